@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cfngen.deploy.account import Account
     from cfngen.deploy.interaction import Interaction
     from cfngen.deploy.messages import Consent, Message, Question
-    from cfngen.deploy.watching.watch import Choice
+    from cfngen.deploy.watching.watch import InterruptChoice
 
 
 @contextmanager
@@ -91,22 +91,22 @@ class Screen:
 
         return Interaction(self.report, ask, self.interrupted)
 
-    def interrupted(self) -> Choice:
+    def interrupted(self) -> InterruptChoice:
         """Ask what to do after Ctrl-C. After a second Ctrl-C, or without a terminal to ask on, return DETACH.
 
         Cancelling is only offered where CloudFormation can cancel: not for a deletion or a rollback.
         """
         from cfngen.deploy.status import StackStatus
-        from cfngen.deploy.watching.watch import Choice
+        from cfngen.deploy.watching.watch import InterruptChoice
 
         self.close()
         if not sys.stdin or not sys.stdin.isatty():
-            return Choice.DETACH
+            return InterruptChoice.DETACH
         click.echo("\nCloudFormation continues whether cfngen watches or not.", err=True)
-        choices = {"w": Choice.WAIT, "d": Choice.DETACH}
+        choices = {"w": InterruptChoice.WAIT, "d": InterruptChoice.DETACH}
         question = "Continue (w)atching, or (d)etach and let it continue"
         if not self._status or StackStatus(self._status).can_be_ended:
-            choices["c"] = Choice.CANCEL
+            choices["c"] = InterruptChoice.CANCEL
             question = "Continue (w)atching, (d)etach and let it continue, or (c)ancel it"
         try:
             letter = click.prompt(
@@ -117,7 +117,7 @@ class Screen:
                 err=True,
             )
         except click.Abort:
-            return Choice.DETACH
+            return InterruptChoice.DETACH
         return choices[letter]
 
     def close(self) -> None:

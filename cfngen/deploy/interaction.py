@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cfngen.deploy.messages import Consent, Question, Report
-from cfngen.deploy.watching.watch import Choice
+from cfngen.deploy.watching.watch import InterruptChoice
 from cfngen.errors import CfngenError
 
 
@@ -31,7 +31,7 @@ class Interaction:
 
     report: Report
     consent: Consent
-    interrupted: Callable[[], Choice]
+    interrupted: Callable[[], InterruptChoice]
 
     def require_consent(self, question: Question) -> None:
         """Ask for consent.

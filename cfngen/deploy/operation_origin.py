@@ -21,7 +21,7 @@ from cfngen.deploy.watching.event_scope import LastOperation
 from cfngen.deploy.watching.events import parse_event
 from cfngen.text import pluralize
 
-_DESCRIPTION = re.compile(
+_DESCRIPTION_PATTERN = re.compile(
     r"^cfngen: the cluster (?P<cluster>\S+), by (?P<caller>arn:\S+?)(?P<unprotected>, not protected)?$"
 )
 _MAX_PLAN_AGE = timedelta(hours=1)  # older change sets are taken for abandoned
@@ -68,20 +68,23 @@ def read_origin(account: Account, stack: StackView) -> OperationOrigin | None:
                 )
         except AwsError:
             return OperationOrigin(event.time)
-        if match := _DESCRIPTION.match(change_set.get("Description", "")):
-            return OperationOrigin(event.time, match["caller"], not match["unprotected"])
+        if description := _DESCRIPTION_PATTERN.match(change_set.get("Description", "")):
+            return OperationOrigin(event.time, description["caller"], protect=not description["unprotected"])
     return OperationOrigin(event.time)
 
 
 def _read_first_event_and_token(account: Account, stack: StackView) -> tuple[Event, str] | None:
-    """Return the first event of the stack itself in its latest operation, and that operation's client request token."""
-    is_older = LastOperation(with_failure=True)
+    """Return the first event of the stack itself in its latest operation, and that operation's client request token.
+
+    None if no event about the stack itself belongs to the latest operation.
+    """
+    is_of_older_operation = LastOperation(with_failure=True)
     first_event: tuple[Event, str] | None = None
     pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
     # Events are listed newest first, so the last event before an older operation is the first one of the latest.
     for entry in (entry for page in pages for entry in page["StackEvents"]):
         event = parse_event(entry, ())
-        if is_older(event):
+        if is_of_older_operation(event):
             break
         if event.of_stack and event.status != "REVIEW_IN_PROGRESS":
             first_event = event, str(entry.get("ClientRequestToken", ""))
@@ -101,8 +104,8 @@ def report_other_plans(account: Account, stack: StackView, report: Report) -> No
     except AwsError:
         return
     for summary in summaries:
-        match = _DESCRIPTION.match(summary.get("Description", ""))
-        author = match["caller"] if match else f"somebody (change set {summary['ChangeSetName']})"
+        description = _DESCRIPTION_PATTERN.match(summary.get("Description", ""))
+        author = description["caller"] if description else f"somebody (change set {summary['ChangeSetName']})"
         created: datetime = summary["CreationTime"]
         report(
             Notice(

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from cfngen.deploy.publishing.publish import nested
-from cfngen.rehearse.expectations import Expected
-from cfngen.rehearse.masking import shape
-from cfngen.rehearse.operations import CHATTER, Names, Operation, OperationEvent, transitions
+from cfngen.rehearse.expectations import ExpectedOperation
+from cfngen.rehearse.masking import without_numbers
+from cfngen.rehearse.operations import ROUTINE_REASONS, NameNormalizer, Operation, OperationEvent, status_transitions
 from cfngen.templates.document import Document
 from cfngen.templates.expressions import references
 
-SLOW = 3
+SLOW_FACTOR = 3
 """Factor: an operation gets a remark if it takes longer than its estimated time multiplied by this."""
 
 
@@ -42,7 +42,9 @@ class Surprise:
         return f"{self.what}: expected {self.expected}; seen {self.seen}"
 
 
-def surprises(expected: Expected, actual: Operation, documents: Sequence[Document], names: Names) -> list[Surprise]:
+def find_surprises(
+    expected: ExpectedOperation, actual: Operation, documents: Sequence[Document], names: NameNormalizer
+) -> list[Surprise]:
     """Return the differences that end the rehearsal.
 
     Args:
@@ -60,7 +62,7 @@ def surprises(expected: Expected, actual: Operation, documents: Sequence[Documen
     ]
 
 
-def remarks(expected: Expected, actual: Operation, minutes: int) -> list[str]:
+def find_remarks(expected: ExpectedOperation, actual: Operation, minutes: int) -> list[str]:
     """Return the differences that do not matter, after the operation's own remarks.
 
     Args:
@@ -69,13 +71,13 @@ def remarks(expected: Expected, actual: Operation, minutes: int) -> list[str]:
         minutes: how long such an operation usually takes.
     """
     differences = list(actual.remarks)
-    if actual.seconds > 60 * SLOW * max(1, minutes):
+    if actual.seconds > 60 * SLOW_FACTOR * max(1, minutes):
         differences.append(f"{actual.name} took {actual.seconds / 60:.0f} minutes; it was estimated to take {minutes}")
     reported: set[str] = set()
     for event in actual.events:
         about = f"{event.resource} {event.status}"
-        reason = shape(event.reason)
-        is_new = reason and reason not in expected.words.get(about, ()) and not event.reason.startswith(CHATTER)
+        reason = without_numbers(event.reason)
+        is_new = reason and reason not in expected.words.get(about, ()) and not event.reason.startswith(ROUTINE_REASONS)
         if is_new and f"{about} {reason}" not in reported:
             reported.add(f"{about} {reason}")
             expected_reasons = "; ".join(expected.words.get(about, ())) or "nothing"
@@ -83,15 +85,15 @@ def remarks(expected: Expected, actual: Operation, minutes: int) -> list[str]:
     return differences
 
 
-def _final_status_surprises(expected: Expected, actual: Operation) -> Iterator[Surprise]:
+def _final_status_surprises(expected: ExpectedOperation, actual: Operation) -> Iterator[Surprise]:
     if actual.error:
         yield Surprise("error", actual.name, expected.status or "no stack", actual.error)
     elif actual.status != expected.status:
         yield Surprise("status", actual.name, expected.status or "no stack", actual.status or "no stack")
 
 
-def _transition_surprises(expected: Expected, actual: Operation) -> Iterator[Surprise]:
-    statuses_by_resource = transitions(actual.events)
+def _transition_surprises(expected: ExpectedOperation, actual: Operation) -> Iterator[Surprise]:
+    statuses_by_resource = status_transitions(actual.events)
     first_seconds = {event.resource: event.seconds for event in reversed(actual.events)}
     missing = [name for name in expected.transitions if name not in statuses_by_resource]
     # Resources that failed first come first, so that a surprise comes before its consequences.
@@ -124,7 +126,7 @@ def _set_surprises(about: str, subject: str, expected: Sequence[str], actual: Se
         yield Surprise(about, subject, "nothing of it", item)
 
 
-def _fact_surprises(expected: Expected, actual: Operation) -> Iterator[Surprise]:
+def _fact_surprises(expected: ExpectedOperation, actual: Operation) -> Iterator[Surprise]:
     for name in dict.fromkeys((*expected.facts, *actual.facts)):
         expected_value, actual_value = expected.facts.get(name, "nothing"), actual.facts.get(name, "nothing")
         if expected_value != actual_value:
@@ -132,7 +134,7 @@ def _fact_surprises(expected: Expected, actual: Operation) -> Iterator[Surprise]
 
 
 def _order_surprises(
-    events: Sequence[OperationEvent], documents: Sequence[Document], names: Names
+    events: Sequence[OperationEvent], documents: Sequence[Document], names: NameNormalizer
 ) -> Iterator[Surprise]:
     """Yield the resources whose creation or update started too early for their dependencies.
 
@@ -162,7 +164,7 @@ def _order_surprises(
             yield Surprise("order", resource, f"begins once {dependency} has begun", "began before")
 
 
-def _dependencies(documents: Sequence[Document], names: Names) -> Iterator[tuple[str, str, bool]]:
+def _dependencies(documents: Sequence[Document], names: NameNormalizer) -> Iterator[tuple[str, str, bool]]:
     """Yield the names of a resource and of one it depends on, and whether that must be complete first (DependsOn)."""
     root = next((document for document in documents if document.children), None)
     if root is None:

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-from cfngen.rehearse.masking import shape
-from cfngen.rehearse.operations import CHATTER, Operation, transitions
+from cfngen.rehearse.masking import without_numbers
+from cfngen.rehearse.operations import ROUTINE_REASONS, Operation, status_transitions
 
-FILE = "expected.json"
+EXPECTATIONS_FILE = "expected.json"
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedOperation:
     """What the emulator does in one operation.
 
     Attributes:
@@ -38,26 +38,26 @@ class Expected:
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
-Expectations = Mapping[str, Expected]
+Expectations = Mapping[str, ExpectedOperation]
 """Expectations by the keys that `key` returns."""
 
 
-def key(step: str, operation: str) -> str:
+def expectation_key(step: str, operation: str) -> str:
     """Return the key of an operation's expectation."""
     return f"{step}: {operation}"
 
 
-def of(operation: Operation) -> Expected:
+def expectation_of(operation: Operation) -> ExpectedOperation:
     """Return the expectation that an operation in the emulator makes."""
     words: dict[str, list[str]] = {}
     for event in operation.events:
-        if event.reason and not event.reason.startswith(CHATTER):
+        if event.reason and not event.reason.startswith(ROUTINE_REASONS):
             about = words.setdefault(f"{event.resource} {event.status}", [])
-            if shape(event.reason) not in about:
-                about.append(shape(event.reason))
-    return Expected(
+            if without_numbers(event.reason) not in about:
+                about.append(without_numbers(event.reason))
+    return ExpectedOperation(
         status=operation.status,
-        transitions=dict(sorted(transitions(operation.events).items())),
+        transitions=dict(sorted(status_transitions(operation.events).items())),
         types={event.resource: event.type for event in operation.events},
         words={name: tuple(texts) for name, texts in sorted(words.items())},
         changes=tuple(sorted(operation.changes)),
@@ -65,13 +65,13 @@ def of(operation: Operation) -> Expected:
     )
 
 
-def recorded() -> Expectations:
+def read_recorded_expectations() -> Expectations:
     """Return the recorded expectations of this version of cfngen."""
-    content = json.loads((files("cfngen.rehearse") / FILE).read_text("utf-8"))
+    content = json.loads((files("cfngen.rehearse") / EXPECTATIONS_FILE).read_text("utf-8"))
     return {name: _parse(expectation) for name, expectation in content.items()}
 
 
-def text(expectations: Expectations) -> str:
+def format_expectations(expectations: Expectations) -> str:
     """Return expectations as content of the file that `recorded` reads, with one line per resource."""
     content = {
         name: {
@@ -89,9 +89,9 @@ def text(expectations: Expectations) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
-def _parse(content: Mapping[str, Any]) -> Expected:
+def _parse(content: Mapping[str, Any]) -> ExpectedOperation:
     resources = {name: line.split(" ") for name, line in content["resources"].items()}
-    return Expected(
+    return ExpectedOperation(
         status=content["status"],
         transitions={name: tuple(words[1:]) for name, words in resources.items()},
         types={name: words[0] for name, words in resources.items()},

@@ -81,6 +81,6 @@ class Masks:
         return self._known[key]
 
 
-def shape(text: str) -> str:
+def without_numbers(text: str) -> str:
     """Return a masked text without numbers, neither those of masks nor others, since they differ from run to run."""
     return re.sub(r"\d+", "#", _NUMBERED_MASK.sub(r"<\1>", text))

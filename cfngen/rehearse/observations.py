@@ -9,16 +9,16 @@ from typing import Any
 from cfngen.cluster.logical_ids import MasterId
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
-from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackResource, tree
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackResource, list_resource_tree
 from cfngen.text import pluralize
 
-INTERFACE, KEY, SECRET, BUCKET = (
+INTERFACE_TYPE, KEY_TYPE, SECRET_TYPE, BUCKET_TYPE = (
     "AWS::EC2::NetworkInterface",
     "AWS::KMS::Key",
     "AWS::SecretsManager::Secret",
     "AWS::S3::Bucket",
 )
-IN_USE = "in use"
+INTERFACE_IN_USE_TEXT = "in use"
 """Part of the message of a launch that fails because the old instance still has the network interface."""
 
 
@@ -53,7 +53,7 @@ def count_empty_stacks(account: Account, name: str) -> Observation:
 
 def observe_masters(account: Account, stack_id: str) -> Observation:
     """Count the masters in service, and the slots' network interfaces that are primary interfaces of masters."""
-    resources = tree(account, stack_id)
+    resources = list_resource_tree(account, stack_id)
     groups = {
         logical_id: group
         for logical_id, group in _physical_ids(resources, AUTO_SCALING_GROUP).items()
@@ -68,7 +68,7 @@ def observe_masters(account: Account, stack_id: str) -> Observation:
         if instance["LifecycleState"] == "InService"
     ]
     observation.facts["masters in service"] = str(len(instance_ids))
-    interfaces = _physical_ids(resources, INTERFACE)
+    interfaces = _physical_ids(resources, INTERFACE_TYPE)
     descriptions = account.client("ec2").describe_network_interfaces(NetworkInterfaceIds=list(interfaces.values()))
     primary_interfaces = [
         network_interface
@@ -82,10 +82,14 @@ def observe_masters(account: Account, stack_id: str) -> Observation:
     return observation
 
 
-def secret_ids(account: Account, stack_id: str) -> Mapping[str, str]:
+def read_secret_ids(account: Account, stack_id: str) -> Mapping[str, str]:
     """Return the physical ids of the key, the secrets and the bucket of a stack by their logical ids."""
-    resources = tree(account, stack_id)
-    return {name: value for kind in (KEY, SECRET, BUCKET) for name, value in _physical_ids(resources, kind).items()}
+    resources = list_resource_tree(account, stack_id)
+    return {
+        name: value
+        for kind in (KEY_TYPE, SECRET_TYPE, BUCKET_TYPE)
+        for name, value in _physical_ids(resources, kind).items()
+    }
 
 
 def observe_deleted_secrets(account: Account, physical_ids: Mapping[str, str]) -> Observation:
@@ -124,7 +128,7 @@ def _failed_launches(account: Account, group: str) -> list[str]:
     ]
     return [
         f"a launch failed and was tried again, {pluralize(messages.count(message), 'time')}"
-        + (", as is known of the interface that the old instance still has" if IN_USE in message else "")
+        + (", as is known of the interface that the old instance still has" if INTERFACE_IN_USE_TEXT in message else "")
         + f": {message}"
         for message in dict.fromkeys(messages)
     ]

@@ -11,14 +11,14 @@ from typing import Any
 from cfngen.deploy.preview.costs import cost_differences
 from cfngen.deploy.publishing.publish import nested
 from cfngen.deploy.quotas.demand import Demand, count_demand
-from cfngen.deploy.watching.expectations import Action as ResourceAction
+from cfngen.deploy.watching.expectations import ResourceAction as ResourceAction
 from cfngen.deploy.watching.expectations import expect_operation
-from cfngen.rehearse.expectations import Expectations, key
-from cfngen.rehearse.operations import Names
-from cfngen.rehearse.steps import DELETE, VALUES, Action, Deployable, RehearsalStep, Zones, ends_stack
+from cfngen.rehearse.expectations import Expectations, expectation_key
+from cfngen.rehearse.operations import NameNormalizer
+from cfngen.rehearse.steps import DELETE, PARAMETER_VALUES, Deployable, RehearsalStep, StepAction, Zones, ends_stack
 from cfngen.text import plural_form
 
-PLANNING = 2
+PLANNING_MINUTES = 2
 """Minutes that CloudFormation needs to create and delete a change set with nested stacks."""
 _ACTIONS: Mapping[str, ResourceAction] = {"add": "create", "update": "update", "replace": "replace", "remove": "delete"}
 
@@ -44,7 +44,7 @@ class Outline:
     units: tuple[str, ...]
 
 
-def outlines(steps: Sequence[RehearsalStep], zones: Zones, expectations: Expectations) -> tuple[Outline, ...]:
+def outline_steps(steps: Sequence[RehearsalStep], zones: Zones, expectations: Expectations) -> tuple[Outline, ...]:
     """Return the outlines of steps.
 
     Args:
@@ -65,7 +65,7 @@ def outlines(steps: Sequence[RehearsalStep], zones: Zones, expectations: Expecta
     )
 
 
-def minutes(step: RehearsalStep, action: Action, zones: Zones, expectations: Expectations) -> int:
+def usual_minutes(step: RehearsalStep, action: StepAction, zones: Zones, expectations: Expectations) -> int:
     """Return how long an operation usually takes.
 
     Args:
@@ -75,28 +75,28 @@ def minutes(step: RehearsalStep, action: Action, zones: Zones, expectations: Exp
         expectations: what the emulator does.
     """
     if action.verb == "plan":
-        return PLANNING
+        return PLANNING_MINUTES
     # A deletion deletes what an earlier action of the step has deployed.
     make = action.make or next(earlier.make for earlier in step.actions if earlier.make)
-    bodies = dict(_template_bodies(made(make, zones)))
+    bodies = dict(_template_bodies(make_deployable(make, zones)))
     if action.verb == "delete":
-        return ceil(expect_operation(bodies, "delete", VALUES).seconds / 60)
-    expected = expectations.get(key(step.stack, action.name))
+        return ceil(expect_operation(bodies, "delete", PARAMETER_VALUES).seconds / 60)
+    expected = expectations.get(expectation_key(step.stack, action.name))
     if expected is None or expected.status == "CREATE_COMPLETE":
-        return ceil(expect_operation(bodies, "create", VALUES).seconds / 60)
+        return ceil(expect_operation(bodies, "create", PARAMETER_VALUES).seconds / 60)
     changes = {name: action for action, name, _ in (change.split(" ") for change in expected.changes)}
-    names = Names(zones)
+    names = NameNormalizer(zones)
     actions = {
         (path, logical_id): _ACTIONS[changes[names.path((*path, logical_id))]]
         for path, body in bodies.items()
         for logical_id in body["Resources"]
         if names.path((*path, logical_id)) in changes
     }
-    return ceil(expect_operation(bodies, actions, VALUES).seconds / 60)
+    return ceil(expect_operation(bodies, actions, PARAMETER_VALUES).seconds / 60)
 
 
 @lru_cache(maxsize=16)
-def made(make: Callable[[Zones], Deployable], zones: Zones) -> Deployable:
+def make_deployable(make: Callable[[Zones], Deployable], zones: Zones) -> Deployable:
     """Return the cluster and templates of an action; cached, as they are the same each time."""
     return make(zones)
 
@@ -106,7 +106,7 @@ def _total_minutes(
 ) -> int:
     is_stack_deleted = ends_stack(step, steps) and step.actions[-1].verb != "plan"
     actions = [*step.actions, *([DELETE] if is_stack_deleted else [])]
-    return sum(minutes(step, action, zones, expectations) for action in actions)
+    return sum(usual_minutes(step, action, zones, expectations) for action in actions)
 
 
 def _template_bodies(deployable: Deployable) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
@@ -121,10 +121,10 @@ def _billed_units(step: RehearsalStep, zones: Zones) -> tuple[str, ...]:
     make = next((action.make for action in step.actions if action.verb == "deploy"), None)
     if make is None:
         return ()
-    documents = made(make, zones).documents
+    documents = make_deployable(make, zones).documents
     parameters = next(document for document in documents if document.children).body.get("Parameters", {})
     defaults = {name: str(parameter["Default"]) for name, parameter in parameters.items() if "Default" in parameter}
-    costs = cost_differences(Demand(), count_demand(documents, {**defaults, **VALUES}))
+    costs = cost_differences(Demand(), count_demand(documents, {**defaults, **PARAMETER_VALUES}))
     return tuple(f"{cost.quantity} {_unit_name(cost.unit, cost.quantity)} ({cost.what})" for cost in costs)
 
 

@@ -17,7 +17,7 @@ from cfngen.rehearse.operations import Operation
 from cfngen.rehearse.outlines import Outline
 from cfngen.text import pluralize
 
-Result = Literal["as expected", "surprise", "refused", "interrupted", "not reached"]
+StepResult = Literal["as expected", "surprise", "refused", "interrupted", "not reached"]
 MAX_SHOWN_EVENTS = 400
 """Maximum number of events of an operation on the page; the JSON file has all events."""
 
@@ -72,7 +72,7 @@ class RehearsedStep:
     number: int
     name: str
     title: str
-    result: Result
+    result: StepResult
     operations: tuple[RehearsedOperation, ...] = ()
     error: str = ""
 
@@ -100,7 +100,7 @@ class Rehearsal(Message):
     region: str
     partition: str
     default_vpc: bool
-    result: Result
+    result: StepResult
     steps: tuple[RehearsedStep, ...]
     left: tuple[str, ...] = ()
 
@@ -123,7 +123,7 @@ class RehearsalWritten(Message):
     files: tuple[str, ...]
 
 
-def page(rehearsal: Rehearsal) -> str:
+def markdown_page(rehearsal: Rehearsal) -> str:
     """Return the report as a page in Markdown."""
     vpc = "with" if rehearsal.default_vpc else "without"
     lines = [
@@ -147,7 +147,7 @@ def page(rehearsal: Rehearsal) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(path: Path, document: str, text: str) -> tuple[Path, ...]:
+def write_report(path: Path, document: str, text: str) -> tuple[Path, ...]:
     """Write the JSON file and the page next to it, each atomically; return both paths.
 
     Args:
@@ -161,7 +161,7 @@ def write(path: Path, document: str, text: str) -> tuple[Path, ...]:
     return (_write_atomically(path, document), _write_atomically(path.with_name(f"{path.stem}.md"), text))
 
 
-def writable(path: Path) -> None:
+def require_writable(path: Path) -> None:
     """Check, before anything is created in AWS, that the report can be written.
 
     Raises:

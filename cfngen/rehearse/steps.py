@@ -36,7 +36,7 @@ class Deployable:
 
 
 @dataclass(frozen=True)
-class Action:
+class StepAction:
     """One operation of a step.
 
     Attributes:
@@ -67,27 +67,27 @@ class RehearsalStep:
     name: str
     title: str
     shows: str
-    actions: tuple[Action, ...]
+    actions: tuple[StepAction, ...]
     stack: str
 
 
 def _roles_and_groups(zones: Zones) -> Deployable:
     clusters_by_plugin = {plugin: clusters.with_plugin(zones, plugin) for plugin in PLUGINS}
-    return Deployable(clusters.default(zones), parts.roles_and_groups(clusters_by_plugin))
+    return Deployable(clusters.default_cluster(zones), parts.roles_and_groups(clusters_by_plugin))
 
 
 def _one_master(zones: Zones) -> Deployable:
-    cluster = clusters.default(zones)
+    cluster = clusters.default_cluster(zones)
     return Deployable(cluster, parts.one_master(cluster, 1))
 
 
 def _one_master_again(zones: Zones) -> Deployable:
-    cluster = clusters.default(zones)
+    cluster = clusters.default_cluster(zones)
     return Deployable(cluster, parts.one_master(cluster, 2))
 
 
 def _secrets(zones: Zones) -> Deployable:
-    cluster = clusters.default(zones)
+    cluster = clusters.default_cluster(zones)
     return Deployable(cluster, parts.key_and_secrets(cluster))
 
 
@@ -99,21 +99,21 @@ def _whole_cluster(cluster_of: Callable[[Zones], Cluster]) -> Callable[[Zones], 
     return make
 
 
-_DEFAULT_CLUSTER = _whole_cluster(clusters.default)
-DELETE = Action("delete", "delete")
+_DEFAULT_CLUSTER = _whole_cluster(clusters.default_cluster)
+DELETE = StepAction("delete", "delete")
 STEPS: tuple[RehearsalStep, ...] = (
     RehearsalStep(
         "network-plugins",
         "IAM and security-group stacks of every network plug-in",
         "whether IAM and EC2 take each policy, rule, description and tag",
-        (Action("create", "deploy", _roles_and_groups),),
+        (StepAction("create", "deploy", _roles_and_groups),),
         "network-plugins",
     ),
     RehearsalStep(
         "change-set",
         "change set of the whole default cluster, which is not executed",
         "whether CloudFormation plans nested stacks that are not there yet, and what is left of it",
-        (Action("plan", "plan", _DEFAULT_CLUSTER, "empty-stacks"),),
+        (StepAction("plan", "plan", _DEFAULT_CLUSTER, "empty-stacks"),),
         "change-set",
     ),
     RehearsalStep(
@@ -121,14 +121,14 @@ STEPS: tuple[RehearsalStep, ...] = (
         "an instance that reads its program from the stack and signals",
         "metadata of the program's size, DescribeStackResource and SignalResource with a master's role; an Auto "
         "Scaling group of one on a network interface that exists already",
-        (Action("create", "deploy", _one_master, "masters"),),
+        (StepAction("create", "deploy", _one_master, "masters"),),
         "program",
     ),
     RehearsalStep(
         "roll",
         "the instance is replaced on its network interface",
         "when the new instance gets the interface of the old one, and how often a launch fails until then",
-        (Action("roll", "deploy", _one_master_again, "masters"),),
+        (StepAction("roll", "deploy", _one_master_again, "masters"),),
         "program",
     ),
     RehearsalStep(
@@ -136,9 +136,9 @@ STEPS: tuple[RehearsalStep, ...] = (
         "a key, secrets and a bucket, made, deleted and made again",
         "names in use, and what a deletion leaves",
         (
-            Action("create", "deploy", _secrets, "secret-ids"),
-            Action("delete at once", "delete", observe="deleted-secrets"),
-            Action("create again", "deploy", _secrets),
+            StepAction("create", "deploy", _secrets, "secret-ids"),
+            StepAction("delete at once", "delete", observe="deleted-secrets"),
+            StepAction("create again", "deploy", _secrets),
         ),
         "secrets",
     ),
@@ -146,29 +146,29 @@ STEPS: tuple[RehearsalStep, ...] = (
         "cluster",
         "the default cluster",
         "whether a cluster comes up",
-        (Action("create", "deploy", _DEFAULT_CLUSTER, "masters"),),
+        (StepAction("create", "deploy", _DEFAULT_CLUSTER, "masters"),),
         "cluster",
     ),
     RehearsalStep(
         "update",
         "an update that replaces the master's instance",
         "phases, and a master that resumes from its volume",
-        (Action("update", "deploy", _whole_cluster(clusters.with_larger_root_volume), "masters"),),
+        (StepAction("update", "deploy", _whole_cluster(clusters.with_larger_root_volume), "masters"),),
         "cluster",
     ),
     RehearsalStep(
         "three-masters",
         "a cluster of three masters behind a load balancer",
         "masters that start together, and their load balancer",
-        (Action("create", "deploy", _whole_cluster(clusters.three_masters), "masters"),),
+        (StepAction("create", "deploy", _whole_cluster(clusters.three_masters), "masters"),),
         "three-masters",
     ),
 )
-VALUES: Mapping[str, str] = {"ApiAllowedCidr": "203.0.113.7/32"}
+PARAMETER_VALUES: Mapping[str, str] = {"ApiAllowedCidr": "203.0.113.7/32"}
 """Parameter values: the API is opened only to an address of TEST-NET-3, reserved for documentation, so to nobody."""
 
 
-def up_to(name: str) -> tuple[RehearsalStep, ...]:
+def steps_up_to(name: str) -> tuple[RehearsalStep, ...]:
     """Return the steps up to and including the named one; all steps if the name is empty.
 
     Args:

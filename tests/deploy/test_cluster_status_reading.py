@@ -255,7 +255,7 @@ def test_drift_of_a_large_stack_is_read_page_by_page(where):
             answer = {"StackResourceDrifts": found, **({"NextToken": f"page-{page + 1}"} if page < 2 else {})}
             following = {"NextToken": f"page-{page}"} if page else {}
             stub.add_response("describe_stack_resource_drifts", answer, asked | following)
-        drifted = drift.detect(account, {"root": "k8s"})
+        drifted = drift.detect_drift(account, {"root": "k8s"})
         stub.assert_no_pending_responses()
     assert [resource.logical_id for resource in drifted.resources] == names
     assert {resource.status for resource in drifted.resources} == {"DELETED"}
@@ -291,7 +291,7 @@ def test_drift_is_detected_in_every_stack_and_awaited(where):
         stub.add_response("describe_stack_drift_detection_status", going, {"StackDriftDetectionId": "d-root"})
         answers(stub, "child", done, found=[group])
         answers(stub, "root", broken, found=[])
-        found = drift.detect(account, {"root": "k8s", "child": "k8s-Groups", "busy": "k8s-Busy"})
+        found = drift.detect_drift(account, {"root": "k8s", "child": "k8s-Groups", "busy": "k8s-Busy"})
         stub.assert_no_pending_responses()
     [resource] = found.resources
     assert (resource.stack, resource.logical_id, resource.status) == ("k8s-Groups", "NodeSecurityGroup", "MODIFIED")

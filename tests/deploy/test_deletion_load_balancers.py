@@ -187,6 +187,6 @@ def test_each_is_deleted_by_its_own_generation_and_what_is_in_use_stays(aws: Aws
 def test_all_load_balancers_of_a_network_are_listed_whoever_made_them(aws: Aws) -> None:
     classic(aws, ("web", "vpc-1", {}), ("old", "", {}))
     current(aws, ("api", "vpc-1", {}), ("far", "vpc-2", {}))
-    assert load_balancers.names(aws.account) == {"web", "old", "api", "far"}
+    assert load_balancers.list_load_balancer_names(aws.account) == {"web", "old", "api", "far"}
     found = load_balancers.find_in_vpc(aws.account, "vpc-1")
     assert [(each.id, each.name) for each in found] == [("web", "web"), (arn("api"), "api")]

@@ -11,7 +11,7 @@ from aws_descriptions import OWNED, resource
 from cfngen.deploy.deletion import network_interfaces, security_groups
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
-from cfngen.deploy.deletion.security_groups import Reference
+from cfngen.deploy.deletion.security_groups import ReferringGroup
 
 INSTANCE = "node.k8s.amazonaws.com/instance_id"
 SCOPE = Inventory(
@@ -150,9 +150,9 @@ def test_groups_whose_rules_name_others_are_found_in_both_directions(aws: Aws) -
     }
     aws.answers["ec2:DescribeSecurityGroups"] = lambda sent: {"SecurityGroups": holders[sent["Filters"][0]["Name"]]}
     assert security_groups.find_references(aws.account, SCOPE, ["sg-1"]) == (
-        Reference("sg-own", "web", owned=True),
-        Reference("sg-db", "database", owned=False),
-        Reference("sg-tagged", "tagged", owned=True),
+        ReferringGroup("sg-own", "web", owned=True),
+        ReferringGroup("sg-db", "database", owned=False),
+        ReferringGroup("sg-tagged", "tagged", owned=True),
     )
     assert [each["Filters"][0]["Values"] for each in aws.sent("ec2:DescribeSecurityGroups")] == [["sg-1"], ["sg-1"]]
 

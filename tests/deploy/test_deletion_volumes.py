@@ -10,7 +10,7 @@ from aws_descriptions import OWNED, resource
 
 from cfngen.deploy.deletion import kubernetes_tags, volumes
 from cfngen.deploy.deletion.inventory import Inventory
-from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
+from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, OrphanRemoved
 from cfngen.deploy.messages import Message
 
 CSI = {"ebs.csi.aws.com/cluster": "true", "CSIVolumeName": "pvc-1"}
@@ -141,7 +141,7 @@ def test_a_volume_has_five_minutes_to_leave_its_instance(aws: Aws, free_after: f
     both = (OrphanedResource("volume", "vol-1", "data"), OrphanedResource("snapshot", "snap-1", "copy"))
     said: list[Message] = []
     assert volumes.remove(aws.account, both, said.append) == (both[:1] if remains else ())
-    assert sorted(str(each.orphan.id) for each in said if isinstance(each, Removed)) == (
+    assert sorted(str(each.orphan.id) for each in said if isinstance(each, OrphanRemoved)) == (
         ["snap-1"] if remains else ["snap-1", "vol-1"]
     )
     assert aws.sent("ec2:DeleteSnapshot") == [{"SnapshotId": "snap-1"}]
@@ -193,7 +193,7 @@ def test_what_a_load_balancer_was_made_for_is_in_its_tags(tags: dict[str, str], 
     [(CLAIM, "shop/data"), ({"kubernetes.io/created-for/pvc/name": "data"}, "data"), ({}, "")],
 )
 def test_the_claim_of_a_volume_is_in_its_tags(tags: dict[str, str], claim: str) -> None:
-    assert kubernetes_tags.claim(tags) == claim
+    assert kubernetes_tags.claim_name(tags) == claim
 
 
 def test_a_tag_without_a_value_has_an_empty_one() -> None:

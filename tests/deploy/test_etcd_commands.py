@@ -28,7 +28,7 @@ from cfngen.deploy.etcd.snapshots import (
     NoBackupBucketError,
     NoSnapshotError,
     Snapshot,
-    Store,
+    SnapshotStore,
     find_snapshot,
     find_store,
 )
@@ -64,7 +64,7 @@ def said() -> list[Message]:
     return []
 
 
-def backups(where: Place) -> Store:
+def backups(where: Place) -> SnapshotStore:
     return find_store(where.account, STACK, where.cluster)
 
 
@@ -164,7 +164,7 @@ def test_no_bucket_is_told(where: Place) -> None:
     assert "--set etcd.backups.bucket=NAME" in str(caught.value.hint)
     assert "cfngen deploy" not in str(caught.value.hint)
     with pytest.raises(NoBackupBucketError, match="the bucket of the cluster's snapshots, gone, does not exist"):
-        Store(where.account, "gone", "kubernetes").snapshots()
+        SnapshotStore(where.account, "gone", "kubernetes").snapshots()
 
 
 def test_what_a_deleted_cluster_left_is_found_by_the_cluster_file(where: Place) -> None:

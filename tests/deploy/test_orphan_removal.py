@@ -11,7 +11,7 @@ from aws_descriptions import OWNED, instance, resource, running
 from cfngen.deploy.deletion import orphan_removal, pod_routes
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
-from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
+from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, OrphanRemoved
 from cfngen.deploy.messages import Message, Step
 
 VPC = Inventory("one", (resource("vpc-1"),), vpc_id="vpc-1", own_vpc=True)
@@ -238,7 +238,7 @@ def test_only_pods_routes_to_the_clusters_machines_or_nowhere_go(aws: Aws, route
     assert aws.sent("ec2:DescribeRouteTables") == [{"Filters": [{"Name": "route-table-id", "Values": ["rtb-1"]}]}]
     said: list[Message] = []
     sweep = orphan_removal.remove_pod_routes(aws.account, LENT, said.append)
-    assert said == ([Removed(leftover)] if goes else [])
+    assert said == ([OrphanRemoved(leftover)] if goes else [])
     assert (sweep.removed, sweep.remaining) == (((leftover,), (leftover,)) if goes else ((), ()))
     call = ("ec2:DeleteRoute", {"RouteTableId": "rtb-1", "DestinationCidrBlock": cidr})
     assert aws.writes() == ([call] if goes else [])

@@ -11,7 +11,7 @@ from in_moto import in_moto
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion import volumes
 from cfngen.deploy.deletion.inventory import Inventory
-from cfngen.deploy.deletion.orphaned_resource import Removed
+from cfngen.deploy.deletion.orphaned_resource import OrphanRemoved
 from cfngen.deploy.messages import Message
 from cfngen.deploy.stacks import ResourceView, StackResource
 
@@ -111,7 +111,7 @@ def test_a_volume_that_is_leaving_its_instance_is_waited_for(account: Account) -
     assert (account.clock.now() - start).total_seconds() >= volumes.TIMEOUT_SECONDS
     ec2.detach_volume(VolumeId=mine, InstanceId=instance)
     assert volumes.remove(account, [left], told.append) == ()
-    assert told == [Removed(left)]
+    assert told == [OrphanRemoved(left)]
 
 
 def test_snapshots_of_claims_are_told_from_those_of_stacks_and_others(account: Account) -> None:

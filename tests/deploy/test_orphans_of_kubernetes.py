@@ -15,7 +15,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.deletion import orphan_removal, pod_routes
 from cfngen.deploy.deletion.inventory import Inventory, read_inventory
 from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
-from cfngen.deploy.deletion.orphaned_resource import Removed
+from cfngen.deploy.deletion.orphaned_resource import OrphanRemoved
 from cfngen.deploy.messages import Message, Step
 from cfngen.deploy.stacks import ResourceView, StackResource
 from cfngen.sandbox.api.dependencies import refuse_dependency_violations as dependencies
@@ -73,7 +73,7 @@ def test_a_classic_load_balancer_goes_with_its_group_and_the_rule_that_names_it(
     assert made.rules_naming(place.account, balancer.group) == [place.node_group]
     result, told = swept(place)
     assert result.remaining == ()
-    assert {each.orphan.id for each in told if isinstance(each, Removed)} == {balancer.id, balancer.group}
+    assert {each.orphan.id for each in told if isinstance(each, OrphanRemoved)} == {balancer.id, balancer.group}
     assert made.balancer_names(place.account) == set()
     assert balancer.group not in made.group_ids(place.account)
     assert made.rules_naming(place.account, balancer.group) == []

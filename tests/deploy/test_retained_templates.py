@@ -89,6 +89,6 @@ def test_every_kind_can_be_asked_for_after_the_deletion(where: Where) -> None:
     kinds = [kind for _, kind, _ in deletion_report._KINDS]
     views = [ResourceView(kind.rpartition(":")[2], ids.get(kind, "gone-1"), kind, "DELETE_COMPLETE") for kind in kinds]
     scope = Inventory("one", tuple(StackResource("arn", (), view) for view in views))
-    counted = deletion_report.count(where[0], scope)
+    counted = deletion_report.count_deleted_resources(where[0], scope)
     assert {(each.gone, each.left, each.unknown) for each in counted} == {(1, (), ())}
     assert len(counted) == len(kinds)

@@ -55,8 +55,8 @@ def test_the_status_shows_every_slot(where: Place):
 
 
 def test_the_endpoint_is_the_load_balancer_by_name(where: Place):
-    stack = cluster_access.find_root(where.account, where.name)
-    found = cluster_access.endpoint(stack, cluster_access.read_outputs(where.account, stack))
+    stack = cluster_access.require_root_stack(where.account, where.name)
+    found = cluster_access.find_api_endpoint(stack, cluster_access.read_outputs(where.account, stack))
     [balancer] = client("elbv2", "us-west-2").describe_load_balancers()["LoadBalancers"]
     assert found.url == f"https://{balancer['DNSName']}"
 

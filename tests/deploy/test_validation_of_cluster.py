@@ -14,18 +14,18 @@ from cfngen.deploy import stacks
 from cfngen.deploy.access.authorities import SecretDeniedError
 from cfngen.deploy.access.kubernetes_objects import Node, Readiness
 from cfngen.deploy.aws_errors import ThrottledError
-from cfngen.deploy.inspection.machines import Group, Instance
+from cfngen.deploy.inspection.machines import GroupView, InstanceView
 from cfngen.deploy.inspection.pod_routes import InstanceRoute
 from cfngen.deploy.inspection.validation import (
     ClusterState,
-    Kubernetes,
+    KubernetesReading,
     Problem,
     Validation,
     find_problems,
     validate,
     wait_until_valid,
 )
-from cfngen.deploy.inspection.versions import skew
+from cfngen.deploy.inspection.versions import describe_skew
 from cfngen.deploy.stacks import NoStackError
 from cfngen.deploy.status import StackStatus
 from cfngen.sandbox.cloudformation import client
@@ -132,8 +132,8 @@ def test_a_route_through_an_instance_that_is_no_clusters_is_found(where):
 
 
 def test_a_route_to_an_instance_that_is_leaving_is_no_problem(where):
-    leaving = Instance("i-1", "us-west-2a", "Terminating:Wait")
-    group = Group("node", "a", "asg", instances=(leaving,))
+    leaving = InstanceView("i-1", "us-west-2a", "Terminating:Wait")
+    group = GroupView("node", "a", "asg", instances=(leaving,))
     seen = ClusterState(STACK, (group,), WORKING, (InstanceRoute("rtb-1", "10.244.1.0/24", "i-1"),))
     assert find_problems(seen, where.cluster, where.clock.now()).valid
 
@@ -286,11 +286,11 @@ def test_a_kubelet_of_another_version_is_found(where):
 
 @pytest.mark.parametrize(("kubelet", "server"), [("1.33.0", "1.36.3"), ("1.36.9", "1.36.0"), ("", "1.36.0")])
 def test_versions_that_go_together(kubelet, server):
-    assert skew(kubelet, server) == ""
+    assert describe_skew(kubelet, server) == ""
 
 
 STACK = stacks.StackView("k8s", "arn", StackStatus("CREATE_COMPLETE"))
-WORKING = Kubernetes("1.36.3", Readiness(ready=True), (), ())
+WORKING = KubernetesReading("1.36.3", Readiness(ready=True), (), ())
 
 
 @pytest.mark.parametrize(
@@ -325,9 +325,11 @@ def test_an_api_server_that_is_not_ready_says_what_fails(where):
 
 
 def test_groups_that_are_gone_or_leaving(where):
-    leaving = Instance("i-1", "us-west-2a", "Terminating:Wait")
+    leaving = InstanceView("i-1", "us-west-2a", "Terminating:Wait")
     seen = ClusterState(
-        STACK, (Group("node", "a", "asg-a", missing=True), Group("node", "b", "asg-b", instances=(leaving,))), WORKING
+        STACK,
+        (GroupView("node", "a", "asg-a", missing=True), GroupView("node", "b", "asg-b", instances=(leaving,))),
+        WORKING,
     )
     found = find_problems(seen, where.cluster, where.clock.now())
     assert said(found) == [("group", "node group a", "has no Auto Scaling group: asg-a does not exist")]
@@ -335,9 +337,9 @@ def test_groups_that_are_gone_or_leaving(where):
 
 
 def test_a_node_is_known_by_its_name_where_it_has_no_provider_id(where):
-    instance = Instance("i-1", "us-west-2a", "InService")
+    instance = InstanceView("i-1", "us-west-2a", "InService")
     api = replace(WORKING, nodes=(Node("i-1", ready=True, version="1.36.3"),))
-    seen = ClusterState(STACK, (Group("node", "a", "asg", desired=1, instances=(instance,)),), api)
+    seen = ClusterState(STACK, (GroupView("node", "a", "asg", desired=1, instances=(instance,)),), api)
     assert find_problems(seen, where.cluster, where.clock.now()).valid
 
 

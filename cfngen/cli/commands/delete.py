@@ -178,7 +178,11 @@ def command(
         interaction = display.interaction(_consent(target, yes=yes))
         drain = None if no_drain else _drain_function(target, account)
         deleted = delete(
-            account, request, interaction, drain=drain, choose=lambda: _ask_copy_method(display, path, yes=yes)
+            account,
+            request,
+            interaction,
+            delete_services=drain,
+            choose_authority_copy=lambda: _ask_copy_method(display, path, yes=yes),
         )
         if deleted.status and not deleted.in_progress:
             with translate_aws_errors():
@@ -226,11 +230,13 @@ def _drain_function(target: Target, account: Account) -> DeleteServices:
         from cfngen.deploy.access import cluster_access
         from cfngen.deploy.deletion.service_deletion import delete_load_balancer_services
 
-        stack = cluster_access.find_root(account, target.stack_name)
+        stack = cluster_access.require_root_stack(account, target.stack_name)
         outputs = cluster_access.read_outputs(account, stack)
-        endpoint = cluster_access.endpoint(stack, outputs, target.kubernetes_override)
+        endpoint = cluster_access.find_api_endpoint(stack, outputs, target.kubernetes_override)
         authority = cluster_access.find_authority(account, stack, outputs)
-        with cluster_access.connection(endpoint, authority, account.caller, account.clock.now()) as kubernetes:
+        with cluster_access.connect_as_administrator(
+            endpoint, authority, account.caller, account.clock.now()
+        ) as kubernetes:
             return delete_load_balancer_services(kubernetes, account.clock, report)
 
     return ask_kubernetes

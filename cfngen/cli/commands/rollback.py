@@ -44,7 +44,7 @@ def command(
     """
     from cfngen.deploy.aws_errors import translate_aws_errors
     from cfngen.deploy.recovery import rollback
-    from cfngen.deploy.stacks import find
+    from cfngen.deploy.stacks import find_stack
     from cfngen.deploy.watching.diagnosis import diagnose
 
     account = target.connect()
@@ -53,7 +53,7 @@ def command(
         outcome = rollback(account, target.stack_name, target.cluster.name, interaction, skip=skip, force=force)
         # The command succeeds if the rollback does, although the outcome of the operation itself is a failure.
         outcome = replace(outcome, succeeded=outcome.status.rolled_back)
-        stack = find(account, outcome.stack_id)
+        stack = find_stack(account, outcome.stack_id)
         if not outcome.succeeded and not outcome.detached:
             display.report(diagnose(account, outcome.stack_id))
         finished = outcome.finished("rollback", stack)

@@ -10,10 +10,10 @@ from cfngen.cli.render.durations import duration
 from cfngen.cli.render.wrapping import columns as columns_of
 from cfngen.cli.render.wrapping import wrapped
 from cfngen.cli.suggested_commands import next_line
-from cfngen.deploy.deletion.deletion_report import Counted
+from cfngen.deploy.deletion.deletion_report import DeletionCount
 from cfngen.deploy.deletion.leftovers import Remains
-from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
-from cfngen.deploy.deletion.plan import DeletionPlan, Part
+from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, OrphanRemoved
+from cfngen.deploy.deletion.plan import DeletedResources, DeletionPlan
 from cfngen.deploy.deletion.result import Deleted
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.deletion.stack_removal import DeletionFailed
@@ -84,7 +84,7 @@ def remains_lines(message: Remains, width: int | None = None) -> list[str]:
     return ["", title, *_retained_lines(message.retained, columns_of(width))]
 
 
-def removed_lines(message: Removed, width: int | None = None) -> list[str]:
+def removed_lines(message: OrphanRemoved, width: int | None = None) -> list[str]:
     """Return the line that reports a deleted resource.
 
     Args:
@@ -228,7 +228,7 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _part_rows(parts: Sequence[Part]) -> Iterator[tuple[str, str, str]]:
+def _part_rows(parts: Sequence[DeletedResources]) -> Iterator[tuple[str, str, str]]:
     """Yield a row for each kind of resource in the stack: number, kind and ids."""
     for part in parts:
         count = len(part.ids)
@@ -281,7 +281,7 @@ def _orphan_lines(deleted: Deleted, screen_width: int) -> Iterator[str]:
         yield f"      {leftover.command(deleted.region) or 'AWS releases it automatically'}"
 
 
-def _count_rows(counts: Iterable[Counted]) -> Iterator[tuple[str, str]]:
+def _count_rows(counts: Iterable[DeletionCount]) -> Iterator[tuple[str, str]]:
     """Yield a row for each kind of resource: how many are gone, which are left, and which could not be looked for."""
     for count in counts:
         results = [f"{count.gone} gone"] if count.gone or not count.unknown else []

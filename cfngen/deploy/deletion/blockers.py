@@ -15,10 +15,10 @@ from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.deletion import load_balancers, network_interfaces, security_groups, vpc_contents
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.kubernetes_tags import CLUSTER_TAG_PREFIX, is_owned_by, tag_map
-from cfngen.deploy.deletion.load_balancers import Balancer
+from cfngen.deploy.deletion.load_balancers import LoadBalancerView
 from cfngen.deploy.deletion.network_interfaces import INSTANCE_ID_TAG
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
-from cfngen.deploy.deletion.vpc_contents import Content
+from cfngen.deploy.deletion.vpc_contents import VpcContent
 from cfngen.deploy.stacks import CLUSTER_TAG
 from cfngen.errors import CfngenError
 
@@ -103,13 +103,13 @@ def _without_duplicates(blockers: Iterable[Blocker]) -> tuple[Blocker, ...]:
 
 def _find_foreign_contents(
     account: Account, inventory: Inventory, orphans: tuple[OrphanedResource, ...]
-) -> Iterator[Content]:
+) -> Iterator[VpcContent]:
     """Yield foreign resources in the VPC, or attached to it."""
     cluster_ids = inventory.ids() | {orphan.id for orphan in orphans}
     return (content for content in vpc_contents.find(account, inventory.vpc_id) if content.id not in cluster_ids)
 
 
-def _describe(content: Content) -> str:
+def _describe(content: VpcContent) -> str:
     """Return a resource in words, e.g. `VPC endpoint web for com.amazonaws.eu-central-1.s3`."""
     name = tag_map(content.item.get("Tags")).get("Name", "") or content.item.get("GroupName", "")
     service = content.item.get("ServiceName", "")
@@ -118,7 +118,7 @@ def _describe(content: Content) -> str:
 
 def _find_foreign_load_balancers(
     account: Account, inventory: Inventory, orphans: tuple[OrphanedResource, ...]
-) -> Iterator[Balancer]:
+) -> Iterator[LoadBalancerView]:
     """Yield foreign load balancers in the VPC."""
     cluster_ids = inventory.ids() | {orphan.id for orphan in orphans}
     return (
@@ -149,7 +149,7 @@ def _find_foreign_interfaces(
     account: Account,
     inventory: Inventory,
     orphans: tuple[OrphanedResource, ...],
-    contents: Collection[Content],
+    contents: Collection[VpcContent],
     load_balancer_names: Collection[str],
 ) -> Iterator[Blocker]:
     """Yield foreign instances and network interfaces, but not the interfaces of other resources that are listed."""
@@ -165,6 +165,7 @@ def _find_foreign_interfaces(
     instance_descriptions = _describe_live_instances(account, foreign_instance_ids)
     orphan_ids = {orphan.id for orphan in orphans}
     orphaned_load_balancers = {orphan.name for orphan in orphans if orphan.kind == "load balancer"}
+    # An interface of a VPC endpoint or similar is not reported: the endpoint itself is in `contents`.
     listed_ids = {content.id for content in contents}
     listed_ids |= {
         network_interface_id
@@ -227,10 +228,7 @@ def _describe_live_instances(account: Account, ids: list[str]) -> dict[str, str]
 
 
 def _belongs_to_stack_resource(interface: AwsObject, tags: Mapping[str, str], inventory: Inventory) -> bool:
-    """Return whether AWS manages an interface for a resource of the cluster's stacks.
-
-    AWS manages interfaces of NAT gateways, load balancers and VPC endpoints.
-    """
+    """Return whether AWS created an interface for a NAT gateway, load balancer or VPC endpoint of the stacks."""
     description = interface.get("Description", "")
     if network_interfaces.load_balancer_name(description) in inventory.load_balancers:
         return True

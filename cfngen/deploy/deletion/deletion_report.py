@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
@@ -21,8 +22,8 @@ NOT_FOUND_CODES = frozenset({"NoSuchEntity", "ResourceNotFoundException", "NotFo
 
 
 @dataclass(frozen=True)
-class Counted:
-    """How many resources of one kind, of a cluster's stacks, were deleted.
+class DeletionCount:
+    """How many of the resources of one kind that a cluster's stacks had are deleted.
 
     Attributes:
         kind: their type in words, in the plural, e.g. `subnets`.
@@ -37,35 +38,59 @@ class Counted:
     unknown: tuple[str, ...] = ()
 
 
-def count(account: Account, inventory: Inventory) -> tuple[Counted, ...]:
+def count_deleted_resources(account: Account, inventory: Inventory) -> tuple[DeletionCount, ...]:
     """Return, by kind, how many resources of a cluster's stacks are deleted and which still exist."""
     return tuple(
-        _count_kind(account, kind, ids, find_existing)
-        for kind, type_name, find_existing in _KINDS
-        if (ids := sorted(inventory.ids(type_name)))
+        _count_kind(account, resource_kind, ids)
+        for resource_kind in _RESOURCE_KINDS
+        if (ids := sorted(inventory.ids(resource_kind.type)))
     )
 
 
-def _count_kind(
-    account: Account, kind: str, ids: list[str], find_existing: Callable[[Account, list[str]], set[str]]
-) -> Counted:
+FindExisting = Callable[[Account, list[str]], set[str]]
+"""Returns which resources of one kind still exist, of those with the given physical ids."""
+
+
+class _ResourceKind(NamedTuple):
+    """A kind of resources that is counted.
+
+    Attributes:
+        name: the kind in words, in the plural.
+        type: its CloudFormation type.
+        find_existing: returns which of the given ids still exist.
+    """
+
+    name: str
+    type: str
+    find_existing: FindExisting
+
+
+def _count_kind(account: Account, resource_kind: _ResourceKind, ids: list[str]) -> DeletionCount:
     """Count the resources of one kind: those that AWS still describes, and those that were deleted."""
     from botocore.exceptions import ClientError
 
     try:
-        remaining = find_existing(account, ids)
+        remaining = resource_kind.find_existing(account, ids)
     except ClientError as error:
         # A caller who deletes stacks through a service role may lack permission to describe their resources.
         if error_code(error) not in ACCESS_DENIED_CODES:
             raise
-        return Counted(kind, gone=0, unknown=tuple(ids))
-    return Counted(kind, gone=len(ids) - len(remaining), left=tuple(sorted(remaining)))
+        return DeletionCount(resource_kind.name, gone=0, unknown=tuple(ids))
+    return DeletionCount(resource_kind.name, gone=len(ids) - len(remaining), left=tuple(sorted(remaining)))
 
 
 def _make_ec2_finder(
     operation: str, response_key: str, filter_name: str, id_key: str, filters_argument: str = "Filters"
-) -> Callable[[Account, list[str]], set[str]]:
-    """Return a function that finds which of the given ids EC2 still describes."""
+) -> FindExisting:
+    """Return a function that finds which of the given ids EC2 still describes.
+
+    Args:
+        operation: the EC2 operation, as a method of the boto3 client.
+        response_key: key of the resources in its response.
+        filter_name: name of the filter by id.
+        id_key: key of the id in the description of a resource.
+        filters_argument: the parameter of the operation that takes filters.
+    """
 
     def find_existing(account: Account, ids: list[str]) -> set[str]:
         existing_ids: set[str] = set()
@@ -162,8 +187,7 @@ def _exists(resource_id: str, describe: Callable[[str], AwsObject], is_deleted: 
         raise
 
 
-# Each row: the kind in words, its CloudFormation type, and the function that returns which of the given ids exist.
-_KINDS: tuple[tuple[str, str, Callable[[Account, list[str]], set[str]]], ...] = (
+_RESOURCE_KINDS: tuple[_ResourceKind, ...] = (
     ("Auto Scaling groups", AUTO_SCALING_GROUP, _find_existing_auto_scaling_groups),
     ("launch templates", "AWS::EC2::LaunchTemplate", _find_existing_launch_templates),
     ("load balancers", "AWS::ElasticLoadBalancingV2::LoadBalancer", _find_existing_load_balancers),

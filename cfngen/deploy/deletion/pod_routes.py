@@ -25,7 +25,10 @@ def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]
     route_tables = account.client("ec2").describe_route_tables(Filters=filters)["RouteTables"]
     return tuple(
         OrphanedResource(
-            "route", route["DestinationCidrBlock"], route["DestinationCidrBlock"], where=route_table["RouteTableId"]
+            kind="route",
+            id=route["DestinationCidrBlock"],
+            name=route["DestinationCidrBlock"],
+            where=route_table["RouteTableId"],
         )
         for route_table in route_tables
         for route in route_table["Routes"]

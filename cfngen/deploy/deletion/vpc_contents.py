@@ -20,7 +20,7 @@ _UNSUPPORTED_CODES = frozenset({"InvalidAction", "UnsupportedOperation"})
 
 
 @dataclass(frozen=True)
-class Content:
+class VpcContent:
     """A resource that is in a VPC or attached to it.
 
     Attributes:
@@ -57,16 +57,16 @@ class _ResourceKind:
     filters_argument: str = "Filters"
 
 
-def find(account: Account, vpc_id: str) -> Iterator[Content]:
+def find(account: Account, vpc_id: str) -> Iterator[VpcContent]:
     """Yield the resources that are in a VPC or attached to it, by kind."""
     for kind in _RESOURCE_KINDS:
         items_by_id = {
-            item[kind.id_key]: item for item in _describe(account, kind, vpc_id) if kind.blocks(item, vpc_id)
+            item[kind.id_key]: item for item in _describe_resources(account, kind, vpc_id) if kind.blocks(item, vpc_id)
         }
-        yield from (Content(key, kind.name, items_by_id[key]) for key in sorted(items_by_id))
+        yield from (VpcContent(key, kind.name, items_by_id[key]) for key in sorted(items_by_id))
 
 
-def _describe(account: Account, kind: _ResourceKind, vpc_id: str) -> Iterator[AwsObject]:
+def _describe_resources(account: Account, kind: _ResourceKind, vpc_id: str) -> Iterator[AwsObject]:
     """Yield the resources of one kind as EC2 describes them; none if the region does not offer this kind."""
     from botocore.exceptions import ClientError
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import ClassVar
 
-from cfngen.deploy.etcd.snapshots import Snapshot, Store
+from cfngen.deploy.etcd.snapshots import Snapshot, SnapshotStore
 from cfngen.deploy.messages import Message, Report, Step
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
@@ -46,7 +46,7 @@ class BackupTaken(Message):
     seconds: float
 
 
-def take_snapshot(store: Store, report: Report, timeout: timedelta = TIMEOUT) -> BackupTaken:
+def take_snapshot(store: SnapshotStore, report: Report, timeout: timedelta = TIMEOUT) -> BackupTaken:
     """Request a snapshot from the masters, and wait until it is in the bucket.
 
     Args:

@@ -16,17 +16,17 @@ from typing import Any, ClassVar, TypeAlias
 from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.access import cluster_access
-from cfngen.deploy.access.cluster_access import Override
+from cfngen.deploy.access.cluster_access import FindApiUrlOverride
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
 from cfngen.deploy.busy_stack import busy_error
-from cfngen.deploy.etcd.snapshots import LATEST, Snapshot, Store, find_snapshot, find_store
-from cfngen.deploy.etcd.watch import Masters
-from cfngen.deploy.inspection.machines import Group, find_groups
+from cfngen.deploy.etcd.snapshots import LATEST_SNAPSHOT, Snapshot, SnapshotStore, find_snapshot, find_store
+from cfngen.deploy.etcd.watch import MasterReplacement
+from cfngen.deploy.inspection.machines import GroupView, find_groups
 from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Consent, Message, Notice, Question, Report, Step
-from cfngen.deploy.ownership import check
-from cfngen.deploy.stacks import ResourceView, StackView, existing, tree
+from cfngen.deploy.ownership import check_stack_owner
+from cfngen.deploy.stacks import ResourceView, StackView, list_resource_tree, require_stack
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 from cfngen.text import join_and, pluralize
@@ -119,11 +119,11 @@ def restore(
     account: Account,
     stack_name: str,
     cluster: Cluster,
-    snapshot_name: str = LATEST,
+    snapshot_name: str = LATEST_SNAPSHOT,
     *,
     consent: Consent,
     report: Report,
-    override: Override = cluster_access.no_override,
+    override: FindApiUrlOverride = cluster_access.no_api_url_override,
     patience: timedelta | None = None,
 ) -> Restored:
     """Restore an etcd snapshot, after confirmation; continue a restore that was started before.
@@ -150,8 +150,8 @@ def restore(
         AwsError: a call failed; the same command continues.
     """
     with translate_aws_errors():
-        stack = existing(account, stack_name)
-        check(stack, cluster.name)
+        stack = require_stack(account, stack_name)
+        check_stack_owner(stack, cluster.name)
         if stack.status.in_progress:
             raise busy_error(account, stack)
         snapshot_store = find_store(account, stack_name, cluster)
@@ -170,10 +170,10 @@ class _Restore:
         stack: StackView,
         cluster: Cluster,
         *,
-        store: Store,
+        store: SnapshotStore,
         consent: Consent,
         report: Report,
-        override: Override,
+        override: FindApiUrlOverride,
     ) -> None:
         self.account = account
         self.stack = stack
@@ -212,7 +212,7 @@ class _Restore:
         if not request:
             return find_snapshot(self.store, snapshot_name)
         restoring = find_snapshot(self.store, str(request["snapshot"]))
-        if snapshot_name != LATEST and find_snapshot(self.store, snapshot_name).key != restoring.key:
+        if snapshot_name != LATEST_SNAPSHOT and find_snapshot(self.store, snapshot_name).key != restoring.key:
             raise RestoreInProgressError(
                 f"{self.cluster.name} is already being restored from {restoring.key}",
                 hint=CommandText(
@@ -221,12 +221,12 @@ class _Restore:
             )
         return restoring
 
-    def _find_master_groups(self) -> tuple[Group, ...]:
+    def _find_master_groups(self) -> tuple[GroupView, ...]:
         """Return the masters' Auto Scaling groups with their current instances."""
         # Read once: no CloudFormation operation is in progress, so the stack's resources do not change.
         self._group_resources = self._group_resources or tuple(
             resource.view
-            for resource in tree(self.account, self.stack.id)
+            for resource in list_resource_tree(self.account, self.stack.id)
             if resource.view.logical_id in _MASTER_GROUP_IDS
         )
         master_groups = find_groups(self.account, self.cluster, self._group_resources)
@@ -239,7 +239,9 @@ class _Restore:
             )
         return master_groups
 
-    def _make_plan(self, snapshot: Snapshot, master_groups: tuple[Group, ...], request: RestoreRequest) -> RestorePlan:
+    def _make_plan(
+        self, snapshot: Snapshot, master_groups: tuple[GroupView, ...], request: RestoreRequest
+    ) -> RestorePlan:
         """Return the plan of the restore, with its consequences for the cluster."""
         replaced = _masters_to_replace(master_groups, request)
         names = [f"{master.slot} ({', '.join(master.instances)})" for master in replaced]
@@ -312,9 +314,9 @@ class _Restore:
         """Wait until every master has been replaced and is ready."""
         max_duration = timeout or timedelta(minutes=self.cluster.control_plane.creation_timeout) + REPLACEMENT_TIMEOUT
         old_instances = frozenset(request["instances"])
-        Masters(self.account, self.stack, self._find_master_groups, old_instances, self.override, self.report).wait(
-            max_duration
-        )
+        MasterReplacement(
+            self.account, self.stack, self._find_master_groups, old_instances, self.override, self.report
+        ).wait(max_duration)
 
     def _delete_request(self) -> None:
         """Delete the request, so that volumes created later are not restored from it."""
@@ -326,7 +328,7 @@ class _Restore:
             self.report(Notice(f"the request {uri} could not be deleted: {error}", hint))
 
 
-def _masters_to_replace(master_groups: tuple[Group, ...], request: RestoreRequest) -> tuple[ReplacedMaster, ...]:
+def _masters_to_replace(master_groups: tuple[GroupView, ...], request: RestoreRequest) -> tuple[ReplacedMaster, ...]:
     """Return the masters with instances that are still to be replaced."""
     # Before the request lists the instances to replace, every current instance is one of them.
     old_instances = request.get("instances")

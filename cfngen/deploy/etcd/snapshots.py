@@ -15,12 +15,12 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject, JsonObject
 from cfngen.deploy.messages import Message
-from cfngen.deploy.stacks import find
+from cfngen.deploy.stacks import find_stack
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 
 BUCKET_OUTPUT = "BackupBucketName"  # output of the stack
-LATEST = "latest"
+LATEST_SNAPSHOT = "latest"
 _KEY_PATTERN = re.compile(r"(?P<period>hourly|daily)/(?P<time>\d{4}-\d\d-\d\dT\d{6}Z)\.db")
 _NO_BUCKET_CODES = frozenset({"NoSuchBucket", "404"})
 
@@ -83,7 +83,7 @@ class Snapshots(Message):
 
 
 @dataclass(frozen=True)
-class Store:
+class SnapshotStore:
     """The bucket and prefix of a cluster's snapshots in S3.
 
     Attributes:
@@ -207,7 +207,7 @@ class Store:
             self.account.client("s3").delete_object(Bucket=self.bucket, Key=self.prefix + name)
 
 
-def find_store(account: Account, stack_name: str, cluster: Cluster) -> Store:
+def find_store(account: Account, stack_name: str, cluster: Cluster) -> SnapshotStore:
     """Return the store of a cluster's snapshots: the bucket in the stack's outputs, else the one in the cluster file.
 
     With the bucket in the cluster file, the snapshots of a deleted cluster can be listed.
@@ -217,7 +217,7 @@ def find_store(account: Account, stack_name: str, cluster: Cluster) -> Store:
         AwsError: a call failed.
     """
     with translate_aws_errors():
-        stack = find(account, stack_name)
+        stack = find_stack(account, stack_name)
         outputs = cluster_access.read_outputs(account, stack) if stack and stack.status.exists else {}
     bucket = outputs.get(BUCKET_OUTPUT, "") or cluster.etcd.backups.bucket or ""
     if not bucket:
@@ -233,10 +233,10 @@ def find_store(account: Account, stack_name: str, cluster: Cluster) -> Store:
             message += "; `etcd.backups.enabled` is false in the cluster file"
             hint = CommandText("Enable backups there; ", hint)
         raise BackupsOffError(message, hint=hint)
-    return Store(account, bucket, cluster.name)
+    return SnapshotStore(account, bucket, cluster.name)
 
 
-def find_snapshot(snapshot_store: Store, name: str) -> Snapshot:
+def find_snapshot(snapshot_store: SnapshotStore, name: str) -> Snapshot:
     """Return the snapshot with a name.
 
     Args:
@@ -249,7 +249,7 @@ def find_snapshot(snapshot_store: Store, name: str) -> Snapshot:
         AwsError: S3 denies the request.
     """
     snapshots = snapshot_store.snapshots()
-    if name == LATEST:
+    if name == LATEST_SNAPSHOT:
         matches = snapshots[:1]
     else:
         exact_matches = [snapshot for snapshot in snapshots if snapshot.key == name]

@@ -10,9 +10,9 @@ from typing import ClassVar
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.api_connection import ApiUnreachableError
 from cfngen.deploy.access.authorities import Authority
-from cfngen.deploy.access.cluster_access import Override
+from cfngen.deploy.access.cluster_access import FindApiUrlOverride
 from cfngen.deploy.account import Account
-from cfngen.deploy.inspection.machines import Group
+from cfngen.deploy.inspection.machines import GroupView
 from cfngen.deploy.messages import Message, Notice, Report
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.watching import console_output
@@ -59,7 +59,7 @@ class RestoreProgress(Message):
     api: str
 
 
-class Masters:
+class MasterReplacement:
     """The masters of a cluster while they are replaced.
 
     Args:
@@ -75,9 +75,9 @@ class Masters:
         self,
         account: Account,
         stack: StackView,
-        find_groups: Callable[[], tuple[Group, ...]],
+        find_groups: Callable[[], tuple[GroupView, ...]],
         old_instances: Collection[str],
-        override: Override,
+        override: FindApiUrlOverride,
         report: Report,
     ) -> None:
         self._account = account
@@ -116,7 +116,7 @@ class Masters:
                 raise self._timeout_error(groups, progress, elapsed)
             clock.sleep(POLL_INTERVAL_SECONDS)
 
-    def _read_progress(self, groups: tuple[Group, ...]) -> RestoreProgress:
+    def _read_progress(self, groups: tuple[GroupView, ...]) -> RestoreProgress:
         """Return the current state of the masters and of the API."""
         # An old master may still serve the API, so the API is only called once all old masters are terminated.
         is_terminating = any(instance.id in self._old_instances for group in groups for instance in group.instances)
@@ -126,7 +126,7 @@ class Masters:
             ready_instances, api_state = self._read_api_state()
         return RestoreProgress(tuple(self._master_state(group, ready_instances) for group in groups), api_state)
 
-    def _master_state(self, group: Group, ready_instances: Collection[str]) -> RestoringMaster:
+    def _master_state(self, group: GroupView, ready_instances: Collection[str]) -> RestoringMaster:
         """Return the state of one master; its new instance is ready once its Node is Ready."""
         new_instances = [
             instance for instance in group.instances if instance.id not in self._old_instances and not instance.leaving
@@ -144,8 +144,10 @@ class Masters:
             if self._api_access is None:
                 self._api_access = self._find_api_access()
             outputs, authority = self._api_access
-            endpoint = cluster_access.endpoint(self._stack, outputs, self._override)
-            with cluster_access.connection(endpoint, authority, self._account.caller, self._account.clock.now()) as api:
+            endpoint = cluster_access.find_api_endpoint(self._stack, outputs, self._override)
+            with cluster_access.connect_as_administrator(
+                endpoint, authority, self._account.caller, self._account.clock.now()
+            ) as api:
                 readiness = api.readiness()
                 ready_instances = frozenset(node.instance_id or node.name for node in api.nodes() if node.ready)
         except ApiUnreachableError:
@@ -173,7 +175,7 @@ class Masters:
                 )
 
     def _timeout_error(
-        self, groups: tuple[Group, ...], progress: RestoreProgress, elapsed: float
+        self, groups: tuple[GroupView, ...], progress: RestoreProgress, elapsed: float
     ) -> RestoreFailedError:
         """Return the error for a timeout: which masters are not ready, and why instances could not be launched."""
         problems = [f"master {master.slot} is {master.state}" for master in progress.masters if master.state != READY]

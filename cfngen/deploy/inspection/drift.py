@@ -15,7 +15,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import Client
 
-INTERVAL = 2.0  # seconds between two polls
+POLL_INTERVAL_SECONDS = 2.0  # seconds between two polls
 TIMEOUT = timedelta(minutes=15)
 DRIFTED_STATUSES = ("MODIFIED", "DELETED")
 
@@ -71,7 +71,7 @@ class Drift:
     failures: Mapping[str, str]
 
 
-def detect(account: Account, stacks: Mapping[str, str]) -> Drift:
+def detect_drift(account: Account, stacks: Mapping[str, str]) -> Drift:
     """Detect drift of several stacks in parallel, and wait for the results.
 
     Args:
@@ -102,7 +102,7 @@ def detect(account: Account, stacks: Mapping[str, str]) -> Drift:
                 resources += _read_drifted_resources(client, stack_id, name)
             del detections[stack_id]
         if detections:
-            account.clock.sleep(INTERVAL)
+            account.clock.sleep(POLL_INTERVAL_SECONDS)
     stack_order = list(stacks.values())
     resources.sort(key=lambda resource: (stack_order.index(resource.stack), resource.logical_id))
     return Drift(tuple(resources), failures)

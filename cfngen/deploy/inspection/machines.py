@@ -20,7 +20,7 @@ IN_SERVICE = "InService"
 
 
 @dataclass(frozen=True)
-class Instance:
+class InstanceView:
     """An instance of an Auto Scaling group.
 
     Attributes:
@@ -61,7 +61,7 @@ class Instance:
 
 
 @dataclass(frozen=True)
-class Group:
+class GroupView:
     """An Auto Scaling group: of one master, or of a node group.
 
     Attributes:
@@ -81,7 +81,7 @@ class Group:
     minimum: int = 0
     maximum: int = 0
     desired: int = 0
-    instances: tuple[Instance, ...] = ()
+    instances: tuple[InstanceView, ...] = ()
     missing: bool = False
 
     @property
@@ -95,7 +95,7 @@ class Group:
         return f"master {self.name}" if self.role == "master" else f"node group {self.name}"
 
 
-def find_groups(account: Account, cluster: Cluster, resources: Iterable[ResourceView]) -> tuple[Group, ...]:
+def find_groups(account: Account, cluster: Cluster, resources: Iterable[ResourceView]) -> tuple[GroupView, ...]:
     """Return the Auto Scaling groups of a cluster, masters first.
 
     Args:
@@ -121,7 +121,7 @@ def find_groups(account: Account, cluster: Cluster, resources: Iterable[Resource
     node_group_names = {
         auto_scaling_group(group_id(node_group.name)): node_group.name for node_group in cluster.node_groups
     }
-    result: list[Group] = []
+    result: list[GroupView] = []
     for group_name, resource in resources_by_name.items():
         master = MasterId.parse(resource.logical_id)
         node_group = NodeGroupId.parse(resource.logical_id)
@@ -139,12 +139,12 @@ def _build_group(
     group_name: str,
     description: AwsObject | None,
     instances: Mapping[str, AwsObject],
-) -> Group:
+) -> GroupView:
     """Return a group from its description; marked as missing if Auto Scaling does not describe it."""
     if description is None:
-        return Group(role, name, group_name, missing=True)
+        return GroupView(role, name, group_name, missing=True)
     version = (description.get("LaunchTemplate") or {}).get("Version", "")
-    return Group(
+    return GroupView(
         role,
         name,
         group_name,
@@ -160,10 +160,10 @@ def _build_group(
     )
 
 
-def _build_instance(member: AwsObject, description: AwsObject, group_version: str) -> Instance:
+def _build_instance(member: AwsObject, description: AwsObject, group_version: str) -> InstanceView:
     """Return an instance from its descriptions by Auto Scaling (`member`) and EC2 (`description`)."""
     instance_version = (member.get("LaunchTemplate") or {}).get("Version", "")
-    return Instance(
+    return InstanceView(
         id=member["InstanceId"],
         zone=member["AvailabilityZone"],
         lifecycle=member["LifecycleState"],

@@ -10,10 +10,10 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import JsonObject
 from cfngen.deploy.etcd.restore import REQUEST_KEY
-from cfngen.deploy.etcd.snapshots import BUCKET_OUTPUT, Store
+from cfngen.deploy.etcd.snapshots import BUCKET_OUTPUT, SnapshotStore
 from cfngen.deploy.inspection.cluster_status import AddonState, BackupState, Expiry, MasterState
 
-CERTIFICATES, ADDONS = "cfngen-certificates", "cfngen-addons"  # names of the ConfigMaps
+CERTIFICATES_CONFIG_MAP, ADDONS_CONFIG_MAP = "cfngen-certificates", "cfngen-addons"  # names of the ConfigMaps
 MAX_MISSED_INTERVALS = 3  # backups are late if the newest snapshot is older than this number of intervals
 
 
@@ -31,7 +31,7 @@ def read_backups(account: Account, outputs: Mapping[str, str], cluster: Cluster)
     bucket = outputs.get(BUCKET_OUTPUT, "")
     if not bucket:
         return None
-    store = Store(account, bucket, cluster.name)
+    store = SnapshotStore(account, bucket, cluster.name)
     interval = cluster.etcd.backups.interval  # minutes
     snapshots = store.snapshots()
     newest = snapshots[0].time if snapshots else None
@@ -45,7 +45,7 @@ def read_backups(account: Account, outputs: Mapping[str, str], cluster: Cluster)
     )
 
 
-def addons(data: Mapping[str, str]) -> tuple[AddonState, ...]:
+def parse_addons(data: Mapping[str, str]) -> tuple[AddonState, ...]:
     """Return the add-ons in the data of the masters' ConfigMap."""
     return tuple(
         AddonState(
@@ -59,7 +59,7 @@ def addons(data: Mapping[str, str]) -> tuple[AddonState, ...]:
     )
 
 
-def certificates(data: Mapping[str, str], masters: tuple[MasterState, ...]) -> tuple[Expiry, ...]:
+def parse_certificates(data: Mapping[str, str], masters: tuple[MasterState, ...]) -> tuple[Expiry, ...]:
     """Return when the masters' certificates expire, from the data of their ConfigMap.
 
     Args:

@@ -14,10 +14,10 @@ from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Cluster
 from cfngen.deploy import protection
 from cfngen.deploy.access import cluster_access
-from cfngen.deploy.access.api_connection import CONNECT_TIMEOUT, Endpoint
+from cfngen.deploy.access.api_connection import CONNECT_TIMEOUT_SECONDS, Endpoint
 from cfngen.deploy.access.authorities import read_join_information
 from cfngen.deploy.access.certificates import server_certificate_validity
-from cfngen.deploy.access.cluster_access import Override
+from cfngen.deploy.access.cluster_access import FindApiUrlOverride
 from cfngen.deploy.access.kubernetes_objects import Node
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
@@ -36,11 +36,11 @@ from cfngen.deploy.inspection.cluster_status import (
     next_command,
     stack_state,
 )
-from cfngen.deploy.inspection.machines import Group, find_groups
+from cfngen.deploy.inspection.machines import GroupView, find_groups
 from cfngen.deploy.inspection.versions import target_version
 from cfngen.deploy.messages import Report, Step
 from cfngen.deploy.public_addresses import find_lost_addresses
-from cfngen.deploy.stacks import NESTED_STACK, ResourceView, StackView, find, resources, stack_name
+from cfngen.deploy.stacks import NESTED_STACK, ResourceView, StackView, find_stack, list_resources, stack_name
 from cfngen.deploy.stale_groups import find_stale_groups
 from cfngen.deploy.status import StackStatus
 from cfngen.errors import CfngenError
@@ -81,7 +81,7 @@ def read_status(
     stack_name: str,
     cluster: Cluster,
     *,
-    override: Override = cluster_access.no_override,
+    override: FindApiUrlOverride = cluster_access.no_api_url_override,
     detect_drift: bool = False,
     report: Report = lambda message: None,
 ) -> ClusterStatus:
@@ -99,7 +99,7 @@ def read_status(
         AwsError: the root stack itself cannot be read.
     """
     with translate_aws_errors():
-        stack = find(account, stack_name)
+        stack = find_stack(account, stack_name)
     template_version = target_version(cluster)
     header = (cluster.name, account.region, account.id, account.clock.now())  # the first fields of ClusterStatus
     if stack is None:
@@ -118,7 +118,7 @@ def read_status(
         since = submit(lambda: _read_status_time(account, stack))
         without_policy = submit(lambda: _find_stacks_without_policy(account, stack))
         outputs = _read_or_unknown(lambda: cluster_access.read_outputs(account, stack))
-        endpoint = _read_or_unknown(lambda: cluster_access.endpoint(stack, _require(outputs), override))
+        endpoint = _read_or_unknown(lambda: cluster_access.find_api_endpoint(stack, _require(outputs), override))
         kubernetes_read = pool.submit(_read_kubernetes, account, stack, outputs, endpoint)
         serving = submit(lambda: _read_serving_certificate_expiry(_require(endpoint)))
         stack_resources = _read_or_unknown(lambda: _read_all_resources(account, stack, pool))
@@ -138,7 +138,9 @@ def read_status(
     drift_state = None
     if detect_drift:
         report(Step("CloudFormation is comparing the resources with the templates"))
-        drift_state = _read_or_unknown(lambda: drift.detect(account, _stack_names(stack, _require(stack_resources))))
+        drift_state = _read_or_unknown(
+            lambda: drift.detect_drift(account, _stack_names(stack, _require(stack_resources)))
+        )
     nodes = kubernetes.nodes if isinstance(kubernetes, _KubernetesState) else None
     masters, node_groups = _masters_and_node_groups(group_read, image_dates, nodes)
     api_ready = isinstance(kubernetes, _KubernetesState) and kubernetes.api.ready
@@ -187,7 +189,7 @@ def _find_stacks_without_policy(account: Account, stack: StackView) -> tuple[str
 
     Deployments set no policies on stacks created in the console, and update only stacks in certain statuses.
     """
-    is_updatable = stack.status.change_set_kind == "UPDATE"
+    is_updatable = stack.status.change_set_type == "UPDATE"
     is_created_by_cfngen = bool(stack.cluster)
     if not (is_updatable and is_created_by_cfngen):
         return ()
@@ -216,7 +218,7 @@ def _master_certificates(
     """Return the expiry of the masters' certificates; empty if the masters' reports could not be read."""
     if isinstance(kubernetes, Unknown) or isinstance(kubernetes.certificates, Unknown) or isinstance(masters, Unknown):
         return ()
-    return reports.certificates(kubernetes.certificates, masters)
+    return reports.parse_certificates(kubernetes.certificates, masters)
 
 
 def _addon_states(kubernetes: _KubernetesState | Unknown) -> tuple[AddonState, ...] | Unknown | None:
@@ -225,7 +227,7 @@ def _addon_states(kubernetes: _KubernetesState | Unknown) -> tuple[AddonState, .
         return None
     if isinstance(kubernetes.addons, Unknown):
         return kubernetes.addons
-    return reports.addons(kubernetes.addons) or None
+    return reports.parse_addons(kubernetes.addons) or None
 
 
 def _read_status_time(account: Account, stack: StackView) -> datetime:
@@ -246,23 +248,25 @@ def _read_kubernetes(
 
     def read_api() -> _KubernetesState:
         ca = _require(authority)
-        with cluster_access.connection(_require(endpoint), ca, account.caller, account.clock.now()) as api:
+        with cluster_access.connect_as_administrator(
+            _require(endpoint), ca, account.caller, account.clock.now()
+        ) as api:
             readiness = api.readiness()
             return _KubernetesState(
                 api=ApiState(api.version(), readiness.ready, readiness.failing),
                 nodes=api.nodes(),
                 volumes=_read_or_unknown(lambda: len(api.persistent_volumes())),
-                certificates=_read_or_unknown(lambda: api.config_map(reports.CERTIFICATES)),
-                addons=_read_or_unknown(lambda: api.config_map(reports.ADDONS)),
+                certificates=_read_or_unknown(lambda: api.config_map(reports.CERTIFICATES_CONFIG_MAP)),
+                addons=_read_or_unknown(lambda: api.config_map(reports.ADDONS_CONFIG_MAP)),
             )
 
     kubernetes = _read_or_unknown(read_api)
-    return authority if isinstance(authority, Unknown) else authority.ends, kubernetes
+    return authority if isinstance(authority, Unknown) else authority.expires, kubernetes
 
 
 def _read_serving_certificate_expiry(endpoint: Endpoint) -> datetime:
     """Return when the certificate that the API server presents expires."""
-    return server_certificate_validity(endpoint.host, endpoint.port, timeout=CONNECT_TIMEOUT).ends
+    return server_certificate_validity(endpoint.host, endpoint.port, timeout=CONNECT_TIMEOUT_SECONDS).ends
 
 
 def _read_all_resources(account: Account, stack: StackView, pool: ThreadPoolExecutor) -> tuple[ResourceView, ...]:
@@ -270,7 +274,7 @@ def _read_all_resources(account: Account, stack: StackView, pool: ThreadPoolExec
     all_resources: list[ResourceView] = []
     stack_ids = [stack.id]
     while stack_ids:
-        resources_per_stack = pool.map(lambda stack_id: resources(account, stack_id), stack_ids)
+        resources_per_stack = pool.map(lambda stack_id: list_resources(account, stack_id), stack_ids)
         level = [resource for stack_resources in resources_per_stack for resource in stack_resources]
         all_resources += level
         stack_ids = [
@@ -292,7 +296,7 @@ def _stack_names(stack: StackView, stack_resources: Iterable[ResourceView]) -> d
     return {stack.id: stack.name, **{arn: name for arn, name in nested.items() if arn}}
 
 
-def _read_image_dates(account: Account, groups: Sequence[Group]) -> dict[str, datetime]:
+def _read_image_dates(account: Account, groups: Sequence[GroupView]) -> dict[str, datetime]:
     """Return when the masters' machine images were created, by image id; deleted and private ones are left out."""
     masters = [group for group in groups if group.role == "master"]
     ids = sorted({instance.image for group in masters for instance in group.instances if instance.image})
@@ -353,7 +357,7 @@ def _read_join_token_expiry(account: Account, stack_resources: Iterable[Resource
 
 
 def _masters_and_node_groups(
-    group_read: Future[tuple[Group, ...] | Unknown],
+    group_read: Future[tuple[GroupView, ...] | Unknown],
     image_read: Future[dict[str, datetime] | Unknown],
     nodes: tuple[Node, ...] | None,
 ) -> tuple[tuple[MasterState, ...] | Unknown, tuple[GroupState, ...] | Unknown]:
@@ -371,7 +375,7 @@ def _masters_and_node_groups(
     return tuple(masters), tuple(node_groups)
 
 
-def _master_states(group: Group, image_dates: dict[str, datetime], ready_ids: set[str] | None) -> list[MasterState]:
+def _master_states(group: GroupView, image_dates: dict[str, datetime], ready_ids: set[str] | None) -> list[MasterState]:
     """Return the state of each instance of a master's group; if it has none, one state without an instance."""
     if not group.instances:
         return [MasterState(group.name)]
@@ -394,7 +398,7 @@ def _master_states(group: Group, image_dates: dict[str, datetime], ready_ids: se
     ]
 
 
-def _group_state(group: Group, ready_ids: set[str] | None) -> GroupState:
+def _group_state(group: GroupView, ready_ids: set[str] | None) -> GroupState:
     """Return the state of a node group; `ready_ids` are the ids of the Ready Nodes, None if they are not known."""
     return GroupState(
         name=group.name,

@@ -15,21 +15,21 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.api_connection import KubernetesError
 from cfngen.deploy.access.authorities import EmptySecretError
-from cfngen.deploy.access.cluster_access import NoEndpointError, Override
+from cfngen.deploy.access.cluster_access import FindApiUrlOverride, NoEndpointError
 from cfngen.deploy.access.kubernetes_objects import Node, Pod, Readiness
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ThrottledError, UnreachableError, translate_aws_errors
 from cfngen.deploy.clock import Clock
-from cfngen.deploy.inspection.machines import Group, Instance, find_groups
+from cfngen.deploy.inspection.machines import GroupView, InstanceView, find_groups
 from cfngen.deploy.inspection.pod_routes import InstanceRoute, find_instance_routes
-from cfngen.deploy.inspection.versions import skew, target_version
+from cfngen.deploy.inspection.versions import describe_skew, target_version
 from cfngen.deploy.messages import Message, Report
 from cfngen.deploy.next_steps import as_hint, next_steps
-from cfngen.deploy.stacks import StackView, tree
+from cfngen.deploy.stacks import StackView, list_resource_tree
 from cfngen.deploy.status import StackHealth
 from cfngen.hints import CommandText, Hint, suggest
 
-INTERVAL = 10.0  # seconds between two validations
+POLL_INTERVAL_SECONDS = 10.0  # seconds between two validations
 API_SERVER = "API server"
 _NOUNS = {
     "stack": "the stack",
@@ -135,7 +135,7 @@ class ValidationChange(Message):
 
 
 @dataclass(frozen=True)
-class Kubernetes:
+class KubernetesReading:
     """The data that was read from the Kubernetes API."""
 
     version: str
@@ -156,13 +156,17 @@ class ClusterState:
     """
 
     stack: StackView
-    groups: tuple[Group, ...]
-    kubernetes: Kubernetes | Problem
+    groups: tuple[GroupView, ...]
+    kubernetes: KubernetesReading | Problem
     routes: tuple[InstanceRoute, ...] = ()
 
 
 def validate(
-    account: Account, stack_name: str, cluster: Cluster, *, override: Override = cluster_access.no_override
+    account: Account,
+    stack_name: str,
+    cluster: Cluster,
+    *,
+    override: FindApiUrlOverride = cluster_access.no_api_url_override,
 ) -> Validation:
     """Validate a cluster once.
 
@@ -202,18 +206,20 @@ def wait_until_valid(attempt: Callable[[], Validation], clock: Clock, timeout: t
                 resolved = tuple(problem for problem in previous_problems if problem not in validation.problems)
                 report(ValidationChange(validation.time, appeared, resolved, len(validation.problems), remaining))
                 previous_problems = validation.problems
-        clock.sleep(min(INTERVAL, max(remaining, 0.0)))
+        clock.sleep(min(POLL_INTERVAL_SECONDS, max(remaining, 0.0)))
 
 
-def read_cluster_state(account: Account, stack_name: str, cluster: Cluster, override: Override) -> ClusterState:
+def read_cluster_state(
+    account: Account, stack_name: str, cluster: Cluster, override: FindApiUrlOverride
+) -> ClusterState:
     """Read the state of a cluster.
 
     Raises:
         CfngenError: as `validate`.
     """
-    stack = cluster_access.find_root(account, stack_name)
+    stack = cluster_access.require_root_stack(account, stack_name)
     with translate_aws_errors():
-        stack_resources = [resource.view for resource in tree(account, stack.id)]
+        stack_resources = [resource.view for resource in list_resource_tree(account, stack.id)]
         cluster_groups = find_groups(account, cluster, stack_resources)
         routes = find_instance_routes(account, cluster, stack, stack_resources)
         # Nodes are read after the routes: a Node that joins in between would otherwise be missing for its route.
@@ -228,7 +234,7 @@ def find_problems(observed: ClusterState, cluster: Cluster, now: datetime) -> Va
         cluster: the cluster file.
         now: the current time.
     """
-    api = observed.kubernetes if isinstance(observed.kubernetes, Kubernetes) else None
+    api = observed.kubernetes if isinstance(observed.kubernetes, KubernetesReading) else None
     nodes = {node.instance_id or node.name: node for node in api.nodes} if api else {}
     problems = list(_stack_problems(observed.stack))
     if isinstance(observed.kubernetes, Problem):
@@ -264,14 +270,14 @@ def find_problems(observed: ClusterState, cluster: Cluster, now: datetime) -> Va
     )
 
 
-def _read_kubernetes(account: Account, stack: StackView, override: Override) -> Kubernetes | Problem:
+def _read_kubernetes(account: Account, stack: StackView, override: FindApiUrlOverride) -> KubernetesReading | Problem:
     """Read the Kubernetes API; if it cannot be reached, return a `Problem` that says why."""
     try:
         outputs = cluster_access.read_outputs(account, stack)
-        endpoint = cluster_access.endpoint(stack, outputs, override)
+        endpoint = cluster_access.find_api_endpoint(stack, outputs, override)
         authority = cluster_access.find_authority(account, stack, outputs)
-        with cluster_access.connection(endpoint, authority, account.caller, account.clock.now()) as api:
-            return Kubernetes(api.version(), api.readiness(), api.nodes(), api.system_pods())
+        with cluster_access.connect_as_administrator(endpoint, authority, account.caller, account.clock.now()) as api:
+            return KubernetesReading(api.version(), api.readiness(), api.nodes(), api.system_pods())
     except (EmptySecretError, NoEndpointError, KubernetesError) as error:
         return Problem("api", API_SERVER, f"cannot be queried: {error}", hint=error.hint)
 
@@ -285,7 +291,7 @@ def _stack_problems(stack: StackView) -> Iterator[Problem]:
         yield Problem("stack", stack.name, f"is {stack.status}", stack.reason, hint)
 
 
-def _api_problems(api: Kubernetes, cluster: Cluster) -> Iterator[Problem]:
+def _api_problems(api: KubernetesReading, cluster: Cluster) -> Iterator[Problem]:
     """Yield the problems of the API server, and of kubelets with another version than expected."""
     if not api.readiness.ready:
         failing = f": {', '.join(api.readiness.failing)}" if api.readiness.failing else ""
@@ -302,7 +308,7 @@ def _api_problems(api: Kubernetes, cluster: Cluster) -> Iterator[Problem]:
             ),
         )
     for node in api.nodes:
-        if reason := skew(node.version, api.version):
+        if reason := describe_skew(node.version, api.version):
             yield Problem(
                 "version",
                 node.name,
@@ -320,7 +326,7 @@ def _api_problems(api: Kubernetes, cluster: Cluster) -> Iterator[Problem]:
             )
 
 
-def _group_problems(group: Group, nodes: dict[str, Node] | None) -> Iterator[Problem]:
+def _group_problems(group: GroupView, nodes: dict[str, Node] | None) -> Iterator[Problem]:
     """Yield the problems of a group, its instances and their Nodes; `nodes` is None if they could not be read."""
     if group.missing:
         yield Problem(
@@ -349,7 +355,7 @@ def _group_problems(group: Group, nodes: dict[str, Node] | None) -> Iterator[Pro
             yield from _node_problems(group, instance, nodes.get(instance.id))
 
 
-def _node_problems(group: Group, instance: Instance, node: Node | None) -> Iterator[Problem]:
+def _node_problems(group: GroupView, instance: InstanceView, node: Node | None) -> Iterator[Problem]:
     """Yield the problem of an instance that is in service, if its Node is missing or not usable."""
     if node is None:
         hint = f"its boot log: aws ec2 get-console-output --latest --output text --instance-id {instance.id}"
@@ -371,7 +377,7 @@ def _node_problems(group: Group, instance: Instance, node: Node | None) -> Itera
         yield Problem("node", node.name, "has no route to its pods (NetworkUnavailable)", hint=hint)
 
 
-def _other_problems(api: Kubernetes, groups: tuple[Group, ...]) -> Iterator[Problem]:
+def _other_problems(api: KubernetesReading, groups: tuple[GroupView, ...]) -> Iterator[Problem]:
     """Yield the problems of Nodes that are not instances of a group, and of system pods."""
     instance_ids = {instance.id for group in groups for instance in group.instances}
     for node in api.nodes:
@@ -381,7 +387,7 @@ def _other_problems(api: Kubernetes, groups: tuple[Group, ...]) -> Iterator[Prob
     # The state of pods on a Node that is not Ready is unknown, and the Node is reported as a problem itself.
     unready_nodes = {node.name for node in api.nodes if not node.ready}
     for pod in api.pods:
-        if not pod.ready and not pod.leaving and pod.node not in unready_nodes:
+        if not pod.ready and not pod.being_deleted and pod.node not in unready_nodes:
             reason = f" ({pod.reason})" if pod.reason else ""
             hint = f"kubectl -n kube-system describe pod {pod.name}"
             yield Problem("pod", pod.name, f"is {pod.phase or 'unknown'} and not ready{reason}", pod.message, hint)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.publishing.publish import nested
-from cfngen.deploy.stacks import resources, template
+from cfngen.deploy.stacks import list_resources, read_template
 
 SSM_TYPE_PREFIX = "AWS::SSM::Parameter::Value"
 """Start of the type of template parameters whose values CloudFormation reads from SSM Parameter Store."""
@@ -56,12 +56,12 @@ def read_deployed(account: Account, root_id: str, root: TemplatePart) -> Deploye
     """
     names_by_stack = nested(root)
     children: dict[str, DeployedStack] = {}
-    for view in resources(account, root_id):
+    for view in list_resources(account, root_id):
         if not view.physical_id or view.logical_id not in names_by_stack:
             continue
         if view.status.startswith("DELETE") or view.status == "CREATE_FAILED":
             continue
-        if body := template(account, view.physical_id):
+        if body := read_template(account, view.physical_id):
             children[view.logical_id] = DeployedStack(
                 name=names_by_stack[view.logical_id],
                 body=body,

@@ -25,8 +25,8 @@ from cfngen.deploy.preview.early_validation import change_set_error
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.preview.planning import plan_from_change_set
-from cfngen.deploy.protection import unprotect
-from cfngen.deploy.stacks import find
+from cfngen.deploy.protection import disable_termination_protection
+from cfngen.deploy.stacks import find_stack
 from cfngen.deploy.status import StackHealth, StackStatus
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
@@ -83,16 +83,16 @@ def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan
         AwsError: AWS refuses a call, or cannot be reached.
     """
     with translate_aws_errors():
-        current = find(account, request.stack)
+        current = find_stack(account, request.stack)
     status = current.status if current else StackStatus("")
-    if not status.change_set_kind:
+    if not status.change_set_type:
         raise UnplannableError(
             f"the stack {request.stack} is in {status}; CloudFormation creates no change set in this status",
             hint=CommandText(
                 "wait until the operation has ended, or repair the stack; ", suggest("status"), " shows how."
             ),
         )
-    operation = status.change_set_kind.lower()
+    operation = status.change_set_type.lower()
     if status.health is StackHealth.PAUSED:
         # CloudFormation updates such a stack only with rollback disabled: "This stack is currently in a non-terminal
         # [CREATE_FAILED] state. To update the stack from this state, please use the disable-rollback parameter"
@@ -100,7 +100,7 @@ def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan
         request = replace(request, on_failure="DO_NOTHING")
     # An empty stack with the cluster's tag was left behind by an earlier plan.
     is_ours = current is None or not status.exists or current.cluster == request.cluster.name
-    shell = status.change_set_kind == "CREATE" and is_ours
+    shell = status.change_set_type == "CREATE" and is_ours
     change_set_id, stack_id = _create_change_set(account, request, status)
     try:
         description = _wait_for_change_set(account, change_set_id)
@@ -131,7 +131,7 @@ def _create_change_set(account: Account, request: PlanRequest, status: StackStat
 
     Stale change sets of cfngen are deleted first, if the caller is allowed to.
     """
-    name, kind = f"{CHANGE_SET_PREFIX}{request.token}"[:128], status.change_set_kind
+    name, kind = f"{CHANGE_SET_PREFIX}{request.token}"[:128], status.change_set_type
     if status.exists and not account.only_planning:
         _delete_stale_change_sets(account, request.stack, name)
     arguments: AwsArguments = {
@@ -330,12 +330,12 @@ def _delete_empty_stack(account: Account, stack_id: str) -> None:
     """Delete a stack that was created for a change set, unless it has been deployed or has other change sets."""
     client = account.client("cloudformation")
     with translate_aws_errors():
-        stack = find(account, stack_id)
+        stack = find_stack(account, stack_id)
     if stack is None or stack.status.health is not StackHealth.EMPTY:
         return
     if stack.protected and account.only_planning:
         return  # someone has deployed it, or was about to
     summaries = retry_transient_errors(account.clock, lambda: client.list_change_sets(StackName=stack_id))["Summaries"]
     if not any(not summary.get("Status", "").startswith("DELETE_") for summary in summaries):
-        unprotect(account, stack)
+        disable_termination_protection(account, stack)
         retry_transient_errors(account.clock, lambda: client.delete_stack(StackName=stack_id))

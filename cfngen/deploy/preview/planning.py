@@ -18,7 +18,7 @@ from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.preview.replacement import AnalyzedChange, ReplacementAnalysis
 from cfngen.deploy.publishing.publish import with_template_urls
-from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, resources, stack_name, template
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, list_resources, read_template, stack_name
 from cfngen.userdata import user_data_diff
 
 _ACTIONS = {"Add": "add", "Modify": "update", "Remove": "remove", "Import": "import", "Dynamic": "update"}
@@ -154,7 +154,7 @@ class _Assembly:
                 with translate_aws_errors():
                     resource_changes = [
                         ResourceChange("Remove", resource.logical_id, resource.physical_id, resource.type)
-                        for resource in resources(self._account, stack_change.physical_id)
+                        for resource in list_resources(self._account, stack_change.physical_id)
                         if not resource.status.startswith("DELETE_")
                     ]
             except AwsError as error:
@@ -333,7 +333,7 @@ def _templates_differ(account: Account, request: PlanRequest, description: Chang
         return False
     try:
         with translate_aws_errors():
-            deployed = template(account, description.stack_id)
+            deployed = read_template(account, description.stack_id)
     except AwsError:
         return False
     # The URLs of nested templates are ignored here, since they have been compared above.

@@ -19,15 +19,21 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, DeniedError, as_aws_error, error_code, translate_aws_errors
 from cfngen.deploy.messages import Event, Message
 from cfngen.deploy.next_steps import NextStep, next_steps
-from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackView, find, stack_name, tree
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackView, find_stack, list_resource_tree, stack_name
 from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching import console_output
 from cfngen.deploy.watching.console_output import ConsoleExcerpt
 from cfngen.deploy.watching.event_order import merge_events
 from cfngen.deploy.watching.event_scope import is_at_rest, last_operation_and_failure, since_time
-from cfngen.deploy.watching.events import StackEvents, is_cancelled, parse_event, read_all, repeats_another_failure
-from cfngen.deploy.watching.progress import operation_of
-from cfngen.deploy.watching.reasons import EXPORT_IN_USE, Explanation, explain, explain_event
+from cfngen.deploy.watching.events import (
+    StackEvents,
+    is_cancelled,
+    parse_event,
+    read_all_events,
+    repeats_another_failure,
+)
+from cfngen.deploy.watching.progress import operation_of_status
+from cfngen.deploy.watching.reasons import EXPORT_IN_USE, Explanation, explain_event, explain_reason
 from cfngen.hints import Hint, suggest
 
 _FAILURE_SIGNAL = re.compile(r"Received FAILURE signal with UniqueId (i-[0-9a-f]+)")
@@ -106,7 +112,7 @@ def diagnose(account: Account, root_id: str) -> Diagnosis:
         AwsError: CloudFormation refuses to list the events. Errors of other services only become notes.
     """
     with translate_aws_errors():
-        stack = find(account, root_id)
+        stack = find_stack(account, root_id)
         if stack is None:
             return Diagnosis(stack_name(root_id) or root_id, root_id if stack_name(root_id) else "", "")
         root_events = _read_root_events(account, stack.id)
@@ -122,7 +128,7 @@ def diagnose(account: Account, root_id: str) -> Diagnosis:
         stack=stack.name,
         stack_id=stack.id,
         status=stack.status.name,
-        action=operation_of(status_changes[0].status) if status_changes else "",
+        action=operation_of_status(status_changes[0].status) if status_changes else "",
         cause=_cause_with_evidence(account, causes[0]) if causes else None,
         others=tuple(_cause_from_event(account, event) for event in causes[1:]),
         rollback_failures=tuple(_cause_with_evidence(account, event) for event in rollback_failures),
@@ -151,7 +157,7 @@ def _add_nested_failures(account: Account, stack_id: str, root_events: list[Even
     if any(_is_cause(event) for event in events):
         return events
     # DescribeEvents is denied, not available in this region, or shows no cause: read all events of all stacks.
-    return list(read_all(account, stack_id, since_time(start)))
+    return list(read_all_events(account, stack_id, since_time(start)))
 
 
 def _read_failures(account: Account, stack_id: str, start: datetime, path: tuple[str, ...] = ()) -> list[Event] | None:
@@ -268,7 +274,7 @@ def _add_instance_evidence(account: Account, cause: Cause) -> Cause:
         )
     with _ErrorsAsNotes() as console_errors:
         consoles = console_output.read_group_consoles(account, group, failed_instance_id) if group else ()
-    explanations = (explain(reason, account.region) for reason in launch_failures)
+    explanations = (explain_reason(reason, account.region) for reason in launch_failures)
     explanation = next((explanation for explanation in explanations if explanation.hint), Explanation())
     notes = (*launch_errors.notes, *console_errors.notes)
     if launch_failures:
@@ -314,7 +320,11 @@ def _find_group_of_condition(account: Account, event: Event) -> str:
     if condition is None:
         return ""
     group_id = str(condition.sibling("AutoScalingGroup"))
-    groups = (resource.view for resource in tree(account, event.stack_id) if resource.view.logical_id == group_id)
+    groups = (
+        resource.view
+        for resource in list_resource_tree(account, event.stack_id)
+        if resource.view.logical_id == group_id
+    )
     return next((group.physical_id for group in groups), "")
 
 

@@ -66,7 +66,7 @@ def _undoes_failure(start: Event) -> bool:
     return "ROLLBACK" in start.status
 
 
-def unbounded() -> Boundary:
+def all_events() -> Boundary:
     """Return the boundary of all events."""
     return lambda event: False
 

@@ -21,10 +21,10 @@ from cfngen.deploy.status import StackStatus
 from cfngen.deploy.watching.event_order import merge_events
 from cfngen.deploy.watching.event_scope import (
     Scope,
+    all_events,
     is_at_rest,
     last_operation_and_failure,
     since_time,
-    unbounded,
 )
 
 MAX_EMPTY_READS = 3
@@ -209,7 +209,7 @@ class StackEvents:
         self._collected = []
         self._known_ids.update(event.id for event in new_events)
         # From now on, reading stops at the first known event.
-        self._boundary = unbounded() if self._known_ids else self._scope()
+        self._boundary = all_events() if self._known_ids else self._scope()
         stack_events = [event for event in new_events if event.of_stack]
         if stack_events:
             self.last = stack_events[-1]
@@ -238,7 +238,7 @@ class TreeEvents:
         self.root = StackEvents(client, root_id, (), scope)
         self.since: datetime | None = None
         self._client = client
-        self._unbounded = scope is unbounded
+        self._unbounded = scope is all_events
         self._children: dict[str, StackEvents] = {}
         self._turn = 0  # number of the current turn, in which every unsettled stack is read once
         self._last_turns: dict[str, int] = {}  # by stack id: the turn in which it was last read
@@ -320,14 +320,14 @@ class TreeEvents:
         if not stack_name(event.physical_id):
             return
         if event.physical_id not in self._children:
-            scope = unbounded if self.since is None else since_time(self.since)
+            scope = all_events if self.since is None else since_time(self.since)
             path = (*parent.path, event.logical_id)
             self._children[event.physical_id] = StackEvents(self._client, event.physical_id, path, scope)
             self._last_turns[event.physical_id] = -1
         self._children[event.physical_id].handle_parent_event(event)
 
 
-def read_all(account: Account, root_id: str, scope: Scope) -> tuple[Event, ...]:
+def read_all_events(account: Account, root_id: str, scope: Scope) -> tuple[Event, ...]:
     """Return the events of a stack and all its nested stacks, oldest first.
 
     Args:
@@ -359,7 +359,7 @@ def read_history(
     Raises:
         AwsError: a call failed.
     """
-    events = read_all(account, root_id, unbounded if operation == "all" else last_operation_and_failure)
+    events = read_all_events(account, root_id, all_events if operation == "all" else last_operation_and_failure)
     if complete:
         return events
     stacks_in_cleanup: set[str] = set()

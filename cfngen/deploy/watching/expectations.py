@@ -14,8 +14,8 @@ from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK
 from cfngen.templates.expressions import references, resolve
 
-Action = Literal["create", "update", "replace", "delete"]
-Path = tuple[str, ...]
+ResourceAction = Literal["create", "update", "replace", "delete"]
+StackPath = tuple[str, ...]
 
 BOOT_SECONDS = 300  # seconds until an instance has booted, installed Kubernetes and sent its signal
 DEFAULT_SECONDS = 15  # seconds for a resource of a type that is not listed below
@@ -23,7 +23,7 @@ DRAIN_SECONDS = 60  # seconds to drain a node
 # Seconds to create an Auto Scaling group if CloudFormation does not wait for its instances.
 UNAWAITED_GROUP_SECONDS = 20
 # By resource type: seconds to create, to update in place, and to delete.
-SECONDS: Mapping[str, tuple[int, int, int]] = {
+SECONDS_BY_RESOURCE_TYPE: Mapping[str, tuple[int, int, int]] = {
     # Creation ends when every instance has sent its signal, deletion when every instance is terminated.
     AUTO_SCALING_GROUP: (BOOT_SECONDS, BOOT_SECONDS, 120),
     # Waits for the signal of a master (creation policy).
@@ -59,7 +59,7 @@ SECONDS: Mapping[str, tuple[int, int, int]] = {
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedResource:
     """One resource that an operation will create, update, replace or delete.
 
     Attributes:
@@ -71,10 +71,10 @@ class Expected:
         seconds: how long the action usually takes.
     """
 
-    path: Path
+    path: StackPath
     logical_id: str
     type: str
-    action: Action
+    action: ResourceAction
     signals: int = 0
     seconds: int = 0
 
@@ -88,14 +88,14 @@ class Expectation:
         seconds: how long the whole operation usually takes; 0 if not known.
     """
 
-    resources: tuple[Expected, ...] = ()
+    resources: tuple[ExpectedResource, ...] = ()
     seconds: int = 0
 
-    def of(self, path: Path) -> tuple[Expected, ...]:
+    def of(self, path: StackPath) -> tuple[ExpectedResource, ...]:
         """Return the resources of one stack."""
         return tuple(resource for resource in self.resources if resource.path == path)
 
-    def find(self, path: Path, logical_id: str) -> Expected | None:
+    def find(self, path: StackPath, logical_id: str) -> ExpectedResource | None:
         """Return what is expected of one resource; None if nothing is."""
         return next(
             (resource for resource in self.resources if (resource.path, resource.logical_id) == (path, logical_id)),
@@ -103,7 +103,7 @@ class Expectation:
         )
 
 
-def usual_seconds(type_: str, action: Action, signals: int = 0) -> int:
+def usual_seconds(type_: str, action: ResourceAction, signals: int = 0) -> int:
     """Return how many seconds CloudFormation usually takes for an action on one resource.
 
     Args:
@@ -111,7 +111,7 @@ def usual_seconds(type_: str, action: Action, signals: int = 0) -> int:
         action: what the operation does with the resource.
         signals: number of instances whose signals CloudFormation waits for; an update replaces them one by one.
     """
-    create, update, delete = SECONDS.get(type_, (DEFAULT_SECONDS, DEFAULT_SECONDS, DEFAULT_SECONDS))
+    create, update, delete = SECONDS_BY_RESOURCE_TYPE.get(type_, (DEFAULT_SECONDS, DEFAULT_SECONDS, DEFAULT_SECONDS))
     if type_ == AUTO_SCALING_GROUP and action == "update":
         return update * max(signals, 1)
     # A replacement takes as long as a creation: the old resource is deleted after the update has succeeded (cleanup).
@@ -119,8 +119,8 @@ def usual_seconds(type_: str, action: Action, signals: int = 0) -> int:
 
 
 def expect_operation(
-    bodies: Mapping[Path, TemplatePart],
-    actions: Mapping[tuple[Path, str], Action] | Action,
+    bodies: Mapping[StackPath, TemplatePart],
+    actions: Mapping[tuple[StackPath, str], ResourceAction] | ResourceAction,
     values: Mapping[str, str] | None = None,
 ) -> Expectation:
     """Return what an operation on a stack and its nested stacks will do, and how long it usually takes.
@@ -130,7 +130,7 @@ def expect_operation(
         actions: what happens to each resource, by path and logical id; or one action for all resources.
         values: values of the root's parameters that differ from their defaults.
     """
-    expected_by_resource: dict[tuple[Path, str], Expected] = {}
+    expected_by_resource: dict[tuple[StackPath, str], ExpectedResource] = {}
     for path, body in bodies.items():
         for logical_id, resource in body.get("Resources", {}).items():
             action = actions if isinstance(actions, str) else actions.get((path, logical_id))
@@ -147,7 +147,7 @@ def expect_operation(
                 seconds += DRAIN_SECONDS * max(signals, 1)
             elif drains_nodes and action == "delete":
                 seconds += DRAIN_SECONDS
-            expected_by_resource[path, logical_id] = Expected(
+            expected_by_resource[path, logical_id] = ExpectedResource(
                 path,
                 logical_id,
                 resource["Type"],
@@ -159,9 +159,9 @@ def expect_operation(
 
 
 def _critical_path_seconds(
-    bodies: Mapping[Path, TemplatePart],
-    expected_by_resource: Mapping[tuple[Path, str], Expected],
-    path: Path,
+    bodies: Mapping[StackPath, TemplatePart],
+    expected_by_resource: Mapping[tuple[StackPath, str], ExpectedResource],
+    path: StackPath,
 ) -> int:
     """Return the seconds of a stack's critical path: a resource starts when its dependencies are complete.
 
@@ -202,7 +202,7 @@ def _dependencies(resource: TemplatePart) -> Iterator[str]:
     yield from (name for name, _ in references(resource))
 
 
-def _expected_signals(resource: TemplatePart, values: Mapping[str, str], action: Action) -> int:
+def _expected_signals(resource: TemplatePart, values: Mapping[str, str], action: ResourceAction) -> int:
     """Return the number of instance signals that CloudFormation waits for in a creation or a rolling update."""
     creation_signal = resource.get("CreationPolicy", {}).get("ResourceSignal")
     if creation_signal:
@@ -221,7 +221,9 @@ def _resolve_number(expression: object, values: Mapping[str, str]) -> int:
     return 0
 
 
-def _known_parameters(bodies: Mapping[Path, TemplatePart], path: Path, values: Mapping[str, str]) -> Mapping[str, str]:
+def _known_parameters(
+    bodies: Mapping[StackPath, TemplatePart], path: StackPath, values: Mapping[str, str]
+) -> Mapping[str, str]:
     """Return the values of a stack's parameters, as far as they are known before the operation starts."""
     declared = bodies[path].get("Parameters", {})
     known_values = {key: str(parameter["Default"]) for key, parameter in declared.items() if "Default" in parameter}

@@ -12,7 +12,7 @@ from cfngen.deploy.messages import Event, Message
 from cfngen.deploy.stacks import NESTED_STACK
 from cfngen.deploy.watching.event_scope import is_at_rest
 from cfngen.deploy.watching.events import is_cancelled
-from cfngen.deploy.watching.expectations import Action, Expectation, Path, usual_seconds
+from cfngen.deploy.watching.expectations import Expectation, ResourceAction, StackPath, usual_seconds
 
 _DONE_SUFFIXES = ("_COMPLETE", "_SKIPPED")
 # Reasons of events of Auto Scaling groups that wait for signals. AWS does not document these texts; if one changes,
@@ -66,7 +66,7 @@ class StackProgress:
         resources: the resources in the order in which their operations started; nested stacks are not included.
     """
 
-    path: Path
+    path: StackPath
     name: str
     status: str
     done: int
@@ -125,7 +125,7 @@ class _Resource:
 class _Stack:
     """The state of a stack and its resources, as far as their events have been processed."""
 
-    path: Path
+    path: StackPath
     name: str
     status: str = ""
     started_at: datetime | None = None
@@ -154,7 +154,7 @@ class ProgressTracker:
         self.begun: datetime | None = None
         self._newest: datetime | None = None
         self._expectation = expectation
-        self._stacks: dict[Path, _Stack] = {(): _Stack((), root)}
+        self._stacks: dict[StackPath, _Stack] = {(): _Stack((), root)}
         for resource in expectation.resources:
             if resource.type == NESTED_STACK:
                 path = (*resource.path, resource.logical_id)
@@ -188,7 +188,7 @@ class ProgressTracker:
         stack.name, stack.status = event.stack, event.status
         if not event.path and not self.action:
             self.begun = event.time
-            self.action = operation_of(event.status)
+            self.action = operation_of_status(event.status)
         stack.started_at = stack.started_at or event.time
         stack.ended_at = event.time if is_at_rest(event.status) else None
         is_rollback_or_deletion = event.status == "DELETE_IN_PROGRESS" or event.status.endswith("ROLLBACK_IN_PROGRESS")
@@ -245,9 +245,9 @@ class ProgressTracker:
             ),
         )
 
-    def _resource_progress(self, resource: _Resource, path: Path, now: datetime) -> ResourceProgress:
+    def _resource_progress(self, resource: _Resource, path: StackPath, now: datetime) -> ResourceProgress:
         expected = self._expectation.find(path, resource.logical_id)
-        action: Action = "update"
+        action: ResourceAction = "update"
         if resource.status.startswith("CREATE_"):
             action = "create"
         elif resource.status.startswith("DELETE_"):
@@ -270,7 +270,7 @@ class ProgressTracker:
         )
 
 
-def operation_of(status: str) -> str:
+def operation_of_status(status: str) -> str:
     """Return the operation that starts with this stack status, e.g. `create` or `rollback`."""
     return "rollback" if "ROLLBACK" in status else status.partition("_")[0].lower()
 
@@ -279,7 +279,7 @@ def _parents_first(stacks: Iterable[_Stack]) -> list[_Stack]:
     """Return stacks in the given order, but each directly followed by its nested stacks."""
     unordered = list(stacks)
 
-    def with_nested(path: Path) -> Iterator[_Stack]:
+    def with_nested(path: StackPath) -> Iterator[_Stack]:
         for stack in unordered:
             if stack.path == path:
                 yield stack

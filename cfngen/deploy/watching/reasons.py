@@ -43,7 +43,7 @@ class Explanation:
     hint: Hint = ""
 
 
-def explain(reason: str, region: str, physical_id: str = "") -> Explanation:
+def explain_reason(reason: str, region: str, physical_id: str = "") -> Explanation:
     """Return the explanation of a reason; an empty one if no pattern matches it.
 
     Args:
@@ -67,7 +67,7 @@ def explain(reason: str, region: str, physical_id: str = "") -> Explanation:
 
 def explain_event(event: Event, region: str) -> Explanation:
     """Return the explanation of a failed event's reason."""
-    return explain(event.reason, region, event.physical_id)
+    return explain_reason(event.reason, region, event.physical_id)
 
 
 def _fill_placeholders(text: str, placeholders: dict[str, str]) -> str:

@@ -17,7 +17,7 @@ from enum import Enum
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, ThrottledError, UnreachableError, as_aws_error, is_transient
 from cfngen.deploy.messages import Event, Finished, Notice, Report
-from cfngen.deploy.stacks import NoStackError, StackView, find, stack_name
+from cfngen.deploy.stacks import NoStackError, StackView, find_stack, stack_name
 from cfngen.deploy.status import StackHealth, StackStatus
 from cfngen.deploy.watching.event_scope import LastOperation, Scope, since_event, since_time
 from cfngen.deploy.watching.events import TreeEvents
@@ -26,19 +26,19 @@ from cfngen.deploy.watching.progress import Progress, ProgressTracker
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 
-STALE_READS = 5
+MAX_STALE_READS = 5
 """Number of reads that may still show the status from before the operation: CloudFormation is eventually consistent
 (https://github.com/aws/aws-cdk-cli also reads REVIEW_IN_PROGRESS after ExecuteChangeSet)."""
 READS_AFTER_END = 5
 """Number of reads after the stack has a final status, since its last events may become visible later."""
 MAX_CONTRADICTING_READS = 100
 """Number of reads after which a final stack status counts, although the last event says that work is in progress."""
-LAST_PAUSE = 2.0  # seconds between the reads after the end
-TRIES = 2  # attempts of boto3 for one call; the watch itself retries much longer
+PAUSE_AFTER_END_SECONDS = 2.0  # seconds between the reads after the end
+MAX_BOTO3_ATTEMPTS = 2  # attempts of boto3 for one call; the watch itself retries much longer
 _COMPLETING_ACTIONS = ("create", "update", "import", "delete")
 
 
-class Choice(str, Enum):
+class InterruptChoice(str, Enum):
     """What to do after Ctrl-C."""
 
     WAIT = "wait"
@@ -68,7 +68,7 @@ class WatchEndedError(CfngenError):
 
 
 @dataclass(frozen=True)
-class Budget:
+class PollingBudget:
     """How often CloudFormation is called.
 
     Attributes:
@@ -136,8 +136,8 @@ def watch(
     *,
     report: Report,
     since: datetime | Event | None = None,
-    interrupted: Callable[[], Choice] = lambda: Choice.DETACH,
-    budget: Budget | None = None,
+    interrupted: Callable[[], InterruptChoice] = lambda: InterruptChoice.DETACH,
+    budget: PollingBudget | None = None,
     expected: Expectation | None = None,
 ) -> WatchResult:
     """Watch an operation on a stack and its nested stacks until it has ended.
@@ -157,7 +157,7 @@ def watch(
         WatchEndedError: AWS refuses to answer, and waiting would not help; the operation itself continues.
         NoStackError: there is no such stack.
     """
-    watcher = _Watch(account, root_id, report, since, budget or Budget(), expected or Expectation())
+    watcher = _Watch(account, root_id, report, since, budget or PollingBudget(), expected or Expectation())
     while True:
         try:
             outcome = watcher.poll()
@@ -176,11 +176,11 @@ class _Watch:
         root_id: str,
         report: Report,
         since: datetime | Event | None,
-        budget: Budget,
+        budget: PollingBudget,
         expected: Expectation,
     ) -> None:
         # Retries by boto3 would add calls while AWS throttles them, and hide the throttling from the user.
-        self.account = replace(account, attempts=min(account.attempts, TRIES), _clients={})
+        self.account = replace(account, attempts=min(account.attempts, MAX_BOTO3_ATTEMPTS), _clients={})
         self.root_id = root_id
         self.report = report
         self.budget = budget
@@ -208,18 +208,22 @@ class _Watch:
         self._report_progress(fresh=has_answered)
         if has_answered and self._has_ended():
             return self._outcome()
-        self._pause(min(LAST_PAUSE, self.interval) if self.has_final_status and not self.poll_error else self.interval)
+        self._pause(
+            min(PAUSE_AFTER_END_SECONDS, self.interval)
+            if self.has_final_status and not self.poll_error
+            else self.interval
+        )
         return None
 
-    def handle_interrupt(self, interrupted: Callable[[], Choice]) -> WatchResult | None:
+    def handle_interrupt(self, interrupted: Callable[[], InterruptChoice]) -> WatchResult | None:
         """Ask the user what to do after Ctrl-C, and do it; return the outcome if the watch ends."""
         try:
             choice = interrupted()
-            if choice is Choice.CANCEL:
+            if choice is InterruptChoice.CANCEL:
                 return self._cancel()
         except KeyboardInterrupt:
-            choice = Choice.DETACH
-        return self._outcome(detached=True) if choice is Choice.DETACH else None
+            choice = InterruptChoice.DETACH
+        return self._outcome(detached=True) if choice is InterruptChoice.DETACH else None
 
     def _read(self) -> bool:
         """Read status and events; return whether AWS answered."""
@@ -227,7 +231,7 @@ class _Watch:
 
         calls = self.budget.calls - 1
         try:
-            self.stack = find(self.account, self.root_id) or self._last_known_stack()
+            self.stack = find_stack(self.account, self.root_id) or self._last_known_stack()
             if self.stack is not None:
                 if self.events is None:
                     self.root_id = self.stack.id
@@ -250,7 +254,7 @@ class _Watch:
     def _last_known_stack(self) -> StackView | None:
         """Return the stack as it was read before; a stack that was created a moment ago may not be visible yet."""
         self.reads_without_progress += 1
-        if self.stack is None and self.reads_without_progress >= STALE_READS:
+        if self.stack is None and self.reads_without_progress >= MAX_STALE_READS:
             raise NoStackError(self.account, self.root_id)
         return self.stack
 
@@ -303,7 +307,7 @@ class _Watch:
         if last_stack_event is None:
             # There are no events in scope: the operation has not started yet, or there is none.
             is_still_empty = self.was_in_progress and self.stack.status.health is StackHealth.EMPTY
-            return self.reads_without_progress >= STALE_READS and not is_still_empty
+            return self.reads_without_progress >= MAX_STALE_READS and not is_still_empty
         if StackStatus(last_stack_event.status).in_progress or self.stack.status.health is StackHealth.EMPTY:
             # The status that was read is still the one from before the operation.
             return self.reads_without_progress >= MAX_CONTRADICTING_READS
@@ -328,7 +332,7 @@ class _Watch:
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
-            stack = find(self.account, self.root_id)
+            stack = find_stack(self.account, self.root_id)
             status = stack.status if stack else StackStatus("")
             if status.cancellable:
                 token = (

@@ -103,7 +103,7 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
     "etcdRestored": MessageType("deploy.etcd.restore.Restored", ("etcd restore",), "etcd.restored_lines"),
     "survey": MessageType("deploy.deletion.plan.DeletionPlan", ("delete",), "deletion.plan_lines"),
     "removed": MessageType(
-        "deploy.deletion.orphaned_resource.Removed", ("delete",), "deletion.removed_lines", is_progress=True
+        "deploy.deletion.orphaned_resource.OrphanRemoved", ("delete",), "deletion.removed_lines", is_progress=True
     ),
     "deletionFailed": MessageType(
         "deploy.deletion.stack_removal.DeletionFailed", ("delete",), "deletion.failed_lines", is_progress=True

@@ -109,18 +109,18 @@ def test_a_request_that_is_not_there_is_none(aws: Aws, place: SnapshotStore, cod
 
 @pytest.mark.parametrize("code", ["PreconditionFailed", "ConditionalRequestConflict"])
 def test_of_two_who_write_at_once_one_is_told(aws: Aws, place: SnapshotStore, code: str) -> None:
-    assert place.write("restore.json", {"id": "x"}, new=True) is True
+    assert place.write("restore.json", {"id": "x"}, only_if_new=True) is True
     [sent] = aws.sent("s3:PutObject")
     assert (sent["Bucket"], sent["Key"], sent["IfNoneMatch"]) == ("mine", "one/etcd/restore.json", "*")
     assert (json.loads(sent["Body"]), sent["ContentType"]) == ({"id": "x"}, "application/json")
     aws.answers["s3:PutObject"] = refusing(code)
-    assert place.write("restore.json", {"id": "x"}, new=True) is False
+    assert place.write("restore.json", {"id": "x"}, only_if_new=True) is False
     with pytest.raises(AwsError):
         place.write("restore.json", {"id": "x"})
     assert "IfNoneMatch" not in aws.sent("s3:PutObject")[-1]
     aws.answers["s3:PutObject"] = refusing("AccessDenied")
     with pytest.raises(AwsError):
-        place.write("restore.json", {"id": "x"}, new=True)
+        place.write("restore.json", {"id": "x"}, only_if_new=True)
 
 
 def test_a_request_goes_and_metadata_are_read_by_key(aws: Aws, place: SnapshotStore) -> None:

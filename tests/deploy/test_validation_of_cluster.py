@@ -14,17 +14,10 @@ from cfngen.deploy import stacks
 from cfngen.deploy.access.authorities import SecretDeniedError
 from cfngen.deploy.access.kubernetes_objects import Node, Readiness
 from cfngen.deploy.aws_errors import ThrottledError
+from cfngen.deploy.inspection.cluster_problems import ClusterState, KubernetesReading, Problem
 from cfngen.deploy.inspection.machines import GroupView, InstanceView
 from cfngen.deploy.inspection.pod_routes import InstanceRoute
-from cfngen.deploy.inspection.validation import (
-    ClusterState,
-    KubernetesReading,
-    Problem,
-    Validation,
-    find_problems,
-    validate,
-    wait_until_valid,
-)
+from cfngen.deploy.inspection.validation import Validation, validate, validate_state, wait_until_valid
 from cfngen.deploy.inspection.versions import describe_skew
 from cfngen.deploy.stacks import NoStackError
 from cfngen.deploy.status import StackStatus
@@ -135,7 +128,7 @@ def test_a_route_to_an_instance_that_is_leaving_is_no_problem(where):
     leaving = InstanceView("i-1", "us-west-2a", "Terminating:Wait")
     group = GroupView("node", "a", "asg", instances=(leaving,))
     seen = ClusterState(STACK, (group,), WORKING, (InstanceRoute("rtb-1", "10.244.1.0/24", "i-1"),))
-    assert find_problems(seen, where.cluster, where.clock.now()).valid
+    assert validate_state(seen, where.cluster, where.clock.now()).valid
 
 
 def test_a_node_of_an_instance_that_is_gone_is_found(where):
@@ -305,7 +298,7 @@ WORKING = KubernetesReading("1.36.3", Readiness(ready=True), (), ())
 )
 def test_a_stack_that_is_not_at_rest_is_a_problem(status, hint, where):
     seen = ClusterState(replace(STACK, status=StackStatus(status)), (), WORKING)
-    [problem] = find_problems(seen, where.cluster, where.clock.now()).problems
+    [problem] = validate_state(seen, where.cluster, where.clock.now()).problems
     assert (problem.area, problem.text) == ("stack", f"is {status}")
     assert hint in str(problem.hint)
 
@@ -315,12 +308,12 @@ def test_a_stack_that_is_not_at_rest_is_a_problem(status, hint, where):
 )
 def test_a_stack_whose_resources_work_is_none(status, where):
     seen = ClusterState(replace(STACK, status=StackStatus(status)), (), WORKING)
-    assert find_problems(seen, where.cluster, where.clock.now()).valid
+    assert validate_state(seen, where.cluster, where.clock.now()).valid
 
 
 def test_an_api_server_that_is_not_ready_says_what_fails(where):
     api = replace(WORKING, readiness=Readiness(ready=False, failing=("etcd",)))
-    [problem] = find_problems(ClusterState(STACK, (), api), where.cluster, where.clock.now()).problems
+    [problem] = validate_state(ClusterState(STACK, (), api), where.cluster, where.clock.now()).problems
     assert (problem.area, problem.text) == ("api", "is not ready: etcd")
 
 
@@ -331,7 +324,7 @@ def test_groups_that_are_gone_or_leaving(where):
         (GroupView("node", "a", "asg-a", missing=True), GroupView("node", "b", "asg-b", instances=(leaving,))),
         WORKING,
     )
-    found = find_problems(seen, where.cluster, where.clock.now())
+    found = validate_state(seen, where.cluster, where.clock.now())
     assert said(found) == [("group", "node group a", "has no Auto Scaling group: asg-a does not exist")]
     assert found.members == ()
 
@@ -340,7 +333,7 @@ def test_a_node_is_known_by_its_name_where_it_has_no_provider_id(where):
     instance = InstanceView("i-1", "us-west-2a", "InService")
     api = replace(WORKING, nodes=(Node("i-1", ready=True, version="1.36.3"),))
     seen = ClusterState(STACK, (GroupView("node", "a", "asg", desired=1, instances=(instance,)),), api)
-    assert find_problems(seen, where.cluster, where.clock.now()).valid
+    assert validate_state(seen, where.cluster, where.clock.now()).valid
 
 
 def test_waiting_ends_when_time_is_up(where):

@@ -16,7 +16,7 @@ from cfngen.deploy.aws_types import JsonObject
 PAGE_SIZE = 500
 SYSTEM_NAMESPACE = "kube-system"
 HTTP_OK, HTTP_ACCEPTED, HTTP_NOT_FOUND = 200, 202, 404
-ParsedItem = TypeVar("Item")
+ParsedItem = TypeVar("ParsedItem")
 
 
 class KubernetesClient:

@@ -121,7 +121,7 @@ def read_authorities(account: Account, arns: Sequence[str], *, must_be_readable:
 
 
 def _read_secret(account: Account, arn: str, *, must_be_readable: bool) -> str:
-    """Return the value of a secret; empty if it has none, or if it need not be readable and the caller cannot read it."""
+    """Return the value of a secret; empty if it has none, or if it need not be readable and access is denied."""
     from botocore.exceptions import ClientError
 
     try:

@@ -188,48 +188,54 @@ def _exists(resource_id: str, describe: Callable[[str], AwsObject], is_deleted: 
 
 
 _RESOURCE_KINDS: tuple[_ResourceKind, ...] = (
-    ("Auto Scaling groups", AUTO_SCALING_GROUP, _find_existing_auto_scaling_groups),
-    ("launch templates", "AWS::EC2::LaunchTemplate", _find_existing_launch_templates),
-    ("load balancers", "AWS::ElasticLoadBalancingV2::LoadBalancer", _find_existing_load_balancers),
-    ("target groups", "AWS::ElasticLoadBalancingV2::TargetGroup", _find_existing_target_groups),
-    ("volumes", "AWS::EC2::Volume", _make_ec2_finder("describe_volumes", "Volumes", "volume-id", "VolumeId")),
-    ("Elastic IPs", "AWS::EC2::EIP", _find_existing_addresses),
-    (
+    _ResourceKind("Auto Scaling groups", AUTO_SCALING_GROUP, _find_existing_auto_scaling_groups),
+    _ResourceKind("launch templates", "AWS::EC2::LaunchTemplate", _find_existing_launch_templates),
+    _ResourceKind("load balancers", "AWS::ElasticLoadBalancingV2::LoadBalancer", _find_existing_load_balancers),
+    _ResourceKind("target groups", "AWS::ElasticLoadBalancingV2::TargetGroup", _find_existing_target_groups),
+    _ResourceKind(
+        "volumes", "AWS::EC2::Volume", _make_ec2_finder("describe_volumes", "Volumes", "volume-id", "VolumeId")
+    ),
+    _ResourceKind("Elastic IPs", "AWS::EC2::EIP", _find_existing_addresses),
+    _ResourceKind(
         "network interfaces",
         "AWS::EC2::NetworkInterface",
         _make_ec2_finder(
             "describe_network_interfaces", "NetworkInterfaces", "network-interface-id", "NetworkInterfaceId"
         ),
     ),
-    (
+    _ResourceKind(
         "security groups",
         "AWS::EC2::SecurityGroup",
         _make_ec2_finder("describe_security_groups", "SecurityGroups", "group-id", "GroupId"),
     ),
-    ("VPCs", "AWS::EC2::VPC", _make_ec2_finder("describe_vpcs", "Vpcs", "vpc-id", "VpcId")),
-    ("subnets", "AWS::EC2::Subnet", _make_ec2_finder("describe_subnets", "Subnets", "subnet-id", "SubnetId")),
-    (
+    _ResourceKind("VPCs", "AWS::EC2::VPC", _make_ec2_finder("describe_vpcs", "Vpcs", "vpc-id", "VpcId")),
+    _ResourceKind(
+        "subnets", "AWS::EC2::Subnet", _make_ec2_finder("describe_subnets", "Subnets", "subnet-id", "SubnetId")
+    ),
+    _ResourceKind(
         "route tables",
         "AWS::EC2::RouteTable",
         _make_ec2_finder("describe_route_tables", "RouteTables", "route-table-id", "RouteTableId"),
     ),
-    (
+    _ResourceKind(
         "internet gateways",
         "AWS::EC2::InternetGateway",
         _make_ec2_finder("describe_internet_gateways", "InternetGateways", "internet-gateway-id", "InternetGatewayId"),
     ),
-    (
+    _ResourceKind(
         "NAT gateways",
         "AWS::EC2::NatGateway",
         _make_ec2_finder("describe_nat_gateways", "NatGateways", "nat-gateway-id", "NatGatewayId", "Filter"),
     ),
-    (
+    _ResourceKind(
         "DHCP options",
         "AWS::EC2::DHCPOptions",
         _make_ec2_finder("describe_dhcp_options", "DhcpOptions", "dhcp-options-id", "DhcpOptionsId"),
     ),
-    ("key pairs", "AWS::EC2::KeyPair", _make_ec2_finder("describe_key_pairs", "KeyPairs", "key-name", "KeyName")),
-    ("roles", "AWS::IAM::Role", _find_existing_roles),
-    ("instance profiles", "AWS::IAM::InstanceProfile", _find_existing_instance_profiles),
-    ("secrets", "AWS::SecretsManager::Secret", _find_existing_secrets),
+    _ResourceKind(
+        "key pairs", "AWS::EC2::KeyPair", _make_ec2_finder("describe_key_pairs", "KeyPairs", "key-name", "KeyName")
+    ),
+    _ResourceKind("roles", "AWS::IAM::Role", _find_existing_roles),
+    _ResourceKind("instance profiles", "AWS::IAM::InstanceProfile", _find_existing_instance_profiles),
+    _ResourceKind("secrets", "AWS::SecretsManager::Secret", _find_existing_secrets),
 )

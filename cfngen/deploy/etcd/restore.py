@@ -124,7 +124,7 @@ def restore(
     consent: Consent,
     report: Report,
     override: FindApiUrlOverride = cluster_access.no_api_url_override,
-    patience: timedelta | None = None,
+    timeout: timedelta | None = None,
 ) -> Restored:
     """Restore an etcd snapshot, after confirmation; continue a restore that was started before.
 
@@ -136,7 +136,7 @@ def restore(
         consent: asks the user.
         report: receives progress messages.
         override: returns the URL at which the API listens, if it is not the one in the stack's output.
-        patience: timeout for the masters; None derives it from the cluster file.
+        timeout: how long to wait for the masters; None derives it from the cluster file.
 
     Raises:
         NoStackError: there is no stack of this name.
@@ -155,14 +155,14 @@ def restore(
         if stack.status.in_progress:
             raise busy_error(account, stack)
         snapshot_store = find_store(account, stack_name, cluster)
-        restoration = _Restore(
+        restoration = _Restoration(
             account, stack, cluster, store=snapshot_store, consent=consent, report=report, override=override
         )
-        return restoration.run(snapshot_name, patience)
+        return restoration.run(snapshot_name, timeout)
 
 
-class _Restore:
-    """One restore of a cluster's etcd."""
+class _Restoration:
+    """One restore of a cluster's etcd: its steps, which `run` carries out in order."""
 
     def __init__(
         self,
@@ -244,11 +244,12 @@ class _Restore:
     ) -> RestorePlan:
         """Return the plan of the restore, with its consequences for the cluster."""
         replaced = _masters_to_replace(master_groups, request)
-        names = [f"{master.slot} ({', '.join(master.instances)})" for master in replaced]
+        slots_and_instances = [f"{master.slot} ({', '.join(master.instances)})" for master in replaced]
         age = _format_age(snapshot.age)
         if replaced:
             replacement = (
-                f"the instances of {pluralize(len(replaced), 'master')} are terminated and replaced: {join_and(names)}"
+                f"the instances of {pluralize(len(replaced), 'master')} are terminated and replaced: "
+                f"{join_and(slots_and_instances)}"
             )
         else:
             replacement = "every master's instance has been replaced already"
@@ -274,10 +275,11 @@ class _Restore:
         if not request:
             created = self.account.clock.now().isoformat()
             request = {"id": str(uuid.uuid4()), "snapshot": snapshot.key, "created": created}
+            # With the digest, the masters can check the snapshot that they download.
             if sha256 := self.store.metadata(snapshot.key).get("sha256"):
                 request["sha256"] = sha256
             self.report(Step(f"requesting the masters to restore {snapshot.key} when they boot"))
-            if not self.store.write(REQUEST_KEY, request, new=True):
+            if not self.store.write(REQUEST_KEY, request, only_if_new=True):
                 raise RestoreInProgressError(
                     f"someone else has just started to restore {self.cluster.name}",
                     hint=CommandText(

@@ -21,7 +21,7 @@ from cfngen.hints import CommandText, suggest
 
 BUCKET_OUTPUT = "BackupBucketName"  # output of the stack
 LATEST_SNAPSHOT = "latest"
-_KEY_PATTERN = re.compile(r"(?P<period>hourly|daily)/(?P<time>\d{4}-\d\d-\d\dT\d{6}Z)\.db")
+_SNAPSHOT_KEY_PATTERN = re.compile(r"(?P<period>hourly|daily)/(?P<time>\d{4}-\d\d-\d\dT\d{6}Z)\.db")
 _NO_BUCKET_CODES = frozenset({"NoSuchBucket", "404"})
 
 
@@ -112,7 +112,8 @@ class SnapshotStore:
         snapshots = [
             snapshot for s3_object in self.objects() if (snapshot := _parse_snapshot(self.prefix, s3_object, now))
         ]
-        # A daily snapshot is a copy of an hourly snapshot with the same time; the hourly snapshot is listed first.
+        # A daily snapshot is a copy of an hourly snapshot with the same time. In reverse order, True comes before
+        # False, so the hourly snapshot is listed first.
         return tuple(sorted(snapshots, key=lambda snapshot: (snapshot.time, snapshot.period == "hourly"), reverse=True))
 
     def objects(self) -> Iterator[AwsObject]:
@@ -168,13 +169,13 @@ class SnapshotStore:
                 return {}
         return document if isinstance(document, dict) else {}
 
-    def write(self, name: str, content: AwsObject, *, new: bool = False) -> bool:
+    def write(self, name: str, content: AwsObject, *, only_if_new: bool = False) -> bool:
         """Write a JSON object to a file of the bucket.
 
         Args:
             name: name of the file.
             content: the JSON object.
-            new: whether to write only if the file does not exist yet.
+            only_if_new: whether to write only if the file does not exist yet.
 
         Returns:
             Whether the file was written.
@@ -185,14 +186,15 @@ class SnapshotStore:
         from botocore.exceptions import ClientError
 
         body = json.dumps(content, indent=1).encode()
-        condition = {"IfNoneMatch": "*"} if new else {}  # S3 then refuses to overwrite an object
+        # With this condition, S3 refuses to overwrite an object.
+        condition = {"IfNoneMatch": "*"} if only_if_new else {}
         location = {"Bucket": self.bucket, "Key": self.prefix + name}
         with translate_aws_errors():
             try:
                 self.account.client("s3").put_object(**location, Body=body, ContentType="application/json", **condition)
             except ClientError as error:
                 # ConditionalRequestConflict: another caller wrote the file at the same moment.
-                if not new or error_code(error) not in ("PreconditionFailed", "ConditionalRequestConflict"):
+                if not only_if_new or error_code(error) not in ("PreconditionFailed", "ConditionalRequestConflict"):
                     raise
                 return False
         return True
@@ -269,7 +271,7 @@ def find_snapshot(snapshot_store: SnapshotStore, name: str) -> Snapshot:
 
 def _parse_snapshot(prefix: str, s3_object: AwsObject, now: datetime) -> Snapshot | None:
     """Return a snapshot from an S3 object; None if its key is not that of a snapshot."""
-    match = _KEY_PATTERN.fullmatch(str(s3_object["Key"]).removeprefix(prefix))
+    match = _SNAPSHOT_KEY_PATTERN.fullmatch(str(s3_object["Key"]).removeprefix(prefix))
     if not match:
         return None
     # The time is taken from the key: LastModified in S3 is the time of the upload or copy.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.api_connection import ApiUnreachableError
@@ -59,6 +59,30 @@ class RestoreProgress(Message):
     api: str
 
 
+class _ApiReading(NamedTuple):
+    """The result of one attempt to read the Kubernetes API.
+
+    Attributes:
+        state: state of the API, as in `RestoreProgress.api`.
+        ready_instances: ids of the instances that are Ready nodes; empty if the API could not be read.
+    """
+
+    state: str
+    ready_instances: frozenset[str] = frozenset()
+
+
+class _ApiAccess(NamedTuple):
+    """What is needed to connect to the Kubernetes API.
+
+    Attributes:
+        outputs: outputs of the cluster's stacks.
+        authority: the certificate authority of the API.
+    """
+
+    outputs: Mapping[str, str]
+    authority: Authority
+
+
 class MasterReplacement:
     """The masters of a cluster while they are replaced.
 
@@ -86,8 +110,8 @@ class MasterReplacement:
         self._old_instances = old_instances
         self._override = override
         self._report = report
-        self._reported: set[str] = set()
-        self._api_access: tuple[Mapping[str, str], Authority] | None = None
+        self._reported_failures: set[str] = set()
+        self._api_access: _ApiAccess | None = None  # None until it has been read
 
     def wait(self, timeout: timedelta) -> None:
         """Return as soon as every master and the API are ready.
@@ -120,11 +144,10 @@ class MasterReplacement:
         """Return the current state of the masters and of the API."""
         # An old master may still serve the API, so the API is only called once all old masters are terminated.
         is_terminating = any(instance.id in self._old_instances for group in groups for instance in group.instances)
-        if is_terminating:
-            ready_instances, api_state = frozenset[str](), "is shutting down"
-        else:
-            ready_instances, api_state = self._read_api_state()
-        return RestoreProgress(tuple(self._master_state(group, ready_instances) for group in groups), api_state)
+        api = _ApiReading("is shutting down") if is_terminating else self._read_api()
+        return RestoreProgress(
+            masters=tuple(self._master_state(group, api.ready_instances) for group in groups), api=api.state
+        )
 
     def _master_state(self, group: GroupView, ready_instances: Collection[str]) -> RestoringMaster:
         """Return the state of one master; its new instance is ready once its Node is Ready."""
@@ -138,8 +161,8 @@ class MasterReplacement:
         is_ready = new_instances[0].in_service and new_instances[0].id in ready_instances
         return RestoringMaster(group.name, new_instances[0].id, READY if is_ready else BOOTING)
 
-    def _read_api_state(self) -> tuple[frozenset[str], str]:
-        """Return the ids of the instances that are Ready nodes, and the state of the API."""
+    def _read_api(self) -> _ApiReading:
+        """Return the state of the API, and which instances are Ready nodes."""
         try:
             if self._api_access is None:
                 self._api_access = self._find_api_access()
@@ -151,15 +174,16 @@ class MasterReplacement:
                 readiness = api.readiness()
                 ready_instances = frozenset(node.instance_id or node.name for node in api.nodes() if node.ready)
         except ApiUnreachableError:
-            return frozenset(), "does not answer"
+            return _ApiReading("does not answer")
         except CfngenError as error:
-            return frozenset(), str(error)
-        return ready_instances, READY if readiness.ready else f"not ready: {', '.join(readiness.failing)}"
+            return _ApiReading(str(error))
+        state = READY if readiness.ready else f"not ready: {', '.join(readiness.failing)}"
+        return _ApiReading(state, ready_instances)
 
-    def _find_api_access(self) -> tuple[Mapping[str, str], Authority]:
+    def _find_api_access(self) -> _ApiAccess:
         """Return the stack's outputs and the API's certificate authority; a restore changes neither."""
         outputs = cluster_access.read_outputs(self._account, self._stack)
-        return outputs, cluster_access.find_authority(self._account, self._stack, outputs)
+        return _ApiAccess(outputs, cluster_access.find_authority(self._account, self._stack, outputs))
 
     def _report_boot_failures(self, progress: RestoreProgress) -> None:
         """Report boot errors from the console output of the masters; a master retries every minute."""
@@ -168,8 +192,8 @@ class MasterReplacement:
                 continue
             console = console_output.read_instance_console(self._account, master.instance)
             failures = [text for text in console.lines if " FAILED after " in text]
-            if console.failed and failures and failures[-1] not in self._reported:
-                self._reported.add(failures[-1])
+            if console.failed and failures and failures[-1] not in self._reported_failures:
+                self._reported_failures.add(failures[-1])
                 self._report(
                     Notice(f"master {master.slot} ({master.instance}): {failures[-1]}", "it retries every minute.")
                 )

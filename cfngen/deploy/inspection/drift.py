@@ -76,11 +76,11 @@ def detect_drift(account: Account, stacks: Mapping[str, str]) -> Drift:
 
     Args:
         account: the AWS account.
-        stacks: the names of the stacks, by ARN.
+        stacks: names of the stacks, by the stack's ARN.
     """
     client = account.client("cloudformation")
     failures: dict[str, str] = {}
-    detections: dict[str, str] = {}
+    detections: dict[str, str] = {}  # ids of the drift detections in progress, by the stack's ARN
     for stack_id, name in stacks.items():
         with _record_error(failures, name):
             detections[stack_id] = client.detect_stack_drift(StackName=stack_id)["StackDriftDetectionId"]
@@ -88,10 +88,10 @@ def detect_drift(account: Account, stacks: Mapping[str, str]) -> Drift:
     deadline = account.clock.now() + TIMEOUT
     while detections:
         is_timed_out = account.clock.now() >= deadline
-        for stack_id, detection in list(detections.items()):
+        for stack_id, detection_id in list(detections.items()):
             name = stacks[stack_id]
             with _record_error(failures, name):
-                status = client.describe_stack_drift_detection_status(StackDriftDetectionId=detection)
+                status = client.describe_stack_drift_detection_status(StackDriftDetectionId=detection_id)
                 in_progress = status["DetectionStatus"] == "DETECTION_IN_PROGRESS"
                 if in_progress and not is_timed_out:
                     continue
@@ -109,13 +109,13 @@ def detect_drift(account: Account, stacks: Mapping[str, str]) -> Drift:
 
 
 @contextmanager
-def _record_error(failures: dict[str, str], name: str) -> Iterator[None]:
-    """Record an AWS error as the failure of one stack, so that drift detection continues for the others."""
+def _record_error(failures: dict[str, str], stack_name: str) -> Iterator[None]:
+    """Record an AWS error as the failure of one stack, so that drift detection continues for the other stacks."""
     try:
         with translate_aws_errors():
             yield
     except AwsError as error:
-        failures[name] = str(error)
+        failures[stack_name] = str(error)
 
 
 def _read_drifted_resources(client: Client, stack_id: str, stack_name: str) -> list[DriftedResource]:

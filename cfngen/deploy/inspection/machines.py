@@ -121,26 +121,45 @@ def find_groups(account: Account, cluster: Cluster, resources: Iterable[Resource
     node_group_names = {
         auto_scaling_group(group_id(node_group.name)): node_group.name for node_group in cluster.node_groups
     }
-    result: list[GroupView] = []
+    group_views: list[GroupView] = []
     for group_name, resource in resources_by_name.items():
         master = MasterId.parse(resource.logical_id)
         node_group = NodeGroupId.parse(resource.logical_id)
-        logical_name = node_group.group if node_group else resource.logical_id
-        name = master.letter if master else node_group_names.get(resource.logical_id, logical_name)
-        result.append(
-            _build_group("master" if master else "node", name, group_name, groups_by_name.get(group_name), instances)
+        if master:
+            name = master.letter
+        elif resource.logical_id in node_group_names:
+            name = node_group_names[resource.logical_id]
+        else:
+            name = node_group.group if node_group else resource.logical_id
+        group_views.append(
+            _build_group_view(
+                role="master" if master else "node",
+                name=name,
+                group_name=group_name,
+                description=groups_by_name.get(group_name),
+                instances=instances,
+            )
         )
-    return tuple(sorted(result, key=lambda group: (group.role, group.name)))
+    return tuple(sorted(group_views, key=lambda group: (group.role, group.name)))
 
 
-def _build_group(
+def _build_group_view(
+    *,
     role: Literal["master", "node"],
     name: str,
     group_name: str,
     description: AwsObject | None,
     instances: Mapping[str, AwsObject],
 ) -> GroupView:
-    """Return a group from its description; marked as missing if Auto Scaling does not describe it."""
+    """Return a group; it is marked as missing if Auto Scaling does not describe it.
+
+    Args:
+        role: `master` or `node`.
+        name: letter of the master's slot, or name of the node group.
+        group_name: name of the Auto Scaling group.
+        description: the group as Auto Scaling describes it; None if the group does not exist.
+        instances: the instances as EC2 describes them, by id.
+    """
     if description is None:
         return GroupView(role, name, group_name, missing=True)
     version = (description.get("LaunchTemplate") or {}).get("Version", "")
@@ -152,7 +171,7 @@ def _build_group(
         maximum=description["MaxSize"],
         desired=description["DesiredCapacity"],
         instances=tuple(
-            _build_instance(member, instances.get(member["InstanceId"], {}), version)
+            _build_instance_view(member, instances.get(member["InstanceId"], {}), version)
             for member in sorted(
                 description["Instances"], key=lambda member: (member["AvailabilityZone"], member["InstanceId"])
             )
@@ -160,7 +179,7 @@ def _build_group(
     )
 
 
-def _build_instance(member: AwsObject, description: AwsObject, group_version: str) -> InstanceView:
+def _build_instance_view(member: AwsObject, description: AwsObject, group_version: str) -> InstanceView:
     """Return an instance from its descriptions by Auto Scaling (`member`) and EC2 (`description`)."""
     instance_version = (member.get("LaunchTemplate") or {}).get("Version", "")
     return InstanceView(

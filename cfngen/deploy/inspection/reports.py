@@ -63,15 +63,20 @@ def parse_certificates(data: Mapping[str, str], masters: tuple[MasterState, ...]
     """Return when the masters' certificates expire, from the data of their ConfigMap.
 
     Args:
-        data: the data, by instance id; reports of instances that no longer exist are ignored.
+        data: a report in JSON, by the instance id of the master that wrote it; reports of other instances are ignored.
         masters: the current masters.
     """
-    slots = {master.instance: master.slot for master in masters if master.instance}
-    reported = ((slots[instance], certificate) for instance, certificate in _parse_reports(data) if instance in slots)
+    slot_by_instance = {master.instance: master.slot for master in masters if master.instance}
+    slots_and_reports = [
+        (slot_by_instance[instance], report)
+        for instance, report in _parse_reports(data)
+        if instance in slot_by_instance
+    ]
+    slots_and_reports.sort(key=lambda slot_and_report: slot_and_report[0])
     return tuple(
-        Expiry(f"master {slot}: {certificate.get('which', 'certificate')}", ends)
-        for slot, certificate in sorted(reported, key=lambda item: item[0])
-        if (ends := _parse_time(certificate.get("expires")))
+        Expiry(f"master {slot}: {report.get('which', 'certificate')}", ends)
+        for slot, report in slots_and_reports
+        if (ends := _parse_time(report.get("expires")))
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
+from functools import partial
 from typing import TypeVar
 
 from cfngen.cluster.logical_ids import MasterId
@@ -28,7 +28,6 @@ from cfngen.deploy.inspection.cluster_status import (
     ApiState,
     ClusterStatus,
     Expiry,
-    GroupState,
     MasterState,
     StackState,
     Unknown,
@@ -36,6 +35,7 @@ from cfngen.deploy.inspection.cluster_status import (
     next_command,
     stack_state,
 )
+from cfngen.deploy.inspection.group_states import all_nodes_ready, masters_and_node_groups
 from cfngen.deploy.inspection.machines import GroupView, find_groups
 from cfngen.deploy.inspection.versions import target_version
 from cfngen.deploy.messages import Report, Step
@@ -45,11 +45,16 @@ from cfngen.deploy.stale_groups import find_stale_groups
 from cfngen.deploy.status import StackStatus
 from cfngen.errors import CfngenError
 
+# Services whose clients the reading threads use.
 SERVICES = ("autoscaling", "cloudformation", "ec2", "s3", "secretsmanager")
 MAX_PARALLEL_CALLS = 12
 # Statuses of stacks without resources: nothing has been created, or everything has been deleted again.
-WITHOUT_RESOURCES = ("REVIEW_IN_PROGRESS", "ROLLBACK_COMPLETE", "DELETE_COMPLETE")
-AUTHORITY, SERVING, TOKEN = "certificate authority", "API server's certificate", "join token"
+STATUSES_WITHOUT_RESOURCES = ("REVIEW_IN_PROGRESS", "ROLLBACK_COMPLETE", "DELETE_COMPLETE")
+AUTHORITY_NAME, SERVING_CERTIFICATE_NAME, JOIN_TOKEN_NAME = (
+    "certificate authority",
+    "API server's certificate",
+    "join token",
+)
 Value = TypeVar("Value")
 
 
@@ -100,41 +105,49 @@ def read_status(
     """
     with translate_aws_errors():
         stack = find_stack(account, stack_name)
-    template_version = target_version(cluster)
-    header = (cluster.name, account.region, account.id, account.clock.now())  # the first fields of ClusterStatus
+
+    make_status = partial(
+        ClusterStatus,
+        cluster=cluster.name,
+        region=account.region,
+        account=account.id,
+        time=account.clock.now(),
+        target_version=target_version(cluster),
+    )
     if stack is None:
-        return ClusterStatus(*header, StackState(stack_name), next_command(StackStatus("")), template_version)
-    if stack.status.name in WITHOUT_RESOURCES:
+        return make_status(stack=StackState(stack_name), next_command=next_command(StackStatus("")))
+    if stack.status.name in STATUSES_WITHOUT_RESOURCES:
         state = stack_state(stack, _read_or_unknown(lambda: _read_status_time(account, stack)))
-        return ClusterStatus(*header, state, next_command(stack.status), template_version)
+        return make_status(stack=state, next_command=next_command(stack.status))
     # boto3 clients are thread-safe, but their creation is not: `account` creates and caches them before threads start.
     for service in SERVICES:
         account.client(service)
     with ThreadPoolExecutor(MAX_PARALLEL_CALLS, thread_name_prefix="status") as pool:
 
         def submit(read: Callable[[], Value]) -> Future[Value | Unknown]:
+            """Call a function in a thread of the pool; its result is `Unknown` if the function fails."""
             return pool.submit(_read_or_unknown, read)
 
-        since = submit(lambda: _read_status_time(account, stack))
-        without_policy = submit(lambda: _find_stacks_without_policy(account, stack))
+        since_read = submit(lambda: _read_status_time(account, stack))
+        without_policy_read = submit(lambda: _find_stacks_without_policy(account, stack))
         outputs = _read_or_unknown(lambda: cluster_access.read_outputs(account, stack))
         endpoint = _read_or_unknown(lambda: cluster_access.find_api_endpoint(stack, _require(outputs), override))
         kubernetes_read = pool.submit(_read_kubernetes, account, stack, outputs, endpoint)
-        serving = submit(lambda: _read_serving_certificate_expiry(_require(endpoint)))
+        serving_expiry_read = submit(lambda: _read_serving_certificate_expiry(_require(endpoint)))
         stack_resources = _read_or_unknown(lambda: _read_all_resources(account, stack, pool))
-        group_read = submit(lambda: find_groups(account, cluster, _require(stack_resources)))
+        groups_read = submit(lambda: find_groups(account, cluster, _require(stack_resources)))
         # During an update, groups and Elastic IPs are being changed, so a difference is no problem.
         is_updating = stack.status.in_progress
-        stale_read = submit(lambda: () if is_updating else find_stale_groups(account, _require(stack_resources)))
-        lost_read = submit(
+        stale_groups_read = submit(lambda: () if is_updating else find_stale_groups(account, _require(stack_resources)))
+        lost_addresses_read = submit(
             lambda: () if is_updating else find_lost_addresses(account, _require(stack_resources), stack.parameters)
         )
-        image_dates = submit(lambda: _read_image_dates(account, _require(group_read.result())))
-        volumes = submit(lambda: _read_volume_states(account, _require(stack_resources)))
-        token = submit(lambda: _read_join_token_expiry(account, _require(stack_resources)))
-        backups = submit(lambda: reports.read_backups(account, _require(outputs), cluster))
-        authority, kubernetes = kubernetes_read.result()
-    stale_groups, lost_addresses = stale_read.result(), lost_read.result()
+        image_dates_read = submit(lambda: _read_image_dates(account, _require(groups_read.result())))
+        volumes_read = submit(lambda: _read_volume_states(account, _require(stack_resources)))
+        token_expiry_read = submit(lambda: _read_join_token_expiry(account, _require(stack_resources)))
+        backups_read = submit(lambda: reports.read_backups(account, _require(outputs), cluster))
+        authority_expiry, kubernetes = kubernetes_read.result()
+    stale_groups, lost_addresses = stale_groups_read.result(), lost_addresses_read.result()
     drift_state = None
     if detect_drift:
         report(Step("CloudFormation is comparing the resources with the templates"))
@@ -142,32 +155,34 @@ def read_status(
             lambda: drift.detect_drift(account, _stack_names(stack, _require(stack_resources)))
         )
     nodes = kubernetes.nodes if isinstance(kubernetes, _KubernetesState) else None
-    masters, node_groups = _masters_and_node_groups(group_read, image_dates, nodes)
+    masters, node_groups = masters_and_node_groups(groups_read.result(), image_dates_read.result(), nodes)
     api_ready = isinstance(kubernetes, _KubernetesState) and kubernetes.api.ready
-    return ClusterStatus(
-        *header,
-        stack=stack_state(stack, since.result(), without_policy.result()),
+    return make_status(
+        stack=stack_state(stack, since_read.result(), without_policy_read.result()),
         next_command=next_command(
             stack.status,
-            healthy=api_ready and _all_nodes_ready(masters, node_groups),
+            healthy=api_ready and all_nodes_ready(masters, node_groups),
             stale_groups=bool(stale_groups) and not isinstance(stale_groups, Unknown),
             lost_addresses=() if isinstance(lost_addresses, Unknown) else lost_addresses,
         ),
-        target_version=template_version,
         endpoint=endpoint.url if isinstance(endpoint, Endpoint) else endpoint,
         api=kubernetes.api if isinstance(kubernetes, _KubernetesState) else kubernetes,
-        kubelets=Counter(node.version for node in nodes) if nodes is not None else _reason_or_empty(kubernetes),
+        kubelets=(
+            Counter(node.version for node in kubernetes.nodes)
+            if isinstance(kubernetes, _KubernetesState)
+            else kubernetes
+        ),
         masters=masters,
         node_groups=node_groups,
         certificates=(
-            Expiry(AUTHORITY, authority),
-            Expiry(SERVING, serving.result()),
-            Expiry(TOKEN, token.result()),
+            Expiry(AUTHORITY_NAME, authority_expiry),
+            Expiry(SERVING_CERTIFICATE_NAME, serving_expiry_read.result()),
+            Expiry(JOIN_TOKEN_NAME, token_expiry_read.result()),
             *_master_certificates(kubernetes, masters),
         ),
-        volumes=volumes.result(),
+        volumes=volumes_read.result(),
         persistent_volumes=kubernetes.volumes if isinstance(kubernetes, _KubernetesState) else kubernetes,
-        backups=backups.result(),
+        backups=backups_read.result(),
         addons=_addon_states(kubernetes),
         drift=drift_state,
         stale_groups=stale_groups or None,
@@ -185,9 +200,9 @@ def _read_or_unknown(read: Callable[[], Value]) -> Value | Unknown:
 
 
 def _find_stacks_without_policy(account: Account, stack: StackView) -> tuple[str, ...]:
-    """Return the names of the stacks without a stack policy, if the next deployment will set it.
+    """Return the names of the stacks without a stack policy; none if the next deployment would not set policies.
 
-    Deployments set no policies on stacks created in the console, and update only stacks in certain statuses.
+    Deployments set no policies on stacks that were created in the console, and update only stacks in certain statuses.
     """
     is_updatable = stack.status.change_set_type == "UPDATE"
     is_created_by_cfngen = bool(stack.cluster)
@@ -205,11 +220,6 @@ def _require(value: Value | Unknown) -> Value:
     if isinstance(value, Unknown):
         raise _UnknownError(value.unknown, hint=value.hint)
     return value
-
-
-def _reason_or_empty(kubernetes: _KubernetesState | Unknown) -> Unknown:
-    """Return the reason why the Kubernetes API could not be read; empty if it was read."""
-    return kubernetes if isinstance(kubernetes, Unknown) else Unknown("")
 
 
 def _master_certificates(
@@ -243,7 +253,7 @@ def _read_status_time(account: Account, stack: StackView) -> datetime:
 def _read_kubernetes(
     account: Account, stack: StackView, outputs: Mapping[str, str] | Unknown, endpoint: Endpoint | Unknown
 ) -> tuple[datetime | Unknown, _KubernetesState | Unknown]:
-    """Return when the certificate authority expires, and what was read from the Kubernetes API."""
+    """Return when the certificate authority expires, and the data from the Kubernetes API; each may be unknown."""
     authority = _read_or_unknown(lambda: cluster_access.find_authority(account, stack, _require(outputs)))
 
     def read_api() -> _KubernetesState:
@@ -354,66 +364,3 @@ def _read_join_token_expiry(account: Account, stack_resources: Iterable[Resource
     if not arns:
         raise _UnknownError("the stack has no join secret yet")
     return read_join_information(account, arns[0]).expires
-
-
-def _masters_and_node_groups(
-    group_read: Future[tuple[GroupView, ...] | Unknown],
-    image_read: Future[dict[str, datetime] | Unknown],
-    nodes: tuple[Node, ...] | None,
-) -> tuple[tuple[MasterState, ...] | Unknown, tuple[GroupState, ...] | Unknown]:
-    """Return the states of the masters and of the node groups, each `Unknown` if their groups could not be read."""
-    groups, image_dates = group_read.result(), image_read.result()
-    if isinstance(groups, Unknown):
-        return groups, groups
-    if isinstance(image_dates, Unknown):
-        image_dates = {}
-    ready_ids = None if nodes is None else {node.instance_id or node.name for node in nodes if node.ready}
-    masters = chain.from_iterable(
-        _master_states(group, image_dates, ready_ids) for group in groups if group.role == "master"
-    )
-    node_groups = (_group_state(group, ready_ids) for group in groups if group.role == "node")
-    return tuple(masters), tuple(node_groups)
-
-
-def _master_states(group: GroupView, image_dates: dict[str, datetime], ready_ids: set[str] | None) -> list[MasterState]:
-    """Return the state of each instance of a master's group; if it has none, one state without an instance."""
-    if not group.instances:
-        return [MasterState(group.name)]
-    return [
-        MasterState(
-            slot=group.name,
-            instance=instance.id,
-            lifecycle=instance.lifecycle if instance.healthy else f"{instance.lifecycle}, unhealthy",
-            state=instance.state,
-            zone=instance.zone,
-            address=instance.address,
-            type=instance.type,
-            image=instance.image,
-            image_created=image_dates.get(instance.image),
-            launched=instance.launched,
-            current=instance.current,
-            ready=None if ready_ids is None else instance.id in ready_ids,
-        )
-        for instance in group.instances
-    ]
-
-
-def _group_state(group: GroupView, ready_ids: set[str] | None) -> GroupState:
-    """Return the state of a node group; `ready_ids` are the ids of the Ready Nodes, None if they are not known."""
-    return GroupState(
-        name=group.name,
-        desired=group.desired,
-        in_service=group.in_service,
-        ready=None if ready_ids is None else sum(instance.id in ready_ids for instance in group.instances),
-        minimum=group.minimum,
-        maximum=group.maximum,
-        types=tuple(sorted({instance.type for instance in group.instances if instance.type})),
-        outdated=sum(not instance.current for instance in group.instances if not instance.leaving),
-    )
-
-
-def _all_nodes_ready(masters: tuple[MasterState, ...] | Unknown, node_groups: tuple[GroupState, ...] | Unknown) -> bool:
-    """Return whether every master and every desired instance of the node groups is a Ready Node."""
-    if isinstance(masters, Unknown) or isinstance(node_groups, Unknown):
-        return False
-    return all(master.ready for master in masters) and all(group.ready == group.desired for group in node_groups)

@@ -58,7 +58,7 @@ def attach(account: Account, stack_name: str, cluster: str, interaction: Interac
         if stack.status.health is StackHealth.EMPTY:
             raise NothingUnderWayError(stack)
         report = interaction.report
-        outcome = watch(account, stack.id, report=report, interrupted=interaction.interrupted)
+        outcome = watch(account, stack.id, report=report, on_interrupt=interaction.on_interrupt)
         if outcome.cancelled and outcome.status.name == "CREATE_IN_PROGRESS":
             check_stack_owner(stack, cluster)
             outcome = cancel_creation(account, interaction, outcome)

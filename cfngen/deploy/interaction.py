@@ -26,12 +26,12 @@ class Interaction:
     Attributes:
         report: shows a message.
         consent: asks a yes-or-no question.
-        interrupted: called after Ctrl-C; asks whether to continue watching, detach, or cancel the operation.
+        on_interrupt: called after Ctrl-C; asks whether to continue watching, detach, or cancel the operation.
     """
 
     report: Report
     consent: Consent
-    interrupted: Callable[[], InterruptChoice]
+    on_interrupt: Callable[[], InterruptChoice]
 
     def require_consent(self, question: Question) -> None:
         """Ask for consent.

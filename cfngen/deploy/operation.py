@@ -183,7 +183,7 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
                 stack_id,
                 since=plan.created,
                 report=interaction.report,
-                interrupted=interaction.interrupted,
+                on_interrupt=interaction.on_interrupt,
                 expected=_expect_changes(request, documents, plan),
             )
 

@@ -118,7 +118,7 @@ def ensure_deployable(account: Account, stack_name: str, cluster: str, interacti
     check_stack_owner(stack, cluster)
     if stack.status.cleaning_up:
         interaction.report(Step(f"waiting for {stack.name} to finish {stack.status}"))
-        watch(account, stack.id, report=interaction.report, interrupted=interaction.interrupted)
+        watch(account, stack.id, report=interaction.report, on_interrupt=interaction.on_interrupt)
         stack = reread_stack(account, stack)
     health = stack.status.health
     if health is StackHealth.BUSY:
@@ -204,7 +204,7 @@ def _start_rollback(
         previous_event = read_last_event(account, stack.id)
         cloudformation.rollback_stack(StackName=stack.id, ClientRequestToken=_request_token(stack, previous_event))
         outcome = watch(
-            account, stack.id, since=previous_event, report=interaction.report, interrupted=interaction.interrupted
+            account, stack.id, since=previous_event, report=interaction.report, on_interrupt=interaction.on_interrupt
         )
         if deletes_stack and not outcome.detached:
             leftovers.report_failed_creation(account, reread_stack(account, stack), cluster, interaction.report)
@@ -246,7 +246,7 @@ def _continue_rollback(
             StackName=stack.id, ClientRequestToken=_request_token(stack, previous_event), **arguments
         )
         outcome = watch(
-            account, stack.id, since=previous_event, report=interaction.report, interrupted=interaction.interrupted
+            account, stack.id, since=previous_event, report=interaction.report, on_interrupt=interaction.on_interrupt
         )
         # The rollback did not reset skipped groups to the launch template version of the last successful state.
         if skipped and outcome.status.rolled_back:
@@ -299,7 +299,7 @@ def _delete_failed_creation(account: Account, stack: StackView, interaction: Int
         StackName=stack.id, ClientRequestToken=_request_token(stack, previous_event)
     )
     outcome = watch(
-        account, stack.id, since=previous_event, report=interaction.report, interrupted=interaction.interrupted
+        account, stack.id, since=previous_event, report=interaction.report, on_interrupt=interaction.on_interrupt
     )
     if outcome.detached:
         raise busy_error(account, reread_stack(account, stack))

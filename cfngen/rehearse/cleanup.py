@@ -185,7 +185,7 @@ def _finish_update(account: Account, stack: StackView, interaction: Interaction)
         account.client("cloudformation").cancel_update_stack(StackName=stack.id)
     elif not stack.status.in_progress or stack.status.name in ("CREATE_IN_PROGRESS", "DELETE_IN_PROGRESS"):
         return
-    watch(account, stack.id, report=interaction.report, interrupted=interaction.interrupted)
+    watch(account, stack.id, report=interaction.report, on_interrupt=interaction.on_interrupt)
 
 
 def _tags_of_change_sets(account: Account, stack: StackView) -> dict[str, str]:

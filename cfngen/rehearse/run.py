@@ -59,7 +59,7 @@ def clean_up(account: Account, interaction: Interaction, request: RehearsalReque
         )
         # The user has agreed to all of it: answer the deletion's questions with yes, and drop its warnings, which are
         # meant for clusters with data.
-        quiet = Interaction(only_shown(interaction.report), lambda question: True, interaction.interrupted)
+        quiet = Interaction(only_shown(interaction.report), lambda question: True, interaction.on_interrupt)
         return _remove_everything(account, quiet, bucket=request.bucket)
     interaction.report(Step("no rehearsal has left a stack, a snapshot or a bucket"))
     return cleanup.remove_templates(account, interaction, bucket=request.bucket, is_bucket_new=False)

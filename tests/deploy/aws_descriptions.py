@@ -148,8 +148,8 @@ class Deletions:
         described = stack(status=status, EnableTerminationProtection=self.protected)
         stacked(self.aws, described, resources={arn("one"): self.members, arn("network"): self.inside})
 
-    def watch(self, account: Any, stack_id: str, *, report: Report, since: Any, interrupted: Any) -> None:
-        assert (stack_id, interrupted()) == (arn("one"), InterruptChoice.DETACH)
+    def watch(self, account: Any, stack_id: str, *, report: Report, since: Any, on_interrupt: Any) -> None:
+        assert (stack_id, on_interrupt()) == (arn("one"), InterruptChoice.DETACH)
         self.since.append(since)
         for seconds, each in self.events:
             self.aws.clock.sleep(seconds)

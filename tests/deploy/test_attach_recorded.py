@@ -170,7 +170,7 @@ def test_the_creation_of_another_cluster_is_not_ended() -> None:
 
 def test_a_deletion_that_is_left_goes_on() -> None:
     api, told = creating(End("DELETE_IN_PROGRESS")), Told(choice=InterruptChoice.CANCEL)
-    wish = watch(api.account, STACK_ID, report=told.messages.append, interrupted=lambda: told.choice)
+    wish = watch(api.account, STACK_ID, report=told.messages.append, on_interrupt=lambda: told.choice)
     assert wish.cancelled
     told.choice = InterruptChoice.DETACH
     api.interrupt_waiting()

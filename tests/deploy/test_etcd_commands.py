@@ -281,7 +281,7 @@ def test_of_two_who_begin_at_the_same_moment_one_is_refused(where: Place, said: 
 def test_a_master_that_does_not_boot_is_heard_and_named(where: Place, said: list[Message]) -> None:
     where.world.machines.fail("MasterAAutoScalingGroup", "volume", "not attached after 900 s")
     with pytest.raises(RestoreFailedError, match="not every master is ready after 10 minutes") as caught:
-        set_back(where, said, patience=timedelta(minutes=10))
+        set_back(where, said, timeout=timedelta(minutes=10))
     assert "master a is " in str(caught.value)
     notices = [each.text for each in said if isinstance(each, Notice)]
     assert len(notices) == 1

@@ -286,7 +286,7 @@ def test_a_request_that_cannot_be_taken_away_is_told(masters: Masters) -> None:
 def test_masters_may_take_as_long_as_they_may_to_boot_and_some(masters: Masters) -> None:
     masters.set_back("latest", "controlPlane.creationTimeout=20")
     masters.set_back("latest", "controlPlane.creationTimeout=30")
-    masters.set_back("latest", patience=timedelta(minutes=3))
+    masters.set_back("latest", timeout=timedelta(minutes=3))
     short, long, given = (patience for patience, _ in masters.waited)
     assert (long - short, given) == (timedelta(minutes=10), timedelta(minutes=3))
     assert timedelta(minutes=20) < short <= timedelta(minutes=45)

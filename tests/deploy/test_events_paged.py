@@ -106,8 +106,8 @@ def test_a_later_look_ends_at_what_is_known() -> None:
     assert numbers(reader.read_page()) == [2, 3, 4, 5]
     api.add(UPDATED)
     assert numbers(reader.read_page()) == [6]
-    assert reader.last is not None
-    assert reader.last.status == UPDATED
+    assert reader.last_stack_event is not None
+    assert reader.last_stack_event.status == UPDATED
 
 
 def test_what_moves_to_the_next_page_meanwhile_is_told_once() -> None:

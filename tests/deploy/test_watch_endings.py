@@ -370,7 +370,7 @@ def test_a_second_ctrl_c_leaves() -> None:
     def again() -> InterruptChoice:
         raise KeyboardInterrupt
 
-    assert follow(api, interrupted=again).detached
+    assert follow(api, on_interrupt=again).detached
 
 
 def test_going_on_after_ctrl_c() -> None:

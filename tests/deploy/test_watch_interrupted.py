@@ -49,7 +49,7 @@ def test_leaving_it_alone(operator: Operator):
 def test_another_ctrl_c_at_the_question_leaves_it_alone(operator: Operator):
     root_id = operator.create()
     operator.faults.after("DescribeStacks", ctrl_c, nth=3)
-    outcome = operator.watch(root_id, interrupted=ctrl_c)
+    outcome = operator.watch(root_id, on_interrupt=ctrl_c)
     assert outcome.detached
 
 

@@ -97,7 +97,7 @@ class Operator:
         return before
 
     def watch(self, root_id: str = NAME, **options: Any) -> WatchResult:
-        options = {"budget": OFTEN, "interrupted": self.interrupted, **options}
+        options = {"budget": OFTEN, "on_interrupt": self.interrupted, **options}
         return watch(self.account, root_id, report=self.messages.append, **options)
 
     def interrupted(self) -> InterruptChoice:

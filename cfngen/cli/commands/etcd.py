@@ -132,6 +132,6 @@ def restore(target: Target, snapshot: str, yes: bool, timeout: timedelta | None)
                 consent=interaction.consent,
                 report=interaction.report,
                 override=target.kubernetes_override,
-                patience=timeout,
+                timeout=timeout,
             )
         )

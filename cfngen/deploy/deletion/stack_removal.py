@@ -180,7 +180,7 @@ def _watch_deletion(
     account: Account, stack: StackView, report: Report, interaction: Interaction, last_seen: Event | None
 ) -> StackView | None:
     """Watch a deletion until it ends; return the stack if it still exists."""
-    watch(account, stack.id, report=report, since=last_seen, interrupted=interaction.interrupted)
+    watch(account, stack.id, report=report, since=last_seen, on_interrupt=interaction.on_interrupt)
     current = find_stack(account, stack.id)
     return current if current and current.status.exists else None
 

@@ -36,12 +36,16 @@ from cfngen.deploy.watching.progress import operation_of_status
 from cfngen.deploy.watching.reasons import EXPORT_IN_USE, Explanation, explain_event, explain_reason
 from cfngen.hints import Hint, suggest
 
-_FAILURE_SIGNAL = re.compile(r"Received FAILURE signal with UniqueId (i-[0-9a-f]+)")
-_WAIT_CONDITION = "AWS::CloudFormation::WaitCondition"
-_INSTANCE_FAILURE = re.compile(r"resource signal|FAILURE signal|instance|launch template|capacity", re.IGNORECASE)
-_STILL_IN_USE = re.compile(r"DependencyViolation|dependenc|dependent object|mapped public address", re.IGNORECASE)
+_FAILURE_SIGNAL_REASON = re.compile(r"Received FAILURE signal with UniqueId (i-[0-9a-f]+)")
+_WAIT_CONDITION_TYPE = "AWS::CloudFormation::WaitCondition"
+_INSTANCE_FAILURE_REASON = re.compile(
+    r"resource signal|FAILURE signal|instance|launch template|capacity", re.IGNORECASE
+)
+_STILL_IN_USE_REASON = re.compile(
+    r"DependencyViolation|dependenc|dependent object|mapped public address", re.IGNORECASE
+)
 # Network interfaces keep these resources from being deleted; the filter of DescribeNetworkInterfaces that finds them.
-_INTERFACE_FILTERS = {
+_INTERFACE_FILTER_BY_TYPE = {
     "AWS::EC2::SecurityGroup": "group-id",
     "AWS::EC2::Subnet": "subnet-id",
     "AWS::EC2::VPC": "vpc-id",
@@ -114,7 +118,9 @@ def diagnose(account: Account, root_id: str) -> Diagnosis:
     with translate_aws_errors():
         stack = find_stack(account, root_id)
         if stack is None:
-            return Diagnosis(stack_name(root_id) or root_id, root_id if stack_name(root_id) else "", "")
+            # `root_id` is an ARN, or the name of a stack that does not exist.
+            name_in_arn = stack_name(root_id)
+            return Diagnosis(stack=name_in_arn or root_id, stack_id=root_id if name_in_arn else "", status="")
         root_events = _read_root_events(account, stack.id)
         if not root_events:
             return Diagnosis(stack.name, stack.id, stack.status.name, next_steps=_next_steps(stack))
@@ -210,6 +216,7 @@ def _is_cause(event: Event) -> bool:
 
 def _separate_rollback_failures(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
     """Return the failures of the operation, and the failures of its rollback; of each resource only the first."""
+    # Keys are the path of a stack and the logical id of a resource in it.
     causes: dict[tuple[tuple[str, ...], str], Event] = {}
     rollback_failures: dict[tuple[tuple[str, ...], str], Event] = {}
     is_rolling_back = False
@@ -223,7 +230,10 @@ def _separate_rollback_failures(events: Sequence[Event]) -> tuple[list[Event], l
 
 
 def _find_deepest_failure(events: Iterable[Event]) -> list[Event]:
-    """Return a list of the failure in the most deeply nested stack; used if every failure only repeats another."""
+    """Return the failure in the most deeply nested stack, as a list; empty if nothing failed.
+
+    It is used if every failure only repeats another one.
+    """
     failures = [event for event in events if event.failed and not is_cancelled(event)]
     return sorted(failures, key=lambda event: -len(event.path))[:1]
 
@@ -247,9 +257,9 @@ def _cause_from_event(account: Account, event: Event) -> Cause:
 def _cause_with_evidence(account: Account, event: Event) -> Cause:
     """Return a failure with details from EC2 and Auto Scaling: console output, failed launches, network interfaces."""
     cause = _cause_from_event(account, event)
-    if event.type in (AUTO_SCALING_GROUP, _WAIT_CONDITION) and _INSTANCE_FAILURE.search(event.reason):
+    if event.type in (AUTO_SCALING_GROUP, _WAIT_CONDITION_TYPE) and _INSTANCE_FAILURE_REASON.search(event.reason):
         return _add_instance_evidence(account, cause)
-    if event.type in _INTERFACE_FILTERS and _STILL_IN_USE.search(event.reason):
+    if event.type in _INTERFACE_FILTER_BY_TYPE and _STILL_IN_USE_REASON.search(event.reason):
         with _ErrorsAsNotes() as errors:
             cause = replace(cause, occupants=tuple(_describe_interfaces(account, event)))
         return replace(cause, notes=errors.notes)
@@ -263,7 +273,7 @@ def _add_instance_evidence(account: Account, cause: Cause) -> Cause:
     with _ErrorsAsNotes():
         failed_instance_id = _find_failed_instance(account, event)
     group = event.physical_id
-    if event.type == _WAIT_CONDITION:
+    if event.type == _WAIT_CONDITION_TYPE:
         with _ErrorsAsNotes():
             group = _find_group_of_condition(account, event)
     launch_failures: tuple[str, ...] = ()
@@ -290,7 +300,7 @@ def _find_failed_instance(account: Account, event: Event) -> str:
 
     When an update of a group fails, the event has only the number of signals; the signal itself is an earlier event.
     """
-    if match := _FAILURE_SIGNAL.search(event.reason):
+    if match := _FAILURE_SIGNAL_REASON.search(event.reason):
         return match[1]
     pages = (
         account.client("cloudformation")
@@ -304,7 +314,7 @@ def _find_failed_instance(account: Account, event: Event) -> str:
         if not is_older or entry["LogicalResourceId"] != event.logical_id:
             continue
         reason = entry.get("ResourceStatusReason", "")
-        if match := _FAILURE_SIGNAL.search(reason):
+        if match := _FAILURE_SIGNAL_REASON.search(reason):
             return match[1]
         if not reason and entry["ResourceStatus"].endswith("_IN_PROGRESS"):
             break  # the update of the group started with this event
@@ -330,7 +340,7 @@ def _find_group_of_condition(account: Account, event: Event) -> str:
 
 def _describe_interfaces(account: Account, event: Event) -> Iterator[str]:
     """Yield in words the network interfaces that still use a resource which could not be deleted."""
-    filters = [{"Name": _INTERFACE_FILTERS[event.type], "Values": [event.physical_id]}]
+    filters = [{"Name": _INTERFACE_FILTER_BY_TYPE[event.type], "Values": [event.physical_id]}]
     interfaces = account.client("ec2").describe_network_interfaces(Filters=filters)["NetworkInterfaces"]
     for interface in interfaces[:_MAX_INTERFACES]:
         purpose = interface.get("Description") or interface.get("Attachment", {}).get("InstanceId") or "no description"
@@ -362,6 +372,7 @@ class _ErrorsAsNotes:
 
 
 def _next_steps(stack: StackView, *, failed: bool = True, cancelled: bool = False) -> tuple[NextStep, ...]:
+    """Return the commands to continue with after an operation that failed or was cancelled, the usual one first."""
     status = stack.status
     if status.health is StackHealth.HEALTHY and not status.succeeded:
         if cancelled:

@@ -22,7 +22,7 @@ DEFAULT_SECONDS = 15  # seconds for a resource of a type that is not listed belo
 DRAIN_SECONDS = 60  # seconds to drain a node
 # Seconds to create an Auto Scaling group if CloudFormation does not wait for its instances.
 UNAWAITED_GROUP_SECONDS = 20
-# By resource type: seconds to create, to update in place, and to delete.
+# (seconds to create, seconds to update in place, seconds to delete) a resource, by its type.
 SECONDS_BY_RESOURCE_TYPE: Mapping[str, tuple[int, int, int]] = {
     # Creation ends when every instance has sent its signal, deletion when every instance is terminated.
     AUTO_SCALING_GROUP: (BOOT_SECONDS, BOOT_SECONDS, 120),
@@ -103,16 +103,18 @@ class Expectation:
         )
 
 
-def usual_seconds(type_: str, action: ResourceAction, signals: int = 0) -> int:
+def usual_seconds(resource_type: str, action: ResourceAction, signals: int = 0) -> int:
     """Return how many seconds CloudFormation usually takes for an action on one resource.
 
     Args:
-        type_: the resource's type, e.g. `AWS::EC2::Volume`.
+        resource_type: the resource's type, e.g. `AWS::EC2::Volume`.
         action: what the operation does with the resource.
         signals: number of instances whose signals CloudFormation waits for; an update replaces them one by one.
     """
-    create, update, delete = SECONDS_BY_RESOURCE_TYPE.get(type_, (DEFAULT_SECONDS, DEFAULT_SECONDS, DEFAULT_SECONDS))
-    if type_ == AUTO_SCALING_GROUP and action == "update":
+    create, update, delete = SECONDS_BY_RESOURCE_TYPE.get(
+        resource_type, (DEFAULT_SECONDS, DEFAULT_SECONDS, DEFAULT_SECONDS)
+    )
+    if resource_type == AUTO_SCALING_GROUP and action == "update":
         return update * max(signals, 1)
     # A replacement takes as long as a creation: the old resource is deleted after the update has succeeded (cleanup).
     return {"create": create, "replace": create, "update": update, "delete": delete}[action]
@@ -127,7 +129,7 @@ def expect_operation(
 
     Args:
         bodies: the template of every stack, by the stack's path; the root's path is empty.
-        actions: what happens to each resource, by path and logical id; or one action for all resources.
+        actions: what happens to each resource, by the path of its stack and its logical id; or one action for all.
         values: values of the root's parameters that differ from their defaults.
     """
     expected_by_resource: dict[tuple[StackPath, str], ExpectedResource] = {}
@@ -148,10 +150,10 @@ def expect_operation(
             elif drains_nodes and action == "delete":
                 seconds += DRAIN_SECONDS
             expected_by_resource[path, logical_id] = ExpectedResource(
-                path,
-                logical_id,
-                resource["Type"],
-                action,
+                path=path,
+                logical_id=logical_id,
+                type=resource["Type"],
+                action=action,
                 signals=0 if action == "delete" else signals,
                 seconds=seconds,
             )
@@ -197,8 +199,8 @@ def _critical_path_seconds(
 
 def _dependencies(resource: TemplatePart) -> Iterator[str]:
     """Yield the logical ids that a resource depends on, together with the parameters that it refers to."""
-    explicit = resource.get("DependsOn", ())
-    yield from [explicit] if isinstance(explicit, str) else explicit
+    depends_on = resource.get("DependsOn", ())
+    yield from [depends_on] if isinstance(depends_on, str) else depends_on
     yield from (name for name, _ in references(resource))
 
 

@@ -76,10 +76,19 @@ def _fill_placeholders(text: str, placeholders: dict[str, str]) -> str:
 
 
 def _reason(pattern: str, meaning: str, hint: Hint) -> KnownReason:
+    """Return a reason that a regular expression finds, in upper or lower case and over several lines."""
     return KnownReason(re.compile(pattern, re.IGNORECASE | re.DOTALL), meaning, hint)
 
 
 def _quota_reason(pattern: str, resources: str, service: str, code: str) -> KnownReason:
+    """Return a reason for an exceeded quota, with the command that requests an increase.
+
+    Args:
+        pattern: regular expression that finds the reason.
+        resources: what the quota limits, in the plural.
+        service: code of the service in Service Quotas.
+        code: code of the quota in Service Quotas.
+    """
     return _reason(
         pattern,
         f"the account's quota of {resources} in this region is used up",

@@ -132,11 +132,11 @@ def remove_retained_resources(account: Account, stack_ids: Iterable[str], report
     for stack_id in stack_ids:
         with translate_aws_errors():
             remaining = list(_retained_resources(account, stack_id))
-        for kind, name in remaining:
+        for kind, name in remaining:  # the name of a bucket, or the id of a snapshot
             report(Step(f"deleting the {kind} {name}, which CloudFormation retained"))
             try:
                 with translate_aws_errors():
-                    _remove(account, kind, name)
+                    _remove_retained_resource(account, kind, name)
             except CfngenError as error:
                 leftovers.append(Leftover(kind, name, str(error), _removal_command(account, kind, name)))
     return tuple(leftovers)
@@ -200,7 +200,7 @@ def _tags_of_change_sets(account: Account, stack: StackView) -> dict[str, str]:
 
 
 def _retained_resources(account: Account, stack_id: str) -> Iterator[tuple[str, str]]:
-    """Yield kind and id of the resources of a deleted stack that CloudFormation has retained."""
+    """Yield the resources of a deleted stack that CloudFormation has retained: (`snapshot` or `bucket`, id or name)."""
     from botocore.exceptions import ClientError
 
     resources = [resource.view for resource in list_resource_tree(account, stack_id) if resource.view.physical_id]
@@ -219,7 +219,12 @@ def _retained_resources(account: Account, stack_id: str) -> Iterator[tuple[str, 
         yield "bucket", bucket
 
 
-def _remove(account: Account, kind: str, name: str) -> None:
+def _remove_retained_resource(account: Account, kind: str, name: str) -> None:
+    """Delete a snapshot, or empty and delete a bucket.
+
+    Raises:
+        AwsError: the bucket contains objects that are not the rehearsal's.
+    """
     if kind == "snapshot":
         account.client("ec2").delete_snapshot(SnapshotId=name)
         return
@@ -229,6 +234,7 @@ def _remove(account: Account, kind: str, name: str) -> None:
 
 
 def _removal_command(account: Account, kind: str, name: str) -> str:
+    """Return the AWS CLI command that removes a snapshot or bucket."""
     if kind == "snapshot":
         return f"aws ec2 delete-snapshot --snapshot-id {name} --region {account.region}"
     return f"aws s3 rb --force s3://{name} --region {account.region}"

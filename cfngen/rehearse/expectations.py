@@ -39,7 +39,7 @@ class ExpectedOperation:
 
 
 Expectations = Mapping[str, ExpectedOperation]
-"""Expectations by the keys that `key` returns."""
+"""Expected operations, by the keys that `expectation_key` returns."""
 
 
 def expectation_key(step: str, operation: str) -> str:
@@ -48,18 +48,18 @@ def expectation_key(step: str, operation: str) -> str:
 
 
 def expectation_of(operation: Operation) -> ExpectedOperation:
-    """Return the expectation that an operation in the emulator makes."""
-    words: dict[str, list[str]] = {}
+    """Return an operation that was carried out in the emulator as the expectation for the same operation in AWS."""
+    reasons: dict[str, list[str]] = {}  # by resource and status, e.g. `VpcStack/Vpc CREATE_FAILED`
     for event in operation.events:
         if event.reason and not event.reason.startswith(ROUTINE_REASONS):
-            about = words.setdefault(f"{event.resource} {event.status}", [])
-            if without_numbers(event.reason) not in about:
-                about.append(without_numbers(event.reason))
+            reasons_of_event = reasons.setdefault(f"{event.resource} {event.status}", [])
+            if without_numbers(event.reason) not in reasons_of_event:
+                reasons_of_event.append(without_numbers(event.reason))
     return ExpectedOperation(
         status=operation.status,
         transitions=dict(sorted(status_transitions(operation.events).items())),
         types={event.resource: event.type for event in operation.events},
-        words={name: tuple(texts) for name, texts in sorted(words.items())},
+        words={name: tuple(texts) for name, texts in sorted(reasons.items())},
         changes=tuple(sorted(operation.changes)),
         facts=dict(operation.facts),
     )
@@ -90,11 +90,13 @@ def format_expectations(expectations: Expectations) -> str:
 
 
 def _parse(content: Mapping[str, Any]) -> ExpectedOperation:
-    resources = {name: line.split(" ") for name, line in content["resources"].items()}
+    """Return an expectation from its form in the file."""
+    # The line of a resource is its type and the statuses that it goes through, separated by spaces.
+    words_by_resource = {name: line.split(" ") for name, line in content["resources"].items()}
     return ExpectedOperation(
         status=content["status"],
-        transitions={name: tuple(words[1:]) for name, words in resources.items()},
-        types={name: words[0] for name, words in resources.items()},
+        transitions={name: tuple(words[1:]) for name, words in words_by_resource.items()},
+        types={name: words[0] for name, words in words_by_resource.items()},
         words={name: tuple(texts) for name, texts in content["words"].items()},
         changes=tuple(content["changes"]),
         facts=content["facts"],

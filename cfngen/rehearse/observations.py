@@ -48,11 +48,11 @@ def count_empty_stacks(account: Account, name: str) -> Observation:
     )
     names = [str(summary["StackName"]) for page in pages for summary in page["StackSummaries"]]
     count = sum(stack_name == name or stack_name.startswith(f"{name}-") for stack_name in names)
-    return Observation({"empty stacks that are left": str(count)})
+    return Observation(facts={"empty stacks that are left": str(count)})
 
 
 def observe_masters(account: Account, stack_id: str) -> Observation:
-    """Count the masters in service, and the slots' network interfaces that are primary interfaces of masters."""
+    """Count the masters in service, and the slots' network interfaces that are the primary interface of a master."""
     resources = list_resource_tree(account, stack_id)
     groups = {
         logical_id: group
@@ -85,11 +85,10 @@ def observe_masters(account: Account, stack_id: str) -> Observation:
 def read_secret_ids(account: Account, stack_id: str) -> Mapping[str, str]:
     """Return the physical ids of the key, the secrets and the bucket of a stack by their logical ids."""
     resources = list_resource_tree(account, stack_id)
-    return {
-        name: value
-        for kind in (KEY_TYPE, SECRET_TYPE, BUCKET_TYPE)
-        for name, value in _physical_ids(resources, kind).items()
-    }
+    physical_ids: dict[str, str] = {}
+    for resource_type in (KEY_TYPE, SECRET_TYPE, BUCKET_TYPE):
+        physical_ids |= _physical_ids(resources, resource_type)
+    return physical_ids
 
 
 def observe_deleted_secrets(account: Account, physical_ids: Mapping[str, str]) -> Observation:
@@ -110,11 +109,12 @@ def observe_deleted_secrets(account: Account, physical_ids: Mapping[str, str]) -
     )
 
 
-def _physical_ids(resources: tuple[StackResource, ...], kind: str) -> dict[str, str]:
+def _physical_ids(resources: tuple[StackResource, ...], resource_type: str) -> dict[str, str]:
+    """Return the physical ids of the existing resources of one type, by logical id."""
     return {
         resource.view.logical_id: resource.view.physical_id
         for resource in resources
-        if resource.exists and resource.view.type == kind
+        if resource.exists and resource.view.type == resource_type
     }
 
 

@@ -78,7 +78,7 @@ class OperationRunner:
         request: what to rehearse.
         expected: what the emulator does; None to record operations without comparing them.
         report: called with the messages that the user should see.
-        interrupted: called after each Ctrl-C; returns what to do with the operation in progress.
+        on_interrupt: called after each Ctrl-C; returns what to do with the operation in progress.
 
     Attributes:
         interaction: receives the messages of operations and answers their questions.
@@ -93,7 +93,7 @@ class OperationRunner:
         request: RehearsalRequest,
         expected: Expectations | None,
         report: Report,
-        interrupted: Callable[[], InterruptChoice],
+        on_interrupt: Callable[[], InterruptChoice],
     ) -> None:
         self.account = account
         self.request = request
@@ -104,8 +104,8 @@ class OperationRunner:
         self.operations: list[RehearsedOperation] = []
         self.deleted: list[str] = []
         self._report_shown = only_shown(report)
-        self._answer = interrupted
-        self._interrupted = False
+        self._choose_after_interrupt = on_interrupt
+        self._is_interrupted = False
         self._names = NameNormalizer(request.zones)
         self._events: list[Event] = []
         self._event_ids: set[str] = set()
@@ -132,14 +132,14 @@ class OperationRunner:
             seconds = (self.account.clock.now() - start).total_seconds()
             operation = Operation(action.name, seconds=seconds, error=self.masks(str(error)))
             if isinstance(cause, _ACCOUNT_ERRORS):
-                self._add_to_report(operation, deployable, None, step, action)
+                self._add_to_report(operation, deployable, expected=None, step=step, action=action)
                 raise StoppedError(
                     "refused", self.masks(" ".join(filter(None, (str(error), str(error.hint)))))
                 ) from error
-        if self._interrupted:
-            self._add_to_report(operation, deployable, None, step, action)
+        if self._is_interrupted:
+            self._add_to_report(operation, deployable, expected=None, step=step, action=action)
             raise KeyboardInterrupt
-        self._add_to_report(operation, deployable, self.expected, step, action)
+        self._add_to_report(operation, deployable, expected=self.expected, step=step, action=action)
         if differences := self.operations[-1].surprises:
             raise StoppedError("surprise", f"{pluralize(len(differences), 'surprise')}, first {differences[0]}")
 
@@ -147,6 +147,7 @@ class OperationRunner:
         self,
         operation: Operation,
         deployable: Deployable | None,
+        *,
         expected: Expectations | None,
         step: RehearsalStep,
         action: StepAction,
@@ -170,6 +171,7 @@ class OperationRunner:
         self.operations.append(RehearsedOperation(operation, tuple(differences), tuple(operation_remarks)))
 
     def _perform(self, action: StepAction, deployable: Deployable | None) -> Operation:
+        """Carry out a plan, deployment or deletion, and return its record; `deployable` is None for a deletion."""
         if deployable is None:
             return self._delete(action)
         request = self._deployment_request(deployable)
@@ -184,6 +186,7 @@ class OperationRunner:
         )
 
     def _deployment_request(self, deployable: Deployable) -> deployment.DeploymentRequest:
+        """Return the request that deploys the templates as the rehearsal's stack, without termination protection."""
         root = next(document for document in deployable.documents if document.children)
         return deployment.DeploymentRequest(
             cluster=deployable.cluster,
@@ -219,6 +222,7 @@ class OperationRunner:
         )
 
     def _delete(self, action: StepAction) -> Operation:
+        """Delete the rehearsal's stack and what CloudFormation retains of it, and return the record of the deletion."""
         stack = cleanup.find_rehearsal_stack(self.account)
         if stack is None:
             return Operation(action.name, "deleted")
@@ -246,8 +250,9 @@ class OperationRunner:
         self._report_shown(message)
 
     def _interrupt(self) -> InterruptChoice:
-        self._interrupted = True
-        return self._answer()
+        """Remember that the user pressed Ctrl-C, and return what to do with the operation in progress."""
+        self._is_interrupted = True
+        return self._choose_after_interrupt()
 
 
 def only_shown(report: Report) -> Report:

@@ -20,7 +20,12 @@ from cfngen.text import plural_form
 
 PLANNING_MINUTES = 2
 """Minutes that CloudFormation needs to create and delete a change set with nested stacks."""
-_ACTIONS: Mapping[str, ResourceAction] = {"add": "create", "update": "update", "replace": "replace", "remove": "delete"}
+_ACTION_BY_CHANGE: Mapping[str, ResourceAction] = {
+    "add": "create",
+    "update": "update",
+    "replace": "replace",
+    "remove": "delete",
+}
 
 
 @dataclass(frozen=True)
@@ -28,9 +33,9 @@ class Outline:
     """A step with its estimated duration and costs.
 
     Attributes:
-        number: its number, from 1.
-        name: its name, for `--up-to`.
-        title: what it does.
+        number: the step's number, from 1.
+        name: the step's name, for `--up-to`.
+        title: what the step does.
         shows: what can be verified only in AWS.
         minutes: how long it usually takes, including the deletion of the stack.
         units: the resources that are billed meanwhile, e.g. `1 instance (t3.medium)`; empty if there are none.
@@ -54,12 +59,12 @@ def outline_steps(steps: Sequence[RehearsalStep], zones: Zones, expectations: Ex
     """
     return tuple(
         Outline(
-            number,
-            step.name,
-            step.title,
-            step.shows,
-            _total_minutes(step, steps, zones, expectations),
-            _billed_units(step, zones),
+            number=number,
+            name=step.name,
+            title=step.title,
+            shows=step.shows,
+            minutes=_total_minutes(step, steps, zones, expectations),
+            units=_billed_units(step, zones),
         )
         for number, step in enumerate(steps, 1)
     )
@@ -84,13 +89,14 @@ def usual_minutes(step: RehearsalStep, action: StepAction, zones: Zones, expecta
     expected = expectations.get(expectation_key(step.stack, action.name))
     if expected is None or expected.status == "CREATE_COMPLETE":
         return ceil(expect_operation(bodies, "create", PARAMETER_VALUES).seconds / 60)
-    changes = {name: action for action, name, _ in (change.split(" ") for change in expected.changes)}
+    # A change is a text such as `add VpcStack/Vpc (AWS::EC2::VPC)`.
+    change_by_resource = {name: action for action, name, _ in (change.split(" ") for change in expected.changes)}
     names = NameNormalizer(zones)
     actions = {
-        (path, logical_id): _ACTIONS[changes[names.path((*path, logical_id))]]
+        (path, logical_id): _ACTION_BY_CHANGE[change_by_resource[names.path((*path, logical_id))]]
         for path, body in bodies.items()
         for logical_id in body["Resources"]
-        if names.path((*path, logical_id)) in changes
+        if names.path((*path, logical_id)) in change_by_resource
     }
     return ceil(expect_operation(bodies, actions, PARAMETER_VALUES).seconds / 60)
 
@@ -110,6 +116,7 @@ def _total_minutes(
 
 
 def _template_bodies(deployable: Deployable) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
+    """Yield the path of each stack, as logical ids from the root, and the body of its template."""
     by_name = {document.name: document.body for document in deployable.documents}
     yield (), by_name["cluster"]
     for logical_id, name in nested(by_name["cluster"]).items():
@@ -117,6 +124,7 @@ def _template_bodies(deployable: Deployable) -> Iterator[tuple[tuple[str, ...], 
 
 
 def _billed_units(step: RehearsalStep, zones: Zones) -> tuple[str, ...]:
+    """Return the resources of a step that AWS bills, e.g. `1 instance (t3.medium)`."""
     # A change set creates nothing, and all deployments of a step have the same billed resources.
     make = next((action.make for action in step.actions if action.verb == "deploy"), None)
     if make is None:
@@ -129,4 +137,5 @@ def _billed_units(step: RehearsalStep, zones: Zones) -> tuple[str, ...]:
 
 
 def _unit_name(unit: str, quantity: int) -> str:
+    """Return the name of a billed unit in the singular or plural; GiB has no plural."""
     return unit if quantity == 1 or unit == "GiB" else plural_form(unit)

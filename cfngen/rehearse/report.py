@@ -147,18 +147,18 @@ def markdown_page(rehearsal: Rehearsal) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_report(path: Path, document: str, text: str) -> tuple[Path, ...]:
+def write_report(path: Path, document: str, page: str) -> tuple[Path, ...]:
     """Write the JSON file and the page next to it, each atomically; return both paths.
 
     Args:
         path: path of the JSON file; the page has the same name with the suffix `.md`.
         document: content of the JSON file.
-        text: content of the page.
+        page: content of the page.
 
     Raises:
         ReportError: a file cannot be written.
     """
-    return (_write_atomically(path, document), _write_atomically(path.with_name(f"{path.stem}.md"), text))
+    return (_write_atomically(path, document), _write_atomically(path.with_name(f"{path.stem}.md"), page))
 
 
 def require_writable(path: Path) -> None:
@@ -178,6 +178,7 @@ def require_writable(path: Path) -> None:
 
 
 def _write_atomically(path: Path, text: str) -> Path:
+    """Write a file so that it has either its old or its complete new content; return its path."""
     temporary = ""
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.absolute().parent)
@@ -195,6 +196,7 @@ def _write_atomically(path: Path, text: str) -> Path:
 
 
 def _step_lines(step: RehearsedStep) -> list[str]:
+    """Return the section of a step on the Markdown page: its result, and each operation with its events."""
     lines = [f"{step.result.capitalize()}. {step.error}".strip()]
     for rehearsed in step.operations:
         operation = rehearsed.operation

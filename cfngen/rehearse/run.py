@@ -8,7 +8,7 @@ However it ends (surprise, error, Ctrl-C, SIGTERM), everything that was created 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
 
 from cfngen import __version__
 from cfngen.deploy.account import Account
@@ -34,7 +34,7 @@ class RehearsalResult:
 
     Attributes:
         rehearsal: the report.
-        left: what could not be removed.
+        left: resources that could not be removed.
         stop: exception that the caller raises after writing the report: Ctrl-C, the exit after SIGTERM, or an
             unexpected error; None if the rehearsal ended normally.
     """
@@ -81,10 +81,10 @@ def rehearse(
         DeclinedError: the user declined.
         AwsError: a call failed before anything was created.
     """
-    return _Run(account, request, expected, interaction).run()
+    return _RehearsalRun(account, request, expected, interaction).run()
 
 
-class _Run:
+class _RehearsalRun:
     """One rehearsal: its steps so far, and how often the user has pressed Ctrl-C."""
 
     def __init__(
@@ -126,15 +126,23 @@ class _Run:
         while len(self.steps) < len(self.request.outlines):
             self.runner.operations = []
             self._end_step("not reached")
-        return RehearsalResult(self._report(start_time, leftovers, default_vpc=default_vpc), leftovers, stop)
+        return RehearsalResult(self._make_report(start_time, leftovers, default_vpc=default_vpc), leftovers, stop)
 
     def _end_step(self, result: StepResult, error: str = "") -> None:
         """Add the current step and its operations to the report."""
         outline = self.request.outlines[len(self.steps)]
-        done = tuple(self.runner.operations)
-        self.steps.append(RehearsedStep(outline.number, outline.name, outline.title, result, done, error))
+        self.steps.append(
+            RehearsedStep(
+                number=outline.number,
+                name=outline.name,
+                title=outline.title,
+                result=result,
+                operations=tuple(self.runner.operations),
+                error=error,
+            )
+        )
 
-    def _report(self, start_time: Any, leftovers: tuple[Leftover, ...], *, default_vpc: bool) -> Rehearsal:
+    def _make_report(self, start_time: datetime, leftovers: tuple[Leftover, ...], *, default_vpc: bool) -> Rehearsal:
         import boto3
 
         results = [step.result for step in self.steps if step.result != "as expected"]
@@ -151,6 +159,7 @@ class _Run:
         )
 
     def _ask_for_consent(self, *, has_leftovers: bool) -> None:
+        """Ask for consent to the steps, with the duration and costs of each."""
         account, steps = self.account, self.request.outlines
         details = [
             f"{step.number}. {step.title}: some {pluralize(step.minutes, 'minute')}, "
@@ -171,6 +180,7 @@ class _Run:
         )
 
     def _remove_earlier(self) -> None:
+        """Remove what earlier rehearsals left; raise an error if something of it cannot be removed."""
         self.interaction.report(Step("removing the leftovers of an earlier rehearsal"))
         if leftovers := _remove_everything(self.account, self.runner.interaction, bucket=self.request.bucket):
             raise AwsError(
@@ -178,6 +188,7 @@ class _Run:
             )
 
     def _run_steps(self) -> None:
+        """Run the steps in order, and delete each stack after the last step that uses it."""
         steps = self.request.steps
         for number, step in enumerate(steps, 1):
             self.runner.operations = []

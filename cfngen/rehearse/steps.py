@@ -78,12 +78,12 @@ def _roles_and_groups(zones: Zones) -> Deployable:
 
 def _one_master(zones: Zones) -> Deployable:
     cluster = clusters.default_cluster(zones)
-    return Deployable(cluster, parts.one_master(cluster, 1))
+    return Deployable(cluster, parts.one_master(cluster, turn=1))
 
 
-def _one_master_again(zones: Zones) -> Deployable:
+def _one_master_with_changed_user_data(zones: Zones) -> Deployable:
     cluster = clusters.default_cluster(zones)
-    return Deployable(cluster, parts.one_master(cluster, 2))
+    return Deployable(cluster, parts.one_master(cluster, turn=2))
 
 
 def _secrets(zones: Zones) -> Deployable:
@@ -92,6 +92,8 @@ def _secrets(zones: Zones) -> Deployable:
 
 
 def _whole_cluster(cluster_of: Callable[[Zones], Cluster]) -> Callable[[Zones], Deployable]:
+    """Return a function that returns all templates of a cluster; `cluster_of` returns the cluster for three zones."""
+
     def make(zones: Zones) -> Deployable:
         cluster = cluster_of(zones)
         return Deployable(cluster, generate(cluster))
@@ -100,7 +102,7 @@ def _whole_cluster(cluster_of: Callable[[Zones], Cluster]) -> Callable[[Zones], 
 
 
 _DEFAULT_CLUSTER = _whole_cluster(clusters.default_cluster)
-DELETE = StepAction("delete", "delete")
+DELETE = StepAction(name="delete", verb="delete")
 STEPS: tuple[RehearsalStep, ...] = (
     RehearsalStep(
         "network-plugins",
@@ -128,7 +130,7 @@ STEPS: tuple[RehearsalStep, ...] = (
         "roll",
         "the instance is replaced on its network interface",
         "when the new instance gets the interface of the old one, and how often a launch fails until then",
-        (StepAction("roll", "deploy", _one_master_again, "masters"),),
+        (StepAction("roll", "deploy", _one_master_with_changed_user_data, "masters"),),
         "program",
     ),
     RehearsalStep(

@@ -59,8 +59,8 @@ class Pool:
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch) -> Pool:
     made = Pool()
-    monkeypatch.setattr(api_connection, "_ssl_context", lambda authority, client: None)
-    monkeypatch.setattr(api_connection, "_connection_pool", lambda endpoint, context: made)
+    monkeypatch.setattr(api_connection, "_make_ssl_context", lambda authority, client: None)
+    monkeypatch.setattr(api_connection, "_make_connection_pool", lambda endpoint, context: made)
     return made
 
 

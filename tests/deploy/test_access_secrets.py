@@ -66,7 +66,7 @@ def test_where_the_api_is_and_who_may_reach_it(aws: Aws) -> None:
         root(aws), {"ApiEndpoint": "https://api.example"}, lambda url: url + ":7443"
     )
     assert (where.url, where.url_override) == ("https://api.example", "https://api.example:7443")
-    assert where.allowed == "192.0.2.0/24"
+    assert where.allowed_cidr == "192.0.2.0/24"
     assert cluster_access.find_api_endpoint(root(aws), {"ApiEndpoint": "https://api.example"}).url_override == ""
     for values in ({}, {"ApiEndpoint": ""}):
         with pytest.raises(NoEndpointError, match=r"the stack one \(CREATE_COMPLETE\) has no output ApiEndpoint"):
@@ -184,8 +184,8 @@ def test_a_connection_for_the_occasion_ends_with_the_authority(
     def issue(pair: Any, identity: Any, *, now: datetime, duration: timedelta) -> None:
         issued.update(user=identity.user, groups=identity.groups, now=now, duration=duration)
 
-    monkeypatch.setattr(cluster_access, "issue", issue)
-    monkeypatch.setattr(cluster_access, "Kubernetes", lambda *arguments: arguments)
+    monkeypatch.setattr(cluster_access, "issue_client_certificate", issue)
+    monkeypatch.setattr(cluster_access, "KubernetesClient", lambda *arguments: arguments)
     now = datetime(2026, 1, 1, tzinfo=timezone.utc)
     authority, where = Authority(KeyPair("PEM", "key"), now + left), Endpoint("https://api.example")
     opened: Any = cluster_access.connect_as_administrator(where, authority, "arn:aws:iam::1:user/alice", now)

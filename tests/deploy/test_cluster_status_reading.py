@@ -304,7 +304,7 @@ def test_drift_is_detected_in_every_stack_and_awaited(where):
 
 def test_drift_is_asked_of_the_root_and_its_children(where, monkeypatch):
     asked = {}
-    monkeypatch.setattr(status_reader.drift, "detect", lambda account, stacks: asked.update(stacks))
+    monkeypatch.setattr(status_reader.drift, "detect_drift", lambda account, stacks: asked.update(stacks))
     said = []
     read_status(
         where.account, where.name, where.cluster, override=where.override, detect_drift=True, report=said.append

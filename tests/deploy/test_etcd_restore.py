@@ -105,7 +105,7 @@ def masters(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Masters:
             made.meanwhile()
 
     monkeypatch.setattr(module, "find_groups", groups)
-    monkeypatch.setattr(module, "Masters", Waiting)
+    monkeypatch.setattr(module, "MasterReplacement", Waiting)
     return made
 
 

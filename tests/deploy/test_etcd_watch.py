@@ -91,7 +91,7 @@ def watched(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Watched:
         yield api
 
     stacked(aws, stack(outputs={"ApiEndpoint": "https://api.example", "CaSecretArn": "arn-of-a-secret"}))
-    monkeypatch.setattr(cluster_access, "connection", connection)
+    monkeypatch.setattr(cluster_access, "connect_as_administrator", connection)
     monkeypatch.setattr(cluster_access, "read_authority", lambda account, arn: None)
     return Watched(aws, api)
 

@@ -80,7 +80,7 @@ def test_the_api_is_found_through_the_stack(where, endpoint):
     assert endpoint.url.startswith("https://")
     assert endpoint.host == "127.0.0.1"
     assert endpoint.tls_name == endpoint.url.removeprefix("https://")
-    assert endpoint.allowed == "203.0.113.7/32"
+    assert endpoint.allowed_cidr == "203.0.113.7/32"
 
 
 def test_everything_that_is_looked_at_can_be_read(where, endpoint):

@@ -27,7 +27,7 @@ def recorded(status: str, *events: dict[str, Any] | str) -> RecordedStack:
 
 def follow(api: RecordedStack, told: Told | None = None, **options: Any) -> WatchResult:
     told = told or Told()
-    options = {"budget": QUIET, "interrupted": lambda: told.choice, **options}
+    options = {"budget": QUIET, "on_interrupt": lambda: told.choice, **options}
     return watch(api.account, options.pop("stack", STACK_ID), report=told.messages.append, **options)
 
 

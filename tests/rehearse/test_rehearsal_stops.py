@@ -192,7 +192,7 @@ def abandoned() -> Iterator[Place]:
         where.world.cloud.durations.update({"*": 20.0})
         with patch.context() as killed:
             killed.setattr("cfngen.rehearse.run._remove_everything", lambda *arguments, **options: ())
-            killed.setattr(cleanup, "remove_kept", lambda *arguments, **options: ())
+            killed.setattr(cleanup, "remove_retained_resources", lambda *arguments, **options: ())
             Person(where.account).rehearse("secrets")
             person = Person(where.account)
             interrupted(where, person, "Vpc", "CREATE_IN_PROGRESS", by=SystemExit(143))

@@ -124,7 +124,7 @@ def connect_as_administrator(api_endpoint: Endpoint, ca: Authority, caller: str,
     # No client certificate outlives its authority; if the authority has expired, `issue` raises the error.
     duration = min(CLIENT_CERTIFICATE_LIFETIME, max(ca.expires - now, timedelta(seconds=1)))
     client = issue_client_certificate(ca.key_pair, Identity(kubernetes_user_name(caller)), now=now, duration=duration)
-    return KubernetesClient(api_endpoint, ca_certificate=ca.key_pair.certificate, client=client)
+    return KubernetesClient(api_endpoint, ca.key_pair.certificate, client)
 
 
 def kubernetes_user_name(caller: str) -> str:

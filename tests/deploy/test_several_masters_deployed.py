@@ -123,7 +123,7 @@ def test_the_load_balancer_goes_with_its_stack_and_is_nobodys_leftover(three: Cl
         stack.tags.update({"cfngen:cluster": "prod"})
         account = connect(three.session, "us-west-2", clock=three.clock)
         where = read_inventory(account, find_stack(account, stack.name), cluster="prod")
-        assert orphan_removal.find(account, where) == ()
+        assert orphan_removal.find_orphans(account, where) == ()
         deleted = Remover(account).deletes("prod", cluster="prod")
         assert (deleted.succeeded, deleted.orphans) == (True, ())
         counted = {each.kind: each for each in deleted.counted}
@@ -142,7 +142,7 @@ def test_interfaces_of_the_load_balancer_are_in_nobodys_way(three: Cloud):
         )
     account = connect(three.session, "us-west-2", clock=three.clock)
     where = read_inventory(account, find_stack(account, stack.name), cluster="prod")
-    assert [each.what for each in blockers.find(account, where, ())] == [
+    assert [each.what for each in blockers.find_blockers(account, where, ())] == [
         "network interface, ELB net/somebody-elses/0123456789abcdef"
     ]
 

@@ -57,7 +57,7 @@ class Blocker:
     what: str
 
 
-def find(account: Account, inventory: Inventory, orphans: tuple[OrphanedResource, ...]) -> tuple[Blocker, ...]:
+def find_blockers(account: Account, inventory: Inventory, orphans: tuple[OrphanedResource, ...]) -> tuple[Blocker, ...]:
     """Return foreign resources in the cluster's own VPC, subnets and security groups, or attached to them.
 
     Args:
@@ -106,7 +106,11 @@ def _find_foreign_contents(
 ) -> Iterator[VpcContent]:
     """Yield foreign resources in the VPC, or attached to it."""
     cluster_ids = inventory.ids() | {orphan.id for orphan in orphans}
-    return (content for content in vpc_contents.find(account, inventory.vpc_id) if content.id not in cluster_ids)
+    return (
+        content
+        for content in vpc_contents.find_vpc_contents(account, inventory.vpc_id)
+        if content.id not in cluster_ids
+    )
 
 
 def _describe(content: VpcContent) -> str:

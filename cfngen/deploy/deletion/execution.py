@@ -251,7 +251,9 @@ class _Deletion:
                 stack = find_stack(self.account, prepared.plan.stack_id)
                 if stack:
                     inventory = self._read_current_inventory(prepared, stack)
-                    self.blockers = blockers.find(self.account, inventory, orphan_removal.find(self.account, inventory))
+                    self.blockers = blockers.find_blockers(
+                        self.account, inventory, orphan_removal.find_orphans(self.account, inventory)
+                    )
         except AwsError as error:
             self.report(Notice(f"what blocks the deletion could not be determined: {error}", error.hint))
         return self.blockers

@@ -114,7 +114,7 @@ def _find_retained_by_stack(account: Account, stack: StackView, cluster: str) ->
         *retained_resources.find_keys(account, inventory),
         *retained_resources.find_secrets(account, inventory),
         # Without outputs, the operator's own bucket is not listed: the cluster file already names it.
-        *snapshot_buckets.find(account, inventory, {}),
+        *snapshot_buckets.find_snapshot_buckets(account, inventory, {}),
     )
 
 

@@ -30,7 +30,7 @@ class LoadBalancerView:
     vpc_id: str
 
 
-def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
+def find_orphaned_load_balancers(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
     """Return the cluster's load balancers and target groups that do not belong to a stack."""
     return (
         *_find_classic(account, inventory),

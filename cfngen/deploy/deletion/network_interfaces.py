@@ -20,7 +20,9 @@ POD_DESCRIPTION_PREFIX = "aws-K8S-"  # VPC CNI: how its descriptions begin
 LOAD_BALANCER_DESCRIPTION_PREFIX = "ELB "  # `ELB <name>`, `ELB app/<name>/<id>` or `ELB net/<name>/<id>`
 
 
-def find(account: Account, inventory: Inventory, *, groups: Iterable[str] = ()) -> tuple[OrphanedResource, ...]:
+def find_orphaned_interfaces(
+    account: Account, inventory: Inventory, *, groups: Iterable[str] = ()
+) -> tuple[OrphanedResource, ...]:
     """Return the cluster's remaining interfaces: those that only cfngen deletes, and those that ELB will delete.
 
     Args:

@@ -51,11 +51,11 @@ class RemovalResult:
     remaining: tuple[OrphanedResource, ...] = ()
 
 
-def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
+def find_orphans(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
     """Return the cluster's resources that can keep its network from being deleted, in the order of their deletion."""
-    balancers = load_balancers.find(account, inventory)
-    groups = security_groups.find(account, inventory)
-    interfaces = network_interfaces.find(account, inventory, groups=[group.id for group in groups])
+    balancers = load_balancers.find_orphaned_load_balancers(account, inventory)
+    groups = security_groups.find_orphaned_groups(account, inventory)
+    interfaces = network_interfaces.find_orphaned_interfaces(account, inventory, groups=[group.id for group in groups])
     return (*balancers, *interfaces, *groups)
 
 
@@ -80,7 +80,7 @@ def remove_orphans(
     removed: dict[tuple[str, str], OrphanedResource] = {}
     previously_waiting: frozenset[tuple[str, str]] | None = None  # None in the first round
     while True:
-        orphans = find(account, inventory)
+        orphans = find_orphans(account, inventory)
         if not orphans:
             return RemovalResult(removed=tuple(removed.values()))
         if previously_waiting is None:
@@ -103,7 +103,7 @@ def remove_orphans(
         previously_waiting = waiting
         clock.sleep(poll_interval)
         poll_interval = min(poll_interval * 1.5, MAX_POLL_INTERVAL_SECONDS)
-    remaining = find(account, inventory)
+    remaining = find_orphans(account, inventory)
     remaining_keys = {(orphan.kind, orphan.id) for orphan in remaining}
     # AWS may still list a resource after it has accepted the deletion: such a resource counts as remaining.
     return RemovalResult(
@@ -116,10 +116,10 @@ def remove_pod_routes(account: Account, inventory: Inventory, report: Report) ->
 
     Call it only after the cluster's instances are terminated.
     """
-    removed_routes = pod_routes.remove(account, pod_routes.find(account, inventory))
+    removed_routes = pod_routes.remove(account, pod_routes.find_orphaned_routes(account, inventory))
     for route in removed_routes:
         report(OrphanRemoved(route))
-    return RemovalResult(removed=removed_routes, remaining=pod_routes.find(account, inventory))
+    return RemovalResult(removed=removed_routes, remaining=pod_routes.find_orphaned_routes(account, inventory))
 
 
 def check_name_conflict(account: Account, inventory: Inventory, orphans: Sequence[OrphanedResource]) -> None:

@@ -40,9 +40,9 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
     inventory = replace(inventory, same_name_stacks=other_stacks)
     name_conflict = orphan_removal.describe_name_conflict(account, inventory)
     tagged = _TaggedResources(
-        orphans=orphan_removal.find(account, inventory),
-        volumes=volumes.find(account, inventory),
-        snapshots=volumes.find_snapshots(account, inventory),
+        orphans=orphan_removal.find_orphans(account, inventory),
+        volumes=volumes.find_claim_volumes(account, inventory),
+        snapshots=volumes.find_claim_snapshots(account, inventory),
     )
     if name_conflict:
         cluster_resources, foreign_resources = _split_by_ownership(account, inventory, tagged)
@@ -84,7 +84,7 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
             ),
             *(() if name_conflict else log_groups),
         ),
-        blockers=blockers.find(account, inventory, cluster_resources.orphans) if existing_stack else (),
+        blockers=blockers.find_blockers(account, inventory, cluster_resources.orphans) if existing_stack else (),
         unattributed_volumes=volumes.find_unattributed(account, inventory),
         name_conflict=name_conflict,
         foreign_resources=(
@@ -226,7 +226,7 @@ def _find_remaining_resources(
             for resource_id in inventory.existing_ids("AWS::KMS::Key")
         ]
         remaining += retained_resources.list_existing_resources(inventory, tuple(stack.parameters.items()))
-    remaining += snapshot_buckets.find(account, inventory, stack.outputs if stack else {})
+    remaining += snapshot_buckets.find_snapshot_buckets(account, inventory, stack.outputs if stack else {})
     if not request.delete_volumes:
         remaining += retained_resources.describe_remaining_orphans(
             account, pvc_volumes, "data of a PersistentVolumeClaim; --delete-volumes deletes it"

@@ -16,7 +16,7 @@ from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, remove_each
 
 
-def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
+def find_orphaned_routes(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
     """Return the routes within the pods' range whose target is an instance of the cluster, or no longer exists."""
     if not inventory.route_tables or not inventory.pod_cidr:
         return ()

@@ -50,7 +50,7 @@ def find_remaining_resources(
         *retained_resources.find_snapshots(account, inventory, authority_copy=copy_name),
         *retained_resources.find_keys(account, inventory),
         *retained_resources.find_secrets(account, inventory),
-        *snapshot_buckets.find(account, inventory, stack.outputs if stack else {}),
+        *snapshot_buckets.find_snapshot_buckets(account, inventory, stack.outputs if stack else {}),
         *retained_resources.describe_remaining_orphans(
             account, volumes_left, "data of a PersistentVolumeClaim, kept unless --delete-volumes is given"
         ),

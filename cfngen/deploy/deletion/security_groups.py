@@ -35,7 +35,7 @@ class ReferringGroup:
     owned: bool
 
 
-def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
+def find_orphaned_groups(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
     """Return the cluster's security groups that belong to no stack."""
     orphans = []
     for group in _describe_groups(account, _vpc_filter(inventory.vpc_id)):

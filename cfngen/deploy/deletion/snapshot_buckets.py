@@ -20,7 +20,9 @@ RETAINED_TYPES = (BUCKET_TYPE, "AWS::S3::BucketPolicy")
 """Resource types of which the templates declare only resources that are retained."""
 
 
-def find(account: Account, inventory: Inventory, outputs: Mapping[str, str]) -> tuple[RetainedResource, ...]:
+def find_snapshot_buckets(
+    account: Account, inventory: Inventory, outputs: Mapping[str, str]
+) -> tuple[RetainedResource, ...]:
     """Return the buckets that hold etcd snapshots of the cluster, each with its contents.
 
     Args:

@@ -38,7 +38,7 @@ def find_attached(account: Account, inventory: Inventory) -> frozenset[str]:
     return frozenset(_describe_attached_volumes(account, inventory))
 
 
-def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
+def find_claim_volumes(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
     """Return the volumes of PersistentVolumeClaims that have the cluster's tags or are attached to its instances."""
     tagged_volumes = {
         volume["VolumeId"]: volume
@@ -59,7 +59,7 @@ def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]
     return tuple(sorted(orphans, key=lambda orphan: (orphan.purpose, orphan.id)))
 
 
-def find_snapshots(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
+def find_claim_snapshots(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
     """Return the snapshots of the cluster's PersistentVolumeClaims."""
     snapshots_by_id = {
         snapshot["SnapshotId"]: snapshot

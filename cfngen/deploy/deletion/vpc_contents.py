@@ -57,7 +57,7 @@ class _ResourceKind:
     filters_argument: str = "Filters"
 
 
-def find(account: Account, vpc_id: str) -> Iterator[VpcContent]:
+def find_vpc_contents(account: Account, vpc_id: str) -> Iterator[VpcContent]:
     """Yield the resources that are in a VPC or attached to it, by kind."""
     for kind in _RESOURCE_KINDS:
         items_by_id = {

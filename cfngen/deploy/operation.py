@@ -385,6 +385,7 @@ def _protect(account: Account, stack: StackView, request: DeploymentRequest, int
 def _finished_without_changes(
     account: Account, request: DeploymentRequest, start_time: datetime, stack: StackView | None
 ) -> Finished:
+    """Return the result of a deployment that changed nothing; `stack` is None if there is no stack."""
     return Finished(
         action="none",
         stack=request.stack_name,

@@ -197,6 +197,7 @@ def disable_termination_protection(account: Account, root: StackView) -> None:
 
 
 def _set_termination_protection(account: Account, root: StackView, *, enabled: bool) -> None:
+    """Enable or disable the termination protection of a root stack."""
     account.client("cloudformation").update_termination_protection(
         StackName=root.id, EnableTerminationProtection=enabled
     )
@@ -228,6 +229,7 @@ def _read_stack_policy(account: Account, stack: str) -> StackPolicy | None:
 
 
 def _set_stack_policy(account: Account, stack: str, policy: StackPolicy) -> None:
+    """Replace the stack policy of the stack with this ARN."""
     account.client("cloudformation").set_stack_policy(StackName=stack, StackPolicyBody=json.dumps(policy))
 
 
@@ -295,5 +297,6 @@ def _is_in_progress(account: Account, stack: str) -> bool:
 
 
 def _is_deleted(account: Account, stack: str) -> bool:
+    """Return whether the stack with this ARN does not exist any more."""
     current = find_stack(account, stack)
     return current is None or not current.status.exists

@@ -70,6 +70,7 @@ def find_lost_addresses(
         AwsError: a call failed.
     """
     physical_ids = {resource.logical_id: resource.physical_id for resource in resources if _exists(resource)}
+    # A master has an association only if it has an Elastic IP.
     interface_by_master = {
         association.letter: physical_ids.get(str(association.sibling("NetworkInterface")), "")
         for logical_id in sorted(physical_ids)
@@ -124,6 +125,7 @@ def report_lost_addresses(account: Account, stack: StackView, report: Report) ->
 
 
 def _exists(resource: ResourceView) -> bool:
+    """Return whether a resource of a stack exists in AWS."""
     return bool(resource.physical_id) and resource.status != "DELETE_COMPLETE"
 
 

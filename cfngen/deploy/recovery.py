@@ -329,6 +329,7 @@ def _never_succeeded(account: Account, stack: StackView) -> bool:
 
 
 def _next_steps_hint(stack: StackView) -> Hint:
+    """Return the hint that names the commands to run next on a stack; empty if the stack is healthy."""
     return as_hint(next_steps(stack.status, stack.name))
 
 

@@ -132,6 +132,7 @@ def _check_group(
 
 
 def _describe_groups(account: Account, names: tuple[str, ...]) -> Iterable[AwsObject]:
+    """Yield the Auto Scaling groups with these names as Auto Scaling describes them; missing groups are left out."""
     client = account.client("autoscaling")
     for start in range(0, len(names), _BATCH_SIZE):
         batch = list(names[start : start + _BATCH_SIZE])

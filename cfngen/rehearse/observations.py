@@ -135,11 +135,13 @@ def _failed_launches(account: Account, group: str) -> list[str]:
 
 
 def _key_state(account: Account, arn: str) -> str:
+    """Return the state of a KMS key in words."""
     metadata = account.client("kms").describe_key(KeyId=arn)["KeyMetadata"]
     return "waits for its deletion" if metadata["KeyState"] == "PendingDeletion" else str(metadata["KeyState"])
 
 
 def _secret_state(account: Account, arn: str) -> str:
+    """Return in words whether a secret exists or can be restored."""
     secret = _call_or_state(
         account.client("secretsmanager").describe_secret, {"ResourceNotFoundException"}, SecretId=arn
     )
@@ -149,6 +151,7 @@ def _secret_state(account: Account, arn: str) -> str:
 
 
 def _bucket_state(account: Account, name: str) -> str:
+    """Return in words whether a bucket exists."""
     response = _call_or_state(account.client("s3").head_bucket, {"404", "NoSuchBucket"}, Bucket=name)
     return response if isinstance(response, str) else "there"
 

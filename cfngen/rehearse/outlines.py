@@ -110,6 +110,7 @@ def make_deployable(make: Callable[[Zones], Deployable], zones: Zones) -> Deploy
 def _total_minutes(
     step: RehearsalStep, steps: Sequence[RehearsalStep], zones: Zones, expectations: Expectations
 ) -> int:
+    """Return how long a step usually takes, with the deletion of the stack if no later step uses it."""
     is_stack_deleted = ends_stack(step, steps) and step.actions[-1].verb != "plan"
     actions = [*step.actions, *([DELETE] if is_stack_deleted else [])]
     return sum(usual_minutes(step, action, zones, expectations) for action in actions)

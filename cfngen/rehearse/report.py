@@ -220,8 +220,10 @@ def _step_lines(step: RehearsedStep) -> list[str]:
 
 
 def _on_one_line(text: str) -> str:
+    """Return a text with one space for each sequence of white space."""
     return " ".join(text.split())
 
 
 def _table_cell(text: str) -> str:
+    """Return a text as the cell of a Markdown table."""
     return _on_one_line(text).replace("|", "\\|")

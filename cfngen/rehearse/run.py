@@ -267,4 +267,5 @@ def _remove_everything(
 
 
 def _unknown_leftover(reason: str) -> Leftover:
+    """Return the leftover that says that a removal ended early, for this reason, so resources may remain."""
     return Leftover("stack", REHEARSAL_NAME, f"it is not known whether everything was removed: {reason}")

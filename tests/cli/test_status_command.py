@@ -101,7 +101,7 @@ def test_drift_is_asked_for(run: Command, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_what_ends_soon_stands_out(where: Place) -> None:
-    status = read_status(where.account, where.name, where.cluster, override=where.override)
+    status = read_status(where.account, where.name, where.cluster, find_url_override=where.override)
     now = status.time
     ends = (
         Expiry("certificate authority", now + timedelta(days=400)),
@@ -115,7 +115,7 @@ def test_what_ends_soon_stands_out(where: Place) -> None:
 
 
 def test_what_is_not_well_is_named(where: Place) -> None:
-    status = read_status(where.account, where.name, where.cluster, override=where.override)
+    status = read_status(where.account, where.name, where.cluster, find_url_override=where.override)
     [master], [group] = status.masters, status.node_groups
     old = datetime(2024, 1, 1, tzinfo=timezone.utc)
     ill = replace(
@@ -140,7 +140,7 @@ def test_what_is_not_well_is_named(where: Place) -> None:
 
 def test_what_an_operation_has_left_undone_is_named(where: Place) -> None:
     """No stack policies after a creation that was left, and a group that a forced rollback has skipped."""
-    status = read_status(where.account, where.name, where.cluster, override=where.override)
+    status = read_status(where.account, where.name, where.cluster, find_url_override=where.override)
     assert status.stale_groups is None
     behind = StaleGroup(NODES, "asg-1", "lt-1", "2", "3", "NodesProgram0123", "", unbootable=True)
     stack = replace(status.stack, without_policy=("k8s", "k8s-MasterStack-1"))

@@ -40,7 +40,7 @@ def where() -> Iterator[Place]:
 
 
 def read(where: Place, account: Account | None = None) -> ClusterStatus:
-    return read_status(account or where.account, where.name, where.cluster, override=where.override)
+    return read_status(account or where.account, where.name, where.cluster, find_url_override=where.override)
 
 
 def test_everything_about_a_cluster_is_read(where):
@@ -132,7 +132,7 @@ def test_without_the_stack_there_is_no_status(where):
 
 
 def test_an_api_that_nobody_reaches_is_unknown(where):
-    status = read_status(where.account, where.name, where.cluster, override=lambda url: NOWHERE)
+    status = read_status(where.account, where.name, where.cluster, find_url_override=lambda url: NOWHERE)
     assert isinstance(status.api, Unknown)
     assert "does not answer" in status.api.unknown
     assert status.kubelets == status.api
@@ -307,7 +307,12 @@ def test_drift_is_asked_of_the_root_and_its_children(where, monkeypatch):
     monkeypatch.setattr(status_reader.drift, "detect_drift", lambda account, stacks: asked.update(stacks))
     said = []
     read_status(
-        where.account, where.name, where.cluster, override=where.override, detect_drift=True, report=said.append
+        where.account,
+        where.name,
+        where.cluster,
+        find_url_override=where.override,
+        detect_drift=True,
+        report=said.append,
     )
     names = sorted(asked.values())
     assert names[0] == "k8s"

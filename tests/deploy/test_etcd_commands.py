@@ -83,7 +83,7 @@ def agree(question: Question) -> bool:
 
 
 def set_back(where: Place, said: list[Message], wanted: str = "latest", **changes: Any) -> Restored:
-    arguments = {"consent": agree, "report": said.append, "override": where.override, **changes}
+    arguments = {"consent": agree, "report": said.append, "find_url_override": where.override, **changes}
     # CloudFormation's own command tags the root; these stacks were made as the console makes them.
     return restore(where.account, STACK, where.cluster, wanted, **arguments)
 
@@ -320,6 +320,8 @@ def test_the_operators_policies_suffice(where: Place, said: list[Message]) -> No
     with where.served.permissions.enforcing(*policies) as credentials:
         account = where.connected(where.session_of(credentials))
         taken = take_snapshot(find_store(account, STACK, where.cluster), said.append)
-        done = restore(account, STACK, where.cluster, consent=agree, report=said.append, override=where.override)
+        done = restore(
+            account, STACK, where.cluster, consent=agree, report=said.append, find_url_override=where.override
+        )
     assert done.snapshot.key == taken.snapshot.key
     assert not [each for each in said if isinstance(each, Notice)]

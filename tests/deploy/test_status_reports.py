@@ -35,7 +35,7 @@ def where() -> Iterator[Place]:
 
 
 def status(where: Place) -> ClusterStatus:
-    return read_status(where.account, STACK, where.cluster, override=where.override)
+    return read_status(where.account, STACK, where.cluster, find_url_override=where.override)
 
 
 def config_map(where: Place, name: str, **data: object) -> None:

@@ -36,7 +36,7 @@ def where() -> Iterator[Place]:
 
 
 def looked(where: Place) -> Validation:
-    return validate(where.account, where.name, where.cluster, override=where.override)
+    return validate(where.account, where.name, where.cluster, find_url_override=where.override)
 
 
 def said(found: Validation) -> list[tuple[str, str, str]]:
@@ -230,7 +230,7 @@ def test_an_instance_that_auto_scaling_gave_up_is_found(where):
 
 
 def test_an_api_server_that_nobody_reaches_is_a_problem(where):
-    found = validate(where.account, where.name, where.cluster, override=lambda url: NOWHERE)
+    found = validate(where.account, where.name, where.cluster, find_url_override=lambda url: NOWHERE)
     [problem] = found.problems
     assert problem.area == "api"
     assert problem.sentence.startswith(
@@ -244,17 +244,17 @@ def test_a_missing_permission_is_no_verdict(where):
     with where.served.permissions.enforcing(allow_everything_but("secretsmanager:GetSecretValue")) as credentials:
         account = where.connected(where.session_of(credentials))
         with pytest.raises(SecretDeniedError):
-            validate(account, where.name, where.cluster, override=where.override)
+            validate(account, where.name, where.cluster, find_url_override=where.override)
 
 
 def test_no_stack_is_no_verdict(where):
     with pytest.raises(NoStackError):
-        validate(where.account, "nothing", where.cluster, override=where.override)
+        validate(where.account, "nothing", where.cluster, find_url_override=where.override)
 
 
 def test_versions_are_compared_with_the_cluster_file(where):
     older = where.cluster.model_copy(update={"kubernetes_version": "1.35"})
-    found = validate(where.account, where.name, older, override=where.override)
+    found = validate(where.account, where.name, older, find_url_override=where.override)
     [problem] = found.problems
     assert problem.area == "version"
     assert problem.text.startswith("runs Kubernetes 1.36.3, but the cluster file says 1.35.")

@@ -169,6 +169,7 @@ def server_certificate_validity(host: str, port: int, *, timeout: float) -> Vali
 
 
 def _load_certificate(pem: str) -> x509.Certificate:
+    """Return a certificate from PEM; an invalid one raises CertificateError."""
     from cryptography import x509
 
     try:
@@ -178,6 +179,7 @@ def _load_certificate(pem: str) -> x509.Certificate:
 
 
 def _load_private_key(pem: str) -> Any:
+    """Return a private key without a passphrase from PEM; an invalid one raises CertificateError."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -189,10 +191,12 @@ def _load_private_key(pem: str) -> Any:
 
 
 def _validity(certificate: x509.Certificate) -> Validity:
+    """Return from when to when a loaded certificate is valid."""
     return Validity(begins=certificate.not_valid_before_utc, ends=certificate.not_valid_after_utc)
 
 
 def _public_key_bytes(key: Any) -> bytes:
+    """Return a public key in DER, in which equal keys are equal bytes."""
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
     encoded: bytes = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)

@@ -71,14 +71,14 @@ def read_outputs(account: Account, stack: StackView) -> Mapping[str, str]:
 
 
 def find_api_endpoint(
-    stack: StackView, stack_outputs: Mapping[str, str], override: FindApiUrlOverride = no_api_url_override
+    stack: StackView, stack_outputs: Mapping[str, str], find_url_override: FindApiUrlOverride = no_api_url_override
 ) -> Endpoint:
     """Return the endpoint of a cluster's API.
 
     Args:
         stack: the cluster's root stack.
         stack_outputs: the result of `read_outputs`.
-        override: returns the URL at which the API listens, if it is not the URL in the outputs.
+        find_url_override: returns the URL at which the API listens, if it is not the URL in the outputs.
 
     Raises:
         NoEndpointError: the stack has no output with the API's URL.
@@ -90,7 +90,7 @@ def find_api_endpoint(
             hint=CommandText(suggest("status"), " shows the cluster's progress."),
         )
     allowed_cidr = stack.parameters.get(ALLOWED_CIDR_PARAMETER, "")
-    return Endpoint(url, url_override=override(url), allowed_cidr=allowed_cidr)
+    return Endpoint(url, url_override=find_url_override(url), allowed_cidr=allowed_cidr)
 
 
 def find_authority(account: Account, stack: StackView, stack_outputs: Mapping[str, str]) -> Authority:
@@ -144,4 +144,5 @@ def kubernetes_user_name(caller: str) -> str:
 
 
 def _missing_output_message(stack: StackView, output: str) -> str:
+    """Return the error message for a stack without an output."""
     return f"the stack {stack.name} ({stack.status}) has no output {output}"

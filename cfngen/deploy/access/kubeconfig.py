@@ -255,6 +255,7 @@ def _without_none(value: object) -> object:
 
 
 def _base64(text: str) -> str:
+    """Return a text in base64, as kubeconfigs contain certificates and keys."""
     return base64.b64encode(text.encode()).decode()
 
 
@@ -369,5 +370,6 @@ def _to_node(value: object) -> yaml.Node:
 
 
 def _node_to_yaml(root: yaml.Node) -> str:
+    """Return a kubeconfig as YAML, from its root node; long lines are not wrapped."""
     text: str = yaml.serialize(root, Dumper=yaml.SafeDumper, width=1_000_000, allow_unicode=True)
     return text

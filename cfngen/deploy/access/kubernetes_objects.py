@@ -182,4 +182,5 @@ def _mapping(item: KubernetesObject, key: str) -> KubernetesObject:
 
 
 def _version(text: object) -> str:
+    """Return a version without the `v` that Kubernetes writes before it."""
     return str(text or "").removeprefix("v")

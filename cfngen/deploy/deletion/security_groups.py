@@ -113,10 +113,12 @@ def _revoke_references(account: Account, group_id: str, referenced_ids: frozense
 
 
 def _vpc_filter(vpc_id: str) -> list[AwsArguments]:
+    """Return the EC2 filter for the security groups of a VPC; no filter if the VPC is not known (empty id)."""
     # Without a filter, EC2 describes the security groups of all VPCs.
     return [{"Name": "vpc-id", "Values": [vpc_id]}] if vpc_id else []
 
 
 def _describe_groups(account: Account, filters: list[AwsArguments]) -> Iterator[AwsObject]:
+    """Yield the security groups that match all filters, as EC2 describes them."""
     for page in account.client("ec2").get_paginator("describe_security_groups").paginate(Filters=filters):
         yield from page["SecurityGroups"]

@@ -117,7 +117,8 @@ def delete_stack(
                 stack.name, round=attempt, rounds=MAX_ATTEMPTS, undeleted=failed_resources, blockers=blockers
             )
         )
-        remove_orphans(True)
+        after_failure = True
+        remove_orphans(after_failure)
     return _delete_and_retain_failed_resources(
         account, current, failed_resources, blockers, interaction, already_confirmed=leave_behind
     )
@@ -220,9 +221,11 @@ class _ReportThatRemovesOrphans:
         self._report = report
         self._groups = set(groups)
         self._remove_orphans = remove_orphans
-        self._next_removal: float | None = None  # time stamp; None while Auto Scaling groups still exist
+        # When the next removal is due, as a time stamp in seconds; None while Auto Scaling groups still exist.
+        self._next_removal: float | None = None
 
     def __call__(self, message: Message) -> None:
+        """Report a message, and remove orphans if the next removal is due."""
         self._report(message)
         if isinstance(message, Event) and message.type == AUTO_SCALING_GROUP and message.status == "DELETE_COMPLETE":
             self._groups.discard(message.physical_id)
@@ -231,4 +234,5 @@ class _ReportThatRemovesOrphans:
         now = self._clock.now().timestamp()
         if self._next_removal is not None and now >= self._next_removal:
             self._next_removal = now + ORPHAN_REMOVAL_INTERVAL_SECONDS
-            self._remove_orphans(False)
+            after_failure = False
+            self._remove_orphans(after_failure)

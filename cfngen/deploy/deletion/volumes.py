@@ -136,6 +136,7 @@ def _tag_filters(cluster: str) -> Iterator[list[AwsArguments]]:
 
 
 def _describe_volumes(account: Account, filters: list[AwsArguments]) -> Iterator[AwsObject]:
+    """Yield the volumes that match all filters, as EC2 describes them."""
     return _paginate(account, "describe_volumes", "Volumes", Filters=filters)
 
 
@@ -152,6 +153,7 @@ def _batches(values: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _tags(resource: AwsObject) -> dict[str, str]:
+    """Return the tags of a volume or snapshot, from its description by EC2."""
     return tag_map(resource.get("Tags"))
 
 

@@ -123,7 +123,7 @@ def restore(
     *,
     consent: Consent,
     report: Report,
-    override: FindApiUrlOverride = cluster_access.no_api_url_override,
+    find_url_override: FindApiUrlOverride = cluster_access.no_api_url_override,
     timeout: timedelta | None = None,
 ) -> Restored:
     """Restore an etcd snapshot, after confirmation; continue a restore that was started before.
@@ -135,7 +135,7 @@ def restore(
         snapshot_name: the snapshot, as in `find_snapshot`; `latest` also means a snapshot that is being restored.
         consent: asks the user.
         report: receives progress messages.
-        override: returns the URL at which the API listens, if it is not the one in the stack's output.
+        find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
         timeout: how long to wait for the masters; None derives it from the cluster file.
 
     Raises:
@@ -156,7 +156,13 @@ def restore(
             raise busy_error(account, stack)
         snapshot_store = find_store(account, stack_name, cluster)
         restoration = _Restoration(
-            account, stack, cluster, store=snapshot_store, consent=consent, report=report, override=override
+            account,
+            stack,
+            cluster,
+            store=snapshot_store,
+            consent=consent,
+            report=report,
+            find_url_override=find_url_override,
         )
         return restoration.run(snapshot_name, timeout)
 
@@ -173,7 +179,7 @@ class _Restoration:
         store: SnapshotStore,
         consent: Consent,
         report: Report,
-        override: FindApiUrlOverride,
+        find_url_override: FindApiUrlOverride,
     ) -> None:
         self.account = account
         self.stack = stack
@@ -181,7 +187,7 @@ class _Restoration:
         self.store = store
         self.consent = consent
         self.report = report
-        self.override = override
+        self.find_url_override = find_url_override
         self.started = account.clock.now()
         self._group_resources: tuple[ResourceView, ...] = ()
 
@@ -317,7 +323,7 @@ class _Restoration:
         max_duration = timeout or timedelta(minutes=self.cluster.control_plane.creation_timeout) + REPLACEMENT_TIMEOUT
         old_instances = frozenset(request["instances"])
         MasterReplacement(
-            self.account, self.stack, self._find_master_groups, old_instances, self.override, self.report
+            self.account, self.stack, self._find_master_groups, old_instances, self.find_url_override, self.report
         ).wait(max_duration)
 
     def _delete_request(self) -> None:

@@ -162,12 +162,12 @@ class SnapshotStore:
             except ClientError as error:
                 if error_code(error) not in ("NoSuchKey", *_NO_BUCKET_CODES):
                     raise
-                return {}
+                return {}  # a missing file counts as an empty object
             try:
-                document = json.loads(response["Body"].read())
+                content = json.loads(response["Body"].read())
             except ValueError:
-                return {}
-        return document if isinstance(document, dict) else {}
+                return {}  # so does a damaged file
+        return content if isinstance(content, dict) else {}
 
     def write(self, name: str, content: AwsObject, *, only_if_new: bool = False) -> bool:
         """Write a JSON object to a file of the bucket.

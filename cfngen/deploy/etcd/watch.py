@@ -91,7 +91,7 @@ class MasterReplacement:
         stack: the root stack.
         find_groups: returns the masters' Auto Scaling groups as they are now.
         old_instances: ids of the instances that are being replaced.
-        override: returns the URL at which the API listens, if it is not the one in the stack's output.
+        find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
         report: receives every change.
     """
 
@@ -101,14 +101,14 @@ class MasterReplacement:
         stack: StackView,
         find_groups: Callable[[], tuple[GroupView, ...]],
         old_instances: Collection[str],
-        override: FindApiUrlOverride,
+        find_url_override: FindApiUrlOverride,
         report: Report,
     ) -> None:
         self._account = account
         self._stack = stack
         self._find_groups = find_groups
         self._old_instances = old_instances
-        self._override = override
+        self._find_url_override = find_url_override
         self._report = report
         self._reported_failures: set[str] = set()
         self._api_access: _ApiAccess | None = None  # None until it has been read
@@ -167,7 +167,7 @@ class MasterReplacement:
             if self._api_access is None:
                 self._api_access = self._find_api_access()
             outputs, authority = self._api_access
-            endpoint = cluster_access.find_api_endpoint(self._stack, outputs, self._override)
+            endpoint = cluster_access.find_api_endpoint(self._stack, outputs, self._find_url_override)
             with cluster_access.connect_as_administrator(
                 endpoint, authority, self._account.caller, self._account.clock.now()
             ) as api:

@@ -199,6 +199,7 @@ def _build_instance_view(member: AwsObject, description: AwsObject, group_versio
 
 
 def _describe_groups(account: Account, names: Sequence[str]) -> Iterator[AwsObject]:
+    """Yield the Auto Scaling groups with these names as Auto Scaling describes them; missing groups are left out."""
     client = account.client("autoscaling")
     for start in range(0, len(names), MAX_NAMES_PER_CALL):
         batch = list(names[start : start + MAX_NAMES_PER_CALL])

@@ -86,7 +86,7 @@ def read_status(
     stack_name: str,
     cluster: Cluster,
     *,
-    override: FindApiUrlOverride = cluster_access.no_api_url_override,
+    find_url_override: FindApiUrlOverride = cluster_access.no_api_url_override,
     detect_drift: bool = False,
     report: Report = lambda message: None,
 ) -> ClusterStatus:
@@ -96,7 +96,7 @@ def read_status(
         account: the AWS account.
         stack_name: name of the cluster's root stack.
         cluster: the cluster file.
-        override: returns the URL at which the Kubernetes API listens, if it is not the one in the stack's output.
+        find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
         detect_drift: whether to let CloudFormation detect drift, which takes some time.
         report: called when a slow step starts.
 
@@ -131,7 +131,9 @@ def read_status(
         since_read = submit(lambda: _read_status_time(account, stack))
         without_policy_read = submit(lambda: _find_stacks_without_policy(account, stack))
         outputs = _read_or_unknown(lambda: cluster_access.read_outputs(account, stack))
-        endpoint = _read_or_unknown(lambda: cluster_access.find_api_endpoint(stack, _require(outputs), override))
+        endpoint = _read_or_unknown(
+            lambda: cluster_access.find_api_endpoint(stack, _require(outputs), find_url_override)
+        )
         kubernetes_read = pool.submit(_read_kubernetes, account, stack, outputs, endpoint)
         serving_expiry_read = submit(lambda: _read_serving_certificate_expiry(_require(endpoint)))
         stack_resources = _read_or_unknown(lambda: _read_all_resources(account, stack, pool))

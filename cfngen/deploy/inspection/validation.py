@@ -106,7 +106,7 @@ def validate(
     stack_name: str,
     cluster: Cluster,
     *,
-    override: FindApiUrlOverride = cluster_access.no_api_url_override,
+    find_url_override: FindApiUrlOverride = cluster_access.no_api_url_override,
 ) -> Validation:
     """Validate a cluster once.
 
@@ -114,7 +114,7 @@ def validate(
         NoStackError: there is no such stack.
         CfngenError: something cannot be read, e.g. because a permission is missing.
     """
-    state = read_cluster_state(account, stack_name, cluster, override)
+    state = read_cluster_state(account, stack_name, cluster, find_url_override)
     return validate_state(state, cluster, account.clock.now())
 
 
@@ -161,7 +161,7 @@ def wait_until_valid(
 
 
 def read_cluster_state(
-    account: Account, stack_name: str, cluster: Cluster, override: FindApiUrlOverride
+    account: Account, stack_name: str, cluster: Cluster, find_url_override: FindApiUrlOverride
 ) -> ClusterState:
     """Read the state of a cluster.
 
@@ -174,7 +174,7 @@ def read_cluster_state(
         cluster_groups = find_groups(account, cluster, stack_resources)
         routes = find_instance_routes(account, cluster, stack, stack_resources)
         # Nodes are read after the routes: a Node that joins in between would otherwise be missing for its route.
-        return ClusterState(stack, cluster_groups, _read_kubernetes(account, stack, override), routes)
+        return ClusterState(stack, cluster_groups, _read_kubernetes(account, stack, find_url_override), routes)
 
 
 def validate_state(state: ClusterState, cluster: Cluster, now: datetime) -> Validation:
@@ -213,11 +213,13 @@ def validate_state(state: ClusterState, cluster: Cluster, now: datetime) -> Vali
     )
 
 
-def _read_kubernetes(account: Account, stack: StackView, override: FindApiUrlOverride) -> KubernetesReading | Problem:
+def _read_kubernetes(
+    account: Account, stack: StackView, find_url_override: FindApiUrlOverride
+) -> KubernetesReading | Problem:
     """Return the data from the Kubernetes API; if the API cannot be read, the `Problem` that says why."""
     try:
         outputs = cluster_access.read_outputs(account, stack)
-        endpoint = cluster_access.find_api_endpoint(stack, outputs, override)
+        endpoint = cluster_access.find_api_endpoint(stack, outputs, find_url_override)
         authority = cluster_access.find_authority(account, stack, outputs)
         with cluster_access.connect_as_administrator(endpoint, authority, account.caller, account.clock.now()) as api:
             return KubernetesReading(

@@ -207,4 +207,5 @@ def _read_console(account: Account, instance_id: str) -> str:
 
 
 def _remove_control_characters(line: str) -> str:
+    """Return a line without escape sequences, other control characters and white space at its end."""
     return _CONTROL_CHARACTERS.sub("", line).rstrip()

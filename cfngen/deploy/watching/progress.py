@@ -285,6 +285,7 @@ def _parents_first(stacks: Iterable[_TrackedStack]) -> list[_TrackedStack]:
     unordered = list(stacks)
 
     def with_nested(path: StackPath) -> Iterator[_TrackedStack]:
+        """Yield the stack with this path, then its nested stacks, each with its own."""
         for stack in unordered:
             if stack.path == path:
                 yield stack

@@ -258,7 +258,7 @@ def test_a_network_lost_at_the_very_end_is_named(operator: Operator, monkeypatch
     def lost(*_: object) -> None:
         raise ConnectTimeoutError(endpoint_url="https://cloudformation.us-west-2.amazonaws.com/")
 
-    monkeypatch.setattr("cfngen.deploy.operation.find", lost)
+    monkeypatch.setattr("cfngen.deploy.operation.find_stack", lost)
     with pytest.raises(UnreachableError):
         operator.deploy(ONE)
     assert stack(operator)["StackStatus"] == "CREATE_COMPLETE"

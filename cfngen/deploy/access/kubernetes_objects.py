@@ -92,9 +92,9 @@ class Readiness:
     failing: tuple[str, ...] = ()
 
 
-def parse_node(item: KubernetesObject) -> Node:
+def parse_node(node: KubernetesObject) -> Node:
     """Return a Node from its JSON."""
-    spec, status, metadata = _mapping(item, "spec"), _mapping(item, "status"), _mapping(item, "metadata")
+    spec, status, metadata = _mapping_at(node, "spec"), _mapping_at(node, "status"), _mapping_at(node, "metadata")
     conditions = {condition.get("type"): condition for condition in status.get("conditions") or ()}
     ready_condition = conditions.get("Ready", {})
     reasons = [str(ready_condition.get(key, "")) for key in ("reason", "message")]
@@ -106,16 +106,16 @@ def parse_node(item: KubernetesObject) -> Node:
         instance_id=str(spec.get("providerID") or "").rpartition("/")[2],
         ready=is_ready,
         reason="" if is_ready else ": ".join(filter(None, reasons)) or "its kubelet has not reported anything yet",
-        version=_version(_mapping(status, "nodeInfo").get("kubeletVersion")),
+        version=_version(_mapping_at(status, "nodeInfo").get("kubeletVersion")),
         master=CONTROL_PLANE_LABEL in (metadata.get("labels") or {}),
         initialised=UNINITIALIZED_TAINT not in taints,
         routed=conditions.get("NetworkUnavailable", {}).get("status") != "True",
     )
 
 
-def parse_pod(item: KubernetesObject) -> Pod:
+def parse_pod(pod: KubernetesObject) -> Pod:
     """Return a Pod from its JSON."""
-    spec, status, metadata = _mapping(item, "spec"), _mapping(item, "status"), _mapping(item, "metadata")
+    spec, status, metadata = _mapping_at(pod, "spec"), _mapping_at(pod, "status"), _mapping_at(pod, "metadata")
     phase = str(status.get("phase", ""))
     conditions = {condition.get("type"): condition for condition in status.get("conditions") or ()}
     is_ready = phase == "Succeeded" or (phase == "Running" and conditions.get("Ready", {}).get("status") == "True")
@@ -132,10 +132,10 @@ def parse_pod(item: KubernetesObject) -> Pod:
     )
 
 
-def parse_load_balancer(item: KubernetesObject) -> LoadBalancer:
+def parse_load_balancer(service: KubernetesObject) -> LoadBalancer:
     """Return a Service of type LoadBalancer from its JSON."""
-    metadata = _mapping(item, "metadata")
-    ingress: list[KubernetesObject] = _mapping(_mapping(item, "status"), "loadBalancer").get("ingress") or [{}]
+    metadata = _mapping_at(service, "metadata")
+    ingress: list[KubernetesObject] = _mapping_at(_mapping_at(service, "status"), "loadBalancer").get("ingress") or [{}]
     return LoadBalancer(
         namespace=str(metadata.get("namespace", "")),
         name=str(metadata.get("name", "")),
@@ -144,9 +144,9 @@ def parse_load_balancer(item: KubernetesObject) -> LoadBalancer:
     )
 
 
-def parse_version(item: KubernetesObject) -> str:
+def parse_version(response: KubernetesObject) -> str:
     """Return the version of the API server from the response of /version, e.g. `1.36.3`."""
-    return _version(item.get("gitVersion"))
+    return _version(response.get("gitVersion"))
 
 
 def parse_readiness(text: str) -> Readiness:
@@ -161,9 +161,9 @@ def _not_ready_reason(
 ) -> tuple[str, str]:
     """Return the most specific reason why a pod is not ready, and the message that belongs to it; both may be empty."""
     for container in containers:
-        state = _mapping(container, "state")
+        state = _mapping_at(container, "state")
         for state_name in ("waiting", "terminated"):
-            details = _mapping(state, state_name)
+            details = _mapping_at(state, state_name)
             # An init container that succeeded is terminated, too, and is no reason.
             has_succeeded = state_name == "terminated" and details.get("exitCode") == 0
             if details and not has_succeeded:
@@ -175,9 +175,9 @@ def _not_ready_reason(
     return str(status.get("reason") or ""), str(status.get("message") or "")
 
 
-def _mapping(item: KubernetesObject, key: str) -> KubernetesObject:
+def _mapping_at(parent: KubernetesObject, key: str) -> KubernetesObject:
     """Return the value of a key if it is a mapping, else an empty mapping."""
-    value = item.get(key)
+    value = parent.get(key)
     return value if isinstance(value, Mapping) else {}
 
 

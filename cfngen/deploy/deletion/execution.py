@@ -286,7 +286,9 @@ class _Deletion:
                 self.account, prepared.inventory, self.report
             ).remaining
             deleted_objects, bucket_deleted = self._delete_templates()
-        return self._summarize(prepared, remaining_stack, objects=deleted_objects, bucket_deleted=bucket_deleted)
+        return self._summarize(
+            prepared, remaining_stack, deleted_objects=deleted_objects, bucket_deleted=bucket_deleted
+        )
 
     def _delete_templates(self) -> tuple[int, bool]:
         """Delete the templates and their bucket, if requested.
@@ -318,10 +320,18 @@ class _Deletion:
         remaining_stack: StackView | None,
         *,
         in_progress: bool = False,
-        objects: int = 0,
+        deleted_objects: int = 0,
         bucket_deleted: bool = False,
     ) -> Deleted:
-        """Return the result of the deletion, with the resources that were removed and those that remain."""
+        """Return the result of the deletion, with the resources that were removed and those that remain.
+
+        Args:
+            prepared: the plan of the deletion.
+            remaining_stack: the stack as it is now; None if it is deleted.
+            in_progress: whether CloudFormation is still deleting the stack.
+            deleted_objects: how many object versions of templates were deleted.
+            bucket_deleted: whether the bucket of the templates was deleted.
+        """
         return Deleted(
             cluster=self.request.cluster,
             region=self.account.region,
@@ -336,7 +346,7 @@ class _Deletion:
             retained=self.created_copies if in_progress else self._find_remaining_resources(prepared),
             orphans=self.remaining_orphans,
             blockers=self.blockers if remaining_stack and remaining_stack.status.exists else (),
-            objects=objects,
+            objects=deleted_objects,
             bucket_deleted=bucket_deleted,
             name_conflict=prepared.plan.name_conflict,
         )

@@ -67,10 +67,12 @@ def read_origin(account: Account, stack: StackView) -> OperationOrigin | None:
                     ChangeSetName=token, StackName=stack.id
                 )
         except AwsError:
-            return OperationOrigin(event.time)
+            return OperationOrigin(time=event.time)
         if description := _DESCRIPTION_PATTERN.match(change_set.get("Description", "")):
-            return OperationOrigin(event.time, description["caller"], protect=not description["unprotected"])
-    return OperationOrigin(event.time)
+            return OperationOrigin(
+                time=event.time, caller=description["caller"], protect=not description["unprotected"]
+            )
+    return OperationOrigin(time=event.time)
 
 
 def _read_first_event_and_token(account: Account, stack: StackView) -> tuple[Event, str] | None:

@@ -212,7 +212,7 @@ def list_resource_tree(account: Account, root_id: str, path: tuple[str, ...] = (
 
     stack_resources: list[StackResource] = []
     for view in list_resources(account, root_id):
-        stack_resources.append(StackResource(root_id, path, view))
+        stack_resources.append(StackResource(stack_id=root_id, path=path, view=view))
         if view.type == NESTED_STACK and view.physical_id:
             try:
                 stack_resources += list_resource_tree(account, view.physical_id, (*path, view.logical_id))

@@ -138,7 +138,9 @@ def remove_retained_resources(account: Account, stack_ids: Iterable[str], report
                 with translate_aws_errors():
                     _remove_retained_resource(account, kind, name)
             except CfngenError as error:
-                leftovers.append(Leftover(kind, name, str(error), _removal_command(account, kind, name)))
+                leftovers.append(
+                    Leftover(kind=kind, id=name, why=str(error), command=_removal_command(account, kind, name))
+                )
     return tuple(leftovers)
 
 
@@ -163,7 +165,7 @@ def remove_templates(
             if is_bucket_new:
                 template_objects.delete_bucket(account, name)
     except CfngenError as error:
-        return (Leftover("templates", f"s3://{name}/{REHEARSAL_NAME}/", str(error)),)
+        return (Leftover(kind="templates", id=f"s3://{name}/{REHEARSAL_NAME}/", why=str(error)),)
     return ()
 
 

@@ -92,9 +92,11 @@ def find_remarks(expected: ExpectedOperation, actual: Operation, minutes: int) -
 def _final_status_surprises(expected: ExpectedOperation, actual: Operation) -> Iterator[Surprise]:
     """Yield a surprise if AWS refused the operation, or if the root stack ended in another status."""
     if actual.error:
-        yield Surprise("error", actual.name, expected.status or "no stack", actual.error)
+        yield Surprise(about="error", what=actual.name, expected=expected.status or "no stack", seen=actual.error)
     elif actual.status != expected.status:
-        yield Surprise("status", actual.name, expected.status or "no stack", actual.status or "no stack")
+        yield Surprise(
+            about="status", what=actual.name, expected=expected.status or "no stack", seen=actual.status or "no stack"
+        )
 
 
 def _transition_surprises(expected: ExpectedOperation, actual: Operation) -> Iterator[Surprise]:
@@ -114,9 +116,11 @@ def _transition_surprises(expected: ExpectedOperation, actual: Operation) -> Ite
             ]
             reasons = "; ".join(dict.fromkeys(event.reason for event in unexpected if event.reason))
             statuses = " → ".join(statuses_by_resource[name]) + (f" ({reasons})" if reasons else "")
-            yield Surprise("event", name, " → ".join(expected_statuses) or "no event", statuses)
+            yield Surprise(
+                about="event", what=name, expected=" → ".join(expected_statuses) or "no event", seen=statuses
+            )
     for name in missing:
-        yield Surprise("event", name, " → ".join(expected.transitions[name]), "no event")
+        yield Surprise(about="event", what=name, expected=" → ".join(expected.transitions[name]), seen="no event")
 
 
 def _failure_time(name: str, events: Sequence[OperationEvent], first_event_seconds: float) -> tuple[float, int]:
@@ -128,9 +132,9 @@ def _failure_time(name: str, events: Sequence[OperationEvent], first_event_secon
 def _change_surprises(expected: ExpectedOperation, actual: Operation) -> Iterator[Surprise]:
     """Yield the changes that only one of the two change sets contains."""
     for change in sorted(set(expected.changes) - set(actual.changes)):
-        yield Surprise("change", "the change set", expected=change, seen="nothing of it")
+        yield Surprise(about="change", what="the change set", expected=change, seen="nothing of it")
     for change in sorted(set(actual.changes) - set(expected.changes)):
-        yield Surprise("change", "the change set", expected="nothing of it", seen=change)
+        yield Surprise(about="change", what="the change set", expected="nothing of it", seen=change)
 
 
 def _fact_surprises(expected: ExpectedOperation, actual: Operation) -> Iterator[Surprise]:
@@ -138,7 +142,7 @@ def _fact_surprises(expected: ExpectedOperation, actual: Operation) -> Iterator[
     for name in dict.fromkeys((*expected.facts, *actual.facts)):
         expected_value, actual_value = expected.facts.get(name, "nothing"), actual.facts.get(name, "nothing")
         if expected_value != actual_value:
-            yield Surprise("fact", name, expected_value, actual_value)
+            yield Surprise(about="fact", what=name, expected=expected_value, seen=actual_value)
 
 
 def _order_surprises(
@@ -162,9 +166,13 @@ def _order_surprises(
             continue
         if must_be_complete:
             if completion_seconds.get(dependency, float("inf")) > start_seconds[resource]:
-                yield Surprise("order", resource, f"begins once {dependency} is complete", "began before")
+                yield Surprise(
+                    about="order", what=resource, expected=f"begins once {dependency} is complete", seen="began before"
+                )
         elif start_seconds[dependency] > start_seconds[resource]:
-            yield Surprise("order", resource, f"begins once {dependency} has begun", "began before")
+            yield Surprise(
+                about="order", what=resource, expected=f"begins once {dependency} has begun", seen="began before"
+            )
 
 
 class _Dependency(NamedTuple):

@@ -130,7 +130,7 @@ class OperationRunner:
         except CfngenError as error:
             cause = error.cause if isinstance(error, WatchEndedError) else error
             seconds = (self.account.clock.now() - start).total_seconds()
-            operation = Operation(action.name, seconds=seconds, error=self.masks(str(error)))
+            operation = Operation(name=action.name, seconds=seconds, error=self.masks(str(error)))
             if isinstance(cause, _ACCOUNT_ERRORS):
                 self._add_to_report(operation, deployable, expected=None, step=step, action=action)
                 raise StoppedError(
@@ -161,14 +161,16 @@ class OperationRunner:
             remarks=tuple(map(self.masks, (*operation.remarks, *_describe_diagnosis(self._diagnosis)))),
         )
         if expected is None:
-            self.operations.append(RehearsedOperation(operation, remarks=operation.remarks))
+            self.operations.append(RehearsedOperation(operation=operation, remarks=operation.remarks))
             return
         expectation = expected[expectation_key(step.stack, action.name)]
         differences = find_surprises(expectation, operation, deployable.documents if deployable else (), self._names)
         operation_remarks = find_remarks(
             expectation, operation, usual_minutes(step, action, self.request.zones, expected)
         )
-        self.operations.append(RehearsedOperation(operation, tuple(differences), tuple(operation_remarks)))
+        self.operations.append(
+            RehearsedOperation(operation=operation, surprises=tuple(differences), remarks=tuple(operation_remarks))
+        )
 
     def _perform(self, action: StepAction, deployable: Deployable | None) -> Operation:
         """Carry out a plan, deployment or deletion, and return its record; `deployable` is None for a deletion."""
@@ -179,10 +181,10 @@ class OperationRunner:
             start = self.account.clock.now()
             self._plan = deployment.plan(self.account, request, self.interaction)
             seconds = (self.account.clock.now() - start).total_seconds()
-            return self._with_observations(action, Operation(action.name, "planned", seconds), "")
+            return self._with_observations(action, Operation(name=action.name, status="planned", seconds=seconds), "")
         finished = deployment.deploy(self.account, request, self.interaction)
         return self._with_observations(
-            action, Operation(action.name, finished.status, finished.seconds), finished.stack_id
+            action, Operation(name=action.name, status=finished.status, seconds=finished.seconds), finished.stack_id
         )
 
     def _deployment_request(self, deployable: Deployable) -> deployment.DeploymentRequest:
@@ -225,14 +227,16 @@ class OperationRunner:
         """Delete the rehearsal's stack and what CloudFormation retains of it, and return the record of the deletion."""
         stack = cleanup.find_rehearsal_stack(self.account)
         if stack is None:
-            return Operation(action.name, "deleted")
+            return Operation(name=action.name, status="deleted")
         self.deleted.append(stack.id)
         deleted = cleanup.remove_stack(self.account, stack, self.interaction)
         with translate_aws_errors():
             stack_after = find_stack(self.account, stack.id)
             facts = cleanup.count_retained_resources(self.account, stack.id)
         status = stack_after.status.name if stack_after else ""
-        operation = self._with_observations(action, Operation(action.name, status, deleted.seconds, facts=facts), "")
+        operation = self._with_observations(
+            action, Operation(name=action.name, status=status, seconds=deleted.seconds, facts=facts), ""
+        )
         cleanup.remove_retained_resources(self.account, [stack.id], self.report)
         return operation
 

@@ -258,7 +258,7 @@ def _remove_everything(
     if stack is not None:
         result = cleanup.remove_stack(account, stack, interaction)
         if result.in_progress or result.status:
-            return (Leftover("stack", REHEARSAL_NAME, f"it is in {result.status or 'deletion'}"),)
+            return (Leftover(kind="stack", id=REHEARSAL_NAME, why=f"it is in {result.status or 'deletion'}"),)
     leftovers += cleanup.remove_retained_resources(
         account, dict.fromkeys((*deleted, *cleanup.deleted_stacks_with_leftovers(account))), interaction.report
     )
@@ -268,4 +268,4 @@ def _remove_everything(
 
 def _unknown_leftover(reason: str) -> Leftover:
     """Return the leftover that says that a removal ended early, for this reason, so resources may remain."""
-    return Leftover("stack", REHEARSAL_NAME, f"it is not known whether everything was removed: {reason}")
+    return Leftover(kind="stack", id=REHEARSAL_NAME, why=f"it is not known whether everything was removed: {reason}")

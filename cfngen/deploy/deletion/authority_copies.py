@@ -164,7 +164,7 @@ def _copy_to_file(secret: AuthoritySecret, path: Path, report: Report) -> Retain
         "only its owner can read it; whoever has it has full access to a cluster restored from a "
         "snapshot: store it safely"
     )
-    return RetainedResource(COPY_KIND, str(path.absolute()), why)
+    return RetainedResource(kind=COPY_KIND, id=str(path.absolute()), why=why)
 
 
 def _write_private_file(path: Path, text: str) -> None:

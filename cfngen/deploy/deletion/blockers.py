@@ -68,8 +68,8 @@ def find_blockers(account: Account, inventory: Inventory, orphans: tuple[Orphane
     group_ids = [*inventory.security_groups, *(orphan.id for orphan in orphans if orphan.kind == "security group")]
     blockers = [
         Blocker(
-            instance_id,
-            "instance with the cluster's tag that was launched by Karpenter or by hand, not by one of its Auto "
+            id=instance_id,
+            what="instance with the cluster's tag that was launched by Karpenter or by hand, not by one of its Auto "
             "Scaling groups",
         )
         for instance_id in sorted(inventory.unmanaged_instances)
@@ -79,16 +79,16 @@ def find_blockers(account: Account, inventory: Inventory, orphans: tuple[Orphane
     blockers += _find_foreign_interfaces(
         account, inventory, orphans, contents, frozenset(balancer.name for balancer in balancers)
     )
-    blockers += (Blocker(balancer.id, f"load balancer {balancer.name}") for balancer in balancers)
+    blockers += (Blocker(id=balancer.id, what=f"load balancer {balancer.name}") for balancer in balancers)
     blockers += (
         Blocker(
-            reference.group_id,
-            f"security group {reference.group_name} has rules that refer to the cluster's security groups",
+            id=reference.group_id,
+            what=f"security group {reference.group_name} has rules that refer to the cluster's security groups",
         )
         for reference in security_groups.find_references(account, inventory, group_ids)
         if not reference.owned
     )
-    blockers += (Blocker(content.id, _describe(content)) for content in contents)
+    blockers += (Blocker(id=content.id, what=_describe(content)) for content in contents)
     blockers += _find_subnets_using_route_tables(account, inventory)
     return _without_duplicates(blockers)
 
@@ -145,7 +145,8 @@ def _find_subnets_using_route_tables(account: Account, inventory: Inventory) -> 
         for association in route_table.get("Associations", ()):
             if association.get("SubnetId", "") not in inventory.ids() | {""}:
                 yield Blocker(
-                    association["SubnetId"], f"subnet that uses the cluster's route table {route_table['RouteTableId']}"
+                    id=association["SubnetId"],
+                    what=f"subnet that uses the cluster's route table {route_table['RouteTableId']}",
                 )
 
 
@@ -185,7 +186,7 @@ def _find_foreign_interfaces(
         if instance_id:
             # The instance is reported instead of its interface, unless the instance is terminated.
             if instance_id in instance_descriptions:
-                yield Blocker(instance_id, instance_descriptions[instance_id])
+                yield Blocker(id=instance_id, what=instance_descriptions[instance_id])
             continue
         if tags.get(INSTANCE_ID_TAG, "") in inventory.instances or _belongs_to_stack_resource(
             interface, tags, inventory
@@ -196,7 +197,9 @@ def _find_foreign_interfaces(
             continue
         if listed_ids & set(_split_words(description)):
             continue
-        yield Blocker(interface["NetworkInterfaceId"], f"network interface, {description or 'without a description'}")
+        yield Blocker(
+            id=interface["NetworkInterfaceId"], what=f"network interface, {description or 'without a description'}"
+        )
 
 
 def _occupies_cluster(interface: AwsObject, inventory: Inventory) -> bool:

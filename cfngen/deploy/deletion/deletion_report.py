@@ -188,54 +188,115 @@ def _exists(resource_id: str, describe: Callable[[str], AwsObject], is_deleted: 
 
 
 _RESOURCE_KINDS: tuple[_ResourceKind, ...] = (
-    _ResourceKind("Auto Scaling groups", AUTO_SCALING_GROUP, _find_existing_auto_scaling_groups),
-    _ResourceKind("launch templates", "AWS::EC2::LaunchTemplate", _find_existing_launch_templates),
-    _ResourceKind("load balancers", "AWS::ElasticLoadBalancingV2::LoadBalancer", _find_existing_load_balancers),
-    _ResourceKind("target groups", "AWS::ElasticLoadBalancingV2::TargetGroup", _find_existing_target_groups),
     _ResourceKind(
-        "volumes", "AWS::EC2::Volume", _make_ec2_finder("describe_volumes", "Volumes", "volume-id", "VolumeId")
+        name="Auto Scaling groups", type=AUTO_SCALING_GROUP, find_existing=_find_existing_auto_scaling_groups
     ),
-    _ResourceKind("Elastic IPs", "AWS::EC2::EIP", _find_existing_addresses),
     _ResourceKind(
-        "network interfaces",
-        "AWS::EC2::NetworkInterface",
-        _make_ec2_finder(
-            "describe_network_interfaces", "NetworkInterfaces", "network-interface-id", "NetworkInterfaceId"
+        name="launch templates", type="AWS::EC2::LaunchTemplate", find_existing=_find_existing_launch_templates
+    ),
+    _ResourceKind(
+        name="load balancers",
+        type="AWS::ElasticLoadBalancingV2::LoadBalancer",
+        find_existing=_find_existing_load_balancers,
+    ),
+    _ResourceKind(
+        name="target groups",
+        type="AWS::ElasticLoadBalancingV2::TargetGroup",
+        find_existing=_find_existing_target_groups,
+    ),
+    _ResourceKind(
+        name="volumes",
+        type="AWS::EC2::Volume",
+        find_existing=_make_ec2_finder(
+            operation="describe_volumes", response_key="Volumes", filter_name="volume-id", id_key="VolumeId"
+        ),
+    ),
+    _ResourceKind(name="Elastic IPs", type="AWS::EC2::EIP", find_existing=_find_existing_addresses),
+    _ResourceKind(
+        name="network interfaces",
+        type="AWS::EC2::NetworkInterface",
+        find_existing=_make_ec2_finder(
+            operation="describe_network_interfaces",
+            response_key="NetworkInterfaces",
+            filter_name="network-interface-id",
+            id_key="NetworkInterfaceId",
         ),
     ),
     _ResourceKind(
-        "security groups",
-        "AWS::EC2::SecurityGroup",
-        _make_ec2_finder("describe_security_groups", "SecurityGroups", "group-id", "GroupId"),
-    ),
-    _ResourceKind("VPCs", "AWS::EC2::VPC", _make_ec2_finder("describe_vpcs", "Vpcs", "vpc-id", "VpcId")),
-    _ResourceKind(
-        "subnets", "AWS::EC2::Subnet", _make_ec2_finder("describe_subnets", "Subnets", "subnet-id", "SubnetId")
-    ),
-    _ResourceKind(
-        "route tables",
-        "AWS::EC2::RouteTable",
-        _make_ec2_finder("describe_route_tables", "RouteTables", "route-table-id", "RouteTableId"),
+        name="security groups",
+        type="AWS::EC2::SecurityGroup",
+        find_existing=_make_ec2_finder(
+            operation="describe_security_groups",
+            response_key="SecurityGroups",
+            filter_name="group-id",
+            id_key="GroupId",
+        ),
     ),
     _ResourceKind(
-        "internet gateways",
-        "AWS::EC2::InternetGateway",
-        _make_ec2_finder("describe_internet_gateways", "InternetGateways", "internet-gateway-id", "InternetGatewayId"),
+        name="VPCs",
+        type="AWS::EC2::VPC",
+        find_existing=_make_ec2_finder(
+            operation="describe_vpcs", response_key="Vpcs", filter_name="vpc-id", id_key="VpcId"
+        ),
     ),
     _ResourceKind(
-        "NAT gateways",
-        "AWS::EC2::NatGateway",
-        _make_ec2_finder("describe_nat_gateways", "NatGateways", "nat-gateway-id", "NatGatewayId", "Filter"),
+        name="subnets",
+        type="AWS::EC2::Subnet",
+        find_existing=_make_ec2_finder(
+            operation="describe_subnets", response_key="Subnets", filter_name="subnet-id", id_key="SubnetId"
+        ),
     ),
     _ResourceKind(
-        "DHCP options",
-        "AWS::EC2::DHCPOptions",
-        _make_ec2_finder("describe_dhcp_options", "DhcpOptions", "dhcp-options-id", "DhcpOptionsId"),
+        name="route tables",
+        type="AWS::EC2::RouteTable",
+        find_existing=_make_ec2_finder(
+            operation="describe_route_tables",
+            response_key="RouteTables",
+            filter_name="route-table-id",
+            id_key="RouteTableId",
+        ),
     ),
     _ResourceKind(
-        "key pairs", "AWS::EC2::KeyPair", _make_ec2_finder("describe_key_pairs", "KeyPairs", "key-name", "KeyName")
+        name="internet gateways",
+        type="AWS::EC2::InternetGateway",
+        find_existing=_make_ec2_finder(
+            operation="describe_internet_gateways",
+            response_key="InternetGateways",
+            filter_name="internet-gateway-id",
+            id_key="InternetGatewayId",
+        ),
     ),
-    _ResourceKind("roles", "AWS::IAM::Role", _find_existing_roles),
-    _ResourceKind("instance profiles", "AWS::IAM::InstanceProfile", _find_existing_instance_profiles),
-    _ResourceKind("secrets", "AWS::SecretsManager::Secret", _find_existing_secrets),
+    _ResourceKind(
+        name="NAT gateways",
+        type="AWS::EC2::NatGateway",
+        find_existing=_make_ec2_finder(
+            operation="describe_nat_gateways",
+            response_key="NatGateways",
+            filter_name="nat-gateway-id",
+            id_key="NatGatewayId",
+            filters_argument="Filter",
+        ),
+    ),
+    _ResourceKind(
+        name="DHCP options",
+        type="AWS::EC2::DHCPOptions",
+        find_existing=_make_ec2_finder(
+            operation="describe_dhcp_options",
+            response_key="DhcpOptions",
+            filter_name="dhcp-options-id",
+            id_key="DhcpOptionsId",
+        ),
+    ),
+    _ResourceKind(
+        name="key pairs",
+        type="AWS::EC2::KeyPair",
+        find_existing=_make_ec2_finder(
+            operation="describe_key_pairs", response_key="KeyPairs", filter_name="key-name", id_key="KeyName"
+        ),
+    ),
+    _ResourceKind(name="roles", type="AWS::IAM::Role", find_existing=_find_existing_roles),
+    _ResourceKind(
+        name="instance profiles", type="AWS::IAM::InstanceProfile", find_existing=_find_existing_instance_profiles
+    ),
+    _ResourceKind(name="secrets", type="AWS::SecretsManager::Secret", find_existing=_find_existing_secrets),
 )

@@ -50,7 +50,8 @@ def report_failed_creation(account: Account, stack: StackView, cluster: str, rep
         report: receives the message.
     """
     _report_remains(
-        report, lambda: Remains(stack.name, earlier=False, retained=_find_retained_by_stack(account, stack, cluster))
+        report,
+        lambda: Remains(stack=stack.name, earlier=False, retained=_find_retained_by_stack(account, stack, cluster)),
     )
 
 
@@ -71,7 +72,7 @@ def report_earlier_stacks(account: Account, stack_name: str, cluster: str, repor
             for stack in stacks
             for resource in _find_retained_by_stack(account, stack, cluster)
         }
-        return Remains(stack_name, earlier=True, retained=tuple(retained_by_id.values()))
+        return Remains(stack=stack_name, earlier=True, retained=tuple(retained_by_id.values()))
 
     _report_remains(report, find_remains)
 

@@ -54,13 +54,15 @@ def _describe_load_balancers(account: Account) -> Iterator[LoadBalancerView]:
     for page in account.client("elb").get_paginator("describe_load_balancers").paginate():
         for balancer_description in page["LoadBalancerDescriptions"]:
             yield LoadBalancerView(
-                balancer_description["LoadBalancerName"],
-                balancer_description["LoadBalancerName"],
-                balancer_description.get("VPCId", ""),
+                id=balancer_description["LoadBalancerName"],
+                name=balancer_description["LoadBalancerName"],
+                vpc_id=balancer_description.get("VPCId", ""),
             )
     for page in account.client("elbv2").get_paginator("describe_load_balancers").paginate():
         for balancer in page["LoadBalancers"]:
-            yield LoadBalancerView(balancer["LoadBalancerArn"], balancer["LoadBalancerName"], balancer.get("VpcId", ""))
+            yield LoadBalancerView(
+                id=balancer["LoadBalancerArn"], name=balancer["LoadBalancerName"], vpc_id=balancer.get("VpcId", "")
+            )
 
 
 def remove(account: Account, orphans: Sequence[OrphanedResource]) -> tuple[OrphanedResource, ...]:

@@ -102,7 +102,7 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
         *(foreign_resources.volumes if request.delete_volumes else ()),
         *(foreign_resources.snapshots if request.delete_snapshots else ()),
     )
-    return PreparedDeletion(existing_stack, inventory, plan, contested)
+    return PreparedDeletion(stack=existing_stack, inventory=inventory, plan=plan, contested=contested)
 
 
 @dataclass(frozen=True)
@@ -155,15 +155,17 @@ def _list_without_commands(
     object_count = pluralize(templates.versions, "object version")
     return (
         *(
-            RetainedResource(resource.kind, resource.id, resource.purpose or "is tagged with the cluster's name")
+            RetainedResource(
+                kind=resource.kind, id=resource.id, why=resource.purpose or "is tagged with the cluster's name"
+            )
             for resource in tagged
         ),
         *(
-            [RetainedResource("templates", uri, f"{object_count} under the cluster's name")]
+            [RetainedResource(kind="templates", id=uri, why=f"{object_count} under the cluster's name")]
             if templates.versions
             else []
         ),
-        *(RetainedResource(log.kind, log.id, log.why) for log in log_groups),
+        *(RetainedResource(kind=log.kind, id=log.id, why=log.why) for log in log_groups),
     )
 
 
@@ -183,15 +185,15 @@ def find_last_deleted(account: Account, request: DeletionRequest) -> StackView |
 def _resources_deleted_with_stack(inventory: Inventory) -> Iterator[DeletedResources]:
     """Yield the resources that are deleted with the stack, grouped by kind."""
     if instance_ids := sorted(inventory.instances.keys() - inventory.unmanaged_instances):
-        yield DeletedResources("instances", tuple(instance_ids))
+        yield DeletedResources(kind="instances", ids=tuple(instance_ids))
     for kind, type_name in DELETED_RESOURCE_TYPES:
         if ids := inventory.existing_ids(type_name):
-            yield DeletedResources(kind, ids)
+            yield DeletedResources(kind=kind, ids=ids)
     listed_types = {*snapshot_buckets.RETAINED_TYPES, *(type_name for _, type_name in DELETED_RESOURCE_TYPES)}
     if other_resources := [
         resource.name for resource in inventory.resources if resource.exists and resource.view.type not in listed_types
     ]:
-        yield DeletedResources("other resources", tuple(other_resources))
+        yield DeletedResources(kind="other resources", ids=tuple(other_resources))
 
 
 def _find_remaining_resources(

@@ -76,7 +76,9 @@ def find_references(account: Account, inventory: Inventory, ids: Sequence[str]) 
                 group_id = group["GroupId"]
                 is_owned = group_id in inventory.ids() or is_owned_by(tag_map(group.get("Tags")), inventory.cluster)
                 if group_id not in ids:
-                    references_by_group[group_id] = ReferringGroup(group_id, group["GroupName"], is_owned)
+                    references_by_group[group_id] = ReferringGroup(
+                        group_id=group_id, group_name=group["GroupName"], owned=is_owned
+                    )
     return tuple(references_by_group.values())
 
 

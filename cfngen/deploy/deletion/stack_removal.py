@@ -114,7 +114,7 @@ def delete_stack(
         blockers = find_blockers()
         interaction.report(
             DeletionFailed(
-                stack.name, round=attempt, rounds=MAX_ATTEMPTS, undeleted=failed_resources, blockers=blockers
+                stack=stack.name, round=attempt, rounds=MAX_ATTEMPTS, undeleted=failed_resources, blockers=blockers
             )
         )
         after_failure = True

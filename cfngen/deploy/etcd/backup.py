@@ -75,7 +75,7 @@ def take_snapshot(store: SnapshotStore, report: Report, timeout: timedelta = DEF
                 elapsed = (clock.now() - started).total_seconds()
                 # The age is negative if this machine's clock is behind the master's.
                 taken_snapshot = replace(snapshot, age=max(snapshot.age, 0.0))
-                return BackupTaken(store.cluster, store.bucket, taken_snapshot, elapsed)
+                return BackupTaken(cluster=store.cluster, bucket=store.bucket, snapshot=taken_snapshot, seconds=elapsed)
             ignored_keys.add(snapshot.key)  # a scheduled snapshot that was taken at the same time
         elapsed = (clock.now() - started).total_seconds()
         if elapsed >= timeout.total_seconds():

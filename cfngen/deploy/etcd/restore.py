@@ -211,7 +211,11 @@ class _Restoration:
                 hint=CommandText(suggest("etcd restore"), " continues it."),
             ) from None
         self._delete_request()
-        return Restored(self.cluster.name, snapshot, (self.account.clock.now() - self.started).total_seconds())
+        return Restored(
+            cluster=self.cluster.name,
+            snapshot=snapshot,
+            seconds=(self.account.clock.now() - self.started).total_seconds(),
+        )
 
     def _choose_snapshot(self, request: RestoreRequest, snapshot_name: str) -> Snapshot:
         """Return the snapshot to restore: that of the pending request, else the one the user named."""
@@ -342,8 +346,8 @@ def _masters_to_replace(master_groups: tuple[GroupView, ...], request: RestoreRe
     old_instances = request.get("instances")
     masters = (
         ReplacedMaster(
-            group.name,
-            tuple(
+            slot=group.name,
+            instances=tuple(
                 instance.id
                 for instance in group.instances
                 if not instance.leaving and (old_instances is None or instance.id in old_instances)

@@ -156,10 +156,12 @@ class MasterReplacement:
         ]
         if not new_instances:
             old_instance = next((instance.id for instance in group.instances), "")
-            return RestoringMaster(group.name, old_instance, TERMINATING if old_instance else WAITING_FOR_INSTANCE)
+            return RestoringMaster(
+                slot=group.name, instance=old_instance, state=TERMINATING if old_instance else WAITING_FOR_INSTANCE
+            )
         # Auto Scaling reports InService as soon as the instance runs; the master is ready when its Node is Ready.
         is_ready = new_instances[0].in_service and new_instances[0].id in ready_instances
-        return RestoringMaster(group.name, new_instances[0].id, READY if is_ready else BOOTING)
+        return RestoringMaster(slot=group.name, instance=new_instances[0].id, state=READY if is_ready else BOOTING)
 
     def _read_api(self) -> _ApiReading:
         """Return the state of the API, and which instances are Ready nodes."""

@@ -39,7 +39,7 @@ def _master_states(
 ) -> list[MasterState]:
     """Return the state of each instance of a master's group; if it has none, one state without an instance."""
     if not group.instances:
-        return [MasterState(group.name)]
+        return [MasterState(slot=group.name)]
     return [
         MasterState(
             slot=group.name,

@@ -161,12 +161,12 @@ def _build_group_view(
         instances: the instances as EC2 describes them, by id.
     """
     if description is None:
-        return GroupView(role, name, group_name, missing=True)
+        return GroupView(role=role, name=name, id=group_name, missing=True)
     version = (description.get("LaunchTemplate") or {}).get("Version", "")
     return GroupView(
-        role,
-        name,
-        group_name,
+        role=role,
+        name=name,
+        id=group_name,
         minimum=description["MinSize"],
         maximum=description["MaxSize"],
         desired=description["DesiredCapacity"],

@@ -74,7 +74,7 @@ def parse_certificates(data: Mapping[str, str], masters: tuple[MasterState, ...]
     ]
     slots_and_reports.sort(key=lambda slot_and_report: slot_and_report[0])
     return tuple(
-        Expiry(f"master {slot}: {report.get('which', 'certificate')}", ends)
+        Expiry(what=f"master {slot}: {report.get('which', 'certificate')}", ends=ends)
         for slot, report in slots_and_reports
         if (ends := _parse_time(report.get("expires")))
     )

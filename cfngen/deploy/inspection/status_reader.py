@@ -115,7 +115,7 @@ def read_status(
         target_version=target_version(cluster),
     )
     if stack is None:
-        return make_status(stack=StackState(stack_name), next_command=next_command(StackStatus("")))
+        return make_status(stack=StackState(name=stack_name), next_command=next_command(StackStatus("")))
     if stack.status.name in STATUSES_WITHOUT_RESOURCES:
         state = stack_state(stack, _read_or_unknown(lambda: _read_status_time(account, stack)))
         return make_status(stack=state, next_command=next_command(stack.status))
@@ -177,9 +177,9 @@ def read_status(
         masters=masters,
         node_groups=node_groups,
         certificates=(
-            Expiry(AUTHORITY_NAME, authority_expiry),
-            Expiry(SERVING_CERTIFICATE_NAME, serving_expiry_read.result()),
-            Expiry(JOIN_TOKEN_NAME, token_expiry_read.result()),
+            Expiry(what=AUTHORITY_NAME, ends=authority_expiry),
+            Expiry(what=SERVING_CERTIFICATE_NAME, ends=serving_expiry_read.result()),
+            Expiry(what=JOIN_TOKEN_NAME, ends=token_expiry_read.result()),
             *_master_certificates(kubernetes, masters),
         ),
         volumes=volumes_read.result(),
@@ -265,7 +265,7 @@ def _read_kubernetes(
         ) as api:
             readiness = api.readiness()
             return _KubernetesState(
-                api=ApiState(api.version(), readiness.ready, readiness.failing),
+                api=ApiState(version=api.version(), ready=readiness.ready, failing=readiness.failing),
                 nodes=api.nodes(),
                 volumes=_read_or_unknown(lambda: len(api.persistent_volumes())),
                 certificates=_read_or_unknown(lambda: api.config_map(reports.CERTIFICATES_CONFIG_MAP)),
@@ -346,8 +346,8 @@ def _volume_state(slot: str, volume_id: str, description: AwsObject) -> VolumeSt
     """Return the state of a master's data volume; `description` is EC2's, empty if EC2 does not list the volume."""
     attachment: AwsObject = next(iter(description.get("Attachments") or ()), {})
     return VolumeState(
-        slot,
-        volume_id,
+        slot=slot,
+        id=volume_id,
         state=description.get("State", ""),
         size=description.get("Size", 0),
         type=description.get("VolumeType", ""),

@@ -174,7 +174,12 @@ def read_cluster_state(
         cluster_groups = find_groups(account, cluster, stack_resources)
         routes = find_instance_routes(account, cluster, stack, stack_resources)
         # Nodes are read after the routes: a Node that joins in between would otherwise be missing for its route.
-        return ClusterState(stack, cluster_groups, _read_kubernetes(account, stack, find_url_override), routes)
+        return ClusterState(
+            stack=stack,
+            groups=cluster_groups,
+            kubernetes=_read_kubernetes(account, stack, find_url_override),
+            routes=routes,
+        )
 
 
 def validate_state(state: ClusterState, cluster: Cluster, now: datetime) -> Validation:
@@ -226,4 +231,4 @@ def _read_kubernetes(
                 version=api.version(), readiness=api.readiness(), nodes=api.nodes(), pods=api.system_pods()
             )
     except (EmptySecretError, NoEndpointError, KubernetesError) as error:
-        return Problem("api", API_SERVER, f"cannot be queried: {error}", hint=error.hint)
+        return Problem(area="api", subject=API_SERVER, text=f"cannot be queried: {error}", hint=error.hint)

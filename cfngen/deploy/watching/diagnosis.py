@@ -251,7 +251,7 @@ def _was_cancelled(previous: Event, event: Event) -> bool:
 def _cause_from_event(account: Account, event: Event) -> Cause:
     """Return a failure with an explanation of its event's reason, without calling other services."""
     explanation = explain_event(event, account.region)
-    return Cause(event, explanation.meaning, explanation.hint)
+    return Cause(event=event, explanation=explanation.meaning, hint=explanation.hint)
 
 
 def _cause_with_evidence(account: Account, event: Event) -> Cause:

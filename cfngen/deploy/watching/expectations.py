@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK
@@ -18,43 +18,58 @@ ResourceAction = Literal["create", "update", "replace", "delete"]
 StackPath = tuple[str, ...]
 
 BOOT_SECONDS = 300  # seconds until an instance has booted, installed Kubernetes and sent its signal
-DEFAULT_SECONDS = 15  # seconds for a resource of a type that is not listed below
+DEFAULT_SECONDS = 15  # seconds for any operation on a resource of a type that is not listed below
 DRAIN_SECONDS = 60  # seconds to drain a node
 # Seconds to create an Auto Scaling group if CloudFormation does not wait for its instances.
 UNAWAITED_GROUP_SECONDS = 20
-# (seconds to create, seconds to update in place, seconds to delete) a resource, by its type.
-SECONDS_BY_RESOURCE_TYPE: Mapping[str, tuple[int, int, int]] = {
+
+
+class UsualSeconds(NamedTuple):
+    """How many seconds operations on a resource usually take.
+
+    Attributes:
+        create: seconds to create it.
+        update: seconds to update it in place.
+        delete: seconds to delete it.
+    """
+
+    create: int
+    update: int
+    delete: int
+
+
+SECONDS_BY_RESOURCE_TYPE: Mapping[str, UsualSeconds] = {
     # Creation ends when every instance has sent its signal, deletion when every instance is terminated.
-    AUTO_SCALING_GROUP: (BOOT_SECONDS, BOOT_SECONDS, 120),
+    AUTO_SCALING_GROUP: UsualSeconds(create=BOOT_SECONDS, update=BOOT_SECONDS, delete=120),
     # Waits for the signal of a master (creation policy).
-    "AWS::CloudFormation::WaitCondition": (BOOT_SECONDS, 5, 5),
-    "AWS::CloudFormation::WaitConditionHandle": (5, 5, 5),
-    "AWS::EC2::DHCPOptions": (15, 15, 10),
-    "AWS::EC2::EIP": (20, 20, 20),
-    "AWS::EC2::EIPAssociation": (20, 20, 20),
-    "AWS::EC2::InternetGateway": (20, 10, 20),
-    "AWS::EC2::KeyPair": (5, 5, 5),
-    "AWS::EC2::LaunchTemplate": (10, 10, 5),
-    "AWS::EC2::NetworkInterface": (20, 20, 20),
-    "AWS::EC2::Route": (5, 5, 5),
-    "AWS::EC2::RouteTable": (15, 10, 10),
-    "AWS::EC2::SecurityGroup": (10, 10, 10),
-    "AWS::EC2::SecurityGroupIngress": (5, 5, 5),
-    "AWS::EC2::Subnet": (10, 10, 10),
-    "AWS::EC2::SubnetRouteTableAssociation": (5, 5, 5),
-    "AWS::EC2::VPC": (15, 10, 10),
-    "AWS::EC2::VPCDHCPOptionsAssociation": (10, 10, 5),
-    "AWS::EC2::VPCGatewayAttachment": (15, 10, 15),
+    "AWS::CloudFormation::WaitCondition": UsualSeconds(create=BOOT_SECONDS, update=5, delete=5),
+    "AWS::CloudFormation::WaitConditionHandle": UsualSeconds(create=5, update=5, delete=5),
+    "AWS::EC2::DHCPOptions": UsualSeconds(create=15, update=15, delete=10),
+    "AWS::EC2::EIP": UsualSeconds(create=20, update=20, delete=20),
+    "AWS::EC2::EIPAssociation": UsualSeconds(create=20, update=20, delete=20),
+    "AWS::EC2::InternetGateway": UsualSeconds(create=20, update=10, delete=20),
+    "AWS::EC2::KeyPair": UsualSeconds(create=5, update=5, delete=5),
+    "AWS::EC2::LaunchTemplate": UsualSeconds(create=10, update=10, delete=5),
+    "AWS::EC2::NetworkInterface": UsualSeconds(create=20, update=20, delete=20),
+    "AWS::EC2::Route": UsualSeconds(create=5, update=5, delete=5),
+    "AWS::EC2::RouteTable": UsualSeconds(create=15, update=10, delete=10),
+    "AWS::EC2::SecurityGroup": UsualSeconds(create=10, update=10, delete=10),
+    "AWS::EC2::SecurityGroupIngress": UsualSeconds(create=5, update=5, delete=5),
+    "AWS::EC2::Subnet": UsualSeconds(create=10, update=10, delete=10),
+    "AWS::EC2::SubnetRouteTableAssociation": UsualSeconds(create=5, update=5, delete=5),
+    "AWS::EC2::VPC": UsualSeconds(create=15, update=10, delete=10),
+    "AWS::EC2::VPCDHCPOptionsAssociation": UsualSeconds(create=10, update=10, delete=5),
+    "AWS::EC2::VPCGatewayAttachment": UsualSeconds(create=15, update=10, delete=15),
     # Deletion first takes a snapshot, which needs minutes for each of the first gigabytes.
-    "AWS::EC2::Volume": (15, 60, 180),
-    "AWS::ElasticLoadBalancingV2::Listener": (10, 10, 5),
-    "AWS::ElasticLoadBalancingV2::LoadBalancer": (180, 20, 30),
-    "AWS::ElasticLoadBalancingV2::TargetGroup": (15, 15, 10),
+    "AWS::EC2::Volume": UsualSeconds(create=15, update=60, delete=180),
+    "AWS::ElasticLoadBalancingV2::Listener": UsualSeconds(create=10, update=10, delete=5),
+    "AWS::ElasticLoadBalancingV2::LoadBalancer": UsualSeconds(create=180, update=20, delete=30),
+    "AWS::ElasticLoadBalancingV2::TargetGroup": UsualSeconds(create=15, update=15, delete=10),
     # CloudFormation waits two minutes until an instance profile is known everywhere.
-    "AWS::IAM::InstanceProfile": (130, 10, 5),
-    "AWS::IAM::Role": (20, 20, 10),
-    "AWS::KMS::Key": (130, 10, 10),
-    "AWS::SecretsManager::Secret": (10, 10, 10),
+    "AWS::IAM::InstanceProfile": UsualSeconds(create=130, update=10, delete=5),
+    "AWS::IAM::Role": UsualSeconds(create=20, update=20, delete=10),
+    "AWS::KMS::Key": UsualSeconds(create=130, update=10, delete=10),
+    "AWS::SecretsManager::Secret": UsualSeconds(create=10, update=10, delete=10),
 }
 
 
@@ -111,13 +126,19 @@ def usual_seconds(resource_type: str, action: ResourceAction, signals: int = 0) 
         action: what the operation does with the resource.
         signals: number of instances whose signals CloudFormation waits for; an update replaces them one by one.
     """
-    create, update, delete = SECONDS_BY_RESOURCE_TYPE.get(
-        resource_type, (DEFAULT_SECONDS, DEFAULT_SECONDS, DEFAULT_SECONDS)
+    seconds = SECONDS_BY_RESOURCE_TYPE.get(
+        resource_type, UsualSeconds(create=DEFAULT_SECONDS, update=DEFAULT_SECONDS, delete=DEFAULT_SECONDS)
     )
     if resource_type == AUTO_SCALING_GROUP and action == "update":
-        return update * max(signals, 1)
+        return seconds.update * max(signals, 1)
     # A replacement takes as long as a creation: the old resource is deleted after the update has succeeded (cleanup).
-    return {"create": create, "replace": create, "update": update, "delete": delete}[action]
+    seconds_by_action = {
+        "create": seconds.create,
+        "replace": seconds.create,
+        "update": seconds.update,
+        "delete": seconds.delete,
+    }
+    return seconds_by_action[action]
 
 
 def expect_operation(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from cfngen.cluster.names import CHANGE_SET_PREFIX
 from cfngen.deploy.account import Account
@@ -56,10 +57,10 @@ def read_origin(account: Account, stack: StackView) -> OperationOrigin | None:
         AwsError: the events cannot be read.
     """
     with translate_aws_errors():
-        first_event = _read_first_event_and_token(account, stack)
+        first_event = _read_first_event(account, stack)
     if first_event is None:
         return None
-    event, token = first_event
+    event, token = first_event.event, first_event.request_token
     if token.startswith(CHANGE_SET_PREFIX):
         try:
             with translate_aws_errors():
@@ -75,13 +76,22 @@ def read_origin(account: Account, stack: StackView) -> OperationOrigin | None:
     return OperationOrigin(time=event.time)
 
 
-def _read_first_event_and_token(account: Account, stack: StackView) -> tuple[Event, str] | None:
-    """Return the first event of the stack itself in its latest operation, and that operation's client request token.
+class _FirstEvent(NamedTuple):
+    """The first event about a stack itself in its latest operation.
 
-    None if no event about the stack itself belongs to the latest operation.
+    Attributes:
+        event: the event.
+        request_token: client request token of the operation; empty if the caller gave none.
     """
+
+    event: Event
+    request_token: str
+
+
+def _read_first_event(account: Account, stack: StackView) -> _FirstEvent | None:
+    """Return the first event about a stack itself in its latest operation; None if there is no such event."""
     is_of_older_operation = LastOperation(with_failure=True)
-    first_event: tuple[Event, str] | None = None
+    first_event: _FirstEvent | None = None
     pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
     # Events are listed newest first, so the last event before an older operation is the first one of the latest.
     for entry in (entry for page in pages for entry in page["StackEvents"]):
@@ -89,7 +99,7 @@ def _read_first_event_and_token(account: Account, stack: StackView) -> tuple[Eve
         if is_of_older_operation(event):
             break
         if event.of_stack and event.status != "REVIEW_IN_PROGRESS":
-            first_event = event, str(entry.get("ClientRequestToken", ""))
+            first_event = _FirstEvent(event, request_token=str(entry.get("ClientRequestToken", "")))
     return first_event
 
 

@@ -122,7 +122,9 @@ def remove_stack(account: Account, stack: StackView, interaction: Interaction) -
     """
     with translate_aws_errors():
         _finish_update(account, stack, interaction)
-        request = DeletionRequest(REHEARSAL_NAME, REHEARSAL_NAME, authorities=AuthorityCopy("destroy"))
+        request = DeletionRequest(
+            stack_name=REHEARSAL_NAME, cluster=REHEARSAL_NAME, authorities=AuthorityCopy("destroy")
+        )
     return delete(account, request, interaction)
 
 

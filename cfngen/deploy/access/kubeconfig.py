@@ -12,7 +12,7 @@ import base64
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import yaml
 
@@ -184,7 +184,7 @@ def remove_entries(text: str, owner: EntryOwner, *, name: str = "") -> tuple[str
     root = _parse(text)
     if root is None:
         return text, ()
-    matching_entries: list[tuple[yaml.SequenceNode, yaml.Node, EntryOwner]] = []
+    matching_entries: list[_OwnedEntry] = []
     for plural, singular in SINGULAR_BY_LIST.items():
         entries = _get_or_add_list(root, plural)
         for entry in entries.value:
@@ -192,24 +192,38 @@ def remove_entries(text: str, owner: EntryOwner, *, name: str = "") -> tuple[str
             if entry_owner is None or name not in ("", _child_text(entry, "name")):
                 continue
             if entry_owner == EntryOwner(owner.account or entry_owner.account, owner.region, owner.stack):
-                matching_entries.append((entries, entry, entry_owner))
-    accounts = sorted({entry_owner.account for _, _, entry_owner in matching_entries})
+                matching_entries.append(_OwnedEntry(plural, entries, entry, entry_owner))
+    accounts = sorted({owned_entry.owner.account for owned_entry in matching_entries})
     if len(accounts) > 1:
         raise KubeconfigError(
             f"there are entries of the stack {owner.stack} in {owner.region} of the accounts {', '.join(accounts)}",
             hint="select one with --account.",
         )
-    for entries, entry, _ in matching_entries:
-        entries.value.remove(entry)
-    names = dict.fromkeys(_child_text(entry, "name") for _, entry, _ in matching_entries)
-    contexts = {
-        _child_text(entry, "name")
-        for entries, entry, _ in matching_entries
-        if entries is _get_or_add_list(root, "contexts")
+    for owned_entry in matching_entries:
+        owned_entry.entries.value.remove(owned_entry.entry)
+    names = dict.fromkeys(_child_text(owned_entry.entry, "name") for owned_entry in matching_entries)
+    removed_contexts = {
+        _child_text(owned_entry.entry, "name") for owned_entry in matching_entries if owned_entry.list_key == "contexts"
     }
-    if _child_text(root, "current-context") in contexts:
+    if _child_text(root, "current-context") in removed_contexts:
         _set_key(root, "current-context", "")
     return (_node_to_yaml(root) if matching_entries else text), tuple(names)
+
+
+class _OwnedEntry(NamedTuple):
+    """An entry of a kubeconfig that cfngen has written.
+
+    Attributes:
+        list_key: key of the list that contains it: `clusters`, `contexts` or `users`.
+        entries: the list that contains it.
+        entry: the entry.
+        owner: the stack that it belongs to.
+    """
+
+    list_key: str
+    entries: yaml.SequenceNode
+    entry: yaml.Node
+    owner: EntryOwner
 
 
 def to_yaml(content: Mapping[str, object]) -> str:

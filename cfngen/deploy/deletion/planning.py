@@ -257,3 +257,4 @@ DELETED_RESOURCE_TYPES = (
     ("roles", "AWS::IAM::Role"),
     ("key pairs", "AWS::EC2::KeyPair"),
 )
+"""The kinds of resources that the plan lists separately: (plural noun for the kind, its CloudFormation type)."""

@@ -131,7 +131,8 @@ class _TrackedStack:
     started_at: datetime | None = None
     ended_at: datetime | None = None
     resources: dict[str, _TrackedResource] = field(default_factory=dict)
-    to_roll_back: frozenset[str] = frozenset()  # logical ids of the resources that existed when the rollback started
+    # Logical ids of the resources that existed when the rollback started, and of those that are rolled back already.
+    to_roll_back: frozenset[str] = frozenset()
     rolled_back: set[str] = field(default_factory=set)
 
 

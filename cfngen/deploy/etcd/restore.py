@@ -36,7 +36,11 @@ _MASTER_GROUP_IDS = frozenset(str(MasterId(letter, "AutoScalingGroup")) for lett
 REQUEST_KEY = "restore.json"
 
 RestoreRequest: TypeAlias = Mapping[str, Any]
-"""A request to restore: the keys `id`, `snapshot`, `created`, optionally `sha256`, and `instances`, added last."""
+"""A request to restore, as JSON in the bucket; empty if there is none.
+
+Keys: `id`, `snapshot` (its key in the bucket), `created` (time), `sha256` (digest of the snapshot, optional), and
+`instances` (ids of the instances to replace; added last).
+"""
 
 REPLACEMENT_TIMEOUT = timedelta(minutes=15)
 """Added to the timeout of an instance's boot: the old instances have to be terminated first."""

@@ -189,6 +189,7 @@ def _read_failures(account: Account, stack_id: str, start: datetime, path: tuple
             return None
         raise
     failures = sorted((event for event in failures if event.time >= start), key=lambda event: event.time)
+    # Logical ids of the nested stacks that have failed, by ARN.
     children = {
         event.physical_id: event.logical_id
         for event in failures
@@ -296,7 +297,7 @@ def _add_instance_evidence(account: Account, cause: Cause) -> Cause:
 
 
 def _find_failed_instance(account: Account, event: Event) -> str:
-    """Return the id of the instance that sent the FAILURE signal; an empty text if none did.
+    """Return the id of the instance whose FAILURE signal made the resource of an event fail; empty if none did.
 
     When an update of a group fails, the event has only the number of signals; the signal itself is an earlier event.
     """

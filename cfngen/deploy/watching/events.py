@@ -242,7 +242,7 @@ class TreeEvents:
         self._unbounded = scope is all_events
         self._children: dict[str, StackEvents] = {}
         self._turn = 0  # number of the current turn, in which every unsettled stack is read once
-        self._last_turns: dict[str, int] = {}  # by stack id: the turn in which it was last read
+        self._last_turns: dict[str, int] = {}  # number of the turn in which a nested stack was last read, by its ARN
         self._pending: list[Event] = []  # events that were read, but not yet returned by `take`
 
     @property
@@ -304,7 +304,7 @@ class TreeEvents:
         return merge_events(pending)
 
     def _is_due(self, child: StackEvents) -> bool:
-        """Return whether a nested stack still has to be read in this turn."""
+        """Return whether a page of a nested stack's events still has to be read in this turn."""
         return child.has_more_pages or self._last_turns[child.id] != self._turn
 
     def _read(self, stack: StackEvents) -> None:

@@ -160,7 +160,7 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
         renderer="deletion.deletion_plan_lines",
     ),
     "removed": MessageType(
-        class_name="deploy.deletion.orphaned_resource.Removed",
+        class_name="deploy.deletion.orphaned_resource.OrphanRemoved",
         commands=("delete",),
         renderer="deletion.removed_resource_lines",
         is_progress=True,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cfngen.deploy.account import Account
     from cfngen.deploy.interaction import Interaction
     from cfngen.deploy.messages import Consent, Message, Question
-    from cfngen.deploy.watching.watch import Choice
+    from cfngen.deploy.watching.watch import InterruptChoice
 
 
 @contextmanager
@@ -95,24 +95,24 @@ class Screen:
             self.close()
             return consent(question)
 
-        return Interaction(report=self.report, consent=ask_below_tree, interrupted=self.interrupted)
+        return Interaction(report=self.report, consent=ask_below_tree, on_interrupt=self.interrupted)
 
-    def interrupted(self) -> Choice:
+    def interrupted(self) -> InterruptChoice:
         """Ask what to do after Ctrl-C; return DETACH after a second Ctrl-C, or without a terminal to ask on.
 
         To cancel is only offered where CloudFormation can cancel: not for a deletion or a rollback.
         """
         from cfngen.deploy.status import StackStatus
-        from cfngen.deploy.watching.watch import Choice
+        from cfngen.deploy.watching.watch import InterruptChoice
 
         self.close()
         if not sys.stdin or not sys.stdin.isatty():
-            return Choice.DETACH
+            return InterruptChoice.DETACH
         click.echo("\nCloudFormation continues whether cfngen watches or not.", err=True)
-        choice_by_letter = {"w": Choice.WAIT, "d": Choice.DETACH}
+        choice_by_letter = {"w": InterruptChoice.WAIT, "d": InterruptChoice.DETACH}
         question = "Continue (w)atching, or (d)etach and let it continue"
         if not self._stack_status or StackStatus(self._stack_status).can_be_ended:
-            choice_by_letter["c"] = Choice.CANCEL
+            choice_by_letter["c"] = InterruptChoice.CANCEL
             question = "Continue (w)atching, (d)etach and let it continue, or (c)ancel it"
         try:
             letter = click.prompt(
@@ -123,7 +123,7 @@ class Screen:
                 err=True,
             )
         except click.Abort:
-            return Choice.DETACH
+            return InterruptChoice.DETACH
         return choice_by_letter[letter]
 
     def close(self) -> None:

@@ -13,8 +13,8 @@ from cfngen.deploy.deletion import leftovers
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Finished, Notice, Report
 from cfngen.deploy.next_steps import as_hint, next_steps
-from cfngen.deploy.ownership import check
-from cfngen.deploy.stacks import StackView, existing, reread
+from cfngen.deploy.ownership import check_stack_owner
+from cfngen.deploy.stacks import StackView, require_stack, reread_stack
 from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.deploy.watching.watch import WatchResult, watch
@@ -54,17 +54,17 @@ def attach(account: Account, stack_name: str, cluster: str, interaction: Interac
         AwsError: a call failed.
     """
     with translate_aws_errors():
-        stack = existing(account, stack_name)
+        stack = require_stack(account, stack_name)
         if stack.status.health is StackHealth.EMPTY:
             raise EmptyStackError(stack)
         report = interaction.report
-        outcome = watch(account, stack.id, report=report, interrupted=interaction.interrupted)
+        outcome = watch(account, stack.id, report=report, on_interrupt=interaction.on_interrupt)
         if outcome.cancelled and outcome.status.name == "CREATE_IN_PROGRESS":
-            check(stack, cluster)
+            check_stack_owner(stack, cluster)
             outcome = cancel_creation(account, interaction, outcome)
         if not outcome.succeeded and not outcome.detached:
             report(diagnose(account, stack.id))
-        stack = reread(account, stack)
+        stack = reread_stack(account, stack)
         if not outcome.detached:
             public_addresses.report_lost_addresses(account, stack, report)
         if not outcome.detached and stack.cluster == cluster:
@@ -93,7 +93,7 @@ def _finish_deployment(account: Account, stack: StackView, outcome: WatchResult,
         origin = operation_origin.read_origin(account, stack)
         # Deployments with --no-protect, and operations not started by cfngen, leave termination protection as it is.
         enable_termination_protection = origin is not None and origin.protect is True
-        protection.protect(account, stack, termination=enable_termination_protection, report=report)
+        protection.protect_stack(account, stack, termination=enable_termination_protection, report=report)
     except AwsError as error:
         text = f"{stack.name} is up to date, but not protected: {error}"
         report(Notice(text, error.hint or "the next deployment tries again."))

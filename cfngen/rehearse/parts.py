@@ -67,6 +67,7 @@ def key_and_secrets(cluster: Cluster) -> tuple[Document, ...]:
 
 
 def _network_stacks(cluster: Cluster) -> list[Stack]:
+    """Return the stack of the VPC and the subnets, as a list; empty if the cluster uses existing ones."""
     network = vpc.build(cluster)
     return [network] if network else []
 
@@ -83,4 +84,5 @@ def _placeholder_outputs(cluster: Cluster) -> Stack:
 
 
 def _documents_with_root(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> tuple[Document, ...]:
+    """Return the templates of stacks, and last a root template that nests exactly these stacks."""
     return (*(stack.document() for stack in stacks), root.build(cluster, stacks, wiring))

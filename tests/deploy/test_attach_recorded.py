@@ -13,7 +13,7 @@ from cfngen.deploy.creation_cancellation import cancel_creation
 from cfngen.deploy.messages import Event, Finished
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.stacks import NoStackError
-from cfngen.deploy.watching.watch import Choice, watch
+from cfngen.deploy.watching.watch import InterruptChoice, watch
 
 UPDATING = "UPDATE_IN_PROGRESS"
 SET = {"SetStackPolicy", "UpdateTerminationProtection"}
@@ -139,7 +139,7 @@ def creating(*ends: End, cluster: str = NAME) -> RecordedStack:
 
 
 def test_a_creation_is_ended_by_deleting_the_stack() -> None:
-    api, told = creating(End("DELETE_COMPLETE")), Told(choice=Choice.CANCEL)
+    api, told = creating(End("DELETE_COMPLETE")), Told(choice=InterruptChoice.CANCEL)
     assert api.stack is not None
     api.stack["EnableTerminationProtection"] = True
     finished = come_back(api, told)
@@ -155,7 +155,7 @@ def test_a_creation_is_ended_by_deleting_the_stack() -> None:
 
 
 def test_who_thinks_better_of_it_watches_on() -> None:
-    api, told = creating(), Told(choice=Choice.CANCEL, answer=False)
+    api, told = creating(), Told(choice=InterruptChoice.CANCEL, answer=False)
     finished = come_back(api, told)
     assert (finished.status, finished.succeeded) == ("CREATE_COMPLETE", True)
     assert not api.named("DeleteStack")
@@ -164,15 +164,15 @@ def test_who_thinks_better_of_it_watches_on() -> None:
 def test_the_creation_of_another_cluster_is_not_ended() -> None:
     api = creating(cluster="other")
     with pytest.raises(ForeignStackError):
-        come_back(api, Told(choice=Choice.CANCEL))
+        come_back(api, Told(choice=InterruptChoice.CANCEL))
     assert not api.named("DeleteStack")
 
 
 def test_a_deletion_that_is_left_goes_on() -> None:
-    api, told = creating(End("DELETE_IN_PROGRESS")), Told(choice=Choice.CANCEL)
-    wish = watch(api.account, STACK_ID, report=told.messages.append, interrupted=lambda: told.choice)
+    api, told = creating(End("DELETE_IN_PROGRESS")), Told(choice=InterruptChoice.CANCEL)
+    wish = watch(api.account, STACK_ID, report=told.messages.append, on_interrupt=lambda: told.choice)
     assert wish.cancelled
-    told.choice = Choice.DETACH
+    told.choice = InterruptChoice.DETACH
     api.interrupt_waiting()
     outcome = cancel_creation(api.account, told.waiting, wish)
     assert (outcome.detached, outcome.succeeded, outcome.status.name) == (True, False, "DELETE_IN_PROGRESS")

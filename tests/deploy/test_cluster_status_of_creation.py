@@ -14,7 +14,7 @@ pytestmark = pytest.mark.drill
 
 
 def read(where: Place) -> ClusterStatus:
-    return read_status(where.account, where.name, where.cluster, override=where.override)
+    return read_status(where.account, where.name, where.cluster, find_url_override=where.override)
 
 
 def test_a_cluster_that_is_being_created():

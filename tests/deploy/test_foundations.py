@@ -304,4 +304,4 @@ def test_what_was_chosen_at_creation_is_what_counts(cloud: Cloud) -> None:
     assert operator.deploy(ONE, flags={**wanted.flags, **chosen}).succeeded
     with pytest.raises(ImmutableSettingError, match=r"is 10\.40\.0\.0/16 and cannot be changed to 172\.20\.0\.0/16"):
         operator.plan(ONE)
-    assert operator.plan(ONE, keep=tuple(chosen)).is_empty
+    assert operator.plan(ONE, kept_parameters=tuple(chosen)).is_empty

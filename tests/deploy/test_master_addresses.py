@@ -40,7 +40,7 @@ def interface(account: Account, subnet: Any, address: str, **more: Any) -> str:
 def check(account: Account, subnet: Any, values: dict[str, str] | None = None) -> None:
     # Whether the stack itself has the interface is asked of CloudFormation, which knows no such stack here.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(master_addresses, "tree", lambda account, identifier: ())
+        patch.setattr(master_addresses, "list_resource_tree", lambda account, identifier: ())
         master_addresses.check(account, parse(THREE), values or VALUES, stack(subnet["VpcId"]))
 
 

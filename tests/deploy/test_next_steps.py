@@ -21,9 +21,9 @@ from cfngen.deploy.messages import Message, Question
 from cfngen.deploy.next_steps import as_hint, next_steps
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.recovery import NothingToRollBackError, rollback
-from cfngen.deploy.stacks import find
+from cfngen.deploy.stacks import find_stack
 from cfngen.deploy.status import StackStatus
-from cfngen.deploy.watching.watch import Choice
+from cfngen.deploy.watching.watch import InterruptChoice
 from cfngen.sandbox.cloudformation import CloudFormation
 
 STACK = "one"
@@ -61,14 +61,14 @@ class Operator:
 
     @property
     def waiting(self) -> Interaction:
-        return Interaction(self.messages.append, self._asked, lambda: Choice.CANCEL)
+        return Interaction(self.messages.append, self._asked, lambda: InterruptChoice.CANCEL)
 
     def _asked(self, question: Question) -> bool:
         self.questions.append(question)
         return self.agrees
 
     def status(self) -> str:
-        stack = find(self.account, STACK)
+        stack = find_stack(self.account, STACK)
         return stack.status.name if stack else ""
 
     def empty_stack(self) -> None:

@@ -21,7 +21,7 @@ from cfngen.deploy.preview.early_validation import ChangeSetFailedError, EarlyVa
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.publishing.publish import publish
-from cfngen.deploy.stacks import find
+from cfngen.deploy.stacks import find_stack
 from cfngen.userdata import user_data_diff
 
 CIDR = {"ApiAllowedCidr": "203.0.113.7/32"}
@@ -79,7 +79,7 @@ class Operator:
         plan = make_plan(self.account, self.request(file, None), report=lambda _: None)
         execute(self.account, plan)
         while (
-            (stack := find(self.account, plan.stack_id)) is None
+            (stack := find_stack(self.account, plan.stack_id)) is None
             or stack.status.in_progress
             or not stack.status.succeeded
         ):
@@ -92,7 +92,7 @@ def new_cluster() -> Plan:
     with default_cloud() as cloud:
         operator = Operator(cloud)
         plan = operator.plan(TWO, NodeGroupNodesInstanceType="t3.xlarge")
-        assert find(operator.account, "kubernetes") is None
+        assert find_stack(operator.account, "kubernetes") is None
         return plan
 
 

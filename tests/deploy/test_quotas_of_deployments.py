@@ -11,7 +11,7 @@ from cfngen.deploy import operation
 from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.messages import Notice
 from cfngen.deploy.operation import ImpossiblePlanError
-from cfngen.deploy.stacks import find
+from cfngen.deploy.stacks import find_stack
 
 ONE = {"name": "one", "nodeGroups": groups("general")}
 GROWN = {"name": "one", "nodeGroups": [{"name": "general", "minSize": 3, "maxSize": 9, "instanceType": "t3.large"}]}
@@ -27,7 +27,7 @@ def test_a_new_cluster_without_room_is_not_begun(operator: Operator):
     operator.cloud.moto_extensions.quota(*PROCESSORS, 5)
     with pytest.raises(ImpossiblePlanError, match=r"quotas do not suffice.*vCPUs.*--ignore-quotas"):
         operator.deploy(ONE)
-    assert find(operator.account, "one") is None
+    assert find_stack(operator.account, "one") is None
     assert operator.plan(ONE).refusal_reason
     assert not operator.plan(ONE, ignore_quotas=True).refusal_reason
     assert operator.deploy(ONE, ignore_quotas=True).status == "ROLLBACK_COMPLETE"  # begun; EC2 then refuses launches

@@ -16,7 +16,7 @@ from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.watching.expectations import (
     BOOT_SECONDS,
     Expectation,
-    Expected,
+    ExpectedResource,
     expect_operation,
     usual_seconds,
 )
@@ -89,9 +89,9 @@ def test_a_clock_that_is_late_shows_no_negative_time():
 def test_what_is_expected_is_there_before_it_begins():
     expected = Expectation(
         (
-            Expected((), "NodesStack", STACK, "create"),
-            Expected(NODES, "Template", "AWS::EC2::LaunchTemplate", "create", seconds=10),
-            Expected(NODES, "Group", AUTO_SCALING_GROUP, "create", signals=4, seconds=300),
+            ExpectedResource((), "NodesStack", STACK, "create"),
+            ExpectedResource(NODES, "Template", "AWS::EC2::LaunchTemplate", "create", seconds=10),
+            ExpectedResource(NODES, "Group", AUTO_SCALING_GROUP, "create", signals=4, seconds=300),
         ),
         310,
     )

@@ -182,8 +182,8 @@ def command(
             account,
             request,
             interaction,
-            drain=delete_services,
-            choose=lambda: _ask_copy_method(display, copy_file, yes=yes),
+            delete_services=delete_services,
+            choose_authority_copy=lambda: _ask_copy_method(display, copy_file, yes=yes),
         )
         if deleted.status and not deleted.in_progress:
             with translate_aws_errors():
@@ -245,11 +245,13 @@ def _service_deletion_function(target: Target, account: Account) -> DeleteServic
         from cfngen.deploy.access import cluster_access
         from cfngen.deploy.deletion.service_deletion import delete_load_balancer_services
 
-        stack = cluster_access.find_root(account, target.stack_name)
+        stack = cluster_access.require_root_stack(account, target.stack_name)
         outputs = cluster_access.read_outputs(account, stack)
-        endpoint = cluster_access.endpoint(stack, outputs, target.kubernetes_override)
+        endpoint = cluster_access.find_api_endpoint(stack, outputs, target.kubernetes_override)
         authority = cluster_access.find_authority(account, stack, outputs)
-        with cluster_access.connection(endpoint, authority, account.caller, account.clock.now()) as kubernetes:
+        with cluster_access.connect_as_administrator(
+            endpoint, authority, account.caller, account.clock.now()
+        ) as kubernetes:
             return delete_load_balancer_services(kubernetes, account.clock, report)
 
     return delete_services

@@ -95,7 +95,9 @@ def _cluster_works(target: Target, account: Account, display: Screen) -> bool:
     from cfngen.hints import CommandText, suggest
 
     display.report(Step("checking masters, nodes and pods"))
-    validate_now = partial(validate, account, target.stack_name, target.cluster, override=target.kubernetes_override)
+    validate_now = partial(
+        validate, account, target.stack_name, target.cluster, find_url_override=target.kubernetes_override
+    )
     hint = CommandText("run ", suggest("validate cluster"), " where the API can be reached, as a user with access.")
     try:
         validation = validate_now()

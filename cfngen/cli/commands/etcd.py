@@ -135,7 +135,7 @@ def restore(target: Target, snapshot: str, yes: bool, timeout: timedelta | None)
             snapshot,
             consent=interaction.consent,
             report=interaction.report,
-            override=target.kubernetes_override,
-            patience=timeout,
+            find_url_override=target.kubernetes_override,
+            timeout=timeout,
         )
         display.report(result)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from cfngen.deploy.access.certificates import Identity
-    from cfngen.deploy.access.kubeconfig import Access
+    from cfngen.deploy.access.kubeconfig import KubeconfigContent
     from cfngen.deploy.account import Account
 
 MIN_DURATION = timedelta(minutes=5)
@@ -108,14 +108,14 @@ def command(
     if remove_cluster_entries:
         _remove_entries(target, kubeconfig_file, context_name)
         return
-    from cfngen.deploy.access.certificates import ADMINISTRATORS, Identity
-    from cfngen.deploy.access.cluster_access import user_name
+    from cfngen.deploy.access.certificates import ADMINISTRATORS_GROUP, Identity
+    from cfngen.deploy.access.cluster_access import kubernetes_user_name
     from cfngen.deploy.access.kubeconfig import KubeconfigDocument, build_kubeconfig
 
     account = target.connect()
     # A user that --user names gets no groups unless --group is given.
-    default_groups = () if user else (ADMINISTRATORS,)
-    identity = Identity(user=user or user_name(account.caller), groups=groups or default_groups)
+    default_groups = () if user else (ADMINISTRATORS_GROUP,)
+    identity = Identity(user=user or kubernetes_user_name(account.caller), groups=groups or default_groups)
     now = account.clock.now()
     expires = now + certificate_lifetime
     access = _issue_access(target, account, context_name, identity, now, certificate_lifetime)
@@ -135,7 +135,7 @@ def _issue_access(
     identity: Identity,
     now: datetime,
     certificate_lifetime: timedelta,
-) -> Access:
+) -> KubeconfigContent:
     """Issue a client certificate, and return what a kubeconfig needs to use it.
 
     The API's endpoint and the certificate authority are read from the stack and its secret.
@@ -149,25 +149,31 @@ def _issue_access(
         certificate_lifetime: how long it is valid.
     """
     from cfngen.deploy.access import cluster_access
-    from cfngen.deploy.access.certificates import issue
-    from cfngen.deploy.access.kubeconfig import Access, Owner
+    from cfngen.deploy.access.certificates import issue_client_certificate
+    from cfngen.deploy.access.kubeconfig import EntryOwner, KubeconfigContent
 
-    stack = cluster_access.find_root(account, target.stack_name)
+    stack = cluster_access.require_root_stack(account, target.stack_name)
     outputs = cluster_access.read_outputs(account, stack)
-    endpoint = cluster_access.endpoint(stack, outputs, target.kubernetes_override)
+    endpoint = cluster_access.find_api_endpoint(stack, outputs, target.kubernetes_override)
     authority = cluster_access.find_authority(account, stack, outputs)
-    return Access(
+    return KubeconfigContent(
         name=context_name or target.cluster.name,
-        owner=Owner(account.id, account.region, stack.name),
-        server=endpoint.server,
-        authority=authority.pair.certificate,
-        client=issue(authority.pair, identity, now=now, duration=certificate_lifetime),
+        owner=EntryOwner(account.id, account.region, stack.name),
+        server=endpoint.connect_url,
+        authority=authority.key_pair.certificate,
+        client=issue_client_certificate(authority.key_pair, identity, now=now, duration=certificate_lifetime),
         tls_name=endpoint.tls_name,
     )
 
 
 def _write_entries(
-    target: Target, kubeconfig_file: Path | None, access: Access, identity: Identity, expires: datetime, *, switch: bool
+    target: Target,
+    kubeconfig_file: Path | None,
+    access: KubeconfigContent,
+    identity: Identity,
+    expires: datetime,
+    *,
+    switch: bool,
 ) -> None:
     """Write the entries of a cluster into the kubeconfig file, and show what was written.
 
@@ -183,7 +189,7 @@ def _write_entries(
     from cfngen.deploy.access.kubeconfig_file import edit_file
 
     file = _file_to_change(kubeconfig_file)
-    edit_file(file, lambda text: merge_entries(text, access, switch=switch))
+    edit_file(file, lambda text: merge_entries(text, access, set_current=switch))
     target.show(
         KubeconfigChange(
             action="written",
@@ -208,12 +214,12 @@ def _remove_entries(target: Target, kubeconfig_file: Path | None, context_name: 
         kubeconfig_file: value of --file; None means the file that kubectl would use.
         context_name: the context whose entries are removed; empty means every context of the stack.
     """
-    from cfngen.deploy.access.kubeconfig import KubeconfigChange, Owner, remove_entries
+    from cfngen.deploy.access.kubeconfig import EntryOwner, KubeconfigChange, remove_entries
     from cfngen.deploy.access.kubeconfig_file import edit_file
 
     # Entries of a sandbox contain the account number of the sandbox, which differs from every real account's.
     account_number = target.connect().id if target.sandbox else target.account_number
-    stack_owner = Owner(account_number, target.region, target.stack_name)
+    stack_owner = EntryOwner(account_number, target.region, target.stack_name)
     file = _file_to_change(kubeconfig_file)
     removed_names: Sequence[str] = ()
 

@@ -94,14 +94,14 @@ def command(
 
     Exits with 2 if AWS behaved differently from the emulator.
     """
-    from cfngen.rehearse.clusters import NAME
-    from cfngen.rehearse.expectations import recorded
-    from cfngen.rehearse.outlines import outlines
-    from cfngen.rehearse.report import RehearsalSteps, writable
+    from cfngen.rehearse.clusters import REHEARSAL_NAME
+    from cfngen.rehearse.expectations import read_recorded_expectations
+    from cfngen.rehearse.outlines import outline_steps
+    from cfngen.rehearse.report import RehearsalSteps, require_writable
     from cfngen.rehearse.request import RehearsalRequest
     from cfngen.rehearse.run import clean_up as delete_leftovers
     from cfngen.rehearse.run import rehearse
-    from cfngen.rehearse.steps import up_to as steps_up_to
+    from cfngen.rehearse.steps import steps_up_to as steps_up_to
 
     if list_only and clean_up_only:
         raise click.UsageError("--list and --clean-up cannot be used together.")
@@ -110,20 +110,20 @@ def command(
     source = Source(
         path=None,
         environ={},
-        overrides=(f"name={NAME}", f"network.subnets=[{{zone: {zone_names[0]}}}]"),
+        overrides=(f"name={REHEARSAL_NAME}", f"network.subnets=[{{zone: {zone_names[0]}}}]"),
         is_explicit=True,
     )
     target = make_target(
         source=source,
-        explicit_stack_name=NAME,
+        explicit_stack_name=REHEARSAL_NAME,
         profile=profile,
         account_number=account_number,
         sandbox=sandbox,
         output=output,
     )
     steps = steps_up_to(last_step)
-    expectations = recorded()
-    step_outlines = outlines(steps, zone_names, expectations)
+    expectations = read_recorded_expectations()
+    step_outlines = outline_steps(steps, zone_names, expectations)
     if list_only:
         show_message(RehearsalSteps(step_outlines), json=target.json)
         context.exit(SUCCESS)
@@ -147,7 +147,7 @@ def command(
                 display.report(resource.notice)
             context.exit(FAILED if remaining else SUCCESS)
         # Fails now, rather than after the rehearsal, if the report cannot be written.
-        writable(file)
+        require_writable(file)
         rehearsal_result = rehearse(account, request, expectations, interaction)
         display.close()
         # The notices contain the ids, which are masked in the report.
@@ -176,10 +176,10 @@ def _write_report(target: Target, file: Path, rehearsal: Rehearsal) -> None:
     """Write the report as JSON and as a page, and show the names of both files."""
     import json
 
-    from cfngen.rehearse.report import RehearsalWritten, page, write
+    from cfngen.rehearse.report import RehearsalWritten, markdown_page, write_report
 
     document = json.dumps(to_json_value(rehearsal), indent=1, ensure_ascii=False) + "\n"
-    files = write(file, document, page(rehearsal))
+    files = write_report(file, document, markdown_page(rehearsal))
     show_message(RehearsalWritten(tuple(map(str, files))), json=target.json)
 
 

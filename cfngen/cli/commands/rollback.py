@@ -51,7 +51,7 @@ def command(
     """
     from cfngen.deploy.aws_errors import translate_aws_errors
     from cfngen.deploy.recovery import rollback
-    from cfngen.deploy.stacks import find
+    from cfngen.deploy.stacks import find_stack
     from cfngen.deploy.watching.diagnosis import diagnose
 
     account = target.connect()
@@ -62,7 +62,7 @@ def command(
         )
         # The command succeeds if the rollback does, although the operation that is rolled back has failed.
         outcome = replace(outcome, succeeded=outcome.status.rolled_back)
-        stack = find(account, outcome.stack_id)
+        stack = find_stack(account, outcome.stack_id)
         if not outcome.succeeded and not outcome.detached:
             display.report(diagnose(account, outcome.stack_id))
         finished = outcome.finished("rollback", stack)

@@ -36,7 +36,7 @@ def command(target: Target, drift: bool) -> None:
             account,
             target.stack_name,
             target.cluster,
-            override=target.kubernetes_override,
+            find_url_override=target.kubernetes_override,
             detect_drift=drift,
             report=target.show,
         )

@@ -44,7 +44,9 @@ def command(context: click.Context, what: str, target: Target, timeout: timedelt
     from cfngen.deploy.inspection.validation import validate, wait_until_valid
 
     account = target.connect()
-    validate_now = partial(validate, account, target.stack_name, target.cluster, override=target.kubernetes_override)
+    validate_now = partial(
+        validate, account, target.stack_name, target.cluster, find_url_override=target.kubernetes_override
+    )
     verdict = wait_until_valid(validate_now, account.clock, timeout, target.show)
     target.show(verdict)
     context.exit(validation_exit_code(valid=verdict.valid))

@@ -9,10 +9,10 @@ import click
 from cfngen.cli.render.durations import duration_text
 from cfngen.cli.render.wrapping import max_line_width, wrapped
 from cfngen.cli.suggested_commands import next_line
-from cfngen.deploy.deletion.deletion_report import Counted
+from cfngen.deploy.deletion.deletion_report import DeletionCount
 from cfngen.deploy.deletion.leftovers import Remains
-from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
-from cfngen.deploy.deletion.plan import DeletionPlan, Part
+from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, OrphanRemoved
+from cfngen.deploy.deletion.plan import DeletedResources, DeletionPlan
 from cfngen.deploy.deletion.result import Deleted
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.deletion.stack_removal import DeletionFailed
@@ -87,7 +87,7 @@ def remains_lines(message: Remains, width: int | None = None) -> list[str]:
     return ["", title, *_retained_lines(message.retained, max_line_width(width))]
 
 
-def removed_resource_lines(message: Removed, width: int | None = None) -> list[str]:
+def removed_resource_lines(message: OrphanRemoved, width: int | None = None) -> list[str]:
     """Return the line that reports a deleted resource.
 
     Args:
@@ -234,7 +234,7 @@ def _as_sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _stack_resource_rows(parts: Sequence[Part]) -> Iterator[tuple[str, str, str]]:
+def _stack_resource_rows(parts: Sequence[DeletedResources]) -> Iterator[tuple[str, str, str]]:
     """Yield a row for each kind of resource in the stack: the number of resources, their kind and their ids."""
     for part in parts:
         count = len(part.ids)
@@ -291,7 +291,7 @@ def _undeleted_orphan_lines(deleted: Deleted, max_width: int) -> Iterator[str]:
         yield f"      {orphan.command(deleted.region) or 'AWS releases it automatically'}"
 
 
-def _check_rows(counts: Iterable[Counted]) -> Iterator[tuple[str, str]]:
+def _check_rows(counts: Iterable[DeletionCount]) -> Iterator[tuple[str, str]]:
     """Yield a row for each kind of resource: how many are gone, which are left, and which could not be looked for."""
     for count in counts:
         results: list[str] = []

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.publishing.publish import nested_template_names
-from cfngen.deploy.stacks import resources, template
+from cfngen.deploy.stacks import list_resources, read_template
 
 SSM_TYPE_PREFIX = "AWS::SSM::Parameter::Value"
 """Start of the type of template parameters whose values CloudFormation reads from SSM Parameter Store."""
@@ -56,12 +56,12 @@ def read_deployed(account: Account, root_id: str, root_template: TemplatePart) -
     """
     names_by_stack = nested_template_names(root_template)
     nested_stacks: dict[str, DeployedStack] = {}
-    for resource in resources(account, root_id):
+    for resource in list_resources(account, root_id):
         if not resource.physical_id or resource.logical_id not in names_by_stack:
             continue
         if resource.status.startswith("DELETE") or resource.status == "CREATE_FAILED":
             continue
-        if stack_template := template(account, resource.physical_id):
+        if stack_template := read_template(account, resource.physical_id):
             nested_stacks[resource.logical_id] = DeployedStack(
                 template_name=names_by_stack[resource.logical_id],
                 template=stack_template,

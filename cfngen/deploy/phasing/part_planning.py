@@ -17,7 +17,7 @@ from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.publishing import capabilities
 from cfngen.deploy.publishing.publish import PublishedTemplates
-from cfngen.deploy.stacks import existing
+from cfngen.deploy.stacks import require_stack
 from cfngen.templates.document import Document
 
 NO_ROLLBACK = "DO_NOTHING"
@@ -80,7 +80,7 @@ class PartPlanner:
         keep their deployed values.
         """
         with translate_aws_errors():
-            deployed_parameters = existing(self.account, self.request.stack).parameters
+            deployed_parameters = require_stack(self.account, self.request.stack).parameters
         requested_parameters = {parameter["ParameterKey"]: parameter for parameter in self.request.parameters}
         volume_parameters = parameters_of_volumes(self.request.documents)
         parameters: list[AwsObject] = []

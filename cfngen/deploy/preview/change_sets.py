@@ -25,8 +25,8 @@ from cfngen.deploy.preview.early_validation import change_set_error
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.preview.planning import plan_from_change_set
-from cfngen.deploy.protection import unprotect
-from cfngen.deploy.stacks import find
+from cfngen.deploy.protection import disable_termination_protection
+from cfngen.deploy.stacks import find_stack
 from cfngen.deploy.status import StackHealth, StackStatus
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
@@ -85,16 +85,16 @@ def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan
         AwsError: AWS refuses a call, or cannot be reached.
     """
     with translate_aws_errors():
-        existing_stack = find(account, request.stack)
+        existing_stack = find_stack(account, request.stack)
     status = existing_stack.status if existing_stack else StackStatus("")
-    if not status.change_set_kind:
+    if not status.change_set_type:
         raise UnplannableError(
             f"the stack {request.stack} is in {status}; CloudFormation creates no change set in this status",
             hint=CommandText(
                 "wait until the operation has ended, or repair the stack; ", suggest("status"), " shows how."
             ),
         )
-    operation = status.change_set_kind.lower()
+    operation = status.change_set_type.lower()
     if status.health is StackHealth.PAUSED:
         # CloudFormation updates such a stack only with rollback disabled: "This stack is currently in a non-terminal
         # [CREATE_FAILED] state. To update the stack from this state, please use the disable-rollback parameter"
@@ -102,7 +102,7 @@ def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan
         request = replace(request, on_failure="DO_NOTHING")
     # An empty stack with the cluster's tag was left behind by an earlier plan.
     belongs_to_cluster = existing_stack is None or not status.exists or existing_stack.cluster == request.cluster.name
-    is_stack_empty = status.change_set_kind == "CREATE" and belongs_to_cluster
+    is_stack_empty = status.change_set_type == "CREATE" and belongs_to_cluster
     change_set_id, stack_id = _create_change_set(account, request, status)
     empty_stack_id = stack_id if is_stack_empty else ""
     try:
@@ -137,7 +137,7 @@ def _create_change_set(account: Account, request: PlanRequest, status: StackStat
     Stale change sets of cfngen are deleted first, if the caller is allowed to.
     """
     name = f"{CHANGE_SET_PREFIX}{request.token}"[:128]  # longer names are not allowed
-    kind = status.change_set_kind
+    kind = status.change_set_type
     if status.exists and not account.only_planning:
         _delete_stale_change_sets(account, request.stack, name)
     arguments: AwsArguments = {
@@ -350,7 +350,7 @@ def _delete_empty_stack(account: Account, stack_id: str) -> None:
     """Delete a stack that was created for a change set, unless it is no longer empty or has other change sets."""
     client = account.client("cloudformation")
     with translate_aws_errors():
-        stack = find(account, stack_id)
+        stack = find_stack(account, stack_id)
     if stack is None or stack.status.health is not StackHealth.EMPTY:
         return
     if stack.protected and account.only_planning:
@@ -358,5 +358,5 @@ def _delete_empty_stack(account: Account, stack_id: str) -> None:
     summaries = retry_transient_errors(account.clock, lambda: client.list_change_sets(StackName=stack_id))["Summaries"]
     has_other_change_sets = any(not summary.get("Status", "").startswith("DELETE_") for summary in summaries)
     if not has_other_change_sets:
-        unprotect(account, stack)
+        disable_termination_protection(account, stack)
         retry_transient_errors(account.clock, lambda: client.delete_stack(StackName=stack_id))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from cfngen.cluster.logical_ids import master_prefix, node_group_prefix
+from cfngen.cluster.logical_ids import auto_scaling_group_id, launch_template_id, master_prefix, node_group_prefix
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.preview.bill_of_materials import ComponentCount, Cost, CreationSummary

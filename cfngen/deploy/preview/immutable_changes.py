@@ -14,6 +14,7 @@ from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.errors import CfngenError
 from cfngen.templates.immutable_settings import (
     MASTER_COUNT_KEY,
+    MASTER_ZONES_KEY,
     VERSION_KEY,
     immutable_settings,
     recorded_settings,

@@ -16,7 +16,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
-from cfngen.deploy.stacks import StackView, tree
+from cfngen.deploy.stacks import StackView, list_resource_tree
 from cfngen.errors import CfngenError
 
 
@@ -127,7 +127,7 @@ def _read_physical_ids(account: Account, existing: StackView) -> dict[str, str]:
     """Return the physical ids of all resources of the cluster's stacks by logical id."""
     return {
         resource.view.logical_id: resource.view.physical_id
-        for resource in tree(account, existing.id)
+        for resource in list_resource_tree(account, existing.id)
         if resource.exists
     }
 

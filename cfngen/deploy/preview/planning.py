@@ -18,7 +18,7 @@ from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.preview.replacement import AnalyzedChange, ReplacementAnalysis
 from cfngen.deploy.publishing.publish import with_template_urls
-from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, resources, stack_name, template
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, list_resources, read_template, stack_name
 from cfngen.userdata import user_data_diff
 
 # How a plan calls an action that CloudFormation lists.
@@ -182,7 +182,7 @@ class _StackPlanner:
                             physical_id=resource.physical_id,
                             type=resource.type,
                         )
-                        for resource in resources(self._account, stack_change.physical_id)
+                        for resource in list_resources(self._account, stack_change.physical_id)
                         if not resource.status.startswith("DELETE_")
                     ]
             except AwsError as error:
@@ -377,7 +377,7 @@ def _templates_differ(account: Account, request: PlanRequest, change_set: Change
         return False
     try:
         with translate_aws_errors():
-            deployed_root_template = template(account, change_set.stack_id)
+            deployed_root_template = read_template(account, change_set.stack_id)
     except AwsError:
         return False
     # The URLs of nested templates are in `Resources`, which is not compared here, so they may be empty.

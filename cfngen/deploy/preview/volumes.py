@@ -14,7 +14,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import DeniedError, translate_aws_errors
 from cfngen.deploy.messages import Notice
 from cfngen.deploy.preview.changes import Danger, Impact
-from cfngen.deploy.stacks import StackView, tree
+from cfngen.deploy.stacks import StackView, list_resource_tree
 
 SIZE_PARAMETER = "MasterVolumeSize"
 _CLUSTER_FILE_KEY = "controlPlane.volume.size"
@@ -43,7 +43,7 @@ def read_volume_sizes(account: Account, existing: StackView) -> Mapping[str, int
     with translate_aws_errors():
         volume_ids = [
             resource.view.physical_id
-            for resource in tree(account, existing.id)
+            for resource in list_resource_tree(account, existing.id)
             if resource.view.type == _VOLUME_TYPE and resource.exists
         ]
         if not volume_ids:

@@ -19,7 +19,7 @@ from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.messages import Notice, Report
 from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.publishing import bucket as buckets
-from cfngen.deploy.stacks import StackView, template, tree
+from cfngen.deploy.stacks import StackView, list_resource_tree, read_template
 from cfngen.deploy.stale_groups import StaleGroup, find_stale_groups
 from cfngen.templates.document import Document
 
@@ -63,7 +63,7 @@ def add_old_programs(
         return TemplatesToUpload(tuple(documents))
     try:
         with translate_aws_errors():
-            resources = tree(account, existing.id)
+            resources = list_resource_tree(account, existing.id)
         stale = find_stale_groups(account, [resource.view for resource in resources])
     except AwsError as error:
         report(Notice(f"cannot find out which groups use an old launch template version: {error}", error.hint))
@@ -152,7 +152,7 @@ def _read_deployed_and_uploaded_templates(
     """
     try:
         with translate_aws_errors():
-            yield template(account, stack_id)
+            yield read_template(account, stack_id)
             s3 = account.client("s3")
             pages = s3.get_paginator("list_objects_v2").paginate(
                 Bucket=bucket, Prefix=f"{cluster}/", ExpectedBucketOwner=account.id

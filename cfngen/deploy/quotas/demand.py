@@ -12,8 +12,8 @@ from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.publishing.publish import nested_template_names
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackView
-from cfngen.deploy.stacks import resources as resources_of
-from cfngen.deploy.stacks import template as template_of
+from cfngen.deploy.stacks import list_resources as resources_of
+from cfngen.deploy.stacks import read_template as template_of
 from cfngen.templates.document import Document
 from cfngen.templates.expressions import reference, resolve
 

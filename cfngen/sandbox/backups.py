@@ -58,7 +58,7 @@ class Backups:
         except ClientError:
             return  # the next refresh retries it
 
-    def pending(self, bucket: str, volume: str) -> JsonObject:
+    def pending_restore(self, bucket: str, volume: str) -> JsonObject:
         """Return the bucket's restore request if it has not been applied to a master's volume yet; empty otherwise."""
         request = self._read_document(bucket, RESTORE_REQUEST) if bucket else {}
         return request if request and self._restored_volumes.get(volume) != request["id"] else {}

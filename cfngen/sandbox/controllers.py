@@ -143,20 +143,25 @@ class Controllers:
             },
         )
 
-    def route(self, node: str, pods: str) -> None:
-        """Add the route to a node's pods to the cluster's route table."""
-        if self.route_table_id:
-            self._ec2.create_route(RouteTableId=self.route_table_id, DestinationCidrBlock=pods, InstanceId=node)
+    def add_pod_route(self, node: str, pod_cidr: str) -> None:
+        """Add the route to a node's pods to the cluster's route table.
 
-    def forget(self, node: str) -> None:
+        Args:
+            node: name of the node, which is its instance's id.
+            pod_cidr: range of the node's pod addresses.
+        """
+        if self.route_table_id:
+            self._ec2.create_route(RouteTableId=self.route_table_id, DestinationCidrBlock=pod_cidr, InstanceId=node)
+
+    def remove_node(self, node: str) -> None:
         """Delete a node whose instance is gone, its pods, and the route to the pods."""
         node_object = self.state.get("nodes", node)
         delete_node(self.state, node)
         # If the stack has been deleted, the route table and its routes no longer exist.
         with contextlib.suppress(ClientError):
             if node_object and self.route_table_id:
-                pods = node_object["spec"]["podCIDR"]
-                self._ec2.delete_route(RouteTableId=self.route_table_id, DestinationCidrBlock=pods)
+                pod_cidr = node_object["spec"]["podCIDR"]
+                self._ec2.delete_route(RouteTableId=self.route_table_id, DestinationCidrBlock=pod_cidr)
 
     @property
     def _ec2(self) -> AwsClient:

@@ -149,7 +149,7 @@ class EmulatedAccount:
 
     def close(self) -> None:
         """Stop the clusters' APIs."""
-        for cluster in {id(cluster): cluster for cluster in self.machines.disks.values()}.values():
+        for cluster in {id(cluster): cluster for cluster in self.machines.clusters_by_volume.values()}.values():
             cluster.close()
 
     def _is_up(self, cluster: KubernetesCluster) -> bool:

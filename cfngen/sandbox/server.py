@@ -37,7 +37,7 @@ from cfngen.sandbox.cloudformation.clock import SIMULATION_START
 from cfngen.sandbox.control_api import CONTROL_PATH, DEFAULT_SPEED, HOST, STATUS_PATH, SandboxState, write_state
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.emulated_account import EmulatedAccount
-from cfngen.sandbox.groups import groups, matches_group
+from cfngen.sandbox.groups import designates_group, scaling_groups
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.last_sandbox import LastSandbox, write_last_sandbox
 
@@ -156,10 +156,10 @@ class Sandbox:
             for region, account in self.accounts.items()
             for fault in account.machines.faults
         ]
-        scaling_groups = [
+        groups = [
             {"region": region, "stack": group.stack, "name": group.name, "logicalId": group.logical_id}
             for region, account in self.accounts.items()
-            for group in groups(account.cloud)
+            for group in scaling_groups(account.cloud)
         ]
         stacks = [{**stack, "address": addresses.get((stack["region"], stack["name"]), "")} for stack in self.stacks()]
         return {
@@ -168,7 +168,7 @@ class Sandbox:
             "begin": SIMULATION_START.isoformat(),
             "time": clock.time.isoformat(),
             "stacks": stacks,
-            "groups": scaling_groups,
+            "groups": groups,
             "faults": faults,
             "fault": self.fault,
         }
@@ -197,7 +197,8 @@ class Sandbox:
 
     def _has_group(self, region: str, text: str) -> bool:
         """Return whether a stack of a region now has an Auto Scaling group that a text designates."""
-        return any(matches_group(text, group.name, group.logical_id) for group in groups(self.accounts[region].cloud))
+        groups = scaling_groups(self.accounts[region].cloud)
+        return any(designates_group(text, name=group.name, logical_id=group.logical_id) for group in groups)
 
     def _run_clock(self) -> None:
         """Advance simulated time step by step until the sandbox is closed."""

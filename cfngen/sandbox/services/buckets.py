@@ -15,7 +15,7 @@ from awacs.aws import Action
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import keys, policy_documents
-from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 from cfngen.text_limits import BUCKET_NAME
 
 MAX_POLICY_BYTES = 20_480  # bytes
@@ -36,34 +36,34 @@ NON_PUBLIC_CONDITIONS = frozenset(
 
 
 @rule("s3", "CreateBucket")
-def check_name(attempt: Attempt) -> None:
+def check_name(call: PendingCall) -> None:
     """Refuse a name that breaks S3's rules."""
-    if BUCKET_NAME.fault(attempt.get("Bucket", "")):
+    if BUCKET_NAME.fault(call.get("Bucket", "")):
         raise Refused("InvalidBucketName", "The specified bucket is not valid.")
 
 
 @rule("s3", "CreateBucket", "PutBucketAcl")
-def check_acl(attempt: Attempt) -> None:
+def check_acl(call: PendingCall) -> None:
     """Refuse ACLs for others than the owner if the bucket's object ownership is BucketOwnerEnforced."""
-    ownership = attempt.get("ObjectOwnership") or OWNER_ENFORCED
-    if attempt.operation == "PutBucketAcl":
-        rules = _get_bucket(attempt).ownership_rule or {}
+    ownership = call.get("ObjectOwnership") or OWNER_ENFORCED
+    if call.operation == "PutBucketAcl":
+        rules = _get_bucket(call).ownership_rule or {}
         ownership = rules.get("Rule", {}).get("ObjectOwnership", OWNER_ENFORCED) if isinstance(rules, dict) else rules
-    grants = any(attempt.get(f"Grant{grant}") for grant in ("FullControl", "Read", "ReadACP", "Write", "WriteACP"))
-    canned = attempt.get("ACL") not in (None, "private", "bucket-owner-full-control")
-    if ownership == OWNER_ENFORCED and attempt.operation == "CreateBucket" and (grants or canned):
+    grants = any(call.get(f"Grant{grant}") for grant in ("FullControl", "Read", "ReadACP", "Write", "WriteACP"))
+    canned = call.get("ACL") not in (None, "private", "bucket-owner-full-control")
+    if ownership == OWNER_ENFORCED and call.operation == "CreateBucket" and (grants or canned):
         raise Refused(
             "InvalidBucketAclWithObjectOwnership",
             "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting",
         )
-    if ownership == OWNER_ENFORCED and attempt.operation == "PutBucketAcl":
+    if ownership == OWNER_ENFORCED and call.operation == "PutBucketAcl":
         raise Refused("AccessControlListNotSupported", "The bucket does not allow ACLs")
 
 
 @rule("s3", "PutBucketPolicy")
-def check_policy(attempt: Attempt) -> None:
+def check_policy(call: PendingCall) -> None:
     """Refuse a malformed policy, one for other resources than the bucket, and one with principals that do not exist."""
-    text = attempt.get("Policy", "")
+    text = call.get("Policy", "")
     text = text.decode() if isinstance(text, bytes) else text
     try:
         document = policy_documents.parse(text)
@@ -79,8 +79,8 @@ def check_policy(attempt: Attempt) -> None:
     if not statements:
         raise Refused(MALFORMED, "Missing required field Statement")
     for statement in statements:
-        _check_statement(statement, attempt.get("Bucket"))
-    if missing_principals := list(policy_documents.missing_principals(document, attempt.region)):
+        _check_statement(statement, call.get("Bucket"))
+    if missing_principals := list(policy_documents.missing_principals(document, call.region)):
         raise Refused(MALFORMED, f"Invalid principal in policy ({missing_principals[0][1]})")
 
 
@@ -133,11 +133,11 @@ def _s3_actions() -> tuple[str, ...]:
 
 
 @rule("s3", "PutBucketPolicy")
-def check_public_policy(attempt: Attempt) -> None:
+def check_public_policy(call: PendingCall) -> None:
     """Refuse a public policy on a bucket with BlockPublicPolicy, which new buckets have."""
-    text = attempt.get("Policy", "")
+    text = call.get("Policy", "")
     document = policy_documents.parse(text.decode() if isinstance(text, bytes) else text)
-    block = _get_bucket(attempt).public_access_block
+    block = _get_bucket(call).public_access_block
     if block is not None and str(block.block_public_policy).lower() != "true":
         return
     for statement in policy_documents.statements(document):
@@ -148,15 +148,15 @@ def check_public_policy(attempt: Attempt) -> None:
             raise Refused(
                 "AccessDenied",
                 f"User: {keys.CALLER} is not authorized to perform: s3:PutBucketPolicy on resource: "
-                f'"arn:aws:s3:::{attempt.get("Bucket")}" because public policies are prevented by the '
+                f'"arn:aws:s3:::{call.get("Bucket")}" because public policies are prevented by the '
                 "BlockPublicPolicy setting in S3 Block Public Access.",
             )
 
 
 @rule("s3", "PutBucketLifecycleConfiguration")
-def check_lifecycle(attempt: Attempt) -> None:
+def check_lifecycle(call: PendingCall) -> None:
     """Refuse lifecycle rules without an action, with invalid days, or with the same id."""
-    rules = (attempt.get("LifecycleConfiguration") or {}).get("Rules") or []
+    rules = (call.get("LifecycleConfiguration") or {}).get("Rules") or []
     if not rules or len(rules) > MAX_RULES:
         raise Refused("MalformedXML", NOT_WELL_FORMED)
     rule_ids = [lifecycle_rule["ID"] for lifecycle_rule in rules if lifecycle_rule.get("ID")]
@@ -205,9 +205,9 @@ def _check_rule(lifecycle_rule: JsonDict) -> None:
 
 
 @rule("s3", "PutBucketEncryption")
-def check_encryption(attempt: Attempt) -> None:
+def check_encryption(call: PendingCall) -> None:
     """Refuse a KMS key together with SSE-S3 encryption, and more than one rule."""
-    rules = (attempt.get("ServerSideEncryptionConfiguration") or {}).get("Rules") or []
+    rules = (call.get("ServerSideEncryptionConfiguration") or {}).get("Rules") or []
     if len(rules) != 1:
         raise Refused("MalformedXML", NOT_WELL_FORMED)
     default = rules[0].get("ApplyServerSideEncryptionByDefault") or {}
@@ -219,16 +219,16 @@ def check_encryption(attempt: Attempt) -> None:
 
 
 @rule("s3", "PutBucketTagging")
-def check_tags(attempt: Attempt) -> None:
+def check_tags(call: PendingCall) -> None:
     """Refuse more tags than a bucket can have."""
-    tag_set = (attempt.get("Tagging") or {}).get("TagSet") or []
+    tag_set = (call.get("Tagging") or {}).get("TagSet") or []
     if len(tag_set) > MAX_TAGS:
         raise Refused("BadRequest", f"Bucket tag count cannot be greater than {MAX_TAGS}")
 
 
-def _get_bucket(attempt: Attempt) -> MotoModel:
+def _get_bucket(call: PendingCall) -> MotoModel:
     """Return moto's bucket that a call names, or refuse the call."""
     try:
-        return attempt.backend.get_bucket(attempt.get("Bucket"))
+        return call.backend.get_bucket(call.get("Bucket"))
     except Exception as error:
         raise Refused("NoSuchBucket", "The specified bucket does not exist") from error

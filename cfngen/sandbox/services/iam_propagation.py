@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from cfngen.sandbox.moto_types import MotoBackend
 from cfngen.sandbox.services import policy_documents
-from cfngen.sandbox.services.rules import Attempt, Refused, rule, time_in, times_by_region
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule, time_in, times_by_region
 
 PROPAGATION_SECONDS = 15.0
 
@@ -25,9 +25,9 @@ _changed_at: WeakKeyDictionary[MotoBackend, dict[str, Mapping[str, float]]] = We
 
 
 @rule("iam", "CreateInstanceProfile", "AddRoleToInstanceProfile", "RemoveRoleFromInstanceProfile")
-def record_change(attempt: Attempt) -> None:
+def record_change(call: PendingCall) -> None:
     """Record the time of a change of an instance profile; refuses nothing."""
-    _changed_at.setdefault(attempt.backend, {})[attempt.get("InstanceProfileName")] = times_by_region()
+    _changed_at.setdefault(call.backend, {})[call.get("InstanceProfileName")] = times_by_region()
 
 
 def mark_propagated(region: str, profile: str) -> None:
@@ -71,9 +71,9 @@ def check_launch(region: str, profile: Mapping[str, str]) -> None:
 
 
 @rule("ec2", "RunInstances")
-def check_profile_of_instances(attempt: Attempt) -> None:
+def check_profile_of_instances(call: PendingCall) -> None:
     """Refuse to launch instances with an instance profile that cannot be used."""
-    check_launch(attempt.region, attempt.get("IamInstanceProfile") or {})
+    check_launch(call.region, call.get("IamInstanceProfile") or {})
 
 
 def _has_propagated(region: str, backend: MotoBackend, name: str) -> bool:

@@ -13,7 +13,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import policy_documents
-from cfngen.sandbox.services.rules import Attempt, Refused, out_of_range, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, out_of_range, rule
 
 MAX_POLICY_BYTES = 32_768  # bytes
 MAX_TAGS = 50
@@ -23,9 +23,9 @@ MALFORMED_POLICY = "MalformedPolicyDocumentException"
 
 
 @rule("kms", "CreateKey", "PutKeyPolicy")
-def check_key_policy(attempt: Attempt) -> None:
+def check_key_policy(call: PendingCall) -> None:
     """Refuse a malformed policy, one with principals that do not exist, and one that locks the caller out."""
-    text = attempt.get("Policy")
+    text = call.get("Policy")
     if not text:
         return
     try:
@@ -41,9 +41,9 @@ def check_key_policy(attempt: Attempt) -> None:
         raise Refused(MALFORMED_POLICY, "The specified policy is not syntactically or semantically correct")
     if len(text.encode()) > MAX_POLICY_BYTES:
         raise Refused("LimitExceededException", f"Key policy size must not exceed {MAX_POLICY_BYTES} bytes")
-    if list(policy_documents.missing_principals(document, attempt.region)):
+    if list(policy_documents.missing_principals(document, call.region)):
         raise Refused(MALFORMED_POLICY, "Policy contains a statement with one or more invalid principals.")
-    if not attempt.get("BypassPolicyLockoutSafetyCheck") and not _lets_caller_change_policy(statements):
+    if not call.get("BypassPolicyLockoutSafetyCheck") and not _lets_caller_change_policy(statements):
         raise Refused(MALFORMED_POLICY, "The new key policy will not allow you to update the key policy in the future.")
 
 
@@ -89,9 +89,9 @@ def _covers_put_key_policy(statement: JsonDict) -> bool:
 
 
 @rule("kms", "CreateKey", "TagResource")
-def check_tags(attempt: Attempt) -> None:
+def check_tags(call: PendingCall) -> None:
     """Refuse more tags than a key can have, and duplicate tag keys."""
-    keys = [tag["TagKey"] for tag in attempt.get("Tags") or []]
+    keys = [tag["TagKey"] for tag in call.get("Tags") or []]
     if len(set(keys)) < len(keys):
         raise Refused("TagException", "Duplicate tag keys")
     if len(keys) > MAX_TAGS:
@@ -99,9 +99,9 @@ def check_tags(attempt: Attempt) -> None:
 
 
 @rule("kms", "ScheduleKeyDeletion")
-def check_waiting_period(attempt: Attempt) -> None:
+def check_waiting_period(call: PendingCall) -> None:
     """Refuse a waiting period shorter than a week or longer than thirty days."""
-    days = attempt.get("PendingWindowInDays")
+    days = call.get("PendingWindowInDays")
     if days is not None and (fault := out_of_range("pendingWindowInDays", days, WAITING_PERIOD_DAYS)):
         raise Refused("ValidationException", fault)
 
@@ -111,15 +111,15 @@ def check_waiting_period(attempt: Attempt) -> None:
     "UpdateKeyDescription", "TagResource", "UntagResource", "CreateAlias", "CreateGrant",
     "Encrypt", "Decrypt", "GenerateDataKey", "GenerateDataKeyWithoutPlaintext", "ReEncrypt",
 )  # fmt: skip
-def check_state(attempt: Attempt) -> None:
+def check_state(call: PendingCall) -> None:
     """Refuse to change or use a key that is pending deletion, and to use a disabled key."""
-    key = find_key(attempt.region, attempt.get("KeyId") or attempt.get("TargetKeyId") or "")
+    key = find_key(call.region, call.get("KeyId") or call.get("TargetKeyId") or "")
     if key is None:
         return
     if key.key_state == "PendingDeletion":
         raise Refused("KMSInvalidStateException", f"{key.arn} is pending deletion.")
     uses = ("Encrypt", "Decrypt", "GenerateDataKey", "GenerateDataKeyWithoutPlaintext", "ReEncrypt", "CreateGrant")
-    if key.key_state == "Disabled" and attempt.operation in (*uses, "EnableKeyRotation", "DisableKeyRotation"):
+    if key.key_state == "Disabled" and call.operation in (*uses, "EnableKeyRotation", "DisableKeyRotation"):
         raise Refused("DisabledException", f"{key.arn} is disabled.")
 
 

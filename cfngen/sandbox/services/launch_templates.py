@@ -10,7 +10,7 @@ from moto.ec2.exceptions import EC2ClientError
 from cfngen.sandbox.services.ec2_tags import check as check_tags
 from cfngen.sandbox.services.launch import from_template
 from cfngen.sandbox.services.launch_requests import check_request, check_user_data
-from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 HOP_LIMITS = range(1, 65)  # API, LaunchTemplateInstanceMetadataOptionsRequest
 TAGGABLE_TYPES = frozenset({"instance", "volume", "network-interface", "spot-instances-request"})
@@ -18,9 +18,9 @@ MESSAGE_PREFIX = "You must use a valid fully-formed launch template. "
 
 
 @rule("ec2", "CreateLaunchTemplate", "CreateLaunchTemplateVersion")
-def check_data_of_a_template(attempt: Attempt) -> None:
+def check_data_of_a_template(call: PendingCall) -> None:
     """Refuse the few invalid settings of a launch template that EC2 checks: user data, tags, metadata options."""
-    data = attempt.get("LaunchTemplateData") or {}
+    data = call.get("LaunchTemplateData") or {}
     check_user_data(data.get("UserData"))
     resource_types = [
         tag_specification.get("ResourceType") for tag_specification in data.get("TagSpecifications") or []
@@ -40,12 +40,12 @@ def check_data_of_a_template(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def check_template_of_a_group(attempt: Attempt) -> None:
+def check_template_of_a_group(call: PendingCall) -> None:
     """Refuse a launch template from which no instance can be launched in the group's subnets and zones."""
-    if not {"LaunchTemplate", "VPCZoneIdentifier", "AvailabilityZones"} & set(attempt.parameters):
+    if not {"LaunchTemplate", "VPCZoneIdentifier", "AvailabilityZones"} & set(call.parameters):
         return
-    group = attempt.backend.autoscaling_groups.get(attempt.get("AutoScalingGroupName"))
-    reference, subnets, zones = attempt.get("LaunchTemplate"), attempt.get("VPCZoneIdentifier"), ()
+    group = call.backend.autoscaling_groups.get(call.get("AutoScalingGroupName"))
+    reference, subnets, zones = call.get("LaunchTemplate"), call.get("VPCZoneIdentifier"), ()
     if group is not None:
         if reference is None and group.ec2_launch_template:
             reference = {
@@ -56,13 +56,13 @@ def check_template_of_a_group(attempt: Attempt) -> None:
         zones = group.availability_zones if not subnets else ()
     if not reference:
         return
-    backend = attempt.backend.ec2_backend
+    backend = call.backend.ec2_backend
     try:
         launch = from_template(
             backend,
             reference,
             subnets=[subnet_id for subnet_id in (subnets or "").split(",") if subnet_id],
-            zones=list(attempt.get("AvailabilityZones") or zones),
+            zones=list(call.get("AvailabilityZones") or zones),
         )
         check_request(launch)
     except Refused as refused:

@@ -13,7 +13,7 @@ from moto.backends import get_backend
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
-from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 MIN_FREE_ADDRESSES = 8
 MIN_APPLICATION_ZONES = 2
@@ -69,9 +69,9 @@ ATTRIBUTES_BY_TYPE: Mapping[str, Mapping[str, tuple[str, ...] | range | None]] =
 
 
 @rule("elbv2", "CreateLoadBalancer")
-def check_name_and_kind(attempt: Attempt) -> None:
+def check_name_and_kind(call: PendingCall) -> None:
     """Refuse a name that is invalid or in use, and an unknown type or scheme."""
-    name, kind, scheme = attempt.get("Name", ""), attempt.get("Type") or "application", attempt.get("Scheme")
+    name, kind, scheme = call.get("Name", ""), call.get("Type") or "application", call.get("Scheme")
     if len(name) > 32:
         raise Refused(VALIDATION_ERROR, f"The load balancer name '{name}' cannot be longer than '32' characters")
     if not re.fullmatch(r"[A-Za-z0-9-]+", name):
@@ -88,7 +88,7 @@ def check_name_and_kind(attempt: Attempt) -> None:
         raise Refused(VALIDATION_ERROR, f"Load balancer type '{kind}' must be one of [application, network, gateway]")
     if scheme and scheme not in SCHEMES:
         raise Refused(VALIDATION_ERROR, f"Load balancer scheme '{scheme}' must be one of [internet-facing, internal]")
-    existing = list(attempt.backend.load_balancers.values())
+    existing = list(call.backend.load_balancers.values())
     if name in [balancer.name for balancer in existing]:
         # With the same settings, AWS returns the existing load balancer (API, CreateLoadBalancer): not emulated.
         raise Refused(
@@ -97,16 +97,16 @@ def check_name_and_kind(attempt: Attempt) -> None:
         )
     if len([balancer for balancer in existing if balancer.type == kind]) >= MAX_LOAD_BALANCERS:
         raise Refused("TooManyLoadBalancers", "The maximum number of load balancers has been reached")
-    if len(attempt.get("Tags") or []) > MAX_TAGS:
+    if len(call.get("Tags") or []) > MAX_TAGS:
         raise Refused("TooManyTags", "The maximum number of tags has been reached")
 
 
 @rule("elbv2", "CreateLoadBalancer", "SetSubnets")
-def check_subnets(attempt: Attempt) -> None:
+def check_subnets(call: PendingCall) -> None:
     """Refuse subnets of several VPCs, two subnets in one zone, and subnets with too few free addresses."""
-    mapped = [mapping["SubnetId"] for mapping in attempt.get("SubnetMappings") or []]
-    subnet_ids = [*(attempt.get("Subnets") or []), *mapped]
-    chosen = [subnet for subnet in subnets_of(attempt) if subnet.id in subnet_ids]
+    mapped = [mapping["SubnetId"] for mapping in call.get("SubnetMappings") or []]
+    subnet_ids = [*(call.get("Subnets") or []), *mapped]
+    chosen = [subnet for subnet in subnets_of(call) if subnet.id in subnet_ids]
     if missing := sorted(set(subnet_ids) - {subnet.id for subnet in chosen}):
         raise Refused("SubnetNotFound", f"The subnet ID '{missing[0]}' does not exist")
     if len({subnet.vpc_id for subnet in chosen}) > 1:
@@ -116,21 +116,15 @@ def check_subnets(attempt: Attempt) -> None:
             INVALID_CONFIGURATION,
             "A load balancer cannot be attached to multiple subnets in the same Availability Zone",
         )
-    kind = (
-        attempt.get("Type") or "application"
-        if attempt.operation == "CreateLoadBalancer"
-        else _get_balancer(attempt).type
-    )
+    kind = call.get("Type") or "application" if call.operation == "CreateLoadBalancer" else _get_balancer(call).type
     if kind == "application" and len(chosen) < MIN_APPLICATION_ZONES:
         message = "At least two subnets in two different Availability Zones must be specified"
         raise Refused(VALIDATION_ERROR, message)
-    if attempt.get("IpAddressType") == "dualstack" and not all(
-        subnet.ipv6_cidr_block_associations for subnet in chosen
-    ):
+    if call.get("IpAddressType") == "dualstack" and not all(subnet.ipv6_cidr_block_associations for subnet in chosen):
         raise Refused("InvalidSubnet", "You must specify subnets with an associated IPv6 CIDR block.")
     current_ids: set[str] = set()
-    if attempt.operation == "SetSubnets":
-        balancer = _get_balancer(attempt)
+    if call.operation == "SetSubnets":
+        balancer = _get_balancer(call)
         current_ids = {subnet.id for subnet in balancer.subnets}
         if chosen and chosen[0].vpc_id != balancer.vpc_id:
             raise Refused("InvalidSubnet", f"The subnet '{chosen[0].id}' does not belong to VPC '{balancer.vpc_id}'")
@@ -144,24 +138,24 @@ def check_subnets(attempt: Attempt) -> None:
 
 
 @rule("elbv2", "CreateLoadBalancer")
-def check_internet_gateway(attempt: Attempt) -> None:
+def check_internet_gateway(call: PendingCall) -> None:
     """Refuse an internet-facing load balancer in a VPC without an internet gateway."""
-    if attempt.get("Scheme", "internet-facing") == "internal":
+    if call.get("Scheme", "internet-facing") == "internal":
         return
-    ec2 = _ec2_backend(attempt)
-    chosen = [subnet for subnet in subnets_of(attempt) if subnet.id in (attempt.get("Subnets") or [])]
+    ec2 = _ec2_backend(call)
+    chosen = [subnet for subnet in subnets_of(call) if subnet.id in (call.get("Subnets") or [])]
     for vpc in {subnet.vpc_id for subnet in chosen}:
         if vpc not in {getattr(gateway.vpc, "id", "") for gateway in ec2.internet_gateways.values()}:
             raise Refused("InvalidSubnet", f"VPC {vpc} has no internet gateway")
 
 
 @rule("elbv2", "CreateLoadBalancer", "SetSecurityGroups")
-def check_security_groups(attempt: Attempt) -> None:
+def check_security_groups(call: PendingCall) -> None:
     """Refuse too many groups, groups of another VPC, and any for a network load balancer created without groups."""
-    groups = attempt.get("SecurityGroups") or []
-    ec2 = _ec2_backend(attempt)
-    if attempt.operation == "SetSecurityGroups":
-        balancer = _get_balancer(attempt)
+    groups = call.get("SecurityGroups") or []
+    ec2 = _ec2_backend(call)
+    if call.operation == "SetSecurityGroups":
+        balancer = _get_balancer(call)
         vpc = balancer.vpc_id
         if balancer.type == "network" and groups and not balancer.security_groups:
             raise Refused(
@@ -172,7 +166,7 @@ def check_security_groups(attempt: Attempt) -> None:
         if balancer.security_groups and not groups:
             raise Refused(INVALID_CONFIGURATION, "You must specify at least one security group")
     else:
-        chosen = [subnet for subnet in subnets_of(attempt) if subnet.id in (attempt.get("Subnets") or [])]
+        chosen = [subnet for subnet in subnets_of(call) if subnet.id in (call.get("Subnets") or [])]
         vpc = chosen[0].vpc_id if chosen else ""
     if len(groups) > MAX_SECURITY_GROUPS:
         message = "The maximum number of security groups per load balancer has been reached."
@@ -186,10 +180,10 @@ def check_security_groups(attempt: Attempt) -> None:
 
 
 @rule("elbv2", "ModifyLoadBalancerAttributes")
-def check_attributes(attempt: Attempt) -> None:
+def check_attributes(call: PendingCall) -> None:
     """Refuse unknown attributes, attributes of another type of load balancer, and invalid values."""
-    balancer = _get_balancer(attempt)
-    settings = attempt.get("Attributes") or []
+    balancer = _get_balancer(call)
+    settings = call.get("Attributes") or []
     if not settings:
         raise Refused(VALIDATION_ERROR, "Attributes cannot be empty")
     kind = balancer.type
@@ -232,9 +226,9 @@ def check_value(label: str, key: str, value: str, allowed: tuple[str, ...] | ran
 
 
 @rule("elbv2", "DeleteLoadBalancer")
-def check_deletion_protection(attempt: Attempt) -> None:
+def check_deletion_protection(call: PendingCall) -> None:
     """Refuse to delete a protected load balancer."""
-    balancer = attempt.backend.load_balancers.get(attempt.get("LoadBalancerArn"))
+    balancer = call.backend.load_balancers.get(call.get("LoadBalancerArn"))
     if balancer is not None and balancer.attrs.get("deletion_protection.enabled") == "true":
         raise Refused(
             "OperationNotPermitted",
@@ -242,19 +236,19 @@ def check_deletion_protection(attempt: Attempt) -> None:
         )
 
 
-def _get_balancer(attempt: Attempt) -> MotoModel:
+def _get_balancer(call: PendingCall) -> MotoModel:
     """Return moto's load balancer that a call names, or refuse the call."""
-    balancer = attempt.backend.load_balancers.get(attempt.get("LoadBalancerArn"))
+    balancer = call.backend.load_balancers.get(call.get("LoadBalancerArn"))
     if balancer is None:
-        raise Refused("LoadBalancerNotFound", f"Load balancer '{attempt.get('LoadBalancerArn')}' not found")
+        raise Refused("LoadBalancerNotFound", f"Load balancer '{call.get('LoadBalancerArn')}' not found")
     return balancer
 
 
-def subnets_of(attempt: Attempt) -> list[MotoModel]:
+def subnets_of(call: PendingCall) -> list[MotoModel]:
     """Return moto's objects of all subnets in the region."""
-    return [subnet for zone in _ec2_backend(attempt).subnets.values() for subnet in zone.values()]
+    return [subnet for zone in _ec2_backend(call).subnets.values() for subnet in zone.values()]
 
 
-def _ec2_backend(attempt: Attempt) -> MotoBackend:
+def _ec2_backend(call: PendingCall) -> MotoBackend:
     """Return moto's EC2 of the region."""
-    return get_backend("ec2")[DEFAULT_ACCOUNT_ID][attempt.region]
+    return get_backend("ec2")[DEFAULT_ACCOUNT_ID][call.region]

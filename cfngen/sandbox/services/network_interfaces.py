@@ -8,40 +8,40 @@ from collections.abc import Iterable
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.networks import free_addresses, live_interfaces
-from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 
 @rule("ec2", "CreateNetworkInterface")
-def check_place_of_an_interface(attempt: Attempt) -> None:
+def check_place_of_an_interface(call: PendingCall) -> None:
     """Refuse an interface whose address or security groups do not fit its subnet."""
-    subnet = attempt.backend.get_subnet(attempt.get("SubnetId"))
+    subnet = call.backend.get_subnet(call.get("SubnetId"))
     addresses = [
-        private_ip_address.get("PrivateIpAddress") for private_ip_address in attempt.get("PrivateIpAddresses", [])
+        private_ip_address.get("PrivateIpAddress") for private_ip_address in call.get("PrivateIpAddresses", [])
     ]
-    for address in filter(None, [attempt.get("PrivateIpAddress"), *addresses]):
-        check_address(attempt.backend, subnet, address)
-    if free_addresses(attempt.backend, subnet) < 1:
+    for address in filter(None, [call.get("PrivateIpAddress"), *addresses]):
+        check_address(call.backend, subnet, address)
+    if free_addresses(call.backend, subnet) < 1:
         raise Refused(
             "InsufficientFreeAddressesInSubnet",
             "The specified subnet does not have enough free addresses to satisfy the request.",
         )
-    check_groups(attempt.backend, attempt.get("Groups", []), subnet)
+    check_groups(call.backend, call.get("Groups", []), subnet)
 
 
 @rule("ec2", "ModifyNetworkInterfaceAttribute")
-def check_groups_of_an_interface(attempt: Attempt) -> None:
+def check_groups_of_an_interface(call: PendingCall) -> None:
     """Refuse security groups that the interface cannot have."""
-    interface = attempt.backend.get_network_interface(attempt.get("NetworkInterfaceId"))
-    if "Groups" in attempt.parameters:
-        if not attempt.get("Groups"):
+    interface = call.backend.get_network_interface(call.get("NetworkInterfaceId"))
+    if "Groups" in call.parameters:
+        if not call.get("Groups"):
             raise Refused("InvalidParameterValue", "The list of security groups of an interface must not be empty")
-        check_groups(attempt.backend, attempt.get("Groups"), interface.subnet)
+        check_groups(call.backend, call.get("Groups"), interface.subnet)
 
 
 @rule("ec2", "DeleteNetworkInterface")
-def check_interface_in_use(attempt: Attempt) -> None:
+def check_interface_in_use(call: PendingCall) -> None:
     """Refuse to delete an interface that is attached to an instance."""
-    interface = attempt.backend.get_network_interface(attempt.get("NetworkInterfaceId"))
+    interface = call.backend.get_network_interface(call.get("NetworkInterfaceId"))
     if instance_of(interface):
         raise Refused(
             "InvalidParameterValue", f"Network interface '{interface.id}' is currently in use."
@@ -49,15 +49,15 @@ def check_interface_in_use(attempt: Attempt) -> None:
 
 
 @rule("ec2", "AttachNetworkInterface")
-def check_attached_once(attempt: Attempt) -> None:
+def check_attached_once(call: PendingCall) -> None:
     """Refuse to attach an interface that is in use or in another zone, or at a device index that is taken."""
-    interface = attempt.backend.get_network_interface(attempt.get("NetworkInterfaceId"))
-    instance = attempt.backend.get_instance(attempt.get("InstanceId"))
+    interface = call.backend.get_network_interface(call.get("NetworkInterfaceId"))
+    instance = call.backend.get_instance(call.get("InstanceId"))
     if instance_of(interface):
         raise Refused("InvalidNetworkInterface.InUse", f"Interface: [{interface.id}] in use.")
     if interface.subnet.availability_zone != instance.placement.zone:
         raise Refused("InvalidParameterCombination", ANOTHER_ZONE)
-    index = attempt.get("DeviceIndex")
+    index = call.get("DeviceIndex")
     if int(index or 0) in instance.nics:
         raise Refused(
             "InvalidParameterValue",

@@ -27,7 +27,7 @@ from cfngen.sandbox import request_parameters
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoBackend
 
-Rule = Callable[["Attempt"], None]
+Rule = Callable[["PendingCall"], None]
 TimeIn = Callable[[], float]
 
 _RULES: dict[tuple[str, str], list[Rule]] = defaultdict(list)
@@ -53,7 +53,7 @@ class _MotoError(ServiceException):
 
 
 @dataclass(frozen=True)
-class Attempt:
+class PendingCall:
     """A call that moto is about to execute, as rules see it.
 
     Attributes:
@@ -177,9 +177,9 @@ def _check(response: BaseResponse, operation: str, request: Any, named: Mapping[
     protocol = determine_request_protocol(model, request.content_type)
     uri = response.uri_match if named is None else named
     parameters = request_parameters.parameters(request, protocol, model.operation_model(operation), uri)
-    attempt = Attempt(service, operation, parameters, response.region, _backend(response, service))
+    call = PendingCall(service, operation, parameters, response.region, _backend(response, service))
     for check in rules:
-        check(attempt)
+        check(call)
 
 
 def _backend(response: BaseResponse, service: str) -> MotoBackend:

@@ -10,7 +10,7 @@ from moto.elbv2.models import elbv2_backends
 
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
-from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 from cfngen.sandbox.services.scaling_activities import is_terminating
 
 PROCESSES = {
@@ -53,10 +53,10 @@ LAUNCH_SOURCES = ("LaunchTemplate", "LaunchConfigurationName", "InstanceId", "Mi
 
 
 @rule("autoscaling", "CreateAutoScalingGroup")
-def check_name_in_use(attempt: Attempt) -> None:
+def check_name_in_use(call: PendingCall) -> None:
     """Refuse a name that is in use or invalid."""
-    name = attempt.get("AutoScalingGroupName", "")
-    if name in attempt.backend.autoscaling_groups:
+    name = call.get("AutoScalingGroupName", "")
+    if name in call.backend.autoscaling_groups:
         raise Refused(
             "AlreadyExists",
             f"AutoScalingGroup by this name already exists - A group with the name {name} already exists",
@@ -67,23 +67,23 @@ def check_name_in_use(attempt: Attempt) -> None:
 
 @rule("autoscaling", "UpdateAutoScalingGroup", "DeleteAutoScalingGroup", "SetDesiredCapacity", "PutLifecycleHook",
       "DescribeLifecycleHooks", "SuspendProcesses", "ResumeProcesses", "DeleteLifecycleHook")  # fmt: skip
-def check_unknown_group(attempt: Attempt) -> None:
+def check_unknown_group(call: PendingCall) -> None:
     """Refuse operations on a group that does not exist."""
-    name = attempt.get("AutoScalingGroupName", "")
-    if name not in attempt.backend.autoscaling_groups:
+    name = call.get("AutoScalingGroupName", "")
+    if name not in call.backend.autoscaling_groups:
         raise Refused(VALIDATION_ERROR, f"AutoScalingGroup name not found - AutoScalingGroup '{name}' not found")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def check_sizes(attempt: Attempt) -> None:
+def check_sizes(call: PendingCall) -> None:
     """Refuse a minimum above the maximum, and a desired capacity outside of both."""
-    group = _get_group(attempt)
-    min_size = attempt.get("MinSize", getattr(group, "min_size", 0))
-    max_size = attempt.get("MaxSize", getattr(group, "max_size", 0))
+    group = _get_group(call)
+    min_size = call.get("MinSize", getattr(group, "min_size", 0))
+    max_size = call.get("MaxSize", getattr(group, "max_size", 0))
     for name, value in (
         ("minSize", min_size),
         ("maxSize", max_size),
-        ("desiredCapacity", attempt.get("DesiredCapacity", 0)),
+        ("desiredCapacity", call.get("DesiredCapacity", 0)),
     ):
         if value < 0:
             raise Refused(VALIDATION_ERROR, _at_least(name, value, 0))
@@ -91,7 +91,7 @@ def check_sizes(attempt: Attempt) -> None:
         raise Refused(
             VALIDATION_ERROR, f"Max bound, {max_size}, must be greater than or equal to min bound, {min_size}"
         )
-    desired = attempt.get("DesiredCapacity")
+    desired = call.get("DesiredCapacity")
     if desired is not None and not min_size <= desired <= max_size:
         raise Refused(
             VALIDATION_ERROR,
@@ -100,9 +100,9 @@ def check_sizes(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "SetDesiredCapacity")
-def check_capacity(attempt: Attempt) -> None:
+def check_capacity(call: PendingCall) -> None:
     """Refuse a desired capacity outside of the group's sizes."""
-    group, desired = _get_group(attempt), attempt.get("DesiredCapacity")
+    group, desired = _get_group(call), call.get("DesiredCapacity")
     if desired > group.max_size:
         raise Refused(
             VALIDATION_ERROR,
@@ -116,14 +116,14 @@ def check_capacity(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def check_zones_and_subnets(attempt: Attempt) -> None:
+def check_zones_and_subnets(call: PendingCall) -> None:
     """Refuse unknown zones and subnets, subnets of several VPCs, and zones that do not match the subnets."""
-    ec2 = attempt.backend.ec2_backend
+    ec2 = call.backend.ec2_backend
     region_zones = {availability_zone.name for availability_zone in ec2.describe_availability_zones()}
-    zones = attempt.get("AvailabilityZones", [])
+    zones = call.get("AvailabilityZones", [])
     if unknown := sorted(set(zones) - region_zones):
         raise Refused(VALIDATION_ERROR, f"Invalid availability zones: [{', '.join(unknown)}]")
-    subnet_ids = [subnet_id for subnet_id in (attempt.get("VPCZoneIdentifier") or "").split(",") if subnet_id]
+    subnet_ids = [subnet_id for subnet_id in (call.get("VPCZoneIdentifier") or "").split(",") if subnet_id]
     subnets = []
     for identifier in subnet_ids:
         matches = [zone[identifier] for zone in ec2.subnets.values() if identifier in zone]
@@ -136,27 +136,27 @@ def check_zones_and_subnets(attempt: Attempt) -> None:
         raise Refused(
             VALIDATION_ERROR, "The availability zones of the specified subnets and the Auto Scaling group do not match"
         )
-    if attempt.operation == "CreateAutoScalingGroup" and not zones and not subnets:
+    if call.operation == "CreateAutoScalingGroup" and not zones and not subnets:
         raise Refused(VALIDATION_ERROR, "At least one Availability Zone or VPC Subnet is required.")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def check_launch_source(attempt: Attempt) -> None:
+def check_launch_source(call: PendingCall) -> None:
     """Refuse a group without exactly one launch source, or with an unknown launch template or version.
 
     The checks of the template's data are in `launches`.
     """
-    sources = [name for name in LAUNCH_SOURCES if attempt.get(name)]
-    if len(sources) > 1 or (attempt.operation == "CreateAutoScalingGroup" and not sources):
+    sources = [name for name in LAUNCH_SOURCES if call.get(name)]
+    if len(sources) > 1 or (call.operation == "CreateAutoScalingGroup" and not sources):
         raise Refused(
             VALIDATION_ERROR,
             "Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or "
             "MixedInstancesPolicy parameter.",
         )
-    policy = attempt.get("MixedInstancesPolicy") or {}
-    specification = attempt.get("LaunchTemplate") or policy.get("LaunchTemplate", {}).get("LaunchTemplateSpecification")
+    policy = call.get("MixedInstancesPolicy") or {}
+    specification = call.get("LaunchTemplate") or policy.get("LaunchTemplate", {}).get("LaunchTemplateSpecification")
     if specification:
-        _check_template(attempt.backend.ec2_backend, specification)
+        _check_template(call.backend.ec2_backend, specification)
     elif policy:
         raise Refused(VALIDATION_ERROR, "A mixed instances policy must have a launch template")
     _check_mixed_instances(policy)
@@ -225,27 +225,27 @@ def _check_mixed_instances(policy: JsonObject) -> None:
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def check_settings(attempt: Attempt) -> None:
+def check_settings(call: PendingCall) -> None:
     """Refuse unknown health check types and termination policies, and invalid times."""
-    checks = {health_check.strip() for health_check in (attempt.get("HealthCheckType") or "EC2").split(",")}
+    checks = {health_check.strip() for health_check in (call.get("HealthCheckType") or "EC2").split(",")}
     if checks - HEALTH_CHECKS:
         raise Refused(VALIDATION_ERROR, f"HealthCheckType must be of {', '.join(sorted(HEALTH_CHECKS))}")
     for key in ("HealthCheckGracePeriod", "DefaultCooldown"):
-        if (attempt.get(key) or 0) < 0:
-            raise Refused(VALIDATION_ERROR, _at_least(key[0].lower() + key[1:], attempt.get(key), 0))
-    for termination_policy in attempt.get("TerminationPolicies", []):
+        if (call.get(key) or 0) < 0:
+            raise Refused(VALIDATION_ERROR, _at_least(key[0].lower() + key[1:], call.get(key), 0))
+    for termination_policy in call.get("TerminationPolicies", []):
         if termination_policy not in TERMINATION_POLICIES and not termination_policy.startswith("arn:"):
             raise Refused(VALIDATION_ERROR, f"Termination policies contain an unsupported policy: {termination_policy}")
-    lifetime = attempt.get("MaxInstanceLifetime")
+    lifetime = call.get("MaxInstanceLifetime")
     if lifetime and lifetime < MIN_INSTANCE_LIFETIME:
         raise Refused(VALIDATION_ERROR, f"MaxInstanceLifetime must be 0 or at least {MIN_INSTANCE_LIFETIME} seconds")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup")
-def check_balancers(attempt: Attempt) -> None:
+def check_balancers(call: PendingCall) -> None:
     """Refuse unknown load balancers and target groups, and target groups whose targets are not instances."""
-    if arns := attempt.get("TargetGroupARNs", []):
-        target_groups = elbv2_backends[attempt.backend.account_id][attempt.region].target_groups
+    if arns := call.get("TargetGroupARNs", []):
+        target_groups = elbv2_backends[call.backend.account_id][call.region].target_groups
         for arn in arns:
             if arn not in target_groups:
                 raise Refused(
@@ -258,19 +258,19 @@ def check_balancers(attempt: Attempt) -> None:
                     f"Provided Target Group '{arn}' has invalid target type. Please ensure all provided Target "
                     "Groups have target type of instance.",
                 )
-    for balancer_name in attempt.get("LoadBalancerNames", []):
-        if balancer_name not in attempt.backend.elb_backend.load_balancers:
+    for balancer_name in call.get("LoadBalancerNames", []):
+        if balancer_name not in call.backend.elb_backend.load_balancers:
             raise Refused(
                 VALIDATION_ERROR, "Provided Load Balancers may not be valid. Please ensure they exist and try again."
             )
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "CreateOrUpdateTags")
-def check_tags(attempt: Attempt) -> None:
+def check_tags(call: PendingCall) -> None:
     """Refuse invalid tags; the error messages for keys and values are assumptions."""
-    new_tags = attempt.get("Tags", [])
+    new_tags = call.get("Tags", [])
     keys = [tag["Key"] for tag in new_tags]
-    if len(set(keys)) < len(keys) and attempt.operation == "CreateAutoScalingGroup":
+    if len(set(keys)) < len(keys) and call.operation == "CreateAutoScalingGroup":
         duplicates = sorted({tag for tag in keys if keys.count(tag) > 1})
         raise Refused(VALIDATION_ERROR, f"Duplicate Keys Specified: {', '.join(duplicates)}")
     if len(keys) > MAX_TAGS:
@@ -285,26 +285,24 @@ def check_tags(attempt: Attempt) -> None:
                 VALIDATION_ERROR,
                 f"Tag {tag['Key']}: keys have 1 to {MAX_KEY_LENGTH} characters, values {MAX_VALUE_LENGTH} at most",
             )
-        if attempt.operation == "CreateOrUpdateTags" and tag.get("ResourceId") not in (
-            attempt.backend.autoscaling_groups
-        ):
+        if call.operation == "CreateOrUpdateTags" and tag.get("ResourceId") not in (call.backend.autoscaling_groups):
             raise Refused(
                 VALIDATION_ERROR, f"AutoScalingGroup name not found - AutoScalingGroup '{tag.get('ResourceId')}'"
             )
 
 
 @rule("autoscaling", "SuspendProcesses", "ResumeProcesses")
-def check_processes(attempt: Attempt) -> None:
+def check_processes(call: PendingCall) -> None:
     """Refuse unknown scaling processes."""
-    if unknown := sorted(set(attempt.get("ScalingProcesses", [])) - PROCESSES):
+    if unknown := sorted(set(call.get("ScalingProcesses", [])) - PROCESSES):
         raise Refused(VALIDATION_ERROR, f"Unknown process type: {', '.join(unknown)}")
 
 
 @rule("autoscaling", "DeleteAutoScalingGroup")
-def check_empty_group(attempt: Attempt) -> None:
+def check_empty_group(call: PendingCall) -> None:
     """Refuse to delete a group that has instances, unless with ForceDelete."""
-    group = _get_group(attempt)
-    if attempt.get("ForceDelete"):
+    group = _get_group(call)
+    if call.get("ForceDelete"):
         return
     if any(is_terminating(instance_state) for instance_state in group.instance_states):
         raise Refused(
@@ -320,12 +318,12 @@ def check_empty_group(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "TerminateInstanceInAutoScalingGroup", "SetInstanceProtection")
-def check_members(attempt: Attempt) -> None:
+def check_members(call: PendingCall) -> None:
     """Refuse instances that are in no group, and a decrement of the desired capacity below the minimum."""
-    instance_ids = attempt.get("InstanceIds") or [attempt.get("InstanceId")]
+    instance_ids = call.get("InstanceIds") or [call.get("InstanceId")]
     groups = {
         state.instance.id: group
-        for group in attempt.backend.autoscaling_groups.values()
+        for group in call.backend.autoscaling_groups.values()
         for state in group.instance_states
     }
     for instance_id in instance_ids:
@@ -333,7 +331,7 @@ def check_members(attempt: Attempt) -> None:
             raise Refused(
                 VALIDATION_ERROR, f"Instance Id not found - No managed instance found for instance ID {instance_id}"
             )
-    if attempt.operation == "TerminateInstanceInAutoScalingGroup" and attempt.get("ShouldDecrementDesiredCapacity"):
+    if call.operation == "TerminateInstanceInAutoScalingGroup" and call.get("ShouldDecrementDesiredCapacity"):
         group = groups[instance_ids[0]]
         if group.desired_capacity <= (group.min_size or 0):
             raise Refused(
@@ -344,9 +342,9 @@ def check_members(attempt: Attempt) -> None:
             )
 
 
-def _get_group(attempt: Attempt) -> MotoModel:
+def _get_group(call: PendingCall) -> MotoModel:
     """Return moto's group that a call names; None if there is none."""
-    return attempt.backend.autoscaling_groups.get(attempt.get("AutoScalingGroupName"))
+    return call.backend.autoscaling_groups.get(call.get("AutoScalingGroupName"))
 
 
 def _at_least(name: str, value: int, minimum: int) -> str:

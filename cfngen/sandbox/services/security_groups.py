@@ -7,7 +7,7 @@ import ipaddress
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
-from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 VALID_PORTS = range(65536)
 PROTOCOLS = {"tcp": "6", "udp": "17", "icmp": "1", "icmpv6": "58", "all": "-1"}
@@ -22,31 +22,31 @@ ACTIVE_PEERING = frozenset({"active"})  # statuses of a peering whose VPCs may n
 
 
 @rule("ec2", "CreateSecurityGroup")
-def check_name_of_a_group(attempt: Attempt) -> None:
+def check_name_of_a_group(call: PendingCall) -> None:
     """Refuse reserved and duplicate names, an unknown VPC, and a group beyond the quota."""
-    name, vpc = str(attempt.get("GroupName", "")), attempt.get("VpcId")
+    name, vpc = str(call.get("GroupName", "")), call.get("VpcId")
     if name.lower().startswith("sg-"):
         raise Refused("InvalidParameterValue", f"Invalid value '{name}' for groupName. It must not begin with sg-")
-    if vpc and vpc not in attempt.backend.vpcs:
+    if vpc and vpc not in call.backend.vpcs:
         raise Refused("InvalidVpcID.NotFound", f"The vpc ID '{vpc}' does not exist")
     if name == "default":
         raise Refused("InvalidGroup.Reserved", "Cannot use reserved security group name: default")
-    if any(group.name == name for group in attempt.backend.groups[vpc or attempt.backend.default_vpc.id].values()):
+    if any(group.name == name for group in call.backend.groups[vpc or call.backend.default_vpc.id].values()):
         raise Refused("InvalidGroup.Duplicate", f"The security group '{name}' already exists for VPC '{vpc}'")
-    if sum(len(group) for group in attempt.backend.groups.values()) >= quotas.applied_value(quotas.SECURITY_GROUPS):
+    if sum(len(group) for group in call.backend.groups.values()) >= quotas.applied_value(quotas.SECURITY_GROUPS):
         raise Refused("SecurityGroupLimitExceeded", "The maximum number of security groups has been reached.")
 
 
 @rule("ec2", "AuthorizeSecurityGroupIngress", "AuthorizeSecurityGroupEgress")
-def check_rules_of_a_group(attempt: Attempt) -> None:
+def check_rules_of_a_group(call: PendingCall) -> None:
     """Refuse invalid rules, rules that the group has already, and rules beyond the quota."""
-    backend = attempt.backend
-    group = backend.get_security_group_from_id(attempt.get("GroupId")) if attempt.get("GroupId") else None
+    backend = call.backend
+    group = backend.get_security_group_from_id(call.get("GroupId")) if call.get("GroupId") else None
     if group is None:
         return  # moto finds it by name, or refuses
     requested = [
-        rule_key for permission in attempt.get("IpPermissions", []) for rule_key in _rule_keys(permission)
-    ] or _rule_keys(_legacy_permission(attempt.parameters))  # fmt: skip
+        rule_key for permission in call.get("IpPermissions", []) for rule_key in _rule_keys(permission)
+    ] or _rule_keys(_legacy_permission(call.parameters))  # fmt: skip
     if not requested:
         raise Refused("MissingParameter", "The request must contain a source or a destination of the rule")
     for protocol, first, last, kind, source in requested:
@@ -54,7 +54,7 @@ def check_rules_of_a_group(attempt: Attempt) -> None:
         _check_source(backend, group, kind, source)
     if len(set(requested)) < len(requested):
         raise Refused("InvalidParameterValue", "The same permission must not appear multiple times")
-    egress = attempt.operation.endswith("Egress")
+    egress = call.operation.endswith("Egress")
     present = {
         _key_of_moto_rule(egress_rule) for egress_rule in (group.egress_rules if egress else group.ingress_rules)
     }
@@ -71,19 +71,19 @@ def check_rules_of_a_group(attempt: Attempt) -> None:
 
 
 @rule("ec2", "DeleteSecurityGroup")
-def check_default_group_stays(attempt: Attempt) -> None:
+def check_default_group_stays(call: PendingCall) -> None:
     """Refuse to delete a VPC's default security group."""
-    group = group_of_call(attempt)
+    group = group_of_call(call)
     if group is not None and group.name == "default":
         raise Refused(
             "CannotDelete", f'the specified group: "{group.id}" name: "default" cannot be deleted by a user'
         )  # fmt: skip
 
 
-def group_of_call(attempt: Attempt) -> MotoModel:
+def group_of_call(call: PendingCall) -> MotoModel:
     """Return the security group that a call names by its id; None if there is none."""
-    identifier = attempt.get("GroupId")
-    return attempt.backend.get_security_group_from_id(identifier) if identifier else None
+    identifier = call.get("GroupId")
+    return call.backend.get_security_group_from_id(identifier) if identifier else None
 
 
 _RuleKey = tuple[str, int | None, int | None, str, str]  # protocol, ports, kind of source, source

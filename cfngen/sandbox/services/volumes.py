@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cfngen.sandbox.moto_types import MotoBackend
 from cfngen.sandbox.services.networks import zones
-from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 DAY_SECONDS = 24 * 3600.0
 MAX_MODIFICATIONS_PER_DAY = 4  # API reference: ModifyVolume
@@ -114,16 +114,16 @@ def _invalid_parameter(message: str) -> Refused:
 
 
 @rule("ec2", "CreateVolume")
-def check_valid_volume(attempt: Attempt) -> None:
+def check_valid_volume(call: PendingCall) -> None:
     """Refuse a volume in an unknown zone, smaller than its snapshot, or with invalid settings."""
-    zone = attempt.get("AvailabilityZone")
-    if zone and zone not in zones(attempt.region):
+    zone = call.get("AvailabilityZone")
+    if zone and zone not in zones(call.region):
         raise Refused("InvalidZone.NotFound", f"The zone '{zone}' does not exist.")
-    size, snapshot = attempt.get("Size"), attempt.get("SnapshotId")
+    size, snapshot = call.get("Size"), call.get("SnapshotId")
     if snapshot:
-        check_snapshot(attempt.backend, snapshot, size)
-    check_settings(attempt.get("VolumeType", "gp2"), size, attempt.get("Iops"), attempt.get("Throughput"))
-    if attempt.get("KmsKeyId") and attempt.get("Encrypted") is False:
+        check_snapshot(call.backend, snapshot, size)
+    check_settings(call.get("VolumeType", "gp2"), size, call.get("Iops"), call.get("Throughput"))
+    if call.get("KmsKeyId") and call.get("Encrypted") is False:
         raise Refused(
             "InvalidParameterDependency", "The parameter KmsKeyId requires the parameter Encrypted to be set."
         )
@@ -142,16 +142,16 @@ def check_snapshot(backend: MotoBackend, snapshot: str, size: int | None) -> Non
 
 
 @rule("ec2", "AttachVolume")
-def check_valid_attachment(attempt: Attempt) -> None:
+def check_valid_attachment(call: PendingCall) -> None:
     """Refuse a volume in another zone or in use, a device name in use, and a terminated instance."""
-    volume = attempt.backend.get_volume(attempt.get("VolumeId"))
-    instance = attempt.backend.get_instance(attempt.get("InstanceId"))
+    volume = call.backend.get_volume(call.get("VolumeId"))
+    instance = call.backend.get_instance(call.get("InstanceId"))
     if volume.zone.name != instance.placement.zone:
         raise Refused(
             "InvalidVolume.ZoneMismatch",
             f"The volume '{volume.id}' is not in the same availability zone as instance '{instance.id}'",
         )
-    device = str(attempt.get("Device", ""))
+    device = str(call.get("Device", ""))
     if instance.state not in ATTACHABLE_STATES:
         raise Refused("IncorrectState", f"Instance '{instance.id}' is not 'running'.")
     if volume.attachment:
@@ -167,34 +167,34 @@ def check_valid_attachment(attempt: Attempt) -> None:
 
 
 @rule("ec2", "DetachVolume")
-def check_attached_volume(attempt: Attempt) -> None:
+def check_attached_volume(call: PendingCall) -> None:
     """Refuse to detach a volume that is not attached; moto refuses a wrong device only."""
-    volume = attempt.backend.volumes.get(attempt.get("VolumeId"))
+    volume = call.backend.volumes.get(call.get("VolumeId"))
     if volume and not volume.attachment:
         raise Refused("IncorrectState", f"Volume '{volume.id}' is in the 'available' state.")
 
 
 @rule("ec2", "ModifyVolume")
-def check_valid_modification(attempt: Attempt) -> None:
+def check_valid_modification(call: PendingCall) -> None:
     """Refuse a smaller size, invalid settings, and a modification too soon after the last one."""
-    volume = attempt.backend.get_volume(attempt.get("VolumeId"))
-    size, kind = attempt.get("Size", volume.size), attempt.get("VolumeType", volume.volume_type)
+    volume = call.backend.get_volume(call.get("VolumeId"))
+    size, kind = call.get("Size", volume.size), call.get("VolumeType", volume.volume_type)
     if size < volume.size:
         raise _invalid_parameter("New size cannot be smaller than existing size")
-    iops, throughput = attempt.get("Iops"), attempt.get("Throughput")
+    iops, throughput = call.get("Iops"), call.get("Throughput")
     if kind == volume.volume_type:
         iops, throughput = iops or volume.iops, throughput or volume.throughput
     check_settings(kind, size, iops, throughput)
     modified_at: list[float] = getattr(volume, "modified", [])
-    if modified_at and attempt.time < modified_at[-1] + max(
+    if modified_at and call.time < modified_at[-1] + max(
         MIN_OPTIMIZING_SECONDS, OPTIMIZING_SECONDS_PER_GIB * volume.size
     ):
         raise Refused(
             "IncorrectModificationState", f"Volume {volume.id} cannot be modified in modification state OPTIMIZING"
         )
-    if sum(attempt.time < time + DAY_SECONDS for time in modified_at) >= MAX_MODIFICATIONS_PER_DAY:
+    if sum(call.time < time + DAY_SECONDS for time in modified_at) >= MAX_MODIFICATIONS_PER_DAY:
         raise Refused(
             "VolumeModificationRateExceeded",
             "You've reached the maximum modification rate per volume limit. Wait before you modify this volume again.",
         )
-    volume.modified = [*modified_at, attempt.time]
+    volume.modified = [*modified_at, call.time]

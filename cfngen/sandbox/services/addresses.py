@@ -10,7 +10,7 @@ from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 @rule("ec2", "AllocateAddress")
 def check_quota_of_addresses(call: PendingCall) -> None:
-    """Refuse an address beyond the quota."""
+    """Refuse to allocate more Elastic IP addresses than the quota allows."""
     if len(call.backend.addresses) >= quotas.applied_value(quotas.ADDRESSES):
         raise Refused("AddressLimitExceeded", "The maximum number of addresses has been reached.")
 

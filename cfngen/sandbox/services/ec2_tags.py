@@ -45,7 +45,7 @@ def check_tags_to_add(call: PendingCall) -> None:
 
 
 def check(tags: Iterable[Mapping[str, str]], existing_keys: Set[str] = frozenset()) -> None:
-    """Refuse invalid tags.
+    """Refuse to give a resource invalid tags.
 
     Args:
         tags: the new tags, each with `Key` and `Value`.

@@ -8,7 +8,7 @@ from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
-TARGET_PARAMETERS = frozenset(
+ROUTE_TARGET_PARAMETERS = frozenset(
     {
         "CarrierGatewayId",
         "CoreNetworkArn",
@@ -44,7 +44,7 @@ def check_one_gateway_of_a_vpc(call: PendingCall) -> None:
 @rule("ec2", "CreateRoute", "ReplaceRoute")
 def check_target_of_a_route(call: PendingCall) -> None:
     """Refuse a route without a target, with several targets, or with a target outside of the route table's VPC."""
-    targets = sorted(TARGET_PARAMETERS & {key for key, value in call.parameters.items() if value})
+    targets = sorted(ROUTE_TARGET_PARAMETERS & {key for key, value in call.parameters.items() if value})
     if not targets:
         raise Refused(
             "MissingParameter", "The request must contain exactly one of gatewayId, natGatewayId, networkInterfaceId, "
@@ -91,7 +91,8 @@ def check_destination_of_a_route(call: PendingCall) -> None:
             f"The destination CIDR block {block} is equal to or more specific than one of this VPC's CIDR blocks. This "
             "route can target only an interface or an instance.",
         )
-    if sum(not route.local for route in table.routes) >= quotas.applied_value(quotas.ROUTES):
+    routes_that_count = sum(not route.local for route in table.routes)  # all but those within the VPC
+    if routes_that_count >= quotas.applied_value(quotas.ROUTES):
         raise Refused("RouteLimitExceeded", "The maximum number of routes has been reached.")
 
 
@@ -121,9 +122,9 @@ def check_main_table_is_kept(call: PendingCall) -> None:
         )  # fmt: skip
 
 
-def gateway_of(backend: MotoBackend, vpc: str) -> str:
+def gateway_of(backend: MotoBackend, vpc_id: str) -> str:
     """Return the id of the internet gateway that is attached to a VPC; empty if there is none."""
-    return next((gateway.id for gateway in _gateways(backend) if gateway.vpc and gateway.vpc.id == vpc), "")
+    return next((gateway.id for gateway in _gateways(backend) if gateway.vpc and gateway.vpc.id == vpc_id), "")
 
 
 def _gateways(backend: MotoBackend) -> list[MotoModel]:
@@ -132,6 +133,12 @@ def _gateways(backend: MotoBackend) -> list[MotoModel]:
 
 
 def _check_same_vpc(table: MotoModel, vpc_id: str | None, target: str) -> None:
-    """Refuse a target in another VPC than the route table's."""
+    """Refuse a target in another VPC than the route table's.
+
+    Args:
+        table: the route table.
+        vpc_id: the VPC of the target.
+        target: the target as the error message describes it, e.g. `subnet subnet-0123`.
+    """
     if vpc_id != table.vpc_id:
         raise Refused("InvalidParameterValue", f"route table {table.id} and {target} belong to different networks")

@@ -17,12 +17,13 @@ from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import PendingCall, Refused, out_of_range, rule
 
-MAX_INLINE_POLICY_CHARACTERS = 10_240  # characters without white space, all inline policies of a role together
-MAX_MANAGED_POLICY_CHARACTERS = 6_144  # likewise, one policy
-MAX_TRUST_POLICY_CHARACTERS = 2_048  # likewise
-MAX_POLICIES_PER_ROLE = 10
+# The characters of policies count without white space.
+MAX_INLINE_POLICY_CHARACTERS = 10_240  # all inline policies of a role together
+MAX_MANAGED_POLICY_CHARACTERS = 6_144
+MAX_TRUST_POLICY_CHARACTERS = 2_048
+MAX_MANAGED_POLICIES_PER_ROLE = 10
 MAX_TAGS = 50
-SESSION_SECONDS = range(3_600, 43_201)  # seconds
+SESSION_SECONDS = range(3_600, 43_201)  # an hour to twelve hours
 
 
 @rule("iam", "CreateRole", "UpdateAssumeRolePolicy")
@@ -51,8 +52,9 @@ def check_permissions_policy(call: PendingCall) -> None:
     size = policy_documents.size_in_characters(text)
     if call.operation == "PutRolePolicy":
         role = _get_role(call, call.get("RoleName"))
-        other_policies = {name: policy for name, policy in role.policies.items() if name != call.get("PolicyName")}
-        if size + sum(map(policy_documents.size_in_characters, other_policies.values())) > MAX_INLINE_POLICY_CHARACTERS:
+        other_policies = [policy for name, policy in role.policies.items() if name != call.get("PolicyName")]
+        total_size = size + sum(policy_documents.size_in_characters(policy) for policy in other_policies)
+        if total_size > MAX_INLINE_POLICY_CHARACTERS:
             message = f"Maximum policy size of {MAX_INLINE_POLICY_CHARACTERS} bytes exceeded for role {role.name}"
             raise Refused("LimitExceeded", message)
     elif size > MAX_MANAGED_POLICY_CHARACTERS:
@@ -89,8 +91,8 @@ def check_permissions_boundary(call: PendingCall) -> None:
 def check_quota_of_attached_policies(call: PendingCall) -> None:
     """Refuse to attach more managed policies than a role can have."""
     attached = _get_role(call, call.get("RoleName")).managed_policies
-    if len(attached) >= MAX_POLICIES_PER_ROLE and call.get("PolicyArn") not in attached:
-        raise Refused("LimitExceeded", f"Cannot exceed quota for PoliciesPerRole: {MAX_POLICIES_PER_ROLE}")
+    if len(attached) >= MAX_MANAGED_POLICIES_PER_ROLE and call.get("PolicyArn") not in attached:
+        raise Refused("LimitExceeded", f"Cannot exceed quota for PoliciesPerRole: {MAX_MANAGED_POLICIES_PER_ROLE}")
 
 
 @rule("iam", "PutRolePolicy", "AttachRolePolicy", "AddRoleToInstanceProfile", "DeleteRole")
@@ -118,13 +120,16 @@ def check_attached_policy(call: PendingCall) -> None:
 @rule("iam", "CreateRole", "CreateInstanceProfile")
 def check_name_unique_ignoring_case(call: PendingCall) -> None:
     """Refuse a name that differs from an existing one only in case."""
-    kind, existing_names = "Role", [role.name for role in call.backend.get_roles()]
-    if call.operation == "CreateInstanceProfile":
-        kind, existing_names = "Instance Profile", [profile.name for profile in call.backend.get_instance_profiles()]
-    name = call.get(f"{kind.replace(' ', '')}Name", "")
-    if name.casefold() in map(str.casefold, existing_names):
-        label = f"Role with name {name}" if kind == "Role" else f"Instance Profile {name}"
-        raise Refused("EntityAlreadyExists", f"{label} already exists.")
+    if call.operation == "CreateRole":
+        name = call.get("RoleName", "")
+        existing_names = [role.name for role in call.backend.get_roles()]
+        entity = f"Role with name {name}"
+    else:
+        name = call.get("InstanceProfileName", "")
+        existing_names = [profile.name for profile in call.backend.get_instance_profiles()]
+        entity = f"Instance Profile {name}"
+    if name.casefold() in [existing_name.casefold() for existing_name in existing_names]:
+        raise Refused("EntityAlreadyExists", f"{entity} already exists.")
 
 
 @rule("iam", "CreateRole", "UpdateAssumeRolePolicy", "PutRolePolicy", "CreatePolicy", "CreatePolicyVersion")
@@ -142,17 +147,17 @@ def check_policy_characters(call: PendingCall) -> None:
 @rule("iam", "CreateRole", "TagRole")
 def check_tags(call: PendingCall) -> None:
     """Refuse more tags than a role can have."""
-    new = {tag["Key"] for tag in call.get("Tags") or []}
+    tag_keys = {tag["Key"] for tag in call.get("Tags") or []}
     roles = [role for role in call.backend.get_roles() if role.name == call.get("RoleName")]
     if call.operation == "TagRole" and roles:
-        new |= {tag["Key"] for tag in roles[0].tags}
-    if len(new) > MAX_TAGS >= len(call.get("Tags") or []):  # moto itself refuses too many tags in one call
+        tag_keys |= {tag["Key"] for tag in roles[0].tags}
+    if len(tag_keys) > MAX_TAGS >= len(call.get("Tags") or []):  # moto itself refuses too many tags in one call
         raise Refused("LimitExceeded", f"Cannot exceed quota for TagsPerRole: {MAX_TAGS}")
 
 
 @rule("iam", "CreateRole", "UpdateRole")
 def check_session_duration(call: PendingCall) -> None:
-    """Refuse sessions shorter than an hour or longer than twelve."""
+    """Refuse a maximum session duration shorter than an hour or longer than twelve hours."""
     seconds = call.get("MaxSessionDuration")
     if seconds is not None and (fault := out_of_range("maxSessionDuration", seconds, SESSION_SECONDS)):
         raise Refused("ValidationError", fault)

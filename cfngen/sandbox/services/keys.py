@@ -15,10 +15,12 @@ from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import PendingCall, Refused, out_of_range, rule
 
-MAX_POLICY_BYTES = 32_768  # bytes
+MAX_POLICY_BYTES = 32_768
 MAX_TAGS = 50
-WAITING_PERIOD_DAYS = range(7, 31)  # days
-CALLER = f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:user/operator"  # every caller; CloudFormation calls on the user's behalf
+WAITING_PERIOD_DAYS = range(7, 31)
+# The user who makes all calls; CloudFormation, too, calls on the user's behalf.
+CALLER = f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:user/operator"
+ACCOUNT_ROOT = f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:root"
 MALFORMED_POLICY = "MalformedPolicyDocumentException"
 
 
@@ -51,7 +53,7 @@ _VERSIONS = ("2012-10-17", "2008-10-17")
 
 
 def _is_well_formed(statement: JsonDict) -> bool:
-    """Return whether a statement has the elements of a key policy's."""
+    """Return whether a statement of a key policy has all required elements, and only known ones."""
     actions = policy_documents.as_list(statement.get("Action", statement.get("NotAction")))
     return (
         set(statement) <= policy_documents.ELEMENTS
@@ -76,16 +78,16 @@ def _lets_caller_change_policy(statements: list[JsonDict]) -> bool:
 
 def _applies_to_caller(statement: JsonDict) -> bool:
     """Return whether the principals of a statement include the caller."""
-    account = CALLER.removesuffix("user/operator") + "root"
-    principals = [name.replace("arn:aws-cn:", "arn:aws:") for _, name in policy_documents.principals(statement)]
-    return bool({"*", CALLER, account, DEFAULT_ACCOUNT_ID} & set(principals)) != ("NotPrincipal" in statement)
+    principals = {name.replace("arn:aws-cn:", "arn:aws:") for _, name in policy_documents.principals(statement)}
+    names_caller = bool({"*", CALLER, ACCOUNT_ROOT, DEFAULT_ACCOUNT_ID} & principals)
+    return not names_caller if "NotPrincipal" in statement else names_caller
 
 
 def _covers_put_key_policy(statement: JsonDict) -> bool:
     """Return whether the actions of a statement include PutKeyPolicy."""
     patterns = policy_documents.as_list(statement.get("Action", statement.get("NotAction")))
-    matches = any(fnmatch.fnmatchcase("kms:putkeypolicy", pattern.lower()) for pattern in patterns)
-    return matches != ("NotAction" in statement)
+    names_action = any(fnmatch.fnmatchcase("kms:putkeypolicy", pattern.lower()) for pattern in patterns)
+    return not names_action if "NotAction" in statement else names_action
 
 
 @rule("kms", "CreateKey", "TagResource")
@@ -111,7 +113,7 @@ def check_waiting_period(call: PendingCall) -> None:
     "UpdateKeyDescription", "TagResource", "UntagResource", "CreateAlias", "CreateGrant",
     "Encrypt", "Decrypt", "GenerateDataKey", "GenerateDataKeyWithoutPlaintext", "ReEncrypt",
 )  # fmt: skip
-def check_state(call: PendingCall) -> None:
+def check_key_state(call: PendingCall) -> None:
     """Refuse to change or use a key that is pending deletion, and to use a disabled key."""
     key = find_key(call.region, call.get("KeyId") or call.get("TargetKeyId") or "")
     if key is None:
@@ -133,14 +135,14 @@ def find_key(region: str, name: str) -> MotoModel | None:
     backend = get_backend("kms")[DEFAULT_ACCOUNT_ID][region]
     if name.startswith("arn:") and name.split(":")[3] != region:
         return None
-    short = name.rpartition(":")[2]
-    if short.startswith("alias/"):
-        return next((key for key in backend.keys.values() if short in key.aliases), None)
-    return backend.keys.get(short.removeprefix("key/"))
+    alias_or_id = name.rpartition(":")[2]  # `alias/NAME`, `key/ID` or `ID`
+    if alias_or_id.startswith("alias/"):
+        return next((key for key in backend.keys.values() if alias_or_id in key.aliases), None)
+    return backend.keys.get(alias_or_id.removeprefix("key/"))
 
 
 def launch_error(region: str, name: str) -> str:
-    """Return EC2's error if a key cannot be used for encryption.
+    """Return EC2's error if the disks of an instance cannot be encrypted with a key.
 
     Args:
         region: region of the instance.

@@ -26,9 +26,15 @@ def check_valid_request(call: PendingCall) -> None:
             "InvalidParameterCombination",
             "Network interfaces and an instance-level subnet ID may not be specified on the same request",
         )
-    subnets = [request.get("SubnetId"), *(interface.get("SubnetId") for interface in interfaces)]
-    subnets = [subnet_id for subnet_id in subnets if subnet_id]
+    subnet_ids = [request.get("SubnetId"), *(interface.get("SubnetId") for interface in interfaces)]
+    named_subnet_ids = [subnet_id for subnet_id in subnet_ids if subnet_id]
     zone = (request.get("Placement") or {}).get("AvailabilityZone")
-    launch = Launch(call.backend, data, subnets[:1], [zone] if zone else [], int(request.get("MinCount", 1)))
+    launch = Launch(
+        call.backend,
+        data,
+        subnets=named_subnet_ids[:1],
+        zones=[zone] if zone else [],
+        count=int(request.get("MinCount", 1)),
+    )
     check_request(launch)
     check_launch(launch)

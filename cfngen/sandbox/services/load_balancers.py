@@ -15,10 +15,9 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
-MIN_FREE_ADDRESSES = 8
-MIN_APPLICATION_ZONES = 2
-MAX_LOAD_BALANCERS = 50
-APPLICATION_LOAD_BALANCERS = 50
+MIN_FREE_ADDRESSES = 8  # of each subnet
+MIN_APPLICATION_ZONES = 2  # of an application load balancer
+MAX_LOAD_BALANCERS = 50  # of each type in a region
 MAX_SECURITY_GROUPS = 5
 MAX_TAGS = 50
 TYPES = ("application", "network", "gateway")
@@ -26,12 +25,13 @@ SCHEMES = ("internet-facing", "internal")
 INVALID_CONFIGURATION = "InvalidConfigurationRequest"
 VALIDATION_ERROR = "ValidationError"
 
+AllowedValues = tuple[str, ...] | range | None  # texts, or a range of numbers; None allows any text
 BOOLEAN = ("true", "false")
-COMMON_ATTRIBUTES: Mapping[str, tuple[str, ...] | range | None] = {
+COMMON_ATTRIBUTES: Mapping[str, AllowedValues] = {
     "deletion_protection.enabled": BOOLEAN,
     "load_balancing.cross_zone.enabled": BOOLEAN,
 }
-ATTRIBUTES_BY_TYPE: Mapping[str, Mapping[str, tuple[str, ...] | range | None]] = {
+ATTRIBUTES_BY_TYPE: Mapping[str, Mapping[str, AllowedValues]] = {
     "network": {
         "access_logs.s3.enabled": BOOLEAN,
         "access_logs.s3.bucket": None,
@@ -69,9 +69,9 @@ ATTRIBUTES_BY_TYPE: Mapping[str, Mapping[str, tuple[str, ...] | range | None]] =
 
 
 @rule("elbv2", "CreateLoadBalancer")
-def check_name_and_kind(call: PendingCall) -> None:
-    """Refuse a name that is invalid or in use, and an unknown type or scheme."""
-    name, kind, scheme = call.get("Name", ""), call.get("Type") or "application", call.get("Scheme")
+def check_name_and_type(call: PendingCall) -> None:
+    """Refuse a name that is invalid or in use, an unknown type or scheme, and a load balancer beyond the quota."""
+    name, balancer_type, scheme = call.get("Name", ""), call.get("Type") or "application", call.get("Scheme")
     if len(name) > 32:
         raise Refused(VALIDATION_ERROR, f"The load balancer name '{name}' cannot be longer than '32' characters")
     if not re.fullmatch(r"[A-Za-z0-9-]+", name):
@@ -84,8 +84,10 @@ def check_name_and_kind(call: PendingCall) -> None:
         raise Refused(VALIDATION_ERROR, f"The load balancer name '{name}' cannot begin or end with '-'")
     if name.startswith("internal-"):
         raise Refused(VALIDATION_ERROR, f"The load balancer name '{name}' cannot begin with 'internal-'")
-    if kind not in TYPES:
-        raise Refused(VALIDATION_ERROR, f"Load balancer type '{kind}' must be one of [application, network, gateway]")
+    if balancer_type not in TYPES:
+        raise Refused(
+            VALIDATION_ERROR, f"Load balancer type '{balancer_type}' must be one of [application, network, gateway]"
+        )
     if scheme and scheme not in SCHEMES:
         raise Refused(VALIDATION_ERROR, f"Load balancer scheme '{scheme}' must be one of [internet-facing, internal]")
     existing = list(call.backend.load_balancers.values())
@@ -95,7 +97,7 @@ def check_name_and_kind(call: PendingCall) -> None:
             "DuplicateLoadBalancerName",
             f"A load balancer with the same name '{name}' exists, but with different settings",
         )
-    if len([balancer for balancer in existing if balancer.type == kind]) >= MAX_LOAD_BALANCERS:
+    if sum(balancer.type == balancer_type for balancer in existing) >= MAX_LOAD_BALANCERS:
         raise Refused("TooManyLoadBalancers", "The maximum number of load balancers has been reached")
     if len(call.get("Tags") or []) > MAX_TAGS:
         raise Refused("TooManyTags", "The maximum number of tags has been reached")
@@ -104,8 +106,8 @@ def check_name_and_kind(call: PendingCall) -> None:
 @rule("elbv2", "CreateLoadBalancer", "SetSubnets")
 def check_subnets(call: PendingCall) -> None:
     """Refuse subnets of several VPCs, two subnets in one zone, and subnets with too few free addresses."""
-    mapped = [mapping["SubnetId"] for mapping in call.get("SubnetMappings") or []]
-    subnet_ids = [*(call.get("Subnets") or []), *mapped]
+    mapped_ids = [mapping["SubnetId"] for mapping in call.get("SubnetMappings") or []]
+    subnet_ids = [*(call.get("Subnets") or []), *mapped_ids]
     chosen = [subnet for subnet in subnets_of(call) if subnet.id in subnet_ids]
     if missing := sorted(set(subnet_ids) - {subnet.id for subnet in chosen}):
         raise Refused("SubnetNotFound", f"The subnet ID '{missing[0]}' does not exist")
@@ -116,8 +118,11 @@ def check_subnets(call: PendingCall) -> None:
             INVALID_CONFIGURATION,
             "A load balancer cannot be attached to multiple subnets in the same Availability Zone",
         )
-    kind = call.get("Type") or "application" if call.operation == "CreateLoadBalancer" else _get_balancer(call).type
-    if kind == "application" and len(chosen) < MIN_APPLICATION_ZONES:
+    if call.operation == "CreateLoadBalancer":
+        balancer_type = call.get("Type") or "application"
+    else:
+        balancer_type = _get_balancer(call).type
+    if balancer_type == "application" and len(chosen) < MIN_APPLICATION_ZONES:
         message = "At least two subnets in two different Availability Zones must be specified"
         raise Refused(VALIDATION_ERROR, message)
     if call.get("IpAddressType") == "dualstack" and not all(subnet.ipv6_cidr_block_associations for subnet in chosen):
@@ -144,9 +149,10 @@ def check_internet_gateway(call: PendingCall) -> None:
         return
     ec2 = _ec2_backend(call)
     chosen = [subnet for subnet in subnets_of(call) if subnet.id in (call.get("Subnets") or [])]
-    for vpc in {subnet.vpc_id for subnet in chosen}:
-        if vpc not in {getattr(gateway.vpc, "id", "") for gateway in ec2.internet_gateways.values()}:
-            raise Refused("InvalidSubnet", f"VPC {vpc} has no internet gateway")
+    vpcs_with_gateway = {getattr(gateway.vpc, "id", "") for gateway in ec2.internet_gateways.values()}
+    for vpc_id in {subnet.vpc_id for subnet in chosen}:
+        if vpc_id not in vpcs_with_gateway:
+            raise Refused("InvalidSubnet", f"VPC {vpc_id} has no internet gateway")
 
 
 @rule("elbv2", "CreateLoadBalancer", "SetSecurityGroups")
@@ -186,18 +192,18 @@ def check_attributes(call: PendingCall) -> None:
     settings = call.get("Attributes") or []
     if not settings:
         raise Refused(VALIDATION_ERROR, "Attributes cannot be empty")
-    kind = balancer.type
-    allowed = {**COMMON_ATTRIBUTES, **ATTRIBUTES_BY_TYPE[kind]}
+    allowed_values = {**COMMON_ATTRIBUTES, **ATTRIBUTES_BY_TYPE[balancer.type]}
     for attribute in settings:
         key, value = attribute["Key"], str(attribute.get("Value", ""))
-        if key not in allowed:
-            elsewhere = any(key in keys for keys in ATTRIBUTES_BY_TYPE.values())
-            message = f"is not supported on load balancers with type '{kind}'" if elsewhere else "is not recognized"
-            raise Refused(
-                INVALID_CONFIGURATION if elsewhere else VALIDATION_ERROR,
-                f"Load balancer attribute key '{key}' {message}",
-            )
-        check_value("Load balancer attribute", key, value, allowed[key])
+        if key not in allowed_values:
+            if any(key in keys for keys in ATTRIBUTES_BY_TYPE.values()):
+                raise Refused(
+                    INVALID_CONFIGURATION,
+                    f"Load balancer attribute key '{key}' is not supported on load balancers with type "
+                    f"'{balancer.type}'",
+                )
+            raise Refused(VALIDATION_ERROR, f"Load balancer attribute key '{key}' is not recognized")
+        check_value("Load balancer attribute", key, value, allowed_values[key])
         if key == "ipv6.deny_all_igw_traffic" and balancer.ip_address_type == "ipv4":
             message = (
                 f"Load balancer attribute key '{key}' is not supported on load balancers with IP address type 'ipv4'"
@@ -205,20 +211,22 @@ def check_attributes(call: PendingCall) -> None:
             raise Refused(INVALID_CONFIGURATION, message)
 
 
-def check_value(label: str, key: str, value: str, allowed: tuple[str, ...] | range | None) -> None:
-    """Refuse a value of an attribute.
+def check_value(attribute_kind: str, key: str, value: str, allowed: AllowedValues) -> None:
+    """Refuse a value of an attribute that is not allowed.
 
     Args:
-        label: kind of attribute, e.g. `Target group attribute`.
-        key: its key.
+        attribute_kind: what the error message calls the attribute, e.g. `Target group attribute`.
+        key: key of the attribute.
         value: the requested value.
-        allowed: the texts or the range of numbers that are allowed; None allows any text.
+        allowed: the allowed values.
 
     Raises:
         Refused: the value is not allowed
     """
     if isinstance(allowed, tuple) and value not in allowed:
-        raise Refused(VALIDATION_ERROR, f"{label} '{key}' value '{value}' must be one of [{', '.join(allowed)}]")
+        raise Refused(
+            VALIDATION_ERROR, f"{attribute_kind} '{key}' value '{value}' must be one of [{', '.join(allowed)}]"
+        )
     if isinstance(allowed, range) and not (value.isdigit() and int(value) in allowed):
         raise Refused(
             VALIDATION_ERROR, f"'{key}' value '{value}' must be between '{allowed.start}-{allowed.stop - 1}' inclusive"

@@ -49,7 +49,7 @@ def check_interface_in_use(call: PendingCall) -> None:
 
 
 @rule("ec2", "AttachNetworkInterface")
-def check_attached_once(call: PendingCall) -> None:
+def check_attachment(call: PendingCall) -> None:
     """Refuse to attach an interface that is in use or in another zone, or at a device index that is taken."""
     interface = call.backend.get_network_interface(call.get("NetworkInterfaceId"))
     instance = call.backend.get_instance(call.get("InstanceId"))
@@ -82,7 +82,7 @@ def check_address(backend: MotoBackend, subnet: MotoModel, address: str) -> None
     VPC user guide, "Subnet CIDR blocks": AWS reserves the first four addresses and the last one of each subnet.
 
     Raises:
-        Refused: it is outside of the subnet, reserved, or in use
+        Refused: the address is outside of the subnet, reserved, or in use
     """
     block = ipaddress.ip_network(subnet.cidr_block, strict=False)
     try:
@@ -102,11 +102,16 @@ def check_address(backend: MotoBackend, subnet: MotoModel, address: str) -> None
             raise Refused("InvalidIPAddress.InUse", f"Address {address} is in use.")
 
 
-def check_groups(backend: MotoBackend, groups: Iterable[str], subnet: MotoModel) -> None:
-    """Refuse security groups that an interface in a subnet cannot have; without a subnet, those that are not there.
+def check_groups(backend: MotoBackend, groups: Iterable[str], subnet: MotoModel | None) -> None:
+    """Refuse security groups that an interface in a subnet cannot have.
+
+    Args:
+        backend: moto's EC2 of the region.
+        groups: ids of the security groups.
+        subnet: the subnet; None if it is not known yet: the groups' VPC is then not checked.
 
     Raises:
-        Refused: one is not there, is another VPC's, or there are too many
+        Refused: a group does not exist or is in another VPC, a group is repeated, or there are too many
     """
     identifiers = list(groups)
     for identifier in identifiers:

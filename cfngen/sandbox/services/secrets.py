@@ -10,8 +10,9 @@ import re
 from cfngen.sandbox.services import keys
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
-MAX_VALUE_BYTES = 65_536  # bytes
+MAX_VALUE_BYTES = 65_536
 MAX_TAGS = 50
+RECOVERY_WINDOW_DAYS = range(7, 31)
 
 
 @rule("secretsmanager", "CreateSecret")
@@ -71,7 +72,7 @@ def check_decryption(call: PendingCall) -> None:
 
 
 @rule("secretsmanager", "PutSecretValue", "UpdateSecret", "TagResource", "UntagResource")
-def check_marked_for_deletion(call: PendingCall) -> None:
+def check_not_scheduled_for_deletion(call: PendingCall) -> None:
     """Refuse to change a secret that is scheduled for deletion."""
     existing = call.backend.secrets.get(call.get("SecretId", ""))
     if existing is not None and existing.is_deleted():
@@ -95,7 +96,7 @@ def check_recovery_window(call: PendingCall) -> None:
     if days is not None and call.get("ForceDeleteWithoutRecovery"):
         message = "You can't use ForceDeleteWithoutRecovery in conjunction with RecoveryWindowInDays."
         raise Refused("InvalidParameterException", message)
-    if days is not None and int(days) not in range(7, 31):
+    if days is not None and int(days) not in RECOVERY_WINDOW_DAYS:
         message = "The RecoveryWindowInDays value must be between 7 and 30 days (inclusive)."
         raise Refused("InvalidParameterException", message)
 

@@ -15,6 +15,7 @@ from cfngen.sandbox.services.load_balancers import (
     BOOLEAN,
     INVALID_CONFIGURATION,
     VALIDATION_ERROR,
+    AllowedValues,
     check_value,
     subnets_of,
 )
@@ -22,7 +23,7 @@ from cfngen.sandbox.services.rules import PendingCall, Refused, out_of_range, ru
 
 NETWORK_PROTOCOLS = ("TCP", "TLS", "UDP", "TCP_UDP")
 APPLICATION_PROTOCOLS = ("HTTP", "HTTPS")
-MAX_LISTENERS = 50
+MAX_LISTENERS = 50  # of a load balancer
 PORTS = range(1, 65_536)
 # By protocol of a listener: the protocols of the target groups that it can forward to ("Target groups").
 TARGET_PROTOCOLS: Mapping[str, tuple[str, ...]] = {
@@ -35,7 +36,7 @@ HEALTH_CHECK_RANGES = {
     "HealthyThresholdCount": range(2, 11),
     "UnhealthyThresholdCount": range(2, 11),
 }
-COMMON_ATTRIBUTES: Mapping[str, tuple[str, ...] | range | None] = {
+COMMON_ATTRIBUTES: Mapping[str, AllowedValues] = {
     "deregistration_delay.timeout_seconds": range(3_601),
     "load_balancing.cross_zone.enabled": ("true", "false", "use_load_balancer_configuration"),
     "stickiness.enabled": BOOLEAN,
@@ -45,14 +46,14 @@ COMMON_ATTRIBUTES: Mapping[str, tuple[str, ...] | range | None] = {
     "target_group_health.unhealthy_state_routing.minimum_healthy_targets.count": None,
     "target_group_health.unhealthy_state_routing.minimum_healthy_targets.percentage": None,
 }
-NETWORK_ATTRIBUTES: Mapping[str, tuple[str, ...] | range | None] = {
+NETWORK_ATTRIBUTES: Mapping[str, AllowedValues] = {
     "deregistration_delay.connection_termination.enabled": BOOLEAN,
     "preserve_client_ip.enabled": BOOLEAN,
     "proxy_protocol_v2.enabled": BOOLEAN,
     "target_health_state.unhealthy.connection_termination.enabled": BOOLEAN,
     "target_health_state.unhealthy.draining_interval_seconds": range(360_001),
 }
-APPLICATION_ATTRIBUTES: Mapping[str, tuple[str, ...] | range | None] = {
+APPLICATION_ATTRIBUTES: Mapping[str, AllowedValues] = {
     "load_balancing.algorithm.type": ("round_robin", "least_outstanding_requests", "weighted_random"),
     "load_balancing.algorithm.anomaly_mitigation": ("on", "off"),
     "slow_start.duration_seconds": range(901),
@@ -126,12 +127,10 @@ def check_health_check(call: PendingCall) -> None:
 def check_attributes(call: PendingCall) -> None:
     """Refuse unknown attributes, attributes of other protocols, and invalid values."""
     group = _get_target_group(call, call.get("TargetGroupArn"))
-    protocol_attributes, unsupported = (
-        (NETWORK_ATTRIBUTES, APPLICATION_ATTRIBUTES)
-        if group.protocol in NETWORK_PROTOCOLS
-        else (APPLICATION_ATTRIBUTES, NETWORK_ATTRIBUTES)
-    )
-    supported = {**COMMON_ATTRIBUTES, **protocol_attributes}
+    if group.protocol in NETWORK_PROTOCOLS:
+        supported, unsupported = {**COMMON_ATTRIBUTES, **NETWORK_ATTRIBUTES}, APPLICATION_ATTRIBUTES
+    else:
+        supported, unsupported = {**COMMON_ATTRIBUTES, **APPLICATION_ATTRIBUTES}, NETWORK_ATTRIBUTES
     for attribute in call.get("Attributes") or []:
         key, value = attribute["Key"], str(attribute.get("Value", ""))
         if key in unsupported:
@@ -149,19 +148,25 @@ def check_attributes(call: PendingCall) -> None:
 def check_targets(call: PendingCall) -> None:
     """Refuse invalid ports and instance ids, and addresses that are neither in the VPC nor private."""
     group = _get_target_group(call, call.get("TargetGroupArn"))
-    networks = [subnet.cidr for subnet in subnets_of(call) if subnet.vpc_id == group.vpc_id]
+    subnet_ranges = [subnet.cidr for subnet in subnets_of(call) if subnet.vpc_id == group.vpc_id]
     for target in call.get("Targets") or []:
         identifier, port = target["Id"], target.get("Port")
         if port is not None and int(port) not in PORTS:
             raise Refused(VALIDATION_ERROR, f"The port '{port}' is not valid: it must be between 1 and 65535")
         if group.target_type == "ip":
-            _check_address(identifier, target.get("AvailabilityZone"), networks)
+            _check_target_address(identifier, target.get("AvailabilityZone"), subnet_ranges)
         elif group.target_type == "instance" and not identifier.startswith("i-"):
             raise Refused(VALIDATION_ERROR, f"Instance ID '{identifier}' is not valid")
 
 
-def _check_address(text: str, zone: str | None, networks: list[ipaddress.IPv4Network]) -> None:
-    """Refuse an address that is neither in the VPC nor private, or has the wrong zone."""
+def _check_target_address(text: str, zone: str | None, networks: list[ipaddress.IPv4Network]) -> None:
+    """Refuse a target's address that is neither in the VPC nor private, or has the wrong zone.
+
+    Args:
+        text: the address.
+        zone: the target's `AvailabilityZone`: a zone's name, or `all`; required for an address outside of the VPC.
+        networks: ranges of the subnets in the VPC of the target group.
+    """
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -188,7 +193,7 @@ def check_listener(call: PendingCall) -> None:
     balancer = backend.load_balancers.get(arn)
     if balancer is None:
         raise Refused("LoadBalancerNotFound", f"Load balancer '{arn}' not found")
-    existing = balancer.listeners.get(call.get("ListenerArn"))
+    existing = balancer.listeners.get(call.get("ListenerArn"))  # None if the listener is being created
     port = call.get("Port") or getattr(existing, "port", None)
     protocol = call.get("Protocol") or getattr(existing, "protocol", None)
     if port is not None and (fault := out_of_range("port", port, PORTS)):
@@ -212,13 +217,13 @@ def check_listener(call: PendingCall) -> None:
 
 
 def _check_action(call: PendingCall, action: JsonObject, balancer: MotoModel, protocol: str) -> None:
-    """Refuse an action whose target groups do not fit the listener and its load balancer."""
+    """Refuse an action whose target groups do not fit the load balancer, or the protocol of the listener."""
     if balancer.type == "network" and action["Type"] != "forward":
         raise Refused(
             INVALID_CONFIGURATION, f"Actions of type '{action['Type']}' are not supported on network load balancers"
         )
-    weighted = (action.get("ForwardConfig") or {}).get("TargetGroups") or []
-    for arn in {action.get("TargetGroupArn"), *(weight["TargetGroupArn"] for weight in weighted)} - {None}:
+    weighted_groups = (action.get("ForwardConfig") or {}).get("TargetGroups") or []
+    for arn in {action.get("TargetGroupArn"), *(group["TargetGroupArn"] for group in weighted_groups)} - {None}:
         group = _get_target_group(call, str(arn))
         if group.protocol not in TARGET_PROTOCOLS[protocol]:
             raise Refused(

@@ -11,12 +11,12 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-IDLE, STOPPED = "idle", "stopped"
+IDLE, STOPPED = "idle", "stopped"  # why a sandbox ended
 
 
 @dataclass(frozen=True)
 class LastSandbox:
-    """What is known about the last sandbox.
+    """The record of the last sandbox that used a state file.
 
     Attributes:
         token: identifies the sandbox.

@@ -205,7 +205,7 @@ def test_a_network_balancer_is_made_and_removed() -> None:
     with place() as where:
         where.create()
         cluster, elbv2 = where.account.cluster("kubernetes"), client("elbv2", where.account.region)
-        service = cluster.controllers.add_load_balancer("tcp", network=True)
+        service = cluster.controllers.add_load_balancer("tcp", network_load_balancer=True)
         [balancer] = elbv2.describe_load_balancers()["LoadBalancers"]
         assert balancer["Type"] == "network"
         cluster.controllers.delete_object("services", service)
@@ -219,7 +219,7 @@ def test_a_volume_goes_with_its_claim_unless_it_is_to_be_kept(keep: bool) -> Non
     with place() as where:
         where.create()
         cluster, ec2 = where.account.cluster("kubernetes"), client("ec2", where.account.region)
-        volume = cluster.controllers.add_volume("data", keep=keep)
+        volume = cluster.controllers.add_volume("data", retain=keep)
         wanted = [{"Name": "tag:kubernetes.io/created-for/pvc/name", "Values": ["data"]}]
         [found] = ec2.describe_volumes(Filters=wanted)["Volumes"]
         assert volume["spec"]["csi"]["volumeHandle"] == found["VolumeId"]

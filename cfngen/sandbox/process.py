@@ -39,9 +39,9 @@ START_TIMEOUT = 60.0  # seconds until a new sandbox must answer
 ANSWER_TIMEOUT = 10.0  # seconds until a running sandbox must answer
 STOP_TIMEOUT = 5.0  # seconds until the process must have ended, after SIGTERM and after SIGKILL
 LOG_LINES = 12  # how many last lines of the log an error message shows
-IDLE_SECONDS = 3600.0
+IDLE_SECONDS = 3600.0  # a sandbox ends after this time without requests
 # Prefixes of environment variables that the process must not inherit: it needs no AWS configuration and no proxy.
-REMOVED_VARIABLES = (
+REMOVED_VARIABLE_PREFIXES = (
     "AWS_",
     "BOTO",
     "MOTO_",
@@ -178,7 +178,7 @@ def start(
             raise SandboxEndedError(last)
         _check_packages()
         file.unlink(missing_ok=True)
-        pid = _spawn(environ, file, ["--speed", str(speed), "--idle", str(idle)])
+        pid = _spawn_server(environ, file, ["--speed", str(speed), "--idle", str(idle)])
         return _await_answer(pid, file)
 
 
@@ -225,9 +225,9 @@ def lost_sandbox(environ: Mapping[str, str]) -> LastSandbox | None:
 def state_file(environ: Mapping[str, str]) -> Path:
     """Return the path of the state file."""
     # Relative paths are ignored, as the XDG Base Directory Specification says.
-    base = environ.get("XDG_STATE_HOME", "")
+    configured_folder = environ.get("XDG_STATE_HOME", "")
     home = environ.get("HOME") or str(Path("~").expanduser())
-    folder = Path(base) if base.startswith("/") else Path(home) / ".local" / "state"
+    folder = Path(configured_folder) if configured_folder.startswith("/") else Path(home) / ".local" / "state"
     return folder / "cfngen" / "sandbox.json"
 
 
@@ -241,11 +241,17 @@ def _check_packages() -> None:
         )
 
 
-def _spawn(environ: Mapping[str, str], file: Path, options: list[str]) -> int:
-    """Start the process, detached from this one and its terminal; return its id."""
+def _spawn_server(environ: Mapping[str, str], state_path: Path, options: list[str]) -> int:
+    """Start the sandbox's server as a process detached from this one and its terminal; return its id.
+
+    Args:
+        environ: environment variables to inherit.
+        state_path: path of the state file, which the server writes; its log is beside it.
+        options: further options of the module `server`.
+    """
     project_root = Path(__file__).parents[2]
     python_path = [str(project_root), *filter(None, [environ.get("PYTHONPATH", "")])]
-    inherited = {key: value for key, value in environ.items() if not key.startswith(REMOVED_VARIABLES)}
+    inherited = {name: value for name, value in environ.items() if not name.startswith(REMOVED_VARIABLE_PREFIXES)}
     variables = {
         **inherited,
         "AWS_CONFIG_FILE": os.devnull,
@@ -253,13 +259,13 @@ def _spawn(environ: Mapping[str, str], file: Path, options: list[str]) -> int:
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "PYTHONPATH": os.pathsep.join(python_path),
     }
-    log = os.open(file.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    log = os.open(state_path.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         return os.posix_spawn(
             sys.executable,
-            [sys.executable, "-m", "cfngen.sandbox.server", "--state", str(file), *options],
+            [sys.executable, "-m", "cfngen.sandbox.server", "--state", str(state_path), *options],
             variables,
-            file_actions=[
+            file_actions=[  # no standard input; standard output and error go to the log
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_DUP2, log, 1),
                 (os.POSIX_SPAWN_DUP2, log, 2),
@@ -294,7 +300,8 @@ def _await_answer(pid: int, file: Path) -> RunningSandbox:
 
 def _is_alive(pid: int) -> bool:
     """Return whether a process exists and belongs to this user."""
-    # A child of this process that has ended stays a zombie until it is waited for.
+    # A child of this process that has ended stays a zombie until it is waited for; for other processes, waitpid raises
+    # ChildProcessError.
     with contextlib.suppress(ChildProcessError):
         return os.waitpid(pid, os.WNOHANG)[0] == 0
     try:
@@ -308,10 +315,10 @@ def _is_alive(pid: int) -> bool:
 
 def _terminate(pid: int) -> None:
     """Terminate a process, and kill it if it does not end."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    for signal_number in (signal.SIGTERM, signal.SIGKILL):
         deadline = time.monotonic() + STOP_TIMEOUT
         with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
+            os.kill(pid, signal_number)
         while time.monotonic() < deadline:
             if not _is_alive(pid):
                 return

@@ -25,7 +25,7 @@ def where() -> Iterator[Place]:
     """An account for all tests of this module, which deploy a stack of their own each."""
     with place() as made:
         for quota in (VPCS, ADDRESSES, INTERNET_GATEWAYS, ON_DEMAND):
-            made.served.moto_extensions.quota(*quota, 1000)
+            made.served.moto_extensions.set_quota(*quota, 1000)
         yield made
 
 

@@ -101,7 +101,7 @@ def test_the_status_of_a_sandbox_says_what_is_in_it() -> None:
 def test_what_was_lost_is_said_before_anything_begins_anew(
     cfngen: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(process, "_spawn", lambda *_: pytest.fail("a sandbox was started"))
+    monkeypatch.setattr(process, "_spawn_server", lambda *_: pytest.fail("a sandbox was started"))
     left_behind(tmp_path, LAST)
     ran = cfngen(*command, "--defaults", "--sandbox", XDG_STATE_HOME=str(tmp_path))
     assert ran.code == 1

@@ -215,7 +215,7 @@ def test_only_who_begins_anew_gets_an_empty_one(tmp_path: Path, monkeypatch: pyt
     own = environ(tmp_path)
     file = process.state_file(own)
     file.parent.mkdir()
-    monkeypatch.setattr(process, "_spawn", lambda *_: pytest.fail("a sandbox was started"))
+    monkeypatch.setattr(process, "_spawn_server", lambda *_: pytest.fail("a sandbox was started"))
     write_last_sandbox(file, LastSandbox("old", ("k8s in us-west-2",), end))
     with pytest.raises(process.SandboxEndedError, match="its stacks are lost: k8s in us-west-2"):
         process.start(own)

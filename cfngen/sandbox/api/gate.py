@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")  # what moto's caller expects
 LOG = logging.getLogger(__name__)
-Check = Callable[[Call], None]
-Application = Callable[..., Iterable[bytes]]
-DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
+Check = Callable[[Call], None]  # raises Refusal if the call is not to be executed
+Application = Callable[..., Iterable[bytes]]  # a WSGI application
+AWS_DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 
 
 class Gate:
@@ -110,7 +110,7 @@ class Gate:
         def process(stubber: BotocoreStubber, request: AWSPreparedRequest) -> object:
             url = str(request.url)
             host = url.split("/")[2].split(":")[0]
-            if not host.endswith(DOMAINS):
+            if not host.endswith(AWS_DOMAINS):
                 return original(stubber, request)
             # A stream is read three times: by the gate, by moto, and by botocore if it retries the request.
             if hasattr(request.body, "read"):
@@ -135,7 +135,7 @@ class Gate:
             application: moto's `DomainDispatcherApplication`.
         """
 
-        def passing(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        def gated_application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
             request = Request({**environ, "wsgi.input": io.BytesIO(body)})
             environ["wsgi.input"] = io.BytesIO(body)
@@ -156,7 +156,7 @@ class Gate:
                 raise ConnectionAbortedError(disconnected.kind) from disconnected
             return content
 
-        return passing
+        return gated_application
 
 
 def _failure(call: Call, error: Exception) -> Refusal:

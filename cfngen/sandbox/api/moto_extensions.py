@@ -40,7 +40,7 @@ from cfngen.sandbox.moto_types import MotoModel, MotoResponse
 from cfngen.sandbox.services import scaling_activities
 from cfngen.sandbox.services.quotas import QUOTAS, Quota, override_quotas
 
-ACCOUNT = "123456789012"  # moto's
+OWN_ACCOUNT = "123456789012"  # the account of everything in moto
 OTHER_ACCOUNT = "999999999999"
 
 
@@ -66,17 +66,24 @@ class MotoExtensions:
     public_parameters: Callable[[str], Mapping[str, str]] = lambda region: {}
     time: Callable[[], datetime.datetime] = lambda: SIMULATION_START
 
-    def console(self, instance_id: str, text: str) -> None:
+    def set_console_output(self, instance_id: str, text: str) -> None:
         """Set the console output of an instance."""
         self.consoles[instance_id] = text
 
-    def quota(self, service: str, code: str, value: float) -> None:
-        """Set this account's applied value of a quota."""
+    def set_quota(self, service: str, code: str, value: float) -> None:
+        """Set this account's applied value of a quota, given its service code and its quota code."""
         previous = self.quotas[service, code]
         self.quotas[service, code] = Quota(service, code, previous.name, previous.default, applied=value)
 
-    def activity(self, group: str, message: str, time: datetime.datetime, status: str = "Failed") -> None:
-        """Add a failed scaling activity of a group, e.g. a launch for which EC2 has insufficient capacity."""
+    def add_activity(self, group: str, message: str, time: datetime.datetime, status: str = "Failed") -> None:
+        """Add a scaling activity of a group, e.g. a launch for which EC2 has insufficient capacity.
+
+        Args:
+            group: name of the Auto Scaling group.
+            message: EC2's error message.
+            time: when the activity started and ended.
+            status: the activity's `StatusCode`.
+        """
         group_activities = self.activities.setdefault(group, [])
         group_activities.insert(
             0,
@@ -102,7 +109,7 @@ class MotoExtensions:
         if call.service != "s3" or not call.parameters.get("Bucket"):
             return
         is_foreign = call.parameters["Bucket"] in self.foreign_buckets
-        owner = OTHER_ACCOUNT if is_foreign else ACCOUNT
+        owner = OTHER_ACCOUNT if is_foreign else OWN_ACCOUNT
         if is_foreign and call.operation == "CreateBucket":
             text = "The requested bucket name is not available. Please select a different name and try again."
             raise Refusal("BucketAlreadyExists", text, 409)
@@ -132,7 +139,7 @@ class MotoExtensions:
             yield
 
     def _utcnow(self) -> datetime.datetime:
-        """Return the simulated time, in place of moto's `utcnow`."""
+        """Return the simulated time without a time zone, as moto's `utcnow` returns the real one."""
         return self.time().replace(tzinfo=None)
 
     def _console_output(self) -> Callable[[MotoResponse], ActionResult]:
@@ -158,7 +165,7 @@ class MotoExtensions:
                 if group in ("", name)
             ]
             activities += scaling_activities.recorded_activities(
-                autoscaling.autoscaling_backends[ACCOUNT][response.region], group
+                autoscaling.autoscaling_backends[OWN_ACCOUNT][response.region], group
             )
             activities.sort(key=lambda activity: activity["StartTime"], reverse=True)
             return ActionResult({"Activities": activities})
@@ -212,15 +219,10 @@ class MotoExtensions:
         def get_parameters(response: MotoResponse) -> ActionResult:
             result: MotoModel = original(response).result
             stored = self.public_parameters(response.region)
-            public_names = [
-                invalid_parameter for invalid_parameter in result["InvalidParameters"] if invalid_parameter in stored
-            ]
+            unknown_to_moto = result["InvalidParameters"]
+            public_names = [name for name in unknown_to_moto if name in stored]
             result["Parameters"] += [_describe_parameter(name, stored[name]) for name in public_names]
-            result["InvalidParameters"] = [
-                invalid_parameter
-                for invalid_parameter in result["InvalidParameters"]
-                if invalid_parameter not in stored
-            ]
+            result["InvalidParameters"] = [name for name in unknown_to_moto if name not in stored]
             return ActionResult(result)
 
         return get_parameters
@@ -237,7 +239,7 @@ def _describe_quota(quota: Quota, region: str, *, applied: bool) -> JsonDict:
         "ServiceCode": quota.service,
         "QuotaCode": quota.code,
         "QuotaName": quota.name,
-        "QuotaArn": f"arn:aws:servicequotas:{region}:{ACCOUNT}:{quota.service}/{quota.code}",
+        "QuotaArn": f"arn:aws:servicequotas:{region}:{OWN_ACCOUNT}:{quota.service}/{quota.code}",
         "Value": quota.applied if applied else quota.default,
         "Unit": "None",
         "Adjustable": True,

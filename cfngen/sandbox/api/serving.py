@@ -15,7 +15,7 @@ from cfngen.sandbox.cloudformation import CloudFormation
 
 @dataclass(frozen=True)
 class Served:
-    """The parts of a served account.
+    """An account that is served to boto3 clients.
 
     Attributes:
         service: the emulators of all regions; a thread that advances the clock must hold its `lock`.

@@ -39,7 +39,7 @@ def find_stack(request: ActionRequest, wording: str = "Stack with id {} does not
         ValidationError: there is no such stack
     """
     name = request.text("StackName")
-    for stack in reversed(request.cloud.stacks()):
+    for stack in reversed(request.emulator.stacks()):
         stack_status, _ = status(request, stack)
         if stack_status and (name == stack.id or (name == stack.name and stack_status != "DELETE_COMPLETE")):
             return stack
@@ -53,7 +53,7 @@ def is_visible(request: ActionRequest, stack: Stack) -> bool:
 
 def status(request: ActionRequest, stack: Stack) -> tuple[str, str]:
     """Return a stack's status and status reason at the time that a read shows."""
-    if request.as_of is None:
+    if request.stale_at is None:
         return stack.status, stack.reason
     events = [event for event in events_of_stack_itself(stack) if request.has_happened(event.time)]
     return (events[-1].status, events[-1].reason) if events else ("", "")
@@ -63,7 +63,7 @@ def resource_status(
     request: ActionRequest, stack: Stack, resource: Resource
 ) -> tuple[str, str, datetime.datetime | None]:
     """Return a resource's status, its status reason, and its time, at the time that a read shows."""
-    if request.as_of is None:
+    if request.stale_at is None:
         return resource.status, resource.reason, resource.last_event_time
     resource_events = [
         event for event in stack.events if event.logical_id == resource.logical_id and event.physical_id != stack.id
@@ -165,6 +165,8 @@ def summarize_stack(request: ActionRequest, stack: Stack) -> Result:
 def _describe_output(key: str, value: str, definition: JsonObject, request: ActionRequest, stack: Stack) -> Result:
     """Return an output of a stack in the form of the API."""
     export = (
-        scope_of_stack(request.cloud, stack).resolve(definition["Export"]["Name"]) if "Export" in definition else None
+        scope_of_stack(request.emulator, stack).resolve(definition["Export"]["Name"])
+        if "Export" in definition
+        else None
     )
     return {"OutputKey": key, "OutputValue": value, "Description": definition.get("Description"), "ExportName": export}

@@ -171,7 +171,7 @@ def start(
     file = state_file(environ)
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _start_lock(file.with_suffix(".lock")):
-        if sandbox := running(environ):
+        if sandbox := find_running_sandbox(environ):
             return sandbox
         last = read_last_sandbox(file)
         if last and last.stacks and last.end != STOPPED and not anew:
@@ -182,7 +182,7 @@ def start(
         return _await_answer(pid, file)
 
 
-def running(environ: Mapping[str, str]) -> RunningSandbox | None:
+def find_running_sandbox(environ: Mapping[str, str]) -> RunningSandbox | None:
     """Return the running sandbox; None if there is no state file, or the sandbox in it does not answer."""
     file = state_file(environ)
     state = SandboxState.read(file)
@@ -197,7 +197,7 @@ def running(environ: Mapping[str, str]) -> RunningSandbox | None:
 
 def stop(environ: Mapping[str, str]) -> bool:
     """Stop the sandbox, which deletes everything in it; return whether one was running."""
-    sandbox, file = running(environ), state_file(environ)
+    sandbox, file = find_running_sandbox(environ), state_file(environ)
     last = read_last_sandbox(file)
     file.unlink(missing_ok=True)
     if sandbox is not None:
@@ -210,7 +210,7 @@ def stop(environ: Mapping[str, str]) -> bool:
 
 def status(environ: Mapping[str, str]) -> SandboxStatus:
     """Return the status of the running sandbox, or of the last one."""
-    sandbox = running(environ)
+    sandbox = find_running_sandbox(environ)
     if sandbox is None:
         return status_without_sandbox(lost_sandbox(environ))
     return status_of_running(sandbox.endpoint, sandbox.pid, sandbox.state.speed, sandbox.status())
@@ -219,7 +219,7 @@ def status(environ: Mapping[str, str]) -> SandboxStatus:
 def lost_sandbox(environ: Mapping[str, str]) -> LastSandbox | None:
     """Return the record of the last sandbox if stacks were lost with it and none runs now."""
     last = read_last_sandbox(state_file(environ))
-    return last if last and last.stacks and running(environ) is None else None
+    return last if last and last.stacks and find_running_sandbox(environ) is None else None
 
 
 def state_file(environ: Mapping[str, str]) -> Path:

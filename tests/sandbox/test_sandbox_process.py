@@ -146,7 +146,7 @@ def test_each_region_is_its_own(running: process.RunningSandbox) -> None:
 
 def test_the_same_sandbox_is_found_again(running: process.RunningSandbox) -> None:
     own = environ(running.file.parents[1])
-    assert process.running(own) == running
+    assert process.find_running_sandbox(own) == running
     assert process.start(own) == running
     assert stat.S_IMODE(running.file.stat().st_mode) == 0o600
     assert stat.S_IMODE(running.log.stat().st_mode) == 0o600
@@ -186,7 +186,7 @@ def test_a_sandbox_ends_when_it_is_stopped_or_nobody_asks_it(tmp_path: Path) -> 
         first = process.start(own)
         fill(first)
         assert process.stop(own)
-        assert process.running(own) is None
+        assert process.find_running_sandbox(own) is None
         assert not process.stop(own)
         last = process.lost_sandbox(own)
         assert last
@@ -198,7 +198,7 @@ def test_a_sandbox_ends_when_it_is_stopped_or_nobody_asks_it(tmp_path: Path) -> 
         assert process.lost_sandbox(own) is None
         fill(second)
         os.waitpid(second.pid, 0)
-        assert process.running(own) is None
+        assert process.find_running_sandbox(own) is None
         assert not second.file.exists()
         with pytest.raises(process.SandboxEndedError, match="because it was idle") as caught:
             process.start(own)
@@ -237,9 +237,9 @@ def test_a_state_file_that_a_dead_sandbox_left_is_recognised(
     file.parent.mkdir()
     # Its number now belongs to nobody or to another process, and its port to another sandbox.
     file.write_text(json.dumps({"endpoint": running.endpoint, "pid": pid, "token": "other", "speed": 1.0}))
-    assert process.running(own) is None
+    assert process.find_running_sandbox(own) is None
     assert not process.stop(own)
-    assert process.running(environ(running.file.parents[1])) == running
+    assert process.find_running_sandbox(environ(running.file.parents[1])) == running
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}'])
@@ -247,7 +247,7 @@ def test_a_state_file_that_is_none_is_ignored(tmp_path: Path, text: str) -> None
     file = process.state_file(environ(tmp_path))
     file.parent.mkdir()
     file.write_text(text)
-    assert process.running(environ(tmp_path)) is None
+    assert process.find_running_sandbox(environ(tmp_path)) is None
 
 
 def test_a_sandbox_that_cannot_start_shows_the_end_of_its_log(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_a_sandbox_that_cannot_start_shows_the_end_of_its_log(tmp_path: Path) ->
     with pytest.raises(process.SandboxStartError, match="no room left on the mars") as caught:
         process.start(own)
     assert "sandbox.log" in caught.value.hint
-    assert process.running(own) is None
+    assert process.find_running_sandbox(own) is None
 
 
 def test_what_to_install_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,7 +77,7 @@ def start(speed: float | None) -> None:
     from cfngen.sandbox import process
     from cfngen.sandbox.control_api import DEFAULT_SPEED
 
-    sandbox = process.running(os.environ)
+    sandbox = process.find_running_sandbox(os.environ)
     if sandbox is None:
         sandbox = process.start(os.environ, DEFAULT_SPEED if speed is None else speed, anew=True)
         click.echo(f"The sandbox listens on {sandbox.endpoint}, as process {sandbox.pid}.")
@@ -197,7 +197,7 @@ def _require_running() -> RunningSandbox:
     """
     from cfngen.sandbox import process
 
-    sandbox = process.running(os.environ)
+    sandbox = process.find_running_sandbox(os.environ)
     if sandbox is None:
         raise NoSandboxError
     return sandbox

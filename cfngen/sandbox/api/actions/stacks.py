@@ -8,7 +8,7 @@ from cfngen.sandbox.api.actions.views import (
     find_stack,
     is_visible,
     stack_identifiers,
-    status,
+    status_and_reason,
     summarize_stack,
 )
 from cfngen.sandbox.cloudformation import ValidationError
@@ -82,7 +82,9 @@ def describe_stacks(request: ActionRequest) -> Result:
     if request.text("StackName"):
         return {"Stacks": [describe_stack(request, find_stack(request))]}
     existing = [
-        stack for stack in request.emulator.stacks() if status(request, stack)[0] not in ("", "DELETE_COMPLETE")
+        stack
+        for stack in request.emulator.stacks()
+        if status_and_reason(request, stack)[0] not in ("", "DELETE_COMPLETE")
     ]
     newest_first = existing[::-1]
     return request.page(
@@ -96,7 +98,7 @@ def list_stacks(request: ActionRequest) -> Result:
     stacks = [
         stack
         for stack in request.emulator.stacks()
-        if is_visible(request, stack) and (not statuses or status(request, stack)[0] in statuses)
+        if is_visible(request, stack) and (not statuses or status_and_reason(request, stack)[0] in statuses)
     ]
     newest_first = stacks[::-1]
     return request.page(

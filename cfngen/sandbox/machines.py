@@ -158,7 +158,7 @@ class Machines:
         metadata: JsonObject = resource.definition.body.get("Metadata", {})
         return metadata
 
-    def fail(self, group: str, step: str, message: str, *, hint: str = "", times: float = math.inf) -> None:
+    def inject_failure(self, group: str, step: str, message: str, *, hint: str = "", times: float = math.inf) -> None:
         """Make the boot of instances of a group fail in a step.
 
         Args:
@@ -171,7 +171,7 @@ class Machines:
         boot_fault = BootFault(step, message, hint) if hint else BootFault(step, message)
         self._fault_rules.append(_FaultRule(group, boot_fault, remaining=times))
 
-    def hang(self, group: str, step: str, *, times: float = math.inf) -> None:
+    def inject_hang(self, group: str, step: str, *, times: float = math.inf) -> None:
         """Make the boot of instances of a group hang in a step, without a signal or a log line."""
         self._fault_rules.append(_FaultRule(group, BootFault(step), remaining=times))
 
@@ -189,7 +189,7 @@ class Machines:
             if fault_rule.remaining > 0
         ]
 
-    def heal(self) -> None:
+    def remove_faults(self) -> None:
         """Remove all faults: instances that are launched from now on boot normally."""
         self._fault_rules.clear()
 

@@ -129,12 +129,12 @@ class RunningSandbox:
 
         return session(self.endpoint, region)
 
-    def fail(self, region: str, resource: str, step: str, message: str, hint: str = "", times: int = 0) -> bool:
+    def inject_failure(self, region: str, group: str, step: str, message: str, hint: str = "", times: int = 0) -> bool:
         """Make instances that are launched from now on fail to boot.
 
         Args:
             region: the cluster's region.
-            resource: the node group's name, `master`, or the logical id of the Auto Scaling group.
+            group: the node group's name, `master`, or the logical id of the Auto Scaling group.
             step: the step of the boot program that fails, e.g. `downloads`.
             message: the reason that is logged; if empty, the instances hang in the step.
             hint: advice that is logged with the reason.
@@ -143,10 +143,10 @@ class RunningSandbox:
         Returns:
             Whether a stack of the region has such a group now. If not, it may be created later, or be misspelt.
         """
-        command: JsonDict = {"region": region, "resource": resource, "step": step, "message": message, "hint": hint}
+        command: JsonDict = {"region": region, "resource": group, "step": step, "message": message, "hint": hint}
         return bool(request_report(self.state, **command, times=times).get("known", True))
 
-    def heal(self, region: str) -> None:
+    def remove_faults(self, region: str) -> None:
         """Remove all faults: instances that are launched from now on boot normally."""
         request_report(self.state, region=region, step="")
 

@@ -200,13 +200,13 @@ class Sandbox:
         machines = self.accounts[command["region"]].machines
         times = command.get("times") or math.inf  # 0 means all instances
         if not command.get("step"):
-            machines.heal()
+            machines.remove_faults()
             return
         group, step, message = command["resource"], command["step"], command.get("message")
         if message:
-            machines.fail(group, step, message, hint=command.get("hint", ""), times=times)
+            machines.inject_failure(group, step, message, hint=command.get("hint", ""), times=times)
         else:
-            machines.hang(group, step, times=times)
+            machines.inject_hang(group, step, times=times)
 
     def _has_group(self, region: str, text: str) -> bool:
         """Return whether a stack of a region now has an Auto Scaling group that a text designates."""

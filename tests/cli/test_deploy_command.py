@@ -136,7 +136,7 @@ def test_nobody_to_ask_is_said_before_anything_is_created(run: Command, where: P
 
 def test_a_failed_update_says_why_and_what_to_do(run: Command, where: Place) -> None:
     assert deployed(run, "fails").code == 0
-    where.world.machines.fail(NODES, "downloads", "no route to dl.k8s.io", times=1)
+    where.world.machines.inject_failure(NODES, "downloads", "no route to dl.k8s.io", times=1)
     failed = run("deploy", "--yes", "--on-failure", "keep", *LARGER, stack="fails")
     assert failed.code == 1
     assert "no route to dl.k8s.io" in failed.out

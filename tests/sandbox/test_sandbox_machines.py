@@ -54,7 +54,9 @@ def test_a_new_master_resumes_the_cluster_of_the_volume() -> None:
 
 def test_a_failing_step_is_told_to_cloudformation_and_on_the_console() -> None:
     with place() as where:
-        where.account.machines.fail(NODES, "downloads", "waited 600 s for download: timed out", hint="mirror down?")
+        where.account.machines.inject_failure(
+            NODES, "downloads", "waited 600 s for download: timed out", hint="mirror down?"
+        )
         stack = where.create()
         assert stack.status == "ROLLBACK_COMPLETE"
         assert "FAILURE signal" in failures(stack)[NODES]
@@ -129,7 +131,7 @@ def test_a_node_waits_for_masters_of_its_version() -> None:
 
 def test_one_instance_of_a_group_can_fail() -> None:
     with place() as where:
-        where.account.machines.fail(NODES, "ready", "waited 60 s", times=1)
+        where.account.machines.inject_failure(NODES, "ready", "waited 60 s", times=1)
         where.create()
         ends = [said(instance)[-1] for instance in where.instances(NODES)]
         assert ends.count("signalled FAILURE") == 1
@@ -137,7 +139,7 @@ def test_one_instance_of_a_group_can_fail() -> None:
 
 def test_an_instance_that_hangs_lets_the_stack_run_out_of_time() -> None:
     with place() as where:
-        where.account.machines.hang(NODES, "services")
+        where.account.machines.inject_hang(NODES, "services")
         stack = where.create()
         assert stack.status == "ROLLBACK_COMPLETE"
         assert "4 " in failures(stack)[NODES]
@@ -146,7 +148,7 @@ def test_an_instance_that_hangs_lets_the_stack_run_out_of_time() -> None:
 
 def test_nodes_say_that_they_wait_for_a_master_that_failed() -> None:
     with place() as where:
-        where.account.machines.hang(MASTERS, "volume")
+        where.account.machines.inject_hang(MASTERS, "volume")
         stack = where.create()
         assert stack.status == "ROLLBACK_COMPLETE"
         [lines] = [said(instance) for instance in where.instances(NODES) if said(instance)[-1].startswith("signalled ")]
@@ -157,8 +159,8 @@ def test_nodes_say_that_they_wait_for_a_master_that_failed() -> None:
 
 def test_machines_that_are_healed_boot_again() -> None:
     with place() as where:
-        where.account.machines.hang(NODES, "services")
-        where.account.machines.heal()
+        where.account.machines.inject_hang(NODES, "services")
+        where.account.machines.remove_faults()
         assert where.create().status == "CREATE_COMPLETE"
 
 

@@ -86,8 +86,8 @@ def test_a_cluster_is_created_by_ordinary_clients(running: process.RunningSandbo
     assert list(running.kubernetes) == [outputs["ApiEndpoint"]]
     assert running.kubernetes[outputs["ApiEndpoint"]].startswith("https://127.0.0.1:")
     assert begin <= stack["CreationTime"] <= clock.now()
-    assert running.fail("us-west-2", NODES, "services", "such a group is there")
-    assert running.fail("us-west-2", "master", "volume", "", times=2)
+    assert running.inject_failure("us-west-2", NODES, "services", "such a group is there")
+    assert running.inject_failure("us-west-2", "master", "volume", "", times=2)
     shown = process.status(environ(running.file.parents[1]))
     assert [(fault.group, fault.step, fault.message, fault.times) for fault in shown.faults] == [
         (NODES, "services", "such a group is there", 0),
@@ -100,7 +100,7 @@ def test_a_cluster_is_created_by_ordinary_clients(running: process.RunningSandbo
     assert (shown.running, shown.process, shown.speed, shown.defect) == (True, running.pid, FAST, "")
     assert shown.age > 120
     assert shown.started
-    running.heal("us-west-2")
+    running.remove_faults("us-west-2")
     assert process.status(environ(running.file.parents[1])).faults == ()
     ec2 = session.client("ec2")
     groups = ec2.describe_instances()["Reservations"]
@@ -115,12 +115,12 @@ def test_a_cluster_is_created_by_ordinary_clients(running: process.RunningSandbo
 
 def test_instances_fail_as_they_are_told_to(running: process.RunningSandbox) -> None:
     session = running.session("us-west-2")
-    assert not running.fail("us-west-2", "Nope", "downloads", "nobody hears of it")
-    running.fail("us-west-2", "nodes", "downloads", "no way to the mirror", hint="look at the route table")
+    assert not running.inject_failure("us-west-2", "Nope", "downloads", "nobody hears of it")
+    running.inject_failure("us-west-2", "nodes", "downloads", "no way to the mirror", hint="look at the route table")
     create(session, "second")
-    running.heal("eu-central-1")
+    running.remove_faults("eu-central-1")
     assert finished(running, "second") == "ROLLBACK_COMPLETE"
-    running.heal("us-west-2")
+    running.remove_faults("us-west-2")
     ec2 = session.client("ec2")
     consoles = [
         ec2.get_console_output(InstanceId=instance["InstanceId"]).get("Output", "")

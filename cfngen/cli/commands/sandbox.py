@@ -153,7 +153,7 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
             hint=f"the groups are {', '.join(sorted({*names, 'master'}))}. For a group that does not exist yet, use "
             "its logical id, such as NodeGroupGpuAutoScalingGroup.",
         )
-    if not sandbox.fail(region, group, step, message, times=times):
+    if not sandbox.inject_failure(region, group, step, message, times=times):
         warning(f"no stack in {region} has a group {group} yet; the failure applies once a stack has one.")
     subject = f"The next {pluralize(times, 'instance')}" if times else "From now on the instances"
     verb = "fails" if times == 1 else "fail"
@@ -164,7 +164,7 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
 @_region_option
 def heal(region: str) -> None:
     """Remove injected failures: instances that are launched from now on boot normally."""
-    _require_running().heal(region)
+    _require_running().remove_faults(region)
     click.echo("From now on instances boot normally.")
 
 

@@ -80,7 +80,8 @@ def request_report(
         state: endpoint and token of the sandbox.
         timeout: seconds to wait for the answer.
         path: path of the request; by default that of the report.
-        **command: fields of the command; see `RunningSandbox.inject_failure`. Without any, the request only asks for the report.
+        **command: fields of the command; see `RunningSandbox.inject_failure`. Without any, the request only asks for
+            the report.
 
     Raises:
         SandboxGoneError: nothing answers at the endpoint, or it is not this sandbox that answers.

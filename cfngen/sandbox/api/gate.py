@@ -21,7 +21,7 @@ from moto.core.botocore_stubber import BotocoreStubber
 from moto.core.request import Request, normalize_request
 
 from cfngen.sandbox.api.call_control import CallControl, Disconnected
-from cfngen.sandbox.api.refusals import Answer, Refusal, internal_error, render, unmodelled
+from cfngen.sandbox.api.refusals import Answer, Refusal, internal_error, render, unsupported_feature
 from cfngen.sandbox.api.requests import Call, parse_call
 from cfngen.sandbox.cloudformation import NotModelledError
 
@@ -162,6 +162,6 @@ class Gate:
 def _failure(call: Call, error: Exception) -> Refusal:
     """Return the error response for an exception in the emulator or in moto."""
     if isinstance(error, (NotModelledError, NotImplementedError)):
-        return unmodelled(error)
+        return unsupported_feature(error)
     LOG.error("%s failed", call.action, exc_info=error)
     return internal_error(call, error)

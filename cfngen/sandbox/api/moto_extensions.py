@@ -100,7 +100,7 @@ class MotoExtensions:
             },
         )
 
-    def check(self, call: Call) -> None:
+    def check_bucket_owner(self, call: Call) -> None:
         """Check that a call's bucket belongs to this account, and to the account in `ExpectedBucketOwner`.
 
         Raises:
@@ -121,18 +121,18 @@ class MotoExtensions:
         """Patch moto in this process with all extensions."""
         with contextlib.ExitStack() as stack:
             for owner, name, method in (
-                (AutoScalingResponse, "describe_scaling_activities", self._scaling_activities()),
-                (General, "get_console_output", self._console_output()),
-                (ServiceQuotasResponse, "get_service_quota", self._quota(applied=True)),
-                (ServiceQuotasResponse, "get_aws_default_service_quota", self._quota(applied=False)),
-                (ServiceQuotasResponse, "list_service_quotas", self._quotas(applied=True)),
-                (ServiceQuotasResponse, "list_aws_default_service_quotas", self._quotas(applied=False)),
-                (SimpleSystemManagerResponse, "get_parameter", self._parameter()),
-                (SimpleSystemManagerResponse, "get_parameters", self._parameters()),
+                (AutoScalingResponse, "describe_scaling_activities", self._make_describe_scaling_activities()),
+                (General, "get_console_output", self._make_get_console_output()),
+                (ServiceQuotasResponse, "get_service_quota", self._make_get_quota(applied=True)),
+                (ServiceQuotasResponse, "get_aws_default_service_quota", self._make_get_quota(applied=False)),
+                (ServiceQuotasResponse, "list_service_quotas", self._make_list_quotas(applied=True)),
+                (ServiceQuotasResponse, "list_aws_default_service_quotas", self._make_list_quotas(applied=False)),
+                (SimpleSystemManagerResponse, "get_parameter", self._make_get_parameter()),
+                (SimpleSystemManagerResponse, "get_parameters", self._make_get_parameters()),
             ):
                 stack.enter_context(mock.patch.object(owner, name, method, create=not hasattr(owner, name)))
             stack.enter_context(dependencies.patch_dependencies())
-            stack.enter_context(services.enforced())
+            stack.enter_context(services.checking_rules())
             stack.enter_context(override_quotas(self.quotas))
             for module in (instances, amis, elastic_block_store, autoscaling):
                 stack.enter_context(mock.patch.object(module, "utcnow", self._utcnow))
@@ -142,7 +142,7 @@ class MotoExtensions:
         """Return the simulated time without a time zone, as moto's `utcnow` returns the real one."""
         return self.time().replace(tzinfo=None)
 
-    def _console_output(self) -> Callable[[MotoResponse], ActionResult]:
+    def _make_get_console_output(self) -> Callable[[MotoResponse], ActionResult]:
         """Return a GetConsoleOutput that answers with the emulated console."""
 
         def get_console_output(response: MotoResponse) -> ActionResult:
@@ -153,7 +153,7 @@ class MotoExtensions:
 
         return get_console_output
 
-    def _scaling_activities(self) -> Callable[[BaseResponse], ActionResult]:
+    def _make_describe_scaling_activities(self) -> Callable[[BaseResponse], ActionResult]:
         """Return a DescribeScalingActivities that answers with launches and with added activities."""
 
         def describe_scaling_activities(response: BaseResponse) -> ActionResult:
@@ -172,7 +172,7 @@ class MotoExtensions:
 
         return describe_scaling_activities
 
-    def _quota(self, *, applied: bool) -> Callable[[BaseResponse], TYPE_RESPONSE | str]:
+    def _make_get_quota(self, *, applied: bool) -> Callable[[BaseResponse], TYPE_RESPONSE | str]:
         """Return a GetServiceQuota, for applied or for default values."""
 
         def get_service_quota(response: BaseResponse) -> TYPE_RESPONSE | str:
@@ -188,7 +188,7 @@ class MotoExtensions:
 
         return get_service_quota
 
-    def _quotas(self, *, applied: bool) -> Callable[[BaseResponse], str]:
+    def _make_list_quotas(self, *, applied: bool) -> Callable[[BaseResponse], str]:
         """Return a ListServiceQuotas, for applied or for default values."""
 
         def list_service_quotas(response: BaseResponse) -> str:
@@ -201,7 +201,7 @@ class MotoExtensions:
 
         return list_service_quotas
 
-    def _parameter(self) -> Callable[[MotoResponse], ActionResult]:
+    def _make_get_parameter(self) -> Callable[[MotoResponse], ActionResult]:
         """Return a GetParameter that also knows the public parameters."""
         original = SimpleSystemManagerResponse.get_parameter
 
@@ -212,7 +212,7 @@ class MotoExtensions:
 
         return get_parameter
 
-    def _parameters(self) -> Callable[[MotoResponse], ActionResult]:
+    def _make_get_parameters(self) -> Callable[[MotoResponse], ActionResult]:
         """Return a GetParameters that also knows the public parameters."""
         original = SimpleSystemManagerResponse.get_parameters
 

@@ -15,7 +15,7 @@ DEFAULT_TYPE = "m1.small"  # EC2 API, RunInstances
 
 @dataclass(frozen=True)
 class Launch:
-    """A request to launch instances.
+    """A request to launch instances, by RunInstances or by an Auto Scaling group.
 
     Attributes:
         backend: moto's EC2 of the region.

@@ -108,12 +108,12 @@ def check_subnets(call: PendingCall) -> None:
     """Refuse subnets of several VPCs, two subnets in one zone, and subnets with too few free addresses."""
     mapped_ids = [mapping["SubnetId"] for mapping in call.get("SubnetMappings") or []]
     subnet_ids = [*(call.get("Subnets") or []), *mapped_ids]
-    chosen = [subnet for subnet in subnets_of(call) if subnet.id in subnet_ids]
-    if missing := sorted(set(subnet_ids) - {subnet.id for subnet in chosen}):
+    subnets = [subnet for subnet in subnets_of(call) if subnet.id in subnet_ids]
+    if missing := sorted(set(subnet_ids) - {subnet.id for subnet in subnets}):
         raise Refused("SubnetNotFound", f"The subnet ID '{missing[0]}' does not exist")
-    if len({subnet.vpc_id for subnet in chosen}) > 1:
+    if len({subnet.vpc_id for subnet in subnets}) > 1:
         raise Refused("InvalidSubnet", "All subnets must belong to the same VPC")
-    if len({subnet.availability_zone for subnet in chosen}) < len(subnet_ids):
+    if len({subnet.availability_zone for subnet in subnets}) < len(subnet_ids):
         raise Refused(
             INVALID_CONFIGURATION,
             "A load balancer cannot be attached to multiple subnets in the same Availability Zone",
@@ -122,18 +122,18 @@ def check_subnets(call: PendingCall) -> None:
         balancer_type = call.get("Type") or "application"
     else:
         balancer_type = _get_balancer(call).type
-    if balancer_type == "application" and len(chosen) < MIN_APPLICATION_ZONES:
+    if balancer_type == "application" and len(subnets) < MIN_APPLICATION_ZONES:
         message = "At least two subnets in two different Availability Zones must be specified"
         raise Refused(VALIDATION_ERROR, message)
-    if call.get("IpAddressType") == "dualstack" and not all(subnet.ipv6_cidr_block_associations for subnet in chosen):
+    if call.get("IpAddressType") == "dualstack" and not all(subnet.ipv6_cidr_block_associations for subnet in subnets):
         raise Refused("InvalidSubnet", "You must specify subnets with an associated IPv6 CIDR block.")
     current_ids: set[str] = set()
     if call.operation == "SetSubnets":
         balancer = _get_balancer(call)
         current_ids = {subnet.id for subnet in balancer.subnets}
-        if chosen and chosen[0].vpc_id != balancer.vpc_id:
-            raise Refused("InvalidSubnet", f"The subnet '{chosen[0].id}' does not belong to VPC '{balancer.vpc_id}'")
-    for subnet in chosen:
+        if subnets and subnets[0].vpc_id != balancer.vpc_id:
+            raise Refused("InvalidSubnet", f"The subnet '{subnets[0].id}' does not belong to VPC '{balancer.vpc_id}'")
+    for subnet in subnets:
         if subnet.id not in current_ids and subnet.available_ip_address_count < MIN_FREE_ADDRESSES:
             raise Refused(
                 "InvalidSubnet",
@@ -148,9 +148,9 @@ def check_internet_gateway(call: PendingCall) -> None:
     if call.get("Scheme", "internet-facing") == "internal":
         return
     ec2 = _ec2_backend(call)
-    chosen = [subnet for subnet in subnets_of(call) if subnet.id in (call.get("Subnets") or [])]
+    subnets = [subnet for subnet in subnets_of(call) if subnet.id in (call.get("Subnets") or [])]
     vpcs_with_gateway = {getattr(gateway.vpc, "id", "") for gateway in ec2.internet_gateways.values()}
-    for vpc_id in {subnet.vpc_id for subnet in chosen}:
+    for vpc_id in {subnet.vpc_id for subnet in subnets}:
         if vpc_id not in vpcs_with_gateway:
             raise Refused("InvalidSubnet", f"VPC {vpc_id} has no internet gateway")
 
@@ -158,31 +158,31 @@ def check_internet_gateway(call: PendingCall) -> None:
 @rule("elbv2", "CreateLoadBalancer", "SetSecurityGroups")
 def check_security_groups(call: PendingCall) -> None:
     """Refuse too many groups, groups of another VPC, and any for a network load balancer created without groups."""
-    groups = call.get("SecurityGroups") or []
+    group_ids = call.get("SecurityGroups") or []
     ec2 = _ec2_backend(call)
     if call.operation == "SetSecurityGroups":
         balancer = _get_balancer(call)
-        vpc = balancer.vpc_id
-        if balancer.type == "network" and groups and not balancer.security_groups:
+        vpc_id = balancer.vpc_id
+        if balancer.type == "network" and group_ids and not balancer.security_groups:
             raise Refused(
                 INVALID_CONFIGURATION,
                 "You cannot set security groups on a Network Load Balancer which was created without any security "
                 "groups.",
             )
-        if balancer.security_groups and not groups:
+        if balancer.security_groups and not group_ids:
             raise Refused(INVALID_CONFIGURATION, "You must specify at least one security group")
     else:
-        chosen = [subnet for subnet in subnets_of(call) if subnet.id in (call.get("Subnets") or [])]
-        vpc = chosen[0].vpc_id if chosen else ""
-    if len(groups) > MAX_SECURITY_GROUPS:
+        subnets = [subnet for subnet in subnets_of(call) if subnet.id in (call.get("Subnets") or [])]
+        vpc_id = subnets[0].vpc_id if subnets else ""
+    if len(group_ids) > MAX_SECURITY_GROUPS:
         message = "The maximum number of security groups per load balancer has been reached."
         raise Refused(INVALID_CONFIGURATION, message)
-    for identifier in groups:
-        group = ec2.get_security_group_from_id(identifier)
+    for group_id in group_ids:
+        group = ec2.get_security_group_from_id(group_id)
         if group is None:
-            raise Refused("InvalidSecurityGroup", f"The security group '{identifier}' does not exist")
-        if group.vpc_id != vpc:
-            raise Refused(INVALID_CONFIGURATION, f"Security group '{identifier}' does not belong to VPC '{vpc}'")
+            raise Refused("InvalidSecurityGroup", f"The security group '{group_id}' does not exist")
+        if group.vpc_id != vpc_id:
+            raise Refused(INVALID_CONFIGURATION, f"Security group '{group_id}' does not belong to VPC '{vpc_id}'")
 
 
 @rule("elbv2", "ModifyLoadBalancerAttributes")

@@ -96,7 +96,7 @@ def rule(service: str, *operations: str) -> Callable[[Rule], Rule]:
     return register
 
 
-def keep_time(region: str, clock: Clock) -> None:
+def set_clock(region: str, clock: Clock) -> None:
     """Set the clock of a region; replaces an earlier one."""
     _CLOCKS[region] = clock
 
@@ -124,7 +124,7 @@ def times_by_region() -> dict[str, float]:
 
 
 @contextlib.contextmanager
-def enforced() -> Iterator[None]:
+def checking_rules() -> Iterator[None]:
     """Patch moto in this process to check the rules; does nothing if they are checked already."""
     if getattr(BaseResponse.call_action, "checks_rules", False):
         yield

@@ -25,7 +25,7 @@ ADMINISTRATORS = "system:masters"
 # Authorities and serving certificates are valid from a date before simulated time starts (2026-01-01), because TLS
 # libraries check them by this machine's clock, which may be behind or years ahead of simulated time.
 NOT_BEFORE = datetime.datetime(2025, 12, 31, tzinfo=datetime.timezone.utc)
-CLOCK_SKEW = datetime.timedelta(minutes=5)
+CLOCK_SKEW = datetime.timedelta(minutes=5)  # how long before their issue other certificates are valid
 # As in the kubeadm configuration of real masters.
 AUTHORITY_VALIDITY = datetime.timedelta(days=10 * 365)
 CERTIFICATE_VALIDITY = datetime.timedelta(days=5 * 365)

@@ -28,7 +28,7 @@ ROUTE_TARGET_PARAMETERS = frozenset(
 
 @rule("ec2", "CreateInternetGateway")
 def check_quota_of_gateways(call: PendingCall) -> None:
-    """Refuse an internet gateway beyond the quota."""
+    """Refuse to create more internet gateways than the quota allows."""
     if len(call.backend.internet_gateways) >= quotas.applied_value(quotas.INTERNET_GATEWAYS):
         raise Refused("InternetGatewayLimitExceeded", "The maximum number of internet gateways has been reached.")
 

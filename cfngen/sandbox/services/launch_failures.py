@@ -13,7 +13,7 @@ from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYP
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import capacity, keys, quotas
 from cfngen.sandbox.services.launch import Launch
-from cfngen.sandbox.services.network_interfaces import instance_of
+from cfngen.sandbox.services.network_interfaces import attached_instance
 from cfngen.sandbox.services.networks import free_addresses, zones
 from cfngen.sandbox.services.rules import Refused
 
@@ -39,7 +39,7 @@ def check_launch(launch: Launch) -> None:
 def _check_free_interfaces(launch: Launch) -> None:
     """Refuse interfaces that are in use, and subnets without enough free addresses."""
     for interface in launch.existing_interfaces:
-        if instance_of(interface) or launch.count > 1:
+        if attached_instance(interface) or launch.count > 1:
             raise Refused("InvalidNetworkInterface.InUse", f"Interface: [{interface.id}] in use.")
     if not launch.existing_interfaces and launch.subnets:
         free = sum(free_addresses(launch.backend, launch.backend.get_subnet(subnet)) for subnet in launch.subnets)

@@ -17,7 +17,7 @@ from moto.iam.models import iam_backends
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services import capacity
 from cfngen.sandbox.services.launch import Launch
-from cfngen.sandbox.services.network_interfaces import ANOTHER_ZONE, check_address, check_groups
+from cfngen.sandbox.services.network_interfaces import ANOTHER_ZONE_MESSAGE, check_address, check_security_groups
 from cfngen.sandbox.services.rules import Refused
 from cfngen.sandbox.services.volumes import check_snapshot, check_volume_settings
 
@@ -95,13 +95,13 @@ def _check_network(launch: Launch) -> None:
         subnet = first_subnet
         if specification.get("SubnetId"):
             subnet = launch.backend.get_subnet(specification["SubnetId"])
-        check_groups(launch.backend, specification.get("Groups") or [], subnet)
+        check_security_groups(launch.backend, specification.get("Groups") or [], subnet)
         if subnet and specification.get("PrivateIpAddress"):
             check_address(launch.backend, subnet, specification["PrivateIpAddress"])
-    check_groups(launch.backend, groups, first_subnet)
+    check_security_groups(launch.backend, groups, first_subnet)
     for interface in launch.existing_interfaces:
         if launch.candidate_zones and interface.subnet.availability_zone not in launch.candidate_zones:
-            raise Refused("InvalidParameterCombination", ANOTHER_ZONE)
+            raise Refused("InvalidParameterCombination", ANOTHER_ZONE_MESSAGE)
 
 
 def _check_existing_interface(specification: JsonObject, *, launch_names_subnet: bool) -> None:

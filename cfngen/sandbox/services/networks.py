@@ -26,7 +26,7 @@ DHCP_OPTIONS = frozenset(
 
 @rule("ec2", "CreateVpc")
 def check_quota_of_vpcs(call: PendingCall) -> None:
-    """Refuse a VPC beyond the quota, which counts the default one."""
+    """Refuse to create more VPCs than the quota allows; the default VPC counts, too."""
     if len(call.backend.vpcs) >= quotas.applied_value(quotas.VPCS):
         raise Refused("VpcLimitExceeded", "The maximum number of VPCs has been reached.")
 

@@ -13,7 +13,7 @@ from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 from cfngen.sandbox.services.scaling_activities import is_terminating
 
-PROCESSES = {
+SCALING_PROCESSES = {
     "Launch",
     "Terminate",
     "AddToLoadBalancer",
@@ -49,7 +49,7 @@ MAX_OVERRIDES = 40  # instance types of a mixed instances policy
 MAX_KEY_LENGTH, MAX_VALUE_LENGTH = 128, 256  # characters of tags
 RESERVED_PREFIX = "aws:"
 VALIDATION_ERROR = "ValidationError"
-LAUNCH_SOURCES = ("LaunchTemplate", "LaunchConfigurationName", "InstanceId", "MixedInstancesPolicy")
+LAUNCH_SOURCE_PARAMETERS = ("LaunchTemplate", "LaunchConfigurationName", "InstanceId", "MixedInstancesPolicy")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup")
@@ -147,7 +147,7 @@ def check_launch_source(call: PendingCall) -> None:
 
     The checks of the template's data are in `launches`.
     """
-    sources = [name for name in LAUNCH_SOURCES if call.get(name)]
+    sources = [name for name in LAUNCH_SOURCE_PARAMETERS if call.get(name)]
     if len(sources) > 1 or (call.operation == "CreateAutoScalingGroup" and not sources):
         raise Refused(
             VALIDATION_ERROR,
@@ -293,7 +293,7 @@ def check_tags(call: PendingCall) -> None:
 @rule("autoscaling", "SuspendProcesses", "ResumeProcesses")
 def check_processes(call: PendingCall) -> None:
     """Refuse unknown scaling processes."""
-    if unknown := sorted(set(call.get("ScalingProcesses", [])) - PROCESSES):
+    if unknown := sorted(set(call.get("ScalingProcesses", [])) - SCALING_PROCESSES):
         raise Refused(VALIDATION_ERROR, f"Unknown process type: {', '.join(unknown)}")
 
 

@@ -193,20 +193,23 @@ def check_listener(call: PendingCall) -> None:
     balancer = backend.load_balancers.get(arn)
     if balancer is None:
         raise Refused("LoadBalancerNotFound", f"Load balancer '{arn}' not found")
-    existing = balancer.listeners.get(call.get("ListenerArn"))  # None if the listener is being created
-    port = call.get("Port") or getattr(existing, "port", None)
-    protocol = call.get("Protocol") or getattr(existing, "protocol", None)
+    current = balancer.listeners.get(call.get("ListenerArn"))  # None if the listener is being created
+    port = call.get("Port") or getattr(current, "port", None)
+    protocol = call.get("Protocol") or getattr(current, "protocol", None)
     if port is not None and (fault := out_of_range("port", port, PORTS)):
         raise Refused(VALIDATION_ERROR, fault)
-    if any(str(other.port) == str(port) for other in balancer.listeners.values() if other is not existing):
+    other_listeners = [listener for listener in balancer.listeners.values() if listener is not current]
+    if any(str(listener.port) == str(port) for listener in other_listeners):
         raise Refused("DuplicateListener", "A listener already exists on this port for this load balancer")
     if call.operation == "CreateListener" and len(balancer.listeners) >= MAX_LISTENERS:
         raise Refused("TooManyListeners", "The maximum number of listeners has been reached")
-    allowed = NETWORK_PROTOCOLS if balancer.type == "network" else APPLICATION_PROTOCOLS
-    if protocol not in allowed:
-        raise Refused(VALIDATION_ERROR, f"Listener protocol '{protocol}' must be one of '{', '.join(allowed)}'")
+    allowed_protocols = NETWORK_PROTOCOLS if balancer.type == "network" else APPLICATION_PROTOCOLS
+    if protocol not in allowed_protocols:
+        raise Refused(
+            VALIDATION_ERROR, f"Listener protocol '{protocol}' must be one of '{', '.join(allowed_protocols)}'"
+        )
     is_secured = protocol in ("TLS", "HTTPS")
-    if is_secured and not call.get("Certificates") and not getattr(existing, "certificate", None):
+    if is_secured and not call.get("Certificates") and not getattr(current, "certificate", None):
         raise Refused(VALIDATION_ERROR, f"A certificate must be specified for {protocol} listeners")
     if not is_secured and (call.get("Certificates") or call.get("SslPolicy")):
         raise Refused(

@@ -195,7 +195,8 @@ class Target:
         running = process.start(os.environ)
         if lost:
             warning(
-                f"{lost.story}, and its stacks are lost: {', '.join(lost.stacks)}. A new, empty one has been started."
+                f"{lost.how_it_ended}, and its stacks are lost: {', '.join(lost.stacks)}. A new, empty one has been "
+                "started."
             )
         return running
 

@@ -12,7 +12,7 @@ class BootFault:
     """A fault that is injected into the boot of an instance.
 
     Attributes:
-        step: the step that fails, e.g. `downloads`.
+        step: title of the step that fails, e.g. `downloads`.
         message: the reason that is logged; empty if the instance hangs in this step without a signal.
         hint: advice that is logged with the reason.
     """

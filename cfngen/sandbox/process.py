@@ -67,7 +67,7 @@ class SandboxEndedError(CfngenError):
 
     def __init__(self, last: LastSandbox) -> None:
         super().__init__(
-            f"{last.story}; its stacks are lost: {', '.join(last.stacks)}",
+            f"{last.how_it_ended}; its stacks are lost: {', '.join(last.stacks)}",
             hint="`cfngen sandbox start` starts a new sandbox with an empty account.",
         )
 
@@ -152,7 +152,11 @@ class RunningSandbox:
 
 
 def start(
-    environ: Mapping[str, str], speed: float = DEFAULT_SPEED, idle: float = IDLE_SECONDS, *, anew: bool = False
+    environ: Mapping[str, str],
+    speed: float = DEFAULT_SPEED,
+    idle: float = IDLE_SECONDS,
+    *,
+    accept_lost_stacks: bool = False,
 ) -> RunningSandbox:
     """Return the running sandbox, or start one.
 
@@ -160,8 +164,8 @@ def start(
         environ: environment variables; they determine the path of the state file, and the process inherits them.
         speed: simulated seconds in a second of real time, for a new sandbox.
         idle: seconds without a request after which a new sandbox ends.
-        anew: start a new sandbox even if stacks were lost with the last one; otherwise that is an error, as the user
-            may not have noticed.
+        accept_lost_stacks: start a new sandbox even if stacks were lost with the last one; otherwise that is an error,
+            as the user may not have noticed.
 
     Raises:
         SandboxEndedError: the last sandbox ended without being stopped by its user, and stacks were lost with it.
@@ -174,7 +178,7 @@ def start(
         if sandbox := find_running_sandbox(environ):
             return sandbox
         last = read_last_sandbox(file)
-        if last and last.stacks and last.end != STOPPED and not anew:
+        if last and last.stacks and last.end != STOPPED and not accept_lost_stacks:
             raise SandboxEndedError(last)
         _check_packages()
         file.unlink(missing_ok=True)

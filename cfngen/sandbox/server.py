@@ -56,7 +56,7 @@ class Sandbox:
     """An emulated account that is served on loopback, with all its regions.
 
     Args:
-        accounts: the emulated accounts by region; they share one lock and one time.
+        accounts: the emulated accounts by region; they share one lock, and their clocks advance together.
         application: moto's services.
         speed: simulated seconds in a second of real time.
 
@@ -77,7 +77,7 @@ class Sandbox:
         self.last_request_at = time.monotonic()
         self.started = datetime.datetime.now(datetime.timezone.utc)
         self._application = application
-        self._any_account = next(iter(accounts.values()))  # for the lock and the time, which all accounts share
+        self._any_account = next(iter(accounts.values()))  # its lock and its time are those of all accounts
         self._server = make_server(HOST, 0, self.answer, threaded=True, request_handler=MotoRequestHandler)
         self._threads = [
             threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": TICK_SECONDS}, daemon=True),

@@ -128,4 +128,4 @@ def status_without_sandbox(last: LastSandbox | None) -> SandboxStatus:
     """
     if last is None:
         return SandboxStatus(running=False)
-    return SandboxStatus(running=False, ended=last.story, lost=last.stacks)
+    return SandboxStatus(running=False, ended=last.how_it_ended, lost=last.stacks)

@@ -220,7 +220,7 @@ def test_only_who_begins_anew_gets_an_empty_one(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(process.SandboxEndedError, match="its stacks are lost: k8s in us-west-2"):
         process.start(own)
     assert not process.stop(own)
-    for spawned in (lambda: process.start(own), lambda: process.start(own, anew=True)):
+    for spawned in (lambda: process.start(own), lambda: process.start(own, accept_lost_stacks=True)):
         with pytest.raises(pytest.fail.Exception, match="was started"):
             spawned()
     write_last_sandbox(file, LastSandbox("old", (), end))

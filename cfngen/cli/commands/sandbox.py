@@ -79,7 +79,7 @@ def start(speed: float | None) -> None:
 
     sandbox = process.find_running_sandbox(os.environ)
     if sandbox is None:
-        sandbox = process.start(os.environ, DEFAULT_SPEED if speed is None else speed, anew=True)
+        sandbox = process.start(os.environ, DEFAULT_SPEED if speed is None else speed, accept_lost_stacks=True)
         click.echo(f"The sandbox listens on {sandbox.endpoint}, as process {sandbox.pid}.")
     else:
         click.echo(f"The sandbox is already running: {sandbox.endpoint}, process {sandbox.pid}.")

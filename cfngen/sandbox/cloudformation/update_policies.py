@@ -14,7 +14,7 @@ from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.services.scaling_groups import PROCESSES
+from cfngen.sandbox.services.scaling_groups import SCALING_PROCESSES
 
 POLICY_KEYS = {
     "AutoScalingReplacingUpdate": {"WillReplace"},
@@ -90,7 +90,7 @@ def rolling_policy(cloud: Region, stack: Stack, resource: Resource) -> RollingPo
     in_service = _number(policy, "MinInstancesInService", default=0, allowed=range(MAX_MIN_IN_SERVICE + 1))
     percent = _number(policy, "MinSuccessfulInstancesPercent", default=100, allowed=range(101))
     suspended = policy.get("SuspendProcesses", ())
-    if unknown := sorted({str(process) for process in suspended} - PROCESSES):
+    if unknown := sorted({str(process) for process in suspended} - SCALING_PROCESSES):
         raise ResourceError(f"{INVALID_POLICY}SuspendProcesses has no process named {', '.join(unknown)}")
     for required in ("Launch", "Terminate"):
         if required in suspended:

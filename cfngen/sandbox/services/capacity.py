@@ -27,7 +27,7 @@ class _RegionCapacity:
     spot_prices: dict[str, float] = field(default_factory=dict)
 
 
-_CAPACITY_BY_REGION: dict[str, _RegionCapacity] = {}
+_CAPACITY_BY_REGION: dict[str, _RegionCapacity] = {}  # a region that is missing has capacity for all instance types
 
 
 def remove_capacity(region: str, instance_type: str, *zone_names: str) -> None:

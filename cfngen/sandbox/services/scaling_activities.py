@@ -32,11 +32,12 @@ from cfngen.sandbox.services.launch_requests import check_request
 from cfngen.sandbox.services.rules import Refused, time_in
 from cfngen.sandbox.services.schedule import duration_of, run_after
 
+# The lifecycle transitions at which a hook can hold an instance.
 LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 MAX_HOLD_SECONDS = 48 * 3600
 MAX_HEARTBEATS = 100  # a hook holds an instance for this multiple of its heartbeat timeout at most
-# Names in `cfngen.sandbox.durations`.
+# Names of durations, which are configured by `schedule.set_schedule`; `cfngen.sandbox.durations` has their values.
 SHUTTING_DOWN = "instance shutting down"
 REPLACEMENT = "launch in place of a terminated instance"
 RETRY = "launch after a failed one"
@@ -58,7 +59,7 @@ class Observer:
     time: Callable[[], datetime.datetime]
 
 
-_OBSERVERS: dict[str, Observer] = {}
+_OBSERVERS: dict[str, Observer] = {}  # by region
 
 
 @dataclass

@@ -16,7 +16,7 @@ class _Schedule:
     durations: Mapping[str, float]
 
 
-_SCHEDULES: dict[str, _Schedule] = {}
+_SCHEDULES: dict[str, _Schedule] = {}  # by region
 
 
 def set_schedule(region: str, run_later: RunLater, durations: Mapping[str, float]) -> None:

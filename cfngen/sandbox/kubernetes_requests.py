@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
+from cfngen.sandbox.kubernetes_selectors import field_value, matches_selector
 from cfngen.sandbox.kubernetes_state import KINDS, SYSTEM, Kind, KubernetesState, Object, suffix
 from cfngen.sandbox.kubernetes_tables import make_table
 
@@ -292,8 +293,8 @@ def _list(state: KubernetesState, request: ApiRequest) -> Object:
     items = [
         item
         for item in state.list(path.plural, path.namespace)
-        if _matches_selector(query.get("labelSelector", ""), item["metadata"].get("labels") or {}, value_of=dict.get)
-        and _matches_selector(query.get("fieldSelector", ""), item, value_of=_field_value)
+        if matches_selector(query.get("labelSelector", ""), item["metadata"].get("labels") or {}, value_of=dict.get)
+        and matches_selector(query.get("fieldSelector", ""), item, value_of=field_value)
     ]
     metadata: Object = {"resourceVersion": state.resource_version}
     start = _index_of_continue_token(query.get("continue", ""))
@@ -315,43 +316,6 @@ def _index_of_continue_token(token: str) -> int:
         return int(base64.urlsafe_b64decode(token) or 0)
     except (binascii.Error, ValueError) as error:
         raise RefusedError(400, "BadRequest", "continue key is not valid") from error
-
-
-SELECTOR_TERM = re.compile(r"\s*([^=!\s]+)\s*(==|=|!=)\s*([^=!\s]*)\s*")
-
-
-def _matches_selector(selector: str, item: Object, value_of: Callable[[Object, str], str | None]) -> bool:
-    """Return whether an item meets all requirements of a selector: `key=value`, `key!=value`, `key` or `!key`.
-
-    Args:
-        selector: the requirements, separated by commas.
-        item: the labels of an object, or the object itself for a field selector.
-        value_of: returns the value of a label or a field of the item; None if it is missing.
-    """
-    for requirement in filter(None, selector.split(",")):
-        if match := SELECTOR_TERM.fullmatch(requirement):
-            key, operator, wanted_value = match.groups()
-            has_value = value_of(item, key) == wanted_value
-            is_met = not has_value if operator == "!=" else has_value
-        else:
-            is_present = value_of(item, requirement.lstrip("!")) is not None
-            is_met = not is_present if requirement.startswith("!") else is_present
-        if not is_met:
-            return False
-    return True
-
-
-def _field_value(item: object, path: str) -> str | None:
-    """Return the value of a field for a field selector; empty if it is missing.
-
-    Args:
-        item: the object.
-        path: the keys that lead to the field, separated by dots, e.g. `spec.nodeName`.
-    """
-    value = item
-    for key in path.split("."):
-        value = value.get(key, "") if isinstance(value, Mapping) else ""
-    return str(value)
 
 
 def _parse_body(request: ApiRequest, media_types: tuple[str, ...]) -> Object:

@@ -205,7 +205,8 @@ class Target:
         if lost_sandbox:
             lost_stacks = ", ".join(lost_sandbox.stacks)
             show_warning(
-                f"{lost_sandbox.story}, and its stacks are lost: {lost_stacks}. A new, empty one has been started."
+                f"{lost_sandbox.how_it_ended}, and its stacks are lost: {lost_stacks}. A new, empty one has been "
+                "started."
             )
         return running_sandbox
 

@@ -63,7 +63,7 @@ def test_backup_says_where_the_snapshot_lies(run: Command) -> None:
 
 
 def test_backup_gives_up_in_the_time_that_was_given(run: Command, where: Place) -> None:
-    where.world.machines.hang("MasterAAutoScalingGroup", "volume", times=1)
+    where.world.machines.inject_hang("MasterAAutoScalingGroup", "volume", times=1)
     where.account.client("ec2").terminate_instances(InstanceIds=where.instances("MasterAAutoScalingGroup")[-1:])
     where.world.machines.refresh()
     ran = run("etcd", "backup", "--wait", "90s")

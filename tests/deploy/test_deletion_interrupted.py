@@ -192,7 +192,7 @@ def test_kubernetes_takes_its_load_balancers_down_itself() -> None:
         stack = where.create()
         stack.tags["cfngen:cluster"] = where.cluster.name
         for name, network in (("web", False), ("api", True)):
-            where.kubernetes.controllers.add_load_balancer(name, network=network)
+            where.kubernetes.controllers.add_load_balancer(name, network_load_balancer=network)
         account = where.account
         root = cluster_access.require_root_stack(account, where.name)
         values = cluster_access.read_outputs(account, root)

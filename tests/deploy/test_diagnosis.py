@@ -213,7 +213,7 @@ def test_instances_that_never_signal_are_asked_for_their_last_words(operator: Op
     root_id = operator.create()
     operator.engine.advance(60)
     one, two = sorted(running())
-    operator.served.moto_extensions.console(one, FAILED_BOOT)
+    operator.served.moto_extensions.set_console_output(one, FAILED_BOOT)
     found = ended(operator, root_id)
     assert found.cause is not None
     assert found.cause.event.reason.startswith("Failed to receive 2 resource signal(s)")
@@ -232,7 +232,7 @@ def test_an_instance_that_says_it_failed_is_the_one_that_is_asked(operator: Oper
     root_id = operator.create()
     operator.engine.advance(60)
     for each in running():
-        operator.served.moto_extensions.console(each, FAILED_BOOT)
+        operator.served.moto_extensions.set_console_output(each, FAILED_BOOT)
     found = ended(operator, root_id)
     assert found.cause is not None
     [instance] = found.cause.instances

@@ -149,7 +149,7 @@ def test_each_request_is_answered_by_a_snapshot_of_its_own(where: Place, said: l
 
 
 def test_without_a_master_nobody_answers(where: Place, said: list[Message]) -> None:
-    where.world.machines.hang("MasterAAutoScalingGroup", "volume")
+    where.world.machines.inject_hang("MasterAAutoScalingGroup", "volume")
     client("ec2", "us-west-2").terminate_instances(InstanceIds=masters(where))
     where.world.machines.refresh()
     with pytest.raises(NoAnswerError, match="within 180 seconds") as caught:
@@ -279,7 +279,7 @@ def test_of_two_who_begin_at_the_same_moment_one_is_refused(where: Place, said: 
 
 
 def test_a_master_that_does_not_boot_is_heard_and_named(where: Place, said: list[Message]) -> None:
-    where.world.machines.fail("MasterAAutoScalingGroup", "volume", "not attached after 900 s")
+    where.world.machines.inject_failure("MasterAAutoScalingGroup", "volume", "not attached after 900 s")
     with pytest.raises(RestoreFailedError, match="not every master is ready after 10 minutes") as caught:
         set_back(where, said, timeout=timedelta(minutes=10))
     assert "master a is " in str(caught.value)

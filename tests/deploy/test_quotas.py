@@ -126,7 +126,7 @@ def test_running_instances_count_by_their_processors(cloud, account, documents):
     ec2.run_instances(ImageId=image, InstanceType="g4dn.xlarge", MinCount=1, MaxCount=1)
     found = by_name(service_quotas.check(account, count_demand(documents, {})))[STANDARD]
     assert (found.used, found.needed, found.limit, found.sufficient) == (48, 10, 64, True)
-    cloud.moto_extensions.quota("ec2", "L-1216C47A", 57)
+    cloud.moto_extensions.set_quota("ec2", "L-1216C47A", 57)
     found = by_name(service_quotas.check(account, count_demand(documents, {})))[STANDARD]
     assert found.sufficient is False
     assert "--desired-value 58" in found.hint
@@ -135,7 +135,7 @@ def test_running_instances_count_by_their_processors(cloud, account, documents):
 def test_volumes_count_by_their_size_and_limits_are_in_tebibytes(cloud, account, documents):
     cloud.client("ec2").create_volume(AvailabilityZone="us-west-2a", Size=2000, VolumeType="gp3")
     cloud.client("ec2").create_volume(AvailabilityZone="us-west-2a", Size=500, VolumeType="gp2")
-    cloud.moto_extensions.quota("ebs", "L-7A658B76", 2)
+    cloud.moto_extensions.set_quota("ebs", "L-7A658B76", 2)
     found = by_name(service_quotas.check(account, count_demand(documents, {})))["gp3 storage (GiB)"]
     assert (found.used, found.limit, found.sufficient) == (2000, 2048, False)
     assert "--desired-value 3" in found.hint
@@ -229,8 +229,8 @@ def test_quotas_that_the_cluster_file_counts_on_are_looked_at(cloud, account):
     found = by_name(service_quotas.check(account, count_demand(generate(parse(file)), {})))
     assert found["Rules of one security group (MasterSecurityGroup)"].sufficient is False
     assert found["Security groups of one interface"].sufficient is False
-    cloud.moto_extensions.quota("vpc", "L-0EA8095F", 160)
-    cloud.moto_extensions.quota("vpc", "L-2AFB9258", 6)
+    cloud.moto_extensions.set_quota("vpc", "L-0EA8095F", 160)
+    cloud.moto_extensions.set_quota("vpc", "L-2AFB9258", 6)
     found = by_name(service_quotas.check(account, count_demand(generate(parse(file)), {})))
     assert found["Rules of one security group (MasterSecurityGroup)"].sufficient is True
     assert found["Security groups of one interface"].sufficient is True

@@ -24,7 +24,7 @@ def operator(cloud: Cloud) -> Operator:
 
 
 def test_a_new_cluster_without_room_is_not_begun(operator: Operator):
-    operator.cloud.moto_extensions.quota(*PROCESSORS, 5)
+    operator.cloud.moto_extensions.set_quota(*PROCESSORS, 5)
     with pytest.raises(ImpossiblePlanError, match=r"quotas do not suffice.*vCPUs.*--ignore-quotas"):
         operator.deploy(ONE)
     assert find_stack(operator.account, "one") is None
@@ -35,7 +35,7 @@ def test_a_new_cluster_without_room_is_not_begun(operator: Operator):
 
 def test_an_update_without_room_changes_nothing(operator: Operator):
     operator.deploy(ONE)
-    operator.cloud.moto_extensions.quota(*PROCESSORS, 7)
+    operator.cloud.moto_extensions.set_quota(*PROCESSORS, 7)
     before = inventory(operator.cloud.cluster.region)
     with pytest.raises(ImpossiblePlanError, match="quotas do not suffice"):
         operator.deploy(GROWN)
@@ -44,7 +44,7 @@ def test_an_update_without_room_changes_nothing(operator: Operator):
 
 def test_the_greatest_size_is_warned_of_and_stops_nobody(operator: Operator):
     operator.deploy(ONE)
-    operator.cloud.moto_extensions.quota(*PROCESSORS, 10)
+    operator.cloud.moto_extensions.set_quota(*PROCESSORS, 10)
     plan = operator.plan(GROWN)
     [found] = [each for each in plan.quotas if each.name.startswith("vCPUs")]
     assert (found.needed, found.needed_at_maximum, found.sufficient, found.room_to_grow) == (2, 14, True, False)
@@ -66,7 +66,7 @@ def test_a_plan_of_an_update_says_what_it_adds_to_the_costs(operator: Operator):
 
 def test_templates_that_cannot_be_read_stop_nobody(operator: Operator, monkeypatch: pytest.MonkeyPatch):
     operator.deploy(ONE)
-    operator.cloud.moto_extensions.quota(*PROCESSORS, 7)
+    operator.cloud.moto_extensions.set_quota(*PROCESSORS, 7)
 
     def refused(*_: object) -> None:
         raise AwsError("not allowed to call GetTemplate")

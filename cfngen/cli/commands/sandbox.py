@@ -77,9 +77,9 @@ def start(speed: float | None) -> None:
     from cfngen.sandbox import process
     from cfngen.sandbox.control_api import DEFAULT_SPEED
 
-    sandbox = process.running(os.environ)
+    sandbox = process.find_running_sandbox(os.environ)
     if sandbox is None:
-        sandbox = process.start(os.environ, DEFAULT_SPEED if speed is None else speed, anew=True)
+        sandbox = process.start(os.environ, DEFAULT_SPEED if speed is None else speed, accept_lost_stacks=True)
         click.echo(f"The sandbox listens on {sandbox.endpoint}, as process {sandbox.pid}.")
     else:
         click.echo(f"The sandbox is already running: {sandbox.endpoint}, process {sandbox.pid}.")
@@ -167,7 +167,7 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
 @_region_option
 def heal(region: str) -> None:
     """Remove injected failures: instances that are launched from now on boot normally."""
-    _require_running().heal(region)
+    _require_running().remove_faults(region)
     click.echo("From now on instances boot normally.")
 
 
@@ -202,7 +202,7 @@ def _require_running() -> RunningSandbox:
     """
     from cfngen.sandbox import process
 
-    sandbox = process.running(os.environ)
+    sandbox = process.find_running_sandbox(os.environ)
     if sandbox is None:
         raise NoSandboxError
     return sandbox

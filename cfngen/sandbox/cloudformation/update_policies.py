@@ -14,7 +14,7 @@ from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 from cfngen.sandbox.json_types import JsonDict, JsonObject
-from cfngen.sandbox.services.scaling_groups import PROCESSES
+from cfngen.sandbox.services.scaling_groups import SCALING_PROCESSES
 
 POLICY_KEYS = {
     "AutoScalingReplacingUpdate": {"WillReplace"},
@@ -94,7 +94,7 @@ def rolling_policy(cloud: Region, stack: Stack, resource: Resource) -> RollingPo
     )
     min_successful_percent = _number(policy, "MinSuccessfulInstancesPercent", default=100, allowed=range(101))
     suspended_processes = policy.get("SuspendProcesses", ())
-    if unknown := sorted({str(process) for process in suspended_processes} - PROCESSES):
+    if unknown := sorted({str(process) for process in suspended_processes} - SCALING_PROCESSES):
         raise ResourceError(f"{INVALID_POLICY}SuspendProcesses has no process named {', '.join(unknown)}")
     for required_process in ("Launch", "Terminate"):
         if required_process in suspended_processes:

@@ -21,7 +21,7 @@ def get_template(request: ActionRequest) -> Result:
         raise ValidationError("StackName is required if ChangeSetName is not specified.")
     if not name and not change_set.startswith("arn:"):
         raise ValidationError("StackName is a required parameter.")
-    revision = request.cloud.change_set(change_set, name).revision if change_set else find_stack(request).revision
+    revision = request.emulator.change_set(change_set, name).revision if change_set else find_stack(request).revision
     if revision is None or not revision.body:
         raise ValidationError(f"Template of {name or change_set} does not exist")
     return {"TemplateBody": revision.body, "StagesAvailable": ["Original", "Processed"]}
@@ -56,7 +56,7 @@ def _submitted_template(request: ActionRequest) -> Template:
         raise ValidationError("Either Template URL or Template Body must be specified.")
     if len(body.encode()) > MAX_BODY_BYTES:
         raise ValidationError(f"'templateBody' must have length less than or equal to {MAX_BODY_BYTES}")
-    return parse(body or fetch_from_s3(request.cloud.region, url))
+    return parse(body or fetch_from_s3(request.emulator.region, url))
 
 
 def _common_fields(template: Template) -> JsonDict:

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-Option: TypeAlias = tuple[str, ...]
+SuggestedOption: TypeAlias = tuple[str, ...]
 """A command line option: its name, and its value if it takes one."""
 
-_LONG_TO_SHORT = {"--cluster": "-f"}
-"""Options that suggested commands can have under either name."""
+_SHORT_NAMES = {"--cluster": "-f"}
+"""The short name of each option that suggested commands can have under either name, by its long name."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class SuggestedCommand:
     """
 
     name: str
-    options: tuple[Option, ...] = ()
+    options: tuple[SuggestedOption, ...] = ()
 
-    def with_options(self, options: Sequence[Option]) -> SuggestedCommand:
+    def with_options(self, options: Sequence[SuggestedOption]) -> SuggestedCommand:
         """Return the command with these options added; options that it has already keep their values."""
-        present = {_LONG_TO_SHORT.get(option[0], option[0]) for option in self.options}
-        missing = tuple(option for option in options if option[0] not in present)
-        return replace(self, options=self.options + missing)
+        present_names = {_SHORT_NAMES.get(option[0], option[0]) for option in self.options}
+        missing_options = tuple(option for option in options if option[0] not in present_names)
+        return replace(self, options=self.options + missing_options)
 
     def __str__(self) -> str:
         return " ".join(("cfngen", self.name, *(shlex.join(option) for option in self.options)))
@@ -60,7 +60,7 @@ class CommandText:
                 flat_parts += part.parts
             else:
                 flat_parts.append(part)
-        # A frozen dataclass can only be filled like this.
+        # The attributes of a frozen dataclass can only be set like this.
         object.__setattr__(self, "parts", tuple(flat_parts))
         object.__setattr__(self, "quote", quote)
 
@@ -69,7 +69,7 @@ class CommandText:
         """The suggested commands in the text, in order."""
         return tuple(part for part in self.parts if isinstance(part, SuggestedCommand))
 
-    def with_options(self, options: Sequence[Option]) -> CommandText:
+    def with_options(self, options: Sequence[SuggestedOption]) -> CommandText:
         """Return the text with options added to each command, as `SuggestedCommand.with_options` does."""
         completed = (part.with_options(options) if isinstance(part, SuggestedCommand) else part for part in self.parts)
         return CommandText(*completed, quote=self.quote)
@@ -98,5 +98,7 @@ def suggest(name: str, *flags: str, stack: str = "") -> SuggestedCommand:
         flags: options without a value, e.g. `--force`.
         stack: value of the option --stack-name; empty means without this option.
     """
-    stack_option = (("--stack-name", stack),) if stack else ()
-    return SuggestedCommand(name, (*((flag,) for flag in flags), *stack_option))
+    options: list[SuggestedOption] = [(flag,) for flag in flags]
+    if stack:
+        options.append(("--stack-name", stack))
+    return SuggestedCommand(name, tuple(options))

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 # The singular form of each verb, by its plural form.
 _IRREGULAR_VERBS = {"are": "is", "were": "was", "have": "has", "do": "does", "go": "goes"}
+# Words with these endings get "es" instead of "s".
 _SIBILANTS = ("s", "x", "z", "sh", "ch")
 
 
 def pluralize(number: int, noun: str, verb: str = "") -> str:
-    """Return a number with its noun: `1 file`, `3,000 files`, and with a verb `1 file stays`, `3 files stay`.
+    """Return a number with its noun, as in `1 file` and `3,000 files`, and with a verb, as in `1 file stays`.
 
     Args:
         number: how many.
@@ -22,17 +23,19 @@ def pluralize(number: int, noun: str, verb: str = "") -> str:
 
 
 def plural_form(noun: str) -> str:
-    """Return the plural: `files`, `volumes of claims`, `addresses`; text in brackets after the noun is kept."""
-    # Only the part before " of " and before a bracket gets the plural ending.
-    head, bracket, rest = noun.partition(" (")
-    first, *more = head.split(" of ", 1)
-    if first.endswith(_SIBILANTS):
-        first += "es"
-    elif first.endswith("y") and first[-2:-1] not in "aeiou":
-        first = f"{first[:-1]}ies"
+    """Return the plural of a noun: `files`, `volumes of claims`, `addresses`.
+
+    Only the part before ` of ` or a bracket gets the plural ending; the rest is kept.
+    """
+    phrase, bracket, text_in_brackets = noun.partition(" (")
+    word, of, complement = phrase.partition(" of ")
+    if word.endswith(_SIBILANTS):
+        plural_word = f"{word}es"
+    elif word.endswith("y") and word[-2:-1] not in "aeiou":
+        plural_word = f"{word[:-1]}ies"
     else:
-        first += "s"
-    return " of ".join([first, *more]) + bracket + rest
+        plural_word = f"{word}s"
+    return plural_word + of + complement + bracket + text_in_brackets
 
 
 def verb_form(number: int, verb: str) -> str:
@@ -49,5 +52,5 @@ def verb_form(number: int, verb: str) -> str:
 
 def join_and(texts: Sequence[str]) -> str:
     """Join texts: `one`, `one and two`, `one, two and three`."""
-    *first, last = texts
-    return f"{', '.join(first)} and {last}" if first else last
+    *other_texts, last_text = texts
+    return f"{', '.join(other_texts)} and {last_text}" if other_texts else last_text

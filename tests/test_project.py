@@ -14,7 +14,7 @@ import pytest
 
 import cfngen
 from cfngen.cli.application import application
-from cfngen.cli.exit_codes import EXIT_CODES
+from cfngen.cli.exit_codes import EXIT_CODE_MEANINGS
 from cfngen.cluster.load import load, parse
 from cfngen.userdata import roles
 
@@ -95,7 +95,7 @@ def test_the_exit_codes_of_the_readme_are_those_of_the_program():
     rows = dict(re.findall(r"^\| (\d+) \| (.*) \|$", (ROOT / "README.md").read_text(), re.MULTILINE))
     assert rows == {
         str(code): meaning.replace("--debug", "`--debug`").replace("templates --check", "`templates --check`")
-        for code, meaning in EXIT_CODES.items()
+        for code, meaning in EXIT_CODE_MEANINGS.items()
     }
 
 

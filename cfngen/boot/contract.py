@@ -14,13 +14,16 @@ from .state import Boot
 JsonObject = Dict[str, Any]
 """An object in JSON that is described elsewhere: by AWS, Kubernetes, kubeadm, or the cluster file's author."""
 Bundle = Dict[str, str]
-"""The content of the certificate authorities' secret, as text by name (`boot.master.certificate_authorities`).
+"""The content of the certificate authorities' secret: texts by name (see `boot.master.certificate_authorities`).
 
-PEM files, the key for encryption at rest, `initialised` (when `kubeadm init` had completed) and `restored` (id of the
-last restore request that was completed).
+They are PEM files, the key for encryption at rest, `initialised` (the time at which `kubeadm init` had completed) and
+`restored` (the id of the last restore request that was completed).
 """
 Steps = Dict[str, str]
-"""Steps in the order in which they run: by the step's title, its function as `module.function` of the boot program."""
+"""Steps in the order in which they run.
+
+Keys are the steps' titles; values are the names of their functions, as `module.function` of the boot program.
+"""
 
 
 class _OptionalReferences(TypedDict, total=False):
@@ -31,10 +34,10 @@ class _OptionalReferences(TypedDict, total=False):
 class References(_OptionalReferences):
     """The values that CloudFormation substitutes in the user data of every instance.
 
-    They are names and physical ids, which are known only when the stack is created, and logical ids.
+    They are logical ids, and names and physical ids that are known only once the stack's resources are created.
 
     Attributes:
-        stack: name of the stack that has the Auto Scaling group and the second stage of the program.
+        stack: name of the stack that has the instance's Auto Scaling group and the second stage of the program.
         resource: logical id of the Auto Scaling group.
         joinSecretArn: ARN of the secret with the join information.
         condition: logical id of the wait condition that a master signals.
@@ -102,7 +105,7 @@ class MasterFacts(MasterReferences, Facts):
 
 
 class Program(TypedDict):
-    """Where an instance finds the second stage of the boot program.
+    """Where an instance finds the second stage of the boot program, which does not fit into user data.
 
     Attributes:
         resource: logical id of the resource whose metadata contains the second stage.
@@ -125,9 +128,10 @@ class Asset(_AssetTarget):
     Attributes:
         url: the URL.
         sha256: the expected digest.
-        file: path to write the file to.
-        folder: folder to unpack it in, if it is an archive.
-        members: shell patterns of the archive's members to unpack, without its top-level folder; by default all.
+        file: path on the instance to write the file to.
+        folder: if the file is an archive, the folder on the instance to unpack it in.
+        members: shell patterns of the paths in the archive to unpack, without its top-level folder; by default the
+            whole archive is unpacked.
     """
 
     url: str
@@ -135,7 +139,13 @@ class Asset(_AssetTarget):
 
 
 class HookFile(TypedDict):
-    """A file that the cluster file adds to instances; `mode` is an octal number."""
+    """A file that the user's cluster file adds to instances.
+
+    Attributes:
+        path: the file's path on the instance.
+        content: its text.
+        mode: its permission bits as an octal number, e.g. `0644`.
+    """
 
     path: str
     content: str
@@ -143,7 +153,13 @@ class HookFile(TypedDict):
 
 
 class HookUnit(TypedDict):
-    """A systemd unit that the cluster file adds to instances; `enable`: whether it is enabled and started."""
+    """A systemd unit that the user's cluster file adds to instances.
+
+    Attributes:
+        name: the unit's name, e.g. `proxy.service`.
+        content: the text of the unit file.
+        enable: whether the unit is enabled and started.
+    """
 
     name: str
     content: str
@@ -151,7 +167,13 @@ class HookUnit(TypedDict):
 
 
 class Hooks(TypedDict):
-    """The files, systemd units and post-boot commands (`after`) that the cluster file adds to instances."""
+    """What the user's cluster file adds to instances, except the pre-boot commands.
+
+    Attributes:
+        files: the files.
+        units: the systemd units.
+        after: the post-boot commands, for the shell.
+    """
 
     files: List[HookFile]
     units: List[HookUnit]
@@ -162,10 +184,11 @@ class PodNetwork(TypedDict):
     """Settings of the pod network that the boot program needs.
 
     Attributes:
-        interfaces: whether the network plug-in attaches network interfaces and gives their addresses to pods.
-        prefixes: whether the plug-in assigns a /28 prefix in place of each address.
-        awaited: whether the boot waits until the node is Ready, for which a network plug-in must run. False if the user
-            installs the plug-in later.
+        interfaces: whether the network plug-in attaches further network interfaces to the instance and gives their
+            addresses to pods.
+        prefixes: whether the plug-in assigns a /28 prefix to an interface in place of each single address.
+        awaited: whether a node's boot waits until the node is Ready, for which a network plug-in must run. False if the
+            user installs the plug-in later.
     """
 
     interfaces: bool
@@ -174,7 +197,11 @@ class PodNetwork(TypedDict):
 
 
 class Backups(TypedDict):
-    """When masters take snapshots of etcd; `interval`: minutes between two snapshots."""
+    """When masters take snapshots of etcd.
+
+    Attributes:
+        interval: minutes between two snapshots.
+    """
 
     interval: int
 
@@ -187,8 +214,8 @@ class Release(TypedDict):
         namespace: the release's namespace.
         version: the chart's version, recorded for operators.
         essential: whether a master's boot succeeds only once the release is installed.
-        chart: the chart's archive, with a `file`.
-        values: the chart's values, as JSON.
+        chart: the chart's archive; it has a `file` and no `folder`.
+        values: the values for the chart, as JSON text.
         patches: partial Kubernetes objects that are applied over those of the chart.
     """
 
@@ -215,29 +242,31 @@ class _OptionalConfig(TypedDict, total=False):
 class Config(_OptionalConfig):
     """The configuration of every instance.
 
-    The first stage has `role` to `steps`, `before`, `program` and `contents`; the second stage has all others.
+    The keys `role`, `cluster`, `region`, `timeout`, `packages`, `steps`, `before`, `program` and `contents` are in the
+    user data, with the first stage of the program. All other keys come with the second stage.
 
     Attributes:
         role: `master` or `node`.
         cluster: name of the cluster.
         region: AWS region.
         timeout: minutes after which CloudFormation fails the operation if the instance has not signalled.
-        packages: by program, the package that contains it, as (package for apt, package for dnf).
+        packages: by program, the two packages that contain it: the one for apt, the one for dnf.
         steps: the steps of a boot.
-        before: pre-boot commands.
-        program: where the second stage is; `pack` adds it.
-        contents: digests of the second stage's modules, keys and files; `pack` adds them for `user_data_diff`.
-        tasks: the steps of each timer's or service's task, by the task's name.
-        assets: what to download.
-        services: systemd services to enable and start.
+        before: the user's pre-boot commands from the cluster file.
+        program: where the instance reads the second stage; `cfngen.userdata.pack` adds this key.
+        contents: digests of the second stage, from which `cfngen.userdata.user_data_diff` finds out what has changed:
+            by `boot`, `role` and `files`, one digest by module, key or path. `cfngen.userdata.pack` adds this key.
+        tasks: by the name of a timer's or service's task, the steps of the task.
+        assets: the files to download.
+        services: the systemd services to enable and start.
         podNetwork: settings of the pod network.
         kubernetesVersion: version of kubeadm and the kubelet, e.g. `v1.36.3`.
-        kubeletPatch: fields of the kubelet's configuration.
+        kubeletPatch: fields of the kubelet's configuration for this group of instances.
         hooks: the user's files, systemd units and post-boot commands from the cluster file.
         drain: time-out in minutes for draining a node before it is terminated.
-        ownCa: ARN of the user's secret with the certificate authority, for masters.
+        ownCa: only for masters: ARN of the user's secret with the certificate authority.
         backups: when masters take snapshots of etcd.
-        rehearsal: only in a rehearsal, where masters only fetch their program and signal; no step reads it.
+        rehearsal: data about a rehearsal, in which masters only fetch their program and signal; no step reads it.
     """
 
     role: str
@@ -260,11 +289,11 @@ class MasterConfig(Config):
     Attributes:
         endpoint: the API's host name and port.
         apiHost: the API's host name.
-        masters: private address of each master, by slot letter.
+        masters: by slot letter, the private address of the slot's master.
         kubelet: fields of the kubelet's configuration in the whole cluster.
-        kubeadm: kubeadm's InitConfiguration and ClusterConfiguration.
-        manifests: Kubernetes objects to apply, in order.
-        addons: the Helm releases, in order.
+        kubeadm: two documents: kubeadm's InitConfiguration and ClusterConfiguration.
+        manifests: Kubernetes objects, in the order in which they are applied.
+        addons: Helm releases, in the order in which they are installed.
     """
 
     endpoint: str
@@ -280,9 +309,9 @@ class NodeConfig(Config):
     """A node's configuration.
 
     Attributes:
-        join: kubeadm's JoinConfiguration without `discovery`.
-        pause: the pause image, which containerd runs in each pod's sandbox.
-        upgradeWait: minutes for which a new node waits until the masters have its Kubernetes version.
+        join: kubeadm's JoinConfiguration without `discovery`, which the node adds.
+        pause: name of the pause image, which containerd runs in each pod's sandbox.
+        upgradeWait: the most minutes for which a new node waits until the masters have its Kubernetes version.
     """
 
     join: JsonObject
@@ -310,9 +339,9 @@ class JoinInformation(TypedDict, total=False):
         endpoint: the API's host name and port.
         addresses: the masters' addresses.
         kubernetesVersion: version of the oldest master; boot programs of earlier releases do not publish it.
-        caHash: hash of the certificate authority's public key.
-        token: bootstrap token.
-        expires: when the token expires.
+        caHash: hash of the certificate authority's public key, in kubeadm's form: `sha256:` and hexadecimal digits.
+        token: bootstrap token, with which a node requests its certificate.
+        expires: the time at which the token expires, as ISO 8601.
     """
 
     endpoint: str

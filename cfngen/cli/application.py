@@ -13,10 +13,10 @@ import click
 
 from cfngen import __version__
 from cfngen.cli.error_reporting import run_and_report
-from cfngen.cli.exit_codes import BROKEN_PIPE, EXIT_CODES, USAGE
+from cfngen.cli.exit_codes import BROKEN_PIPE, EXIT_CODE_MEANINGS, USAGE_ERROR
 from cfngen.cli.settings import Settings
 from cfngen.cli.typography import ascii_fallback
-from cfngen.cli.usage import Commands
+from cfngen.cli.usage import SuggestingGroup
 
 COMMANDS = (
     "init",
@@ -40,7 +40,7 @@ COMMANDS = (
     "sandbox",
     "completion",
 )
-FIRST_USE = """\b
+GETTING_STARTED_HELP = """\b
 Getting started:
   cfngen init                write a commented cluster.yaml
   cfngen templates           generate, lint and write output/
@@ -48,7 +48,9 @@ Getting started:
   cfngen deploy --sandbox    the whole deployment, without an AWS account
   cfngen deploy              the same in your account
 """
-EXIT_CODE_HELP = "\n".join(["\b", "Exit codes:", *(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())])
+EXIT_CODE_HELP = "\n".join(
+    ["\b", "Exit codes:", *(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODE_MEANINGS.items())]
+)
 
 
 @contextmanager
@@ -60,15 +62,18 @@ def _exit_on_broken_pipe() -> Iterator[None]:
         raise click.exceptions.Exit(BROKEN_PIPE) from None
 
 
-class Application(Commands):
-    """A click group that imports a command's module on demand, and exits the process in one place."""
+class Application(SuggestingGroup):
+    """The click group `cfngen`, which imports a command's module when the command is used.
+
+    It is the only place where the process exits.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, in the order in which a new user needs them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of that name, or None."""
+        """Return the command of that name, which is the `command` of its module; None if there is no such command."""
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = import_module(f"cfngen.cli.commands.{cmd_name}").command
@@ -77,7 +82,7 @@ class Application(Commands):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Make the context as click does; options such as --help print here already."""
+        """Make the context as click does; options such as --help already print here, so the pipe may be broken."""
         with _exit_on_broken_pipe():
             return super().make_context(info_name, args, parent, **extra)
 
@@ -90,16 +95,17 @@ class Application(Commands):
         """Run a command line, with the arguments of click's own `main`, and exit with its exit code."""
         no_color = environ.get("NO_COLOR") or environ.get("TERM") == "dumb"
         settings = Settings(color=False if no_color else None)
+        # Outside its standalone mode, click leaves errors to the caller, and does not exit.
         options.update(standalone_mode=False, obj=settings)
         with ascii_fallback(environ):
-            code = run_and_report(lambda: super(Application, self).main(*arguments, **options), settings)
-        sys.exit(code)
+            exit_code = run_and_report(lambda: super(Application, self).main(*arguments, **options), settings)
+        sys.exit(exit_code)
 
 
 @click.command(
     cls=Application,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=f"{FIRST_USE}\n{EXIT_CODE_HELP}",
+    epilog=f"{GETTING_STARTED_HELP}\n{EXIT_CODE_HELP}",
     invoke_without_command=True,
 )
 @click.version_option(__version__, "--version", "-V", prog_name="cfngen", message="%(prog)s %(version)s")
@@ -126,4 +132,4 @@ def application(context: click.Context, debug: bool, color: bool | None) -> None
     context.color = settings.color
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)
-        context.exit(USAGE)
+        context.exit(USAGE_ERROR)

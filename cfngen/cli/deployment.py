@@ -1,4 +1,4 @@
-"""The options that `plan` and `deploy` share, and the `DeploymentRequest` that is made from their values."""
+"""The options that `plan` and `deploy` share, and the `DeploymentRequest` that their values make up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import click
 from cfngen.cli.options import Option, OptionGroup
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.pipeline import generate, lint_or_fail, no_cache_option
-from cfngen.cli.target import Target, key_values
+from cfngen.cli.target import Target, parse_key_values
 from cfngen.errors import CfngenError
 from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY, same_but_for_case
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from cfngen.deploy.operation import DeploymentRequest, OnFailure
 
 
-_ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/\S+")
-_TOPIC_ARN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:\S+")
+_ROLE_ARN_PATTERN = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/\S+")
+_TOPIC_ARN_PATTERN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:\S+")
 
 
 class TagError(CfngenError):
@@ -40,14 +40,14 @@ class TagError(CfngenError):
 
 
 @dataclass(frozen=True)
-class Deployment:
-    """The values of the options of `plan` and `deploy`.
+class DeploymentOptions:
+    """The values of the options that `plan` and `deploy` share.
 
     Attributes:
-        parameters: values of the root template's parameters.
-        parameter_file: file with values of parameters.
-        keep: names of the parameters that keep their current value in the stack.
-        tags: tags for every resource.
+        parameters: values of the root template's parameters, by name, from --parameter.
+        parameter_file: file with values of parameters; None means no file.
+        kept_parameters: names of the parameters that keep their current value in the stack.
+        tags: values of additional tags for every resource, by key.
         bucket: S3 bucket for the templates; empty means the bucket that cfngen creates.
         kms_key: KMS key that encrypts the bucket that cfngen creates; empty means S3's key.
         role_arn: ARN of the service role that CloudFormation assumes; empty means none.
@@ -55,13 +55,13 @@ class Deployment:
         on_failure: what CloudFormation does when a resource fails.
         express: whether to use express mode.
         ignore_quotas: whether to continue although the account's quotas are too low.
-        cache: whether lint uses cached results of earlier runs.
+        use_lint_cache: whether lint uses cached results of earlier runs.
         full: whether the plan shows long values completely.
     """
 
     parameters: Mapping[str, str]
     parameter_file: Path | None
-    keep: tuple[str, ...]
+    kept_parameters: tuple[str, ...]
     tags: Mapping[str, str]
     bucket: str
     kms_key: str
@@ -70,11 +70,15 @@ class Deployment:
     on_failure: OnFailure
     express: bool
     ignore_quotas: bool
-    cache: bool
+    use_lint_cache: bool
     full: bool
 
     def request(self, target: Target, *, protect: bool = True) -> DeploymentRequest:
         """Generate and lint the templates, and return the request to deploy them.
+
+        Args:
+            target: the cluster to deploy, and the account.
+            protect: whether the stack gets termination protection.
 
         Raises:
             CfngenError: the cluster file, a template or a parameter file is wrong.
@@ -84,7 +88,7 @@ class Deployment:
         if case_conflicts:
             cluster_file_key, option_key = case_conflicts[0]
             raise TagError(cluster_file_key, option_key)
-        lint_or_fail(generated.documents, region=generated.cluster.region, cache=self.cache)
+        lint_or_fail(generated.documents, region=generated.cluster.region, use_cache=self.use_lint_cache)
         from cfngen.deploy.operation import DeploymentRequest
         from cfngen.deploy.parameters.parameter_file import read_file
 
@@ -96,8 +100,8 @@ class Deployment:
             bucket=self.bucket,
             kms_key=self.kms_key,
             flags=self.parameters,
-            file=read_file(self.parameter_file) if self.parameter_file else None,
-            keep=self.keep,
+            parameter_file=read_file(self.parameter_file) if self.parameter_file else None,
+            kept_parameters=self.kept_parameters,
             tags=self.tags,
             role_arn=self.role_arn,
             notification_arns=self.notification_arns or None,
@@ -110,7 +114,7 @@ class Deployment:
 
 def _check_role_arn(context: click.Context, parameter: click.Parameter, value: str) -> str:
     """Reject a --role-arn that is not the ARN of a role; a click callback."""
-    if value and not _ROLE_ARN.fullmatch(value):
+    if value and not _ROLE_ARN_PATTERN.fullmatch(value):
         raise click.BadParameter(f"{value!r} is not the ARN of a role, such as arn:aws:iam::123456789012:role/NAME.")
     return value
 
@@ -128,10 +132,13 @@ role_option = Option(
 
 
 def _parse_tags(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
-    """Parse --tag; reject tags that AWS or cfngen sets, and keys that differ only in upper and lower case."""
+    """Parse the values of --tag, and reject tags that AWS, cfngen or IAM does not allow; a click callback.
+
+    Tags that AWS or cfngen sets are rejected, and keys that differ from another one only in upper and lower case.
+    """
     from cfngen.deploy.stacks import CLUSTER_TAG
 
-    tags = key_values(context, parameter, values)
+    tags = parse_key_values(context, parameter, values)
     for other_key, key in same_but_for_case([CLUSTER_TAG, "Name", *tags]):
         message = f"{key!r} differs from {other_key} only in upper and lower case, and IAM treats them as the same key."
         raise click.BadParameter(message)
@@ -151,7 +158,7 @@ def _parse_tags(context: click.Context, parameter: click.Parameter, values: tupl
 def _check_topic_arns(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """Reject values of --notify that are not ARNs of SNS topics; a click callback."""
     for value in values:
-        if not _TOPIC_ARN.fullmatch(value):
+        if not _TOPIC_ARN_PATTERN.fullmatch(value):
             example = "arn:aws:sns:us-west-2:123456789012:NAME"
             raise click.BadParameter(f"{value!r} is not the ARN of a topic, such as {example}.")
     return values
@@ -159,14 +166,14 @@ def _check_topic_arns(context: click.Context, parameter: click.Parameter, values
 
 deployment_options = OptionGroup(
     "deployment",
-    Deployment,
+    DeploymentOptions,
     Option(
         "--parameter",
         "-p",
         "parameters",
         metavar="KEY=VALUE",
         multiple=True,
-        callback=key_values,
+        callback=parse_key_values,
         help="Value of a parameter of the root template, e.g. ApiAllowedCidr=203.0.113.7/32. Repeatable.",
     ),
     Option(
@@ -177,6 +184,7 @@ deployment_options = OptionGroup(
     ),
     Option(
         "--keep",
+        "kept_parameters",
         metavar="KEY",
         multiple=True,
         help="Keep the stack's current value of this parameter, whatever the cluster file says. Repeatable.",
@@ -224,4 +232,4 @@ deployment_options = OptionGroup(
     ),
     no_cache_option,
 )
-"""The options of a deployment, in addition to `target_options`; a command receives them as `deployment`."""
+"""The options of `plan` and `deploy` besides `target_options`; a command receives them as the argument `deployment`."""

@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    _Type = click.ParamType[timedelta]
+    _ParamType = click.ParamType[timedelta]
 else:
-    _Type = click.ParamType  # takes no argument before click 8.3
+    _ParamType = click.ParamType  # takes no argument before click 8.3
 
-_UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
-_PATTERN = re.compile("".join(rf"(?:(?P<{word}>\d{{1,6}}){letter})?" for letter, word in _UNITS.items()))
+# By the letter of each unit: the argument of `timedelta`.
+_TIMEDELTA_ARGUMENTS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+_DURATION_PATTERN = re.compile(
+    "".join(rf"(?:(?P<{word}>\d{{1,6}}){letter})?" for letter, word in _TIMEDELTA_ARGUMENTS.items())
+)
 
 
-class Duration(_Type):
-    """A click parameter type for durations, with a minimum."""
+class Duration(_ParamType):
+    """A click parameter type for durations that are at least as long as `minimum`."""
 
     name = "duration"
 
@@ -26,10 +29,10 @@ class Duration(_Type):
         self._minimum = minimum
 
     def convert(self, value: object, parameter: click.Parameter | None, context: click.Context | None) -> timedelta:
-        """Parse a duration."""
+        """Parse a duration such as `1h30m`; click shows the error if it is wrong or too short."""
         if isinstance(value, timedelta):
             return value
-        match = _PATTERN.fullmatch(str(value).strip())
+        match = _DURATION_PATTERN.fullmatch(str(value).strip())
         if not value or not match or not any(match.groups()):
             self.fail(f"{value!r} is not a duration, such as 45s, 10m, 12h, 1h30m or 2d.", parameter, context)
         duration = timedelta(**{key: int(number) for key, number in match.groupdict().items() if number})

@@ -7,6 +7,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import cfngen
 from cfngen.cli.exit_codes import error_exit_code
@@ -19,27 +20,43 @@ OTHER_ERRORS = {
     "internal-error": "A bug in cfngen.",
 }
 """Errors that are no `CfngenError`: the `code` of each, and what it means."""
-_DEFINES_ERROR = re.compile(r"^class \w+\(\w*Error\):$", re.MULTILINE)
-_EXCLUDED_PARTS = {"boot", "cloudformation"}
-"""Packages whose errors never reach the user: the boot program, and the emulator of CloudFormation."""
+# The first line of a class of errors; modules without such a line need not be imported.
+_ERROR_CLASS_PATTERN = re.compile(r"^class \w+\(\w*Error\):$", re.MULTILINE)
+# The errors of these packages never reach the user: the boot program, and the emulator of CloudFormation.
+_EXCLUDED_PACKAGES = {"boot", "cloudformation"}
 
 
 def error_classes() -> tuple[type[CfngenError], ...]:
     """Return `CfngenError` and its subclasses, sorted by `code`; without private classes, which never end a command."""
-    root = Path(cfngen.__file__).parent
-    for file in sorted(root.rglob("*.py")):
-        parts = file.relative_to(root).with_suffix("").parts
-        if not _EXCLUDED_PARTS & set(parts) and _DEFINES_ERROR.search(file.read_text(encoding="utf-8")):
-            importlib.import_module(".".join(("cfngen", *parts)).removesuffix(".__init__"))
+    package_directory = Path(cfngen.__file__).parent
+    for file in sorted(package_directory.rglob("*.py")):
+        module_names = file.relative_to(package_directory).with_suffix("").parts
+        is_excluded = bool(_EXCLUDED_PACKAGES.intersection(module_names))
+        if not is_excluded and _ERROR_CLASS_PATTERN.search(file.read_text(encoding="utf-8")):
+            importlib.import_module(".".join(("cfngen", *module_names)).removesuffix(".__init__"))
     classes = {class_ for class_ in _class_and_subclasses(CfngenError) if not class_.__name__.startswith("_")}
     return tuple(sorted(classes, key=lambda class_: class_.code))
 
 
-def error_rows() -> list[tuple[str, int, str]]:
-    """Return the code, the exit code and the meaning of each error, sorted by code."""
+class ErrorRow(NamedTuple):
+    """A row of the table of errors.
+
+    Attributes:
+        code: the error's stable name, for programs.
+        exit_code: what the process exits with.
+        meaning: the first line of the docstring of the error's class.
+    """
+
+    code: str
+    exit_code: int
+    meaning: str
+
+
+def error_rows() -> list[ErrorRow]:
+    """Return a row for each error, sorted by code."""
     meanings = {class_.code: (inspect.getdoc(class_) or "").partition("\n")[0] for class_ in error_classes()}
-    meanings |= OTHER_ERRORS
-    return [(code, error_exit_code(code), meaning) for code, meaning in sorted(meanings.items())]
+    meanings.update(OTHER_ERRORS)
+    return [ErrorRow(code, error_exit_code(code), meaning) for code, meaning in sorted(meanings.items())]
 
 
 def _class_and_subclasses(class_: type[CfngenError]) -> Iterator[type[CfngenError]]:

@@ -14,12 +14,13 @@ from typing import ClassVar
 
 import click
 
-from cfngen.cli.exit_codes import BROKEN_PIPE, FAILED, SUCCESS, USAGE, error_exit_code
-from cfngen.cli.json_output import emit
+from cfngen.cli.exit_codes import BROKEN_PIPE, FAILED, SUCCESS, USAGE_ERROR, error_exit_code
+from cfngen.cli.json_output import print_json
 from cfngen.cli.settings import Settings
 from cfngen.cli.usage import message_and_hint
 from cfngen.errors import CfngenError
 
+# By the number of an operating system error: what to do about it.
 _OS_ERROR_HINTS = {
     errno.ENOENT: "check the name; there is no such file or directory.",
     errno.EISDIR: "give the name of a file; this is a directory.",
@@ -54,21 +55,28 @@ def run_and_report(run: Callable[[], object], settings: Settings) -> int:
     """Run a command line, show its errors and return the exit code of the process.
 
     Args:
-        run: runs the command line; returns an exit code, or anything else for success.
-        settings: the settings of this run; parsing the command line fills them in.
+        run: runs the command line, and returns its exit code; a result that is not a number means success.
+        settings: the settings of this run; they have their values once the command line has been parsed.
     """
     try:
-        code = _run(run, settings)
+        exit_code = _run_and_show_errors(run, settings)
     except BrokenPipeError:
-        code = BROKEN_PIPE
+        exit_code = BROKEN_PIPE
     except OSError:
         # Standard error cannot be written: there is nowhere to show the error.
-        code = FAILED
-    return _flush_streams(code, settings)
+        exit_code = FAILED
+    return _flush_streams(exit_code, settings)
 
 
-def _flush_streams(code: int, settings: Settings) -> int:
-    """Flush standard output and error; redirect a broken one to /dev/null, so that Python does not fail at exit."""
+def _flush_streams(exit_code: int, settings: Settings) -> int:
+    """Flush standard output and standard error; return the exit code, which changes if that fails.
+
+    A stream that cannot be written is redirected to /dev/null, so that Python does not fail when it exits.
+
+    Args:
+        exit_code: the exit code of the command.
+        settings: the settings of this run.
+    """
     for stream in (sys.stdout, sys.stderr):
         if stream is None:
             continue
@@ -80,15 +88,15 @@ def _flush_streams(code: int, settings: Settings) -> int:
                 os.dup2(null_device, stream.fileno())
                 os.close(null_device)
             if isinstance(failure, BrokenPipeError):
-                code = BROKEN_PIPE
-            elif code == SUCCESS:
-                code = FAILED
+                exit_code = BROKEN_PIPE
+            elif exit_code == SUCCESS:
+                exit_code = FAILED
                 with contextlib.suppress(OSError):
                     _print_failure(failure, [_os_error_text(failure)], _os_error_hint(failure), settings)
-    return code
+    return exit_code
 
 
-def _run(run: Callable[[], object], settings: Settings) -> int:
+def _run_and_show_errors(run: Callable[[], object], settings: Settings) -> int:
     """Run the command line and show its errors; return the exit code.
 
     Raises:
@@ -97,33 +105,37 @@ def _run(run: Callable[[], object], settings: Settings) -> int:
     try:
         result = run()
     except click.Abort:
-        return _report("interrupted", ["interrupted; nothing is left half-written"], "", settings)
+        message = "interrupted; nothing is left half-written"
+        return _report_failure("interrupted", [message], hint="", settings=settings)
     except click.ClickException as failure:
         # A group without a subcommand shows its help, which is no error. click has this class since 8.2.
         if isinstance(failure, getattr(click.exceptions, "NoArgsIsHelpError", ())):
             click.echo(failure.format_message(), err=True)
-            return USAGE
+            return USAGE_ERROR
         if isinstance(failure, click.UsageError) and failure.ctx:
             click.echo(f"{failure.ctx.get_usage()}\nTry '{failure.ctx.command_path} --help'.\n", err=True)
         message, hint = message_and_hint(failure)
         code = "usage" if isinstance(failure, click.UsageError) else CfngenError.code
-        return _report(code, [message], settings.render_hint(hint), settings)
+        return _report_failure(code, [message], hint=settings.render_hint(hint), settings=settings)
     except CfngenError as failure:
         # Some errors, such as that of a cluster file, list several problems.
         problems = getattr(failure, "problems", ()) or (failure,)
+        messages = [str(problem) for problem in problems]
         hint = settings.render_hint(failure.hint)
-        return _report(failure.code, [str(problem) for problem in problems], hint, settings, failure)
+        return _report_failure(failure.code, messages, hint=hint, settings=settings, failure=failure)
     except BrokenPipeError:
         return BROKEN_PIPE
     except OSError as failure:
-        return _report("os-error", [_os_error_text(failure)], _os_error_hint(failure), settings, failure)
+        message, hint = _os_error_text(failure), _os_error_hint(failure)
+        return _report_failure("os-error", [message], hint=hint, settings=settings, failure=failure)
     except Exception as failure:  # noqa: BLE001  a bug in cfngen becomes one readable line
         frame = traceback.extract_tb(failure.__traceback__)[-1]
-        message = f"a bug in cfngen: {type(failure).__name__}: {failure} ({Path(frame.filename).name}:{frame.lineno})"
+        place = f"{Path(frame.filename).name}:{frame.lineno}"
+        message = f"a bug in cfngen: {type(failure).__name__}: {failure} ({place})"
         hint = (
             "run the command again with `cfngen --debug …`, and report the traceback together with your cluster file."
         )
-        return _report("internal-error", [message], hint, settings, failure)
+        return _report_failure("internal-error", [message], hint=hint, settings=settings, failure=failure)
     return result if isinstance(result, int) else SUCCESS
 
 
@@ -135,6 +147,7 @@ def _os_error_text(failure: OSError) -> str:
 
 
 def _os_error_hint(failure: OSError) -> str:
+    """Return what to do about an operating system error."""
     if not failure.filename:
         return "redirect the output to another file."
     return _OS_ERROR_HINTS.get(
@@ -142,14 +155,22 @@ def _os_error_hint(failure: OSError) -> str:
     )
 
 
-def _report(
-    code: str, messages: Sequence[str], hint: str, settings: Settings, failure: BaseException | None = None
+def _report_failure(
+    code: str, messages: Sequence[str], *, hint: str, settings: Settings, failure: BaseException | None = None
 ) -> int:
-    """Show an error on standard error, and as JSON if --output is json; return the exit code for its `code`."""
+    """Show an error on standard error, and as JSON if --output is json; return the exit code for its `code`.
+
+    Args:
+        code: stable name of the error, for programs.
+        messages: what went wrong, one message for each problem.
+        hint: what to do about it; may be empty.
+        settings: the settings of this run.
+        failure: the exception, whose traceback is shown in debug mode; None if it has none worth showing.
+    """
     _print_failure(failure, messages, hint, settings)
     exit_code = error_exit_code(code)
     if settings.json:
-        emit(Failure(code, "\n".join(messages), hint, exit_code))
+        print_json(Failure(code, "\n".join(messages), hint, exit_code))
     return exit_code
 
 
@@ -164,4 +185,5 @@ def _print_failure(failure: BaseException | None, messages: Sequence[str], hint:
 
 
 def _print_error(message: str, settings: Settings) -> None:
+    """Show one message on standard error."""
     click.echo(click.style("error: ", fg="red", bold=True) + message, err=True, color=settings.color)

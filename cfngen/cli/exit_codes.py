@@ -7,48 +7,49 @@ from typing import Protocol
 
 SUCCESS = 0
 FAILED = 1
-PROBLEMS = 2
-STALE = 3
-CHANGES = 4
-DANGER = 5
-IN_PROGRESS = 6
-USAGE = 64  # EX_USAGE of sysexits.h, since click's own code 2 is used for PROBLEMS
-INTERNAL = 70
-INTERRUPTED = 130
+PROBLEMS_FOUND = 2
+OUTPUT_IS_STALE = 3
+PLAN_HAS_CHANGES = 4
+PLAN_IS_DANGEROUS = 5
+OPERATION_IN_PROGRESS = 6
+USAGE_ERROR = 64  # EX_USAGE of sysexits.h, since click's own code 2 is used for PROBLEMS_FOUND
+INTERNAL_ERROR = 70
+INTERRUPTED = 130  # as shells report SIGINT; SIGPIPE and SIGTERM likewise
 BROKEN_PIPE = 141
 TERMINATED = 143
 
-EXIT_CODES = {
+# What each exit code means, for the help of `cfngen`.
+EXIT_CODE_MEANINGS = {
     SUCCESS: "done",
     FAILED: "refused or failed; the message says what to do",
-    PROBLEMS: "validate, deploy: the cluster has problems; rehearse: AWS differed from the emulator",
-    STALE: "templates --check: the output directory is not up to date",
-    CHANGES: "plan: there are changes",
-    DANGER: "plan: there are changes that may lose data, addresses or the cluster",
-    IN_PROGRESS: "CloudFormation continues without cfngen; `cfngen watch` attaches again",
-    USAGE: "usage error, such as an unknown command or option",
-    INTERNAL: "a bug in cfngen; run the command again with --debug and report it",
+    PROBLEMS_FOUND: "validate, deploy: the cluster has problems; rehearse: AWS differed from the emulator",
+    OUTPUT_IS_STALE: "templates --check: the output directory is not up to date",
+    PLAN_HAS_CHANGES: "plan: there are changes",
+    PLAN_IS_DANGEROUS: "plan: there are changes that may lose data, addresses or the cluster",
+    OPERATION_IN_PROGRESS: "CloudFormation continues without cfngen; `cfngen watch` attaches again",
+    USAGE_ERROR: "usage error, such as an unknown command or option",
+    INTERNAL_ERROR: "a bug in cfngen; run the command again with --debug and report it",
     INTERRUPTED: "interrupted",
     BROKEN_PIPE: "the program that reads the output, such as `head`, has exited",
     TERMINATED: "terminated; an operation that CloudFormation has started continues",
 }
 
-ERROR_EXIT_CODES: Mapping[str, int] = {
-    "failed-creation": CHANGES,  # a plan that deletes the failed stack first has changes
-    "internal-error": INTERNAL,
+EXIT_CODE_BY_ERROR: Mapping[str, int] = {
+    "failed-creation": PLAN_HAS_CHANGES,  # a plan that deletes the failed stack first has changes
+    "internal-error": INTERNAL_ERROR,
     "interrupted": INTERRUPTED,
-    "operation-in-progress": IN_PROGRESS,
+    "operation-in-progress": OPERATION_IN_PROGRESS,
     "restore-detached": INTERRUPTED,
-    "start-interrupted": IN_PROGRESS,
-    "update-unfinished": IN_PROGRESS,
-    "usage": USAGE,
-    "watch-ended": IN_PROGRESS,
+    "start-interrupted": OPERATION_IN_PROGRESS,
+    "update-unfinished": OPERATION_IN_PROGRESS,
+    "usage": USAGE_ERROR,
+    "watch-ended": OPERATION_IN_PROGRESS,
 }
 """The exit code for each error, by its `code`; every other error has FAILED."""
 
 
 class OperationResult(Protocol):
-    """The properties of a finished or detached operation that decide the exit code."""
+    """The properties of an operation that decide the exit code, once it has finished or the user has detached."""
 
     @property
     def in_progress(self) -> bool:
@@ -71,7 +72,7 @@ class PlanResult(Protocol):
         """Whether data, addresses or the cluster may be lost."""
 
     @property
-    def refusal(self) -> str:
+    def refusal_reason(self) -> str:
         """Why the plan cannot be carried out; empty if it can."""
 
 
@@ -85,13 +86,13 @@ class RehearsalOutcome(Protocol):
 
 def error_exit_code(code: str) -> int:
     """Return the exit code for an error with this `code`."""
-    return ERROR_EXIT_CODES.get(code, FAILED)
+    return EXIT_CODE_BY_ERROR.get(code, FAILED)
 
 
 def operation_exit_code(result: OperationResult) -> int:
     """Return the exit code of a command that started or watched an operation."""
     if result.in_progress:
-        return IN_PROGRESS
+        return OPERATION_IN_PROGRESS
     return SUCCESS if result.succeeded else FAILED
 
 
@@ -99,12 +100,12 @@ def plan_exit_code(plan: PlanResult) -> int:
     """Return the exit code of `cfngen plan`."""
     if plan.is_empty:
         return SUCCESS
-    return DANGER if plan.is_dangerous or plan.refusal else CHANGES
+    return PLAN_IS_DANGEROUS if plan.is_dangerous or plan.refusal_reason else PLAN_HAS_CHANGES
 
 
 def validation_exit_code(*, valid: bool) -> int:
     """Return the exit code of a command that checked whether the cluster works."""
-    return SUCCESS if valid else PROBLEMS
+    return SUCCESS if valid else PROBLEMS_FOUND
 
 
 def rehearsal_exit_code(rehearsal: RehearsalOutcome, *, leftovers: bool) -> int:
@@ -115,5 +116,5 @@ def rehearsal_exit_code(rehearsal: RehearsalOutcome, *, leftovers: bool) -> int:
         leftovers: whether the rehearsal left resources in the account.
     """
     if rehearsal.result == "surprise":
-        return PROBLEMS
+        return PROBLEMS_FOUND
     return SUCCESS if rehearsal.result == "as expected" and not leftovers else FAILED

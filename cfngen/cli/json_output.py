@@ -15,33 +15,34 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeAlias
 
-from cfngen.cli.typography import verbatim
+from cfngen.cli.typography import print_verbatim
 from cfngen.hints import CommandText, SuggestedCommand
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
 
-def emit(value: object) -> None:
+def print_json(value: object) -> None:
     """Print a dataclass as one line of JSON on standard output."""
-    verbatim(json.dumps(plain(value), ensure_ascii=False))
+    print_verbatim(json.dumps(to_json_value(value), ensure_ascii=False))
 
 
-def plain(value: object) -> Json:
-    """Return a dataclass, and everything in it, as dicts, lists and scalars for JSON."""
+def to_json_value(value: object) -> Json:
+    """Return a value, such as a dataclass and everything in it, as dicts, lists and scalars for JSON."""
     if isinstance(value, (Path, SuggestedCommand, CommandText)):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        json_keys = json_keys_by_attribute(type(value))
-        attributes = {key: plain(getattr(value, name)) for name, key in json_keys.items()}
-        return {**type_entry(type(value)), **attributes}
+        json_object: dict[str, Json] = {**type_entry(type(value))}
+        for attribute, json_key in json_keys_by_attribute(type(value)).items():
+            json_object[json_key] = to_json_value(getattr(value, attribute))
+        return json_object
     if isinstance(value, Mapping):
-        return {str(key): plain(item_value) for key, item_value in value.items()}
+        return {str(key): to_json_value(item_value) for key, item_value in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [to_json_value(item) for item in value]
     if isinstance(value, (set, frozenset)):
-        return sorted((plain(item) for item in value), key=str)
+        return sorted((to_json_value(item) for item in value), key=str)
     if isinstance(value, Enum):
-        return plain(value.value)
+        return to_json_value(value.value)
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, (str, int, float, bool)) or value is None:
@@ -61,12 +62,12 @@ def json_keys_by_attribute(class_: type) -> dict[str, str]:
     In the JSON of a message, the key `type` contains the kind; an attribute called `type` gets the key `resourceType`.
     """
     names = [field.name for field in dataclasses.fields(class_) if not field.name.startswith("_")]
-    json_keys = {name: camel(name) for name in names}
+    json_keys = {name: camel_case(name) for name in names}
     if "type" in json_keys and type_entry(class_):
         json_keys["type"] = "resourceType"
     return json_keys
 
 
-def camel(name: str) -> str:
-    """Return `stack_name` as `stackName`."""
+def camel_case(name: str) -> str:
+    """Return a name of Python as a key of JSON: `stackName` for `stack_name`."""
     return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name)

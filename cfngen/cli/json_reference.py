@@ -30,7 +30,7 @@ JsonSchema = dict[str, Any]
 Definitions = dict[str, JsonSchema]
 """The schema of each class, by the name of the class."""
 
-_PREAMBLE = """\
+_PAGE_START = """\
 # JSON output
 
 <!-- Written by `make docs` from the code. -->
@@ -49,7 +49,7 @@ standard error only.
 |---|---|
 """
 
-_ERRORS_PREAMBLE = """\
+_ERROR_SECTION_START = """\
 ## Error codes
 
 The `code` of an error stays the same while messages are reworded. New codes may be added in a new version; none is
@@ -60,7 +60,7 @@ removed or changes its meaning without a new major version.
 """
 
 
-def classes() -> Iterator[type]:
+def message_classes() -> Iterator[type]:
     """Yield each dataclass that commands print as one JSON line; the classes of its attributes are not included."""
     for message_type in MESSAGE_TYPES.values():
         yield message_type.message_class
@@ -68,18 +68,23 @@ def classes() -> Iterator[type]:
 
 
 def classes_by_command() -> dict[str, list[type]]:
-    """Return the classes that each command prints, in the order of `cfngen --help`; all print `Failure`, too."""
-    message_classes: dict[str, list[type]] = {}
+    """Return the classes that each command prints, by the command, in the order of `cfngen --help`.
+
+    Every command also prints `Failure`, which is not in the lists.
+    """
+    unordered_classes: dict[str, list[type]] = {}
     for message_type in MESSAGE_TYPES.values():
         for command in message_type.commands:
-            message_classes.setdefault(command, []).append(message_type.message_class)
-    return dict(sorted(message_classes.items(), key=lambda item: COMMANDS.index(item[0].split()[0])))
+            unordered_classes.setdefault(command, []).append(message_type.message_class)
+    # Of a command such as `etcd list`, the help lists the first word.
+    commands = sorted(unordered_classes, key=lambda command: COMMANDS.index(command.split()[0]))
+    return {command: unordered_classes[command] for command in commands}
 
 
-def schema() -> JsonSchema:
+def json_schema() -> JsonSchema:
     """Return the JSON Schema of one line of output."""
     definitions: Definitions = {}
-    line_schemas = [_reference(class_, definitions) for class_ in classes()]
+    line_schemas = [_reference(class_, definitions) for class_ in message_classes()]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "One line of what cfngen prints with --output json",
@@ -88,63 +93,59 @@ def schema() -> JsonSchema:
     }
 
 
-def page() -> str:
+def json_page() -> str:
     """Return docs/json.md."""
-    definitions: Definitions = schema()["$defs"]
-    rows = [
-        f"| `cfngen {command}` | {', '.join(map(_link, message_classes))} |"
-        for command, message_classes in classes_by_command().items()
+    definitions: Definitions = json_schema()["$defs"]
+    command_rows = [
+        f"| `cfngen {command}` | {', '.join(map(_section_link, classes))} |\n"
+        for command, classes in classes_by_command().items()
     ]
-    return (
-        _PREAMBLE
-        + "\n".join(rows)
-        + "\n"
-        + "".join(_section(name, definition) for name, definition in definitions.items())
-        + _error_section()
-    )
+    sections = [_definition_section(name, definition) for name, definition in definitions.items()]
+    return "".join([_PAGE_START, *command_rows, *sections, _error_codes_section()])
 
 
-def _error_section() -> str:
-    rows = "".join(f"| `{code}` | {exit_code} | {meaning} |\n" for code, exit_code, meaning in error_rows())
-    return f"\n{_ERRORS_PREAMBLE}{rows}"
+def _error_codes_section() -> str:
+    """Return the section of the page with the table of all error codes."""
+    rows = "".join(f"| `{row.code}` | {row.exit_code} | {row.meaning} |\n" for row in error_rows())
+    return f"\n{_ERROR_SECTION_START}{rows}"
 
 
-def _link(class_: type) -> str:
+def _section_link(class_: type) -> str:
     """Return a Markdown link to the section of a class."""
-    return f"[{_title(class_)}](#{_anchor(class_)})"
+    return f"[{_section_title(class_)}](#{_section_anchor(class_)})"
 
 
 def main(arguments: Sequence[str]) -> None:
     """Write the schema and the page into the given directory."""
     directory = Path(arguments[0])
-    (directory / "json.schema.json").write_text(json.dumps(schema(), indent=2) + "\n")
-    (directory / "json.md").write_text(page())
+    (directory / "json.schema.json").write_text(json.dumps(json_schema(), indent=2) + "\n")
+    (directory / "json.md").write_text(json_page())
 
 
-def _title(class_: type) -> str:
+def _section_title(class_: type) -> str:
+    """Return the kind of a message, or the name of a class that is only part of messages."""
     kind = getattr(class_, "kind", "")
     return f"`{kind}`" if isinstance(kind, str) and kind else class_.__name__
 
 
-def _anchor(class_: type) -> str:
+def _section_anchor(class_: type) -> str:
+    """Return the anchor that Markdown gives to the heading of the section of a class."""
     return class_.__name__.lower()
 
 
-def _section(name: str, definition: JsonSchema) -> str:
+def _definition_section(name: str, definition: JsonSchema) -> str:
     """Return the section of the page for one definition: an enumeration, or a table of an object's keys."""
     if "enum" in definition:
-        return (
-            f"\n## {name}\n\n{definition['description']}\n\n"
-            f"One of {', '.join(f'`{value}`' for value in definition['enum'])}.\n"
-        )
+        values = ", ".join(f"`{value}`" for value in definition["enum"])
+        return f"\n## {name}\n\n{definition['description']}\n\nOne of {values}.\n"
     rows = "".join(
-        f"| `{key}` | {_type_text(property_)} | {property_.get('description', '')} |\n"
+        f"| `{key}` | {_type_in_words(property_)} | {property_.get('description', '')} |\n"
         for key, property_ in definition["properties"].items()
     )
     return f"\n## {name}\n\n{definition['description']}\n\n| key | type | meaning |\n|---|---|---|\n{rows}"
 
 
-def _type_text(schema: JsonSchema) -> str:
+def _type_in_words(schema: JsonSchema) -> str:
     """Return the type of a value in words, e.g. `list of text`, for the table of an object's keys."""
     if "const" in schema:
         return f"`{schema['const']}`"
@@ -156,30 +157,30 @@ def _type_text(schema: JsonSchema) -> str:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()})"
     if "anyOf" in schema:
-        return " or ".join(_type_text(alternative) for alternative in schema["anyOf"])
+        return " or ".join(_type_in_words(alternative) for alternative in schema["anyOf"])
     if schema.get("type") == "array":
-        return f"list of {_type_text(schema['items'])}" if "items" in schema else "list"
+        return f"list of {_type_in_words(schema['items'])}" if "items" in schema else "list"
+    if schema.get("type") == "object" and "additionalProperties" in schema:
+        return f"object of {_type_in_words(schema['additionalProperties'])}"
     if schema.get("type") == "object":
-        return (
-            f"object of {_type_text(schema['additionalProperties'])}" if "additionalProperties" in schema else "object"
-        )
+        return "object"
     if schema.get("format") == "date-time":
         return "time"
     return {"string": "text", "boolean": "true or false", "null": "null"}.get(schema.get("type", ""), "number")
 
 
 def _reference(class_: type, definitions: Definitions) -> dict[str, str]:
-    """Return a reference to the definition of a class; add the definition to `definitions` if it is missing.
+    """Return a reference to the schema of a class; add the schema to `definitions` if it is missing.
 
     Raises:
         ValueError: another class has the same name, and the schema can only have one definition of a name.
     """
-    existing = definitions.get(class_.__name__)
-    if existing is None:
+    existing_definition = definitions.get(class_.__name__)
+    if existing_definition is None:
         # A preliminary definition, since an attribute of the class may refer to the class itself.
         definitions[class_.__name__] = {"description": _summary(class_)}
         definitions[class_.__name__] = _definition(class_, definitions)
-    elif existing["description"] != _summary(class_):
+    elif existing_definition["description"] != _summary(class_):
         raise ValueError(f"two classes of the JSON output are called {class_.__name__}")
     return {"$ref": f"#/$defs/{class_.__name__}"}
 
@@ -197,9 +198,10 @@ def _definition(class_: type, definitions: Definitions) -> JsonSchema:
     descriptions = _attribute_descriptions(inspect.getdoc(class_) or "")
     properties: JsonSchema = {key: {"const": kind} for key, kind in type_entry(class_).items()}
     annotations = typing.get_type_hints(class_)
-    for name, key in json_keys_by_attribute(class_).items():
-        description_entry = {"description": descriptions[name]} if name in descriptions else {}
-        properties[key] = _type_schema(annotations[name], definitions) | description_entry
+    for attribute, key in json_keys_by_attribute(class_).items():
+        properties[key] = _type_schema(annotations[attribute], definitions)
+        if attribute in descriptions:
+            properties[key]["description"] = descriptions[attribute]
     return {
         "description": summary,
         "type": "object",
@@ -209,7 +211,7 @@ def _definition(class_: type, definitions: Definitions) -> JsonSchema:
 
 
 def _type_schema(annotation: object, definitions: Definitions) -> JsonSchema:
-    """Return the schema for the type annotation of an attribute."""
+    """Return the schema for the type annotation of an attribute; add the classes in it to `definitions`."""
     if annotation in (Hint, str | SuggestedCommand, SuggestedCommand):
         return {"type": "string"}
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
@@ -237,7 +239,7 @@ def _type_schema(annotation: object, definitions: Definitions) -> JsonSchema:
 
 
 def _attribute_descriptions(docstring: str) -> dict[str, str]:
-    """Return the description of each attribute in the `Attributes:` section of a docstring, on one line."""
+    """Return the descriptions in the `Attributes:` section of a docstring, by attribute, each on one line."""
     _, _, attributes = docstring.partition("Attributes:\n")
     entries = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", attributes, re.MULTILINE)
     return {name: re.sub(r"\s+", " ", text) for name, text in entries}

@@ -6,16 +6,18 @@ from collections.abc import Callable
 
 import click
 
-from cfngen.cli.json_output import emit
+from cfngen.cli.json_output import print_json
 from cfngen.cli.message_types import Printable, message_type
-from cfngen.cli.typography import verbatim
+from cfngen.cli.typography import print_verbatim
 from cfngen.hints import Line
 
 
 def show_message(
     message: Printable, *, json: bool, full: bool = False, render_line: Callable[[Line], str] = str
 ) -> None:
-    """Show a message or result. As text, messages without a renderer are not shown: `render.live` draws them.
+    """Show a message or result as text or JSON.
+
+    As text, messages without a renderer are not shown: `render.live` draws them while an operation is in progress.
 
     Args:
         message: the message; the commands in its attributes already have the options for the cluster.
@@ -25,12 +27,12 @@ def show_message(
     """
     type_ = message_type(message)
     if json:
-        emit(message)
+        print_json(message)
         return
     if not type_.renderer:
         return
     lines = "\n".join(render_line(line) for line in type_.lines(message, full=full))
-    if type_.is_data:
-        verbatim(lines)
+    if type_.is_verbatim:
+        print_verbatim(lines)
     else:
         click.echo(lines, err=type_.is_progress)

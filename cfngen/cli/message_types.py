@@ -14,10 +14,11 @@ from typing import Any, ClassVar, Protocol
 
 from cfngen.hints import Line
 
-# Names of the commands that deploy, that show stack events, and that show the steps of their work.
-_DEPLOYMENTS = ("deploy", "watch", "rollback")
-_WITH_EVENTS = (*_DEPLOYMENTS, "delete", "rehearse")
-_WITH_STEPS = ("plan", *_WITH_EVENTS, "status", "etcd backup", "etcd restore")
+_DEPLOYING_COMMANDS = ("deploy", "watch", "rollback")
+# These commands show the events of stacks while they wait.
+_COMMANDS_WITH_EVENTS = (*_DEPLOYING_COMMANDS, "delete", "rehearse")
+# These commands announce the steps of their work.
+_COMMANDS_WITH_STEPS = ("plan", *_COMMANDS_WITH_EVENTS, "status", "etcd backup", "etcd restore")
 
 
 class Printable(Protocol):
@@ -35,100 +36,194 @@ class MessageType:
         commands: the commands that show the message; `kubeconfig --print` means only with the option --print.
         renderer: dotted name, relative to cfngen.cli.render, of the function that returns a message as lines of text;
             empty for messages that `render.live` draws while an operation is in progress.
-        has_full_form: whether the renderer has a parameter `full`, which shows long values and lists completely.
+        renderer_takes_full: whether the renderer has a parameter `full`, which shows long values and lists completely.
         is_progress: whether the text goes to standard error, so that standard output has results only.
         blank_line_before: whether a blank line separates the text from the progress above it.
-        is_data: whether the text is data for programs, which is printed unchanged in every locale.
+        is_verbatim: whether the text is data for programs, which is printed unchanged in every locale.
     """
 
     class_name: str
     commands: Sequence[str]
     renderer: str = ""
-    has_full_form: bool = False
+    renderer_takes_full: bool = False
     is_progress: bool = False
     blank_line_before: bool = False
-    is_data: bool = False
+    is_verbatim: bool = False
 
     @property
     def message_class(self) -> type:
         """The class of the messages."""
-        class_: type = _import("cfngen", self.class_name)
+        class_: type = _import_attribute("cfngen", self.class_name)
         return class_
 
     def lines(self, message: Printable, *, full: bool = False) -> list[Line]:
-        """Return a message as lines of text."""
-        render: Callable[..., Sequence[Line]] = _import("cfngen.cli.render", self.renderer)
-        lines = render(message, full=full) if self.has_full_form else render(message)
+        """Return a message as lines of text; `full` shows long values and lists completely, if the renderer can."""
+        render: Callable[..., Sequence[Line]] = _import_attribute("cfngen.cli.render", self.renderer)
+        lines = render(message, full=full) if self.renderer_takes_full else render(message)
         return ["", *lines] if self.blank_line_before else list(lines)
 
 
 MESSAGE_TYPES: Mapping[str, MessageType] = {
-    "step": MessageType("deploy.messages.Step", _WITH_STEPS, "notices.step_lines", is_progress=True),
-    "notice": MessageType("deploy.messages.Notice", _WITH_STEPS, "notices.notice_lines", is_progress=True),
-    "plan": MessageType("deploy.preview.plan.Plan", ("plan", "deploy"), "plan.lines", has_full_form=True),
-    "event": MessageType("deploy.messages.Event", (*_WITH_EVENTS, "events")),
-    "progress": MessageType("deploy.watching.progress.Progress", _WITH_EVENTS),
-    "diagnosis": MessageType(
-        "deploy.watching.diagnosis.Diagnosis", (*_WITH_EVENTS, "events --failures"), "diagnosis.lines"
+    "step": MessageType(
+        class_name="deploy.messages.Step",
+        commands=_COMMANDS_WITH_STEPS,
+        renderer="notices.step_lines",
+        is_progress=True,
     ),
-    "finished": MessageType("deploy.messages.Finished", _DEPLOYMENTS, "finished.result_lines"),
+    "notice": MessageType(
+        class_name="deploy.messages.Notice",
+        commands=_COMMANDS_WITH_STEPS,
+        renderer="notices.notice_lines",
+        is_progress=True,
+    ),
+    "plan": MessageType(
+        class_name="deploy.preview.plan.Plan",
+        commands=("plan", "deploy"),
+        renderer="plan.plan_lines",
+        renderer_takes_full=True,
+    ),
+    "event": MessageType(
+        class_name="deploy.messages.Event",
+        commands=(*_COMMANDS_WITH_EVENTS, "events"),
+    ),
+    "progress": MessageType(
+        class_name="deploy.watching.progress.Progress",
+        commands=_COMMANDS_WITH_EVENTS,
+    ),
+    "diagnosis": MessageType(
+        class_name="deploy.watching.diagnosis.Diagnosis",
+        commands=(*_COMMANDS_WITH_EVENTS, "events --failures"),
+        renderer="diagnosis.diagnosis_lines",
+    ),
+    "finished": MessageType(
+        class_name="deploy.messages.Finished",
+        commands=_DEPLOYING_COMMANDS,
+        renderer="finished.result_lines",
+    ),
     "validationChange": MessageType(
-        "deploy.inspection.validation.ValidationChange",
-        ("deploy", "validate cluster"),
-        "validation.change_lines",
+        class_name="deploy.inspection.validation.ValidationChange",
+        commands=("deploy", "validate cluster"),
+        renderer="validation.change_lines",
         is_progress=True,
     ),
     "validation": MessageType(
-        "deploy.inspection.validation.Validation", ("deploy", "validate cluster"), "validation.result_lines"
+        class_name="deploy.inspection.validation.Validation",
+        commands=("deploy", "validate cluster"),
+        renderer="validation.result_lines",
     ),
-    "status": MessageType("deploy.inspection.cluster_status.ClusterStatus", ("status",), "status.status_lines"),
-    "kubeconfig": MessageType("deploy.access.kubeconfig.KubeconfigChange", ("kubeconfig",), "kubeconfig.change_lines"),
+    "status": MessageType(
+        class_name="deploy.inspection.cluster_status.ClusterStatus",
+        commands=("status",),
+        renderer="status.status_lines",
+    ),
+    "kubeconfig": MessageType(
+        class_name="deploy.access.kubeconfig.KubeconfigChange",
+        commands=("kubeconfig",),
+        renderer="kubeconfig.change_lines",
+    ),
     "kubeconfigDocument": MessageType(
-        "deploy.access.kubeconfig.KubeconfigDocument",
-        ("kubeconfig --print",),
-        "kubeconfig.document_lines",
-        is_data=True,
+        class_name="deploy.access.kubeconfig.KubeconfigDocument",
+        commands=("kubeconfig --print",),
+        renderer="kubeconfig.document_lines",
+        is_verbatim=True,
     ),
     "etcdSnapshots": MessageType(
-        "deploy.etcd.snapshots.Snapshots",
-        ("etcd list",),
-        "etcd.snapshot_lines",
-        has_full_form=True,
+        class_name="deploy.etcd.snapshots.Snapshots",
+        commands=("etcd list",),
+        renderer="etcd.snapshot_lines",
+        renderer_takes_full=True,
     ),
-    "etcdBackup": MessageType("deploy.etcd.backup.BackupTaken", ("etcd backup",), "etcd.backup_lines"),
-    "etcdRestorePlan": MessageType("deploy.etcd.restore.RestorePlan", ("etcd restore",), "etcd.restore_plan_lines"),
+    "etcdBackup": MessageType(
+        class_name="deploy.etcd.backup.BackupTaken",
+        commands=("etcd backup",),
+        renderer="etcd.backup_lines",
+    ),
+    "etcdRestorePlan": MessageType(
+        class_name="deploy.etcd.restore.RestorePlan",
+        commands=("etcd restore",),
+        renderer="etcd.restore_plan_lines",
+    ),
     "etcdRestoreProgress": MessageType(
-        "deploy.etcd.watch.RestoreProgress", ("etcd restore",), "etcd.restore_progress_lines", is_progress=True
+        class_name="deploy.etcd.watch.RestoreProgress",
+        commands=("etcd restore",),
+        renderer="etcd.restore_progress_lines",
+        is_progress=True,
     ),
-    "etcdRestored": MessageType("deploy.etcd.restore.Restored", ("etcd restore",), "etcd.restored_lines"),
-    "survey": MessageType("deploy.deletion.plan.DeletionPlan", ("delete",), "deletion.plan_lines"),
+    "etcdRestored": MessageType(
+        class_name="deploy.etcd.restore.Restored",
+        commands=("etcd restore",),
+        renderer="etcd.restored_lines",
+    ),
+    "survey": MessageType(
+        class_name="deploy.deletion.plan.DeletionPlan",
+        commands=("delete",),
+        renderer="deletion.deletion_plan_lines",
+    ),
     "removed": MessageType(
-        "deploy.deletion.orphaned_resource.Removed", ("delete",), "deletion.removed_lines", is_progress=True
+        class_name="deploy.deletion.orphaned_resource.OrphanRemoved",
+        commands=("delete",),
+        renderer="deletion.removed_resource_lines",
+        is_progress=True,
     ),
     "deletionFailed": MessageType(
-        "deploy.deletion.stack_removal.DeletionFailed", ("delete",), "deletion.failed_lines", is_progress=True
+        class_name="deploy.deletion.stack_removal.DeletionFailed",
+        commands=("delete",),
+        renderer="deletion.failed_attempt_lines",
+        is_progress=True,
     ),
     "deleted": MessageType(
-        "deploy.deletion.result.Deleted", ("delete",), "deletion.result_lines", blank_line_before=True
+        class_name="deploy.deletion.result.Deleted",
+        commands=("delete",),
+        renderer="deletion.result_lines",
+        blank_line_before=True,
     ),
-    "remains": MessageType("deploy.deletion.leftovers.Remains", (*_DEPLOYMENTS, "delete"), "deletion.remains_lines"),
-    "rehearsal": MessageType("rehearse.report.Rehearsal", ("rehearse",), "rehearsal.result_lines"),
+    "remains": MessageType(
+        class_name="deploy.deletion.leftovers.Remains",
+        commands=(*_DEPLOYING_COMMANDS, "delete"),
+        renderer="deletion.remains_lines",
+    ),
+    "rehearsal": MessageType(
+        class_name="rehearse.report.Rehearsal",
+        commands=("rehearse",),
+        renderer="rehearsal.result_lines",
+    ),
     "rehearsalWritten": MessageType(
-        "rehearse.report.RehearsalWritten", ("rehearse",), "rehearsal.written_lines", blank_line_before=True
+        class_name="rehearse.report.RehearsalWritten",
+        commands=("rehearse",),
+        renderer="rehearsal.written_lines",
+        blank_line_before=True,
     ),
-    "rehearsalSteps": MessageType("rehearse.report.RehearsalSteps", ("rehearse --list",), "rehearsal.step_lines"),
-    "policy": MessageType("permissions.grants.Policy", ("permissions",), "permissions.document_lines", is_data=True),
-    "sandbox": MessageType("sandbox.status.SandboxStatus", ("sandbox status",), "sandbox.status_lines"),
+    "rehearsalSteps": MessageType(
+        class_name="rehearse.report.RehearsalSteps",
+        commands=("rehearse --list",),
+        renderer="rehearsal.step_lines",
+    ),
+    "policy": MessageType(
+        class_name="permissions.grants.Policy",
+        commands=("permissions",),
+        renderer="permissions.document_lines",
+        is_verbatim=True,
+    ),
+    "sandbox": MessageType(
+        class_name="sandbox.status.SandboxStatus",
+        commands=("sandbox status",),
+        renderer="sandbox.status_lines",
+    ),
 }
-"""The types of messages, by `kind`, which is their `type` in JSON and must not change."""
+"""The type of each message, by its `kind`, which is its `type` in JSON and must not change."""
 
 
 def message_type(message: Printable) -> MessageType:
-    """Return the type of a message."""
+    """Return the entry of `MESSAGE_TYPES` for a message."""
     return MESSAGE_TYPES[message.kind]
 
 
-def _import(package: str, name: str) -> Any:
-    """Return an attribute of a module of the package, e.g. `plan.lines` of `cfngen.cli.render`."""
-    module, _, attribute = name.rpartition(".")
+def _import_attribute(package: str, dotted_name: str) -> Any:
+    """Import a module of the package, and return a function or class in it.
+
+    Args:
+        package: e.g. `cfngen.cli.render`.
+        dotted_name: the module, relative to the package, and the attribute, e.g. `plan.plan_lines`.
+    """
+    module, _, attribute = dotted_name.rpartition(".")
     return getattr(importlib.import_module(f"{package}.{module}"), attribute)

@@ -32,8 +32,9 @@ class OptionGroup:
 
     Args:
         name: name of the command's argument.
-        build: builds the argument; it receives the value of each member as a keyword argument.
-        members: the options and groups of options; for a member that is a group, `build` receives its argument.
+        build: builds the argument; it receives the value of each option as a keyword argument, and for a group among
+            the members the argument that the group builds.
+        members: the options, and groups of options.
     """
 
     def __init__(self, name: str, build: Callable[..., object], *members: Option | OptionGroup) -> None:
@@ -57,7 +58,10 @@ class OptionGroup:
     def options(self) -> Iterator[Option]:
         """Yield the options of the group and of groups in it."""
         for member in self._members:
-            yield from (member,) if isinstance(member, Option) else member.options()
+            if isinstance(member, Option):
+                yield member
+            else:
+                yield from member.options()
 
     def pop_argument(self, values: dict[str, object]) -> object:
         """Return the group's argument, built from the options' values, which are removed from `values`."""

@@ -52,10 +52,11 @@ class PathArgument(click.Path):
     ) -> str | bytes | os.PathLike[str]:
         """Convert the value as click does, but reject the empty string: its `Path` is the current directory."""
         if value == "":
-            option = max(param.opts, key=len) if isinstance(param, click.Option) else "a file's name"
-            raise click.UsageError(f"{option} is empty; {self.advice}", ctx)
-        converted: str | bytes | os.PathLike[str] = super().convert(value, param, ctx)
-        return converted
+            # Of an option's names, such as -f and --cluster, the message has the long one.
+            subject = max(param.opts, key=len) if isinstance(param, click.Option) else "a file's name"
+            raise click.UsageError(f"{subject} is empty; {self.advice}", ctx)
+        converted_path: str | bytes | os.PathLike[str] = super().convert(value, param, ctx)
+        return converted_path
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Leave the completion of file names to the shell."""

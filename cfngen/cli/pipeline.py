@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cfngen.cli.options import Option
-from cfngen.cli.terminal import progress
+from cfngen.cli.terminal import progress_line
 from cfngen.text import pluralize
 
 if TYPE_CHECKING:
@@ -22,77 +22,83 @@ if TYPE_CHECKING:
 
 no_cache_option = Option(
     "--no-cache",
-    "cache",
+    "use_lint_cache",
     is_flag=True,
     callback=lambda context, parameter, no_cache: not no_cache,
     help="Lint again; ignore the cached results of earlier runs.",
 )
-"""The option --no-cache; a command receives the argument `cache`, whether lint may use results of earlier runs."""
+"""The option --no-cache.
+
+A command receives it as the argument `use_lint_cache`, which is True without the option: lint then uses the cached
+results of earlier runs.
+"""
 
 
 @dataclass(frozen=True)
-class Generated:
+class GeneratedTemplates:
     """The templates and UserData of a cluster.
 
     Attributes:
         cluster: the cluster with every value in effect.
         documents: the cluster's templates: those of nested stacks first, then the root's, then standalone.
         userdata: the UserData of each role.
-        variables: names of the environment variables that set a value of the cluster.
+        environment_variables: names of those environment variables that have set a value of the cluster.
     """
 
     cluster: Cluster
     documents: tuple[Document, ...]
     userdata: tuple[UserData, ...]
-    variables: tuple[str, ...]
+    environment_variables: tuple[str, ...]
 
     @property
-    def stacks(self) -> tuple[str, ...]:
-        """Names of the templates."""
+    def template_names(self) -> tuple[str, ...]:
+        """The names of the templates; that of a nested stack's template is the name of the stack."""
         return tuple(document.name for document in self.documents)
 
 
-def generate(source: Source) -> Generated:
+def generate(source: Source) -> GeneratedTemplates:
     """Load the cluster and generate its templates and UserData.
 
     Raises:
         CfngenError: the cluster file is wrong, or the result exceeds a limit.
     """
     loaded = source.load()
-    from cfngen.templates import generate as templates_of
+    # Imported only now, since it takes a while, and an error in the cluster file is shown without it.
+    from cfngen.templates import generate as generate_templates
     from cfngen.userdata import roles
 
-    return Generated(
+    variables = {origin.where for origin in loaded.origins.values() if origin.kind == "environment"}
+    return GeneratedTemplates(
         cluster=loaded.cluster,
-        documents=templates_of(loaded.cluster),
+        documents=generate_templates(loaded.cluster),
         userdata=roles(loaded.cluster),
-        variables=tuple(sorted({origin.where for origin in loaded.origins.values() if origin.kind == "environment"})),
+        environment_variables=tuple(sorted(variables)),
     )
 
 
-def lint_or_fail(documents: Sequence[Document], *, region: str, cache: bool) -> None:
-    """Lint the templates and raise an error if there are findings; shows progress on a terminal.
+def lint_or_fail(documents: Sequence[Document], *, region: str, use_cache: bool) -> None:
+    """Lint the templates, and raise an error if there are findings; the arguments are those of `lint_documents`.
 
     Raises:
-        LintError: with all findings.
+        LintError: there are findings; the error has all of them.
         LintUnavailableError: lint cannot be run.
     """
     from cfngen.lint import LintError
 
-    lint_findings = lint_documents(documents, region=region, cache=cache)
-    if lint_findings:
-        raise LintError(lint_findings)
+    findings = lint_documents(documents, region=region, use_cache=use_cache)
+    if findings:
+        raise LintError(findings)
 
 
 def lint_documents(
-    documents: Sequence[Document], *, region: str, cache: bool, texts: Mapping[str, str] | None = None
+    documents: Sequence[Document], *, region: str, use_cache: bool, texts: Mapping[str, str] | None = None
 ) -> tuple[Finding, ...]:
-    """Lint the templates and return the findings; shows progress on a terminal.
+    """Lint the templates and return the findings; a terminal shows a line of progress meanwhile.
 
     Args:
         documents: the templates.
-        region: the region to lint for.
-        cache: whether to use and store cached results.
+        region: the region in which the templates will be used.
+        use_cache: whether to use the cached results of earlier runs, and to store the new ones.
         texts: the text of each file, by the name of its document; None if the documents were not read from files.
 
     Raises:
@@ -100,8 +106,8 @@ def lint_documents(
     """
     from cfngen.lint import LintUnavailableError, cache_directory, lint
 
-    with progress(f"linting {pluralize(len(documents), 'template')}…"):
-        directory = cache_directory(os.environ) if cache else None
+    with progress_line(f"linting {pluralize(len(documents), 'template')}…"):
+        directory = cache_directory(os.environ) if use_cache else None
         try:
             return lint(documents, region=region, cache=directory, texts=texts)
         except OSError as error:

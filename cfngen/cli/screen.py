@@ -24,12 +24,18 @@ if TYPE_CHECKING:
     from cfngen.deploy.account import Account
     from cfngen.deploy.interaction import Interaction
     from cfngen.deploy.messages import Consent, Message, Question
-    from cfngen.deploy.watching.watch import Choice
+    from cfngen.deploy.watching.watch import InterruptChoice
 
 
 @contextmanager
 def screen(target: Target, account: Account, *, full: bool = False) -> Iterator[Screen]:
-    """Yield a screen that shows messages; restore the terminal at the end."""
+    """Yield a screen that shows messages; restore the terminal at the end, also after SIGTERM.
+
+    Args:
+        target: the target of the command.
+        account: the account of the target.
+        full: whether plans show long values completely.
+    """
     display = Screen(target, account, full=full)
     previous_handler = signal.signal(signal.SIGTERM, _exit_on_sigterm)
     try:
@@ -45,11 +51,11 @@ def _exit_on_sigterm(number: int, frame: object) -> NoReturn:
 
 
 class Screen:
-    """Shows messages as text, as a live tree, or as JSON.
+    """Shows the messages of a command in the format of --output; progress as text is a live tree or a log.
 
     Args:
-        target: the target of the command; shows messages in the format of --output.
-        account: the account, whose clock measures the elapsed time.
+        target: the target of the command, which also knows the format of --output.
+        account: the account of the target; its clock measures the elapsed time.
         full: whether plans show long values completely.
     """
 
@@ -58,7 +64,7 @@ class Screen:
         self._target = target
         self._account = account
         self._live: LiveScreen | None = None
-        self._status = ""
+        self._stack_status = ""
 
     def report(self, message: Message) -> None:
         """Show a message."""
@@ -66,7 +72,7 @@ class Screen:
         from cfngen.deploy.watching.progress import Progress
 
         if isinstance(message, Progress):
-            self._status = message.status
+            self._stack_status = message.status
         if self._target.json:
             # Progress that only updates the elapsed time is not printed as JSON.
             if not isinstance(message, Progress) or message.fresh:
@@ -81,44 +87,44 @@ class Screen:
         """Return the functions with which an operation shows messages and asks questions on this screen.
 
         Args:
-            consent: asks the user for consent.
+            consent: asks the user a question, and returns whether the user agrees.
         """
         from cfngen.deploy.interaction import Interaction
 
-        def ask(question: Question) -> bool:
+        def ask_below_tree(question: Question) -> bool:
             self.close()
             return consent(question)
 
-        return Interaction(self.report, ask, self.interrupted)
+        return Interaction(report=self.report, consent=ask_below_tree, on_interrupt=self.interrupted)
 
-    def interrupted(self) -> Choice:
-        """Ask what to do after Ctrl-C. After a second Ctrl-C, or without a terminal to ask on, return DETACH.
+    def interrupted(self) -> InterruptChoice:
+        """Ask what to do after Ctrl-C; return DETACH after a second Ctrl-C, or without a terminal to ask on.
 
-        Cancelling is only offered where CloudFormation can cancel: not for a deletion or a rollback.
+        To cancel is only offered where CloudFormation can cancel: not for a deletion or a rollback.
         """
         from cfngen.deploy.status import StackStatus
-        from cfngen.deploy.watching.watch import Choice
+        from cfngen.deploy.watching.watch import InterruptChoice
 
         self.close()
         if not sys.stdin or not sys.stdin.isatty():
-            return Choice.DETACH
+            return InterruptChoice.DETACH
         click.echo("\nCloudFormation continues whether cfngen watches or not.", err=True)
-        choices = {"w": Choice.WAIT, "d": Choice.DETACH}
+        choice_by_letter = {"w": InterruptChoice.WAIT, "d": InterruptChoice.DETACH}
         question = "Continue (w)atching, or (d)etach and let it continue"
-        if not self._status or StackStatus(self._status).can_be_ended:
-            choices["c"] = Choice.CANCEL
+        if not self._stack_status or StackStatus(self._stack_status).can_be_ended:
+            choice_by_letter["c"] = InterruptChoice.CANCEL
             question = "Continue (w)atching, (d)etach and let it continue, or (c)ancel it"
         try:
             letter = click.prompt(
                 question,
-                type=click.Choice(tuple(choices)),
+                type=click.Choice(tuple(choice_by_letter)),
                 default="w",
                 show_choices=False,
                 err=True,
             )
         except click.Abort:
-            return Choice.DETACH
-        return choices[letter]
+            return InterruptChoice.DETACH
+        return choice_by_letter[letter]
 
     def close(self) -> None:
         """Keep the drawn tree on the screen; further output appears below the tree."""
@@ -126,13 +132,15 @@ class Screen:
             self._live.close()
 
     def _live_screen(self) -> LiveScreen:
+        """Return the tree or log on standard error; the first call makes it."""
         if self._live is None:
             from cfngen.cli.render.live import LiveScreen
 
-            terminal = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+            can_redraw = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
             self._live = LiveScreen(
-                lambda text: click.echo(text, err=True, nl=False, color=terminal or None),
-                size=shutil.get_terminal_size if terminal else None,
+                # Without color=True, click would strip the control sequences that redraw the tree.
+                lambda text: click.echo(text, err=True, nl=False, color=can_redraw or None),
+                size=shutil.get_terminal_size if can_redraw else None,
                 clock=self._account.clock,
             )
         return self._live

@@ -10,7 +10,7 @@ from cfngen.hints import Hint
 
 @dataclass
 class Settings:
-    """Settings from the global options.
+    """The settings of one run of cfngen.
 
     Attributes:
         debug: whether to show tracebacks.

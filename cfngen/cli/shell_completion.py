@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from cfngen.cli.source import source_of
+from cfngen.cli.source import find_source
 
 if TYPE_CHECKING:
     import click
@@ -18,42 +18,47 @@ if TYPE_CHECKING:
 
 def stacks(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the names of the cluster's templates, in the order in which they are generated."""
-    cluster = _cluster(context)
+    cluster = _selected_cluster(context)
     if cluster is None:
         return []
+    # A cluster in existing subnets has no stack for the network.
     network_stacks = () if cluster.network.subnets[0].id else ("vpc",)
     always_present = ("security-groups", "secrets", "iam", "master")
-    return _matching(incomplete, (*network_stacks, *always_present, *_groups(cluster), "cluster", "standalone"))
+    return _starting_with(
+        incomplete, (*network_stacks, *always_present, *_node_group_roles(cluster), "cluster", "standalone")
+    )
 
 
 def roles(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the roles that an instance of the cluster can have."""
-    cluster = _cluster(context)
-    return _matching(incomplete, ("master", *_groups(cluster))) if cluster else []
+    cluster = _selected_cluster(context)
+    return _starting_with(incomplete, ("master", *_node_group_roles(cluster))) if cluster else []
 
 
 def grantees(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the names of those who need permissions for the cluster."""
-    cluster = _cluster(context)
+    cluster = _selected_cluster(context)
     if cluster is None:
         return []
-    snapshots = ("etcd",) if cluster.etcd.backups.enabled else ()
-    return _matching(incomplete, ("operator", "execution", *snapshots, "master", *_groups(cluster)))
+    etcd_operators = ("etcd",) if cluster.etcd.backups.enabled else ()
+    return _starting_with(incomplete, ("operator", "execution", *etcd_operators, "master", *_node_group_roles(cluster)))
 
 
-def _groups(cluster: Cluster) -> tuple[str, ...]:
+def _node_group_roles(cluster: Cluster) -> tuple[str, ...]:
+    """Return the role of each node group, which is also the name of its stack and of its grantee."""
     return tuple(f"nodes-{group.name}" for group in cluster.node_groups)
 
 
-def _matching(incomplete: str, names: Iterable[str]) -> list[str]:
+def _starting_with(incomplete: str, names: Iterable[str]) -> list[str]:
+    """Return the names that start with what the user has typed."""
     return [name for name in names if name.startswith(incomplete)]
 
 
-def _cluster(context: click.Context) -> Cluster | None:
+def _selected_cluster(context: click.Context) -> Cluster | None:
     """Return the cluster that the incomplete command line selects; None if it cannot be read."""
     options = context.params
     try:
-        source = source_of(
+        source = find_source(
             options.get("file"),
             tuple(options.get("overrides") or ()),
             no_env=bool(options.get("no_env")),

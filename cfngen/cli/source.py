@@ -13,13 +13,14 @@ import click
 
 from cfngen.cli.options import Option, OptionGroup
 from cfngen.cli.paths import PathArgument, StandardInput
-from cfngen.cli.terminal import warning
+from cfngen.cli.terminal import show_warning
+from cfngen.hints import SuggestedOption
 
 if TYPE_CHECKING:
     from cfngen.cluster.load import Loaded
 
 DEFAULT_FILE = Path("cluster.yaml")
-STDIN = Path("-")
+STDIN_ARGUMENT = Path("-")
 
 
 @dataclass(frozen=True)
@@ -41,16 +42,17 @@ class Source:
     no_env: bool = False
 
     @property
-    def options(self) -> tuple[tuple[str, ...], ...]:
-        """The command line options that choose this source."""
-        chosen: list[tuple[str, ...]] = []
-        if self.is_explicit:
-            # On the command line, standard input is "-".
-            name = str(STDIN) if self.standard_input else str(self.path)
-            chosen.append(("--defaults",) if self.path is None else ("-f", name))
+    def options(self) -> tuple[SuggestedOption, ...]:
+        """The command line options that choose this source, each with its value if it takes one."""
+        options: list[SuggestedOption] = []
+        if self.is_explicit and self.path is None:
+            options.append(("--defaults",))
+        elif self.is_explicit:
+            options.append(("-f", str(STDIN_ARGUMENT if self.standard_input else self.path)))
         if self.no_env:
-            chosen.append(("--no-env",))
-        return (*chosen, *(("--set", override) for override in self.overrides))
+            options.append(("--no-env",))
+        options += [("--set", override) for override in self.overrides]
+        return tuple(options)
 
     @property
     def description(self) -> str:
@@ -88,26 +90,34 @@ class Source:
         # Standard input can be read only once, and a warning should be shown only once.
         loaded = self.read()
         for text in loaded.warnings:
-            warning(text)
+            show_warning(text)
         return loaded
 
 
-def source_of(file: Path | None, overrides: tuple[str, ...], *, no_env: bool, defaults: bool) -> Source:
-    """Return the source that the options choose in the current directory and environment."""
+def find_source(file: Path | None, overrides: tuple[str, ...], *, no_env: bool, defaults: bool) -> Source:
+    """Return the source that the options choose in the current directory and environment.
+
+    Args:
+        file: value of --cluster; None if it is not given.
+        overrides: `key=value` texts of --set.
+        no_env: whether --no-env is given.
+        defaults: whether --defaults is given.
+    """
     path = file
     if path is None and not defaults and os.path.lexists(DEFAULT_FILE):
         path = DEFAULT_FILE
-    if path == STDIN:
-        path = StandardInput(STDIN)
+    if path == STDIN_ARGUMENT:
+        path = StandardInput(STDIN_ARGUMENT)
     environ = {} if no_env or defaults else dict(os.environ)
     is_explicit = defaults or file is not None
     return Source(path=path, environ=environ, overrides=overrides, is_explicit=is_explicit, no_env=no_env)
 
 
 def _make_source(file: Path | None, overrides: tuple[str, ...], no_env: bool, defaults: bool) -> Source:
+    """Return the source that the options choose, unless they contradict each other."""
     if defaults and file is not None:
         raise click.UsageError("--defaults and --cluster cannot be used together; remove one of them.")
-    return source_of(file, overrides, no_env=no_env, defaults=defaults)
+    return find_source(file, overrides, no_env=no_env, defaults=defaults)
 
 
 source_options = OptionGroup(

@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 import click
 
-from cfngen.hints import CommandText, Option, SuggestedCommand
+from cfngen.hints import CommandText, SuggestedCommand, SuggestedOption
 
-_Thing = TypeVar("_Thing")
+_HintOrMessage = TypeVar("_HintOrMessage")
 
 
-def complete_commands(thing: _Thing, options: Sequence[Option]) -> _Thing:
-    """Add options to each suggested command in a hint or message; return the result.
+def complete_commands(thing: _HintOrMessage, options: Sequence[SuggestedOption]) -> _HintOrMessage:
+    """Return a hint or message in which each suggested command has these options.
 
     A command keeps the options that it already has.
 
@@ -25,20 +25,20 @@ def complete_commands(thing: _Thing, options: Sequence[Option]) -> _Thing:
     """
     if not options:
         return thing
-    completed: object = thing
+    result: object = thing
     if isinstance(thing, (SuggestedCommand, CommandText)):
-        completed = thing.with_options(options)
+        result = thing.with_options(options)
     elif isinstance(thing, tuple):
-        completed = _complete_tuple(thing, options)
+        result = _complete_tuple(thing, options)
     elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-        changes: dict[str, Any] = {}
+        changed_attributes: dict[str, Any] = {}
         for field in dataclasses.fields(thing):
-            value = getattr(thing, field.name)
-            completed_value = complete_commands(value, options)
-            if field.init and completed_value is not value:
-                changes[field.name] = completed_value
-        completed = dataclasses.replace(thing, **changes) if changes else thing
-    return completed  # type: ignore[return-value]  # a value of the same type
+            attribute = getattr(thing, field.name)
+            completed_attribute = complete_commands(attribute, options)
+            if field.init and completed_attribute is not attribute:
+                changed_attributes[field.name] = completed_attribute
+        result = dataclasses.replace(thing, **changed_attributes) if changed_attributes else thing
+    return result  # type: ignore[return-value]  # a value of the same type
 
 
 def next_line(command: SuggestedCommand, text: str) -> CommandText:
@@ -48,12 +48,13 @@ def next_line(command: SuggestedCommand, text: str) -> CommandText:
 
 def colored(text: CommandText, color: str) -> CommandText:
     """Return a coloured text; options can still be added to its commands."""
+    # The styled empty texts are control sequences: the first turns the colour on, the last one resets it.
     return CommandText(click.style("", fg=color, reset=False), text, click.style(""), quote=text.quote)
 
 
-def _complete_tuple(values: tuple[object, ...], options: Sequence[Option]) -> tuple[object, ...]:
-    """Return the tuple with the commands in its values completed; `values` itself if no value contains a command."""
-    completed = tuple(complete_commands(value, options) for value in values)
-    if all(after is before for after, before in zip(completed, values, strict=True)):
+def _complete_tuple(values: tuple[object, ...], options: Sequence[SuggestedOption]) -> tuple[object, ...]:
+    """Return the tuple with options added to the commands in its values; `values` itself if nothing has changed."""
+    completed_values = tuple(complete_commands(value, options) for value in values)
+    if all(completed is original for completed, original in zip(completed_values, values, strict=True)):
         return values
-    return completed
+    return completed_values

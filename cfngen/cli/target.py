@@ -16,13 +16,13 @@ import click
 
 from cfngen.cli.message_output import show_message
 from cfngen.cli.options import Option, OptionGroup
-from cfngen.cli.render.wrapping import columns, wrapped
+from cfngen.cli.render.wrapping import max_line_width, wrapped
 from cfngen.cli.settings import Settings
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.suggested_commands import complete_commands
-from cfngen.cli.terminal import warning
+from cfngen.cli.terminal import show_warning
 from cfngen.errors import CfngenError
-from cfngen.hints import Hint
+from cfngen.hints import Hint, SuggestedOption
 
 if TYPE_CHECKING:
     from cfngen.cluster.model import Cluster
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from cfngen.deploy.messages import Consent, Message, Question
     from cfngen.sandbox.process import RunningSandbox
 
-_Thing = TypeVar("_Thing")
-STACK_NAME_LIMIT = 90
+_HintOrMessage = TypeVar("_HintOrMessage")
+MAX_STACK_NAME_LENGTH = 90
 """Maximum length of the root stack's name: the IAM permission of instances to signal contains the nested stack's name,
 which begins with the root's name, and CloudFormation truncates the names of nested stacks at 128 characters."""
 
@@ -96,23 +96,30 @@ class Target:
             StackNameError: it is not allowed by CloudFormation, or too long.
         """
         name = self.explicit_stack_name or self.cluster.name.replace(".", "-")
-        usable = name[:1].isalpha() and name.isascii() and name.replace("-", "").isalnum()
-        if not usable or len(name) > STACK_NAME_LIMIT:
+        # CloudFormation allows ASCII letters, digits and hyphens, and a letter at the start.
+        has_allowed_characters = name[:1].isalpha() and name.isascii() and name.replace("-", "").isalnum()
+        if not has_allowed_characters or len(name) > MAX_STACK_NAME_LENGTH:
             raise StackNameError(
                 f"{name!r} is not a valid stack name: it must start with a letter, contain only letters, digits and "
-                f"hyphens, and have at most {STACK_NAME_LIMIT} characters",
+                f"hyphens, and have at most {MAX_STACK_NAME_LENGTH} characters",
                 hint="choose a valid name with --stack-name.",
             )
         return name
 
     @property
-    def options(self) -> tuple[tuple[str, ...], ...]:
-        """The command line options that choose this cluster, stack and account."""
-        values = {"--stack-name": self.explicit_stack_name, "--profile": self.profile, "--account": self.account_number}
-        sandbox = (("--sandbox",),) if self.sandbox else ()
-        return (*sandbox, *self.source.options, *((name, value) for name, value in values.items() if value))
+    def options(self) -> tuple[SuggestedOption, ...]:
+        """The command line options that choose this cluster, stack and account, each with its value if it has one."""
+        options: list[SuggestedOption] = [("--sandbox",)] if self.sandbox else []
+        options += self.source.options
+        if self.explicit_stack_name:
+            options.append(("--stack-name", self.explicit_stack_name))
+        if self.profile:
+            options.append(("--profile", self.profile))
+        if self.account_number:
+            options.append(("--account", self.account_number))
+        return tuple(options)
 
-    def complete_commands(self, value: _Thing) -> _Thing:
+    def complete_commands(self, value: _HintOrMessage) -> _HintOrMessage:
         """Return a hint or message with the options for this target added to the commands in it."""
         return complete_commands(value, self.options)
 
@@ -153,11 +160,11 @@ class Target:
         return self._running_sandbox.kubernetes.get(endpoint, "") if self.sandbox else ""
 
     def consent(self, *, yes: bool, allow_danger: bool = False) -> Consent:
-        """Return a function that asks the user for consent, and returns whether the user agrees.
+        """Return a function that asks the user a question, and returns whether the user agrees.
 
         Args:
-            yes: whether to agree without asking, except to dangerous questions.
-            allow_danger: whether to agree to dangerous questions, too, if `yes` is given.
+            yes: whether the function agrees without asking, except to dangerous questions.
+            allow_danger: whether, with `yes`, the function agrees to dangerous questions without asking, too.
         """
 
         def ask(question: Question) -> bool:
@@ -166,8 +173,10 @@ class Target:
             if not sys.stdin or not sys.stdin.isatty():
                 raise NobodyToAskError(question)
             for consequence in question.consequences:
-                click.echo("\n".join(wrapped(consequence, columns(), "    ", first="  - ")), err=True)
+                lines = wrapped(consequence, max_line_width(), indent="    ", first_indent="  - ")
+                click.echo("\n".join(lines), err=True)
             text = click.style(question.text, bold=True, fg="red" if question.dangerous else None)
+            # The consent to the most serious changes is to type the cluster's name.
             if not question.name:
                 return click.confirm(text, default=False, err=True)
             answer: str = click.prompt(
@@ -188,18 +197,21 @@ class Target:
 
     @cached_property
     def _running_sandbox(self) -> RunningSandbox:
-        """The running sandbox; started if necessary, with a warning if an earlier one has lost its stacks."""
+        """The running sandbox, which is started if necessary; a warning says if an earlier one has lost its stacks."""
         from cfngen.sandbox import process
 
-        lost = process.lost_sandbox(os.environ)
-        running = process.start(os.environ)
-        if lost:
-            warning(
-                f"{lost.story}, and its stacks are lost: {', '.join(lost.stacks)}. A new, empty one has been started."
+        lost_sandbox = process.lost_sandbox(os.environ)
+        running_sandbox = process.start(os.environ)
+        if lost_sandbox:
+            lost_stacks = ", ".join(lost_sandbox.stacks)
+            show_warning(
+                f"{lost_sandbox.how_it_ended}, and its stacks are lost: {lost_stacks}. A new, empty one has been "
+                "started."
             )
-        return running
+        return running_sandbox
 
     def _session(self) -> Any:
+        """Return the boto3 session for AWS, or for the sandbox."""
         import boto3
 
         if self.sandbox:
@@ -208,7 +220,7 @@ class Target:
 
 
 def _remember_output(context: click.Context, parameter: click.Parameter, output: str) -> str:
-    """Remember the output format for error messages."""
+    """Remember the output format, so that errors are shown in it, too; a click callback."""
     settings = context.find_object(Settings)
     if settings is not None:
         settings.json = output == "json"
@@ -269,14 +281,14 @@ target_options = OptionGroup(
 """The options that choose cluster, stack and account; a command receives them as the argument `target`."""
 
 
-def key_values(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
-    """Parse the values of a repeatable option KEY=VALUE; a click callback."""
-    pairs: dict[str, str] = {}
+def parse_key_values(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
+    """Return the values of a repeatable option KEY=VALUE by their keys; a click callback."""
+    values_by_key: dict[str, str] = {}
     for text in values:
         key, separator, value = text.partition("=")
         if not separator or not key:
             raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE.")
-        if key in pairs:
+        if key in values_by_key:
             raise click.BadParameter(f"{key} is specified twice.")
-        pairs[key] = value
-    return pairs
+        values_by_key[key] = value
+    return values_by_key

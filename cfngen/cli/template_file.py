@@ -46,8 +46,8 @@ class TemplateFile:
     region: str | None
 
 
-def read_all(files: Sequence[Path]) -> tuple[TemplateFile, ...]:
-    """Read templates in JSON or YAML.
+def read_template_files(files: Sequence[Path]) -> tuple[TemplateFile, ...]:
+    """Read templates in JSON or YAML; a file that is named twice is read once.
 
     Raises:
         TemplateFileError: with the problems of all files.
@@ -56,7 +56,7 @@ def read_all(files: Sequence[Path]) -> tuple[TemplateFile, ...]:
     problems: list[str] = []
     for file in dict.fromkeys(files):
         try:
-            templates.append(_read(file))
+            templates.append(_read_template(file))
         except TemplateFileError as error:  # noqa: PERF203  a handful of files
             problems += error.problems
     if problems:
@@ -64,7 +64,7 @@ def read_all(files: Sequence[Path]) -> tuple[TemplateFile, ...]:
     return tuple(templates)
 
 
-def _read(file: Path) -> TemplateFile:
+def _read_template(file: Path) -> TemplateFile:
     """Read one template.
 
     Raises:
@@ -102,38 +102,46 @@ def _read(file: Path) -> TemplateFile:
 
 
 def _parser_message(message: str) -> str:
-    """Return a parser's message on one line, without the parser's name for the text."""
+    """Return a parser's message on one line, without `"<unicode string>"`, the parser's name for the text."""
     return " ".join(message.replace('in "<unicode string>", ', "").split())
 
 
 def _find_non_mappings(body: Mapping[str, object]) -> Iterator[tuple[int, str]]:
-    """Yield the line and a description of each value at which cfn-lint would crash because it is not a mapping."""
-    yield from _check_mapping(body, "Resources", "Resources")
-    yield from _check_metadata(body, "Metadata")
+    """Yield each value at which cfn-lint would crash because it is not a mapping: its line and a description."""
+    yield from _check_mapping(body, "Resources", name="Resources")
+    yield from _check_metadata(body, name="Metadata")
     resources = body["Resources"]
     if not isinstance(resources, dict):
         return
-    for name, resource in resources.items():
+    for logical_id, resource in resources.items():
         # The value of a loop (Fn::ForEach::Name) is a list.
-        if not str(name).startswith("Fn::"):
-            yield from _check_mapping(resources, name, f"Resources.{name}")
-            yield from _check_metadata(resource, f"Resources.{name}.Metadata")
+        if not str(logical_id).startswith("Fn::"):
+            yield from _check_mapping(resources, logical_id, name=f"Resources.{logical_id}")
+            yield from _check_metadata(resource, name=f"Resources.{logical_id}.Metadata")
 
 
-def _check_metadata(mapping: object, name: str) -> Iterator[tuple[int, str]]:
+def _check_metadata(mapping: object, *, name: str) -> Iterator[tuple[int, str]]:
     """Yield a problem if the Metadata of a template or resource, or the cfn-lint entry in it, is not a mapping.
+
+    A problem is the number of its line and a description.
 
     Args:
         mapping: the template or resource.
         name: how a problem refers to the Metadata.
     """
     if isinstance(mapping, dict):
-        yield from _check_mapping(mapping, "Metadata", name)
-        yield from _check_mapping(mapping.get("Metadata"), "cfn-lint", f"{name}.cfn-lint")
+        yield from _check_mapping(mapping, "Metadata", name=name)
+        yield from _check_mapping(mapping.get("Metadata"), "cfn-lint", name=f"{name}.cfn-lint")
 
 
-def _check_mapping(mapping: object, key: str, name: str) -> Iterator[tuple[int, str]]:
-    """Yield a problem, its line and description, if the value of a key is not a mapping; `name` names the value."""
+def _check_mapping(mapping: object, key: str, *, name: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the description of a problem if the value of a key is not a mapping.
+
+    Args:
+        mapping: what may contain the key; anything but a mapping is no problem here.
+        key: the key.
+        name: how the description refers to the value.
+    """
     if isinstance(mapping, dict) and key in mapping and not isinstance(mapping[key], dict):
         yield _line_of_key(mapping, key), f"{name} is {_kind_of_value(mapping[key])}"
 
@@ -150,9 +158,13 @@ def _kind_of_value(value: object) -> str:
 
 
 def _line_of_key(mapping: Mapping[str, object], key: str) -> int:
-    """Return the line of a key, which cfn-lint's nodes store in `start_mark`."""
-    mark = next((getattr(name, "start_mark", None) for name in mapping if name == key), None)
-    return mark.line + 1 if mark else 1
+    """Return the number of the line on which a key stands; 1 if it is not known."""
+    for node in mapping:
+        # The parser's nodes for keys know their place in the text, counted from 0.
+        mark = getattr(node, "start_mark", None)
+        if node == key and mark:
+            return int(mark.line) + 1
+    return 1
 
 
 def _metadata_region(body: Mapping[str, object]) -> str | None:

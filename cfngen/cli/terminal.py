@@ -14,7 +14,7 @@ _ERASE_LINE = "\r\x1b[2K"
 
 
 @contextmanager
-def progress(text: str) -> Iterator[None]:
+def progress_line(text: str) -> Iterator[None]:
     """Show a line on standard error while the body runs, and erase it afterwards; only on a terminal that can erase.
 
     The whole line is erased, including anything that was added to it, such as the ^C of an interrupt.
@@ -31,33 +31,33 @@ def progress(text: str) -> Iterator[None]:
         click.echo(_ERASE_LINE, err=True, nl=False, color=True)
 
 
-def warning(text: str) -> None:
+def show_warning(text: str) -> None:
     """Show a warning on standard error."""
     click.echo(click.style("warning: ", fg="yellow", bold=True) + text, err=True)
 
 
-def columns(
-    rows: Sequence[Sequence[str]], *, right: Iterable[int] = (), indent: str = "  ", between: str = "  "
+def align_columns(
+    rows: Sequence[Sequence[str]], *, right_aligned: Iterable[int] = (), indent: str = "  ", separator: str = "  "
 ) -> list[str]:
-    """Return lines of text with aligned columns.
+    """Return each row as a line of text; each column is as wide as its longest cell.
 
     Args:
         rows: cells, the same number in each row.
-        right: indexes of the columns that are right-aligned, such as numbers.
+        right_aligned: indexes of the columns that are right-aligned, such as numbers.
         indent: the start of every line.
-        between: the text between two cells.
+        separator: the text between two cells.
     """
     if not rows:
         return []
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
-    right_aligned = frozenset(right)
+    right_aligned_indexes = frozenset(right_aligned)
     lines: list[str] = []
     for row in rows:
         aligned_cells = [
-            cell.rjust(width) if index in right_aligned else cell.ljust(width)
+            cell.rjust(width) if index in right_aligned_indexes else cell.ljust(width)
             for index, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
-        lines.append((indent + between.join(aligned_cells)).rstrip())
+        lines.append((indent + separator.join(aligned_cells)).rstrip())
     return lines
 
 
@@ -69,26 +69,33 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
     Args:
         header: names of the columns.
         rows: cells.
-        width: width of the terminal; None means the width of standard output, which is unlimited for a file or pipe.
+        width: width of the terminal in characters; None means that of standard output, which is unlimited for a file
+            or pipe.
     """
     if not rows:
         return []
     width = screen_width() if width is None else width
+    # Hide columns from the right until the rest fits.
     visible_count = len(header)
-    while visible_count > 1 and max(map(len, columns([row[:visible_count] for row in (header, *rows)]))) > width:
+    while visible_count > 1 and max(map(len, align_columns([row[:visible_count] for row in (header, *rows)]))) > width:
         visible_count -= 1
-    header_line, *lines = columns([row[:visible_count] for row in (header, *rows)])
-    lines_below_rows = [_cells_below(header[visible_count:], row[visible_count:], width) for row in rows]
-    return [
-        click.style(header_line, dim=True),
-        *(text for line, lines_below in zip(lines, lines_below_rows, strict=True) for text in (line, *lines_below)),
-    ]
+    header_line, *lines = align_columns([row[:visible_count] for row in (header, *rows)])
+    table_lines = [click.style(header_line, dim=True)]
+    for row, line in zip(rows, lines, strict=True):
+        table_lines += [line, *_hidden_cell_lines(header[visible_count:], row[visible_count:], width)]
+    return table_lines
 
 
-def _cells_below(names: Sequence[str], cells: Sequence[str], width: int) -> list[str]:
-    """Return the lines below a row: each cell that did not fit, after the name of its column; a cell is not wrapped."""
+def _hidden_cell_lines(column_names: Sequence[str], cells: Sequence[str], width: int) -> list[str]:
+    """Return the lines below a row, with the cells that did not fit into the row; a cell is not wrapped.
+
+    Args:
+        column_names: names of the hidden columns; each is printed before its cell.
+        cells: the row's cells in these columns; empty ones are left out.
+        width: maximum width of a line, unless one cell is longer.
+    """
     lines: list[str] = []
-    for text in (f"{name.lower()}: {cell}" for name, cell in zip(names, cells, strict=True) if cell):
+    for text in (f"{name.lower()}: {cell}" for name, cell in zip(column_names, cells, strict=True) if cell):
         if lines and len(lines[-1]) + 2 + len(text) <= width:
             lines[-1] += f"  {text}"
         else:
@@ -97,11 +104,12 @@ def _cells_below(names: Sequence[str], cells: Sequence[str], width: int) -> list
 
 
 def screen_width() -> int:
-    """Return the width of standard output in columns; unlimited if it is a file or pipe."""
+    """Return the width of standard output in characters; unlimited if it is a file or pipe without COLUMNS."""
     has_width = sys.stdout.isatty() or "COLUMNS" in os.environ
     return shutil.get_terminal_size().columns if has_width else sys.maxsize
 
 
-def examples(*lines: str) -> str:
-    """Return the examples at the end of a command's help, which click does not wrap."""
+def examples_epilog(*lines: str) -> str:
+    """Return the examples at the end of a command's help, one on each line."""
+    # "\b" tells click not to wrap the paragraph.
     return "\n".join(("\b", "Examples:", *(f"  {line}" for line in lines)))

@@ -2,7 +2,7 @@
 
 All texts use the typographic characters. Where the locale is C or POSIX, or its encoding lacks them, standard output
 and standard error replace them by ASCII; other non-ASCII characters, such as those in a name of the cluster file, are
-kept. Data for programs is printed with `verbatim`, which replaces nothing.
+kept. Data for programs is printed with `print_verbatim`, which replaces nothing.
 """
 
 from __future__ import annotations
@@ -26,18 +26,20 @@ ASCII_REPLACEMENTS = {
     "\N{BALLOT X}": "x",
     "\N{PLUS-MINUS SIGN}": "+-",
 }
-CODEC = "cfngen_ascii_signs"
+ASCII_CODEC = "cfngen_ascii_signs"
+"""Name of the encoding that is UTF-8 with ASCII replacements, and of the error handler that replaces by ASCII."""
+# The values that Python gives LC_CTYPE when it switches to its UTF-8 mode.
 _UTF8_MODE_LOCALES = ("C.UTF-8", "C.utf8", "UTF-8")
-_TABLE = str.maketrans(ASCII_REPLACEMENTS)
+_TRANSLATION_TABLE = str.maketrans(ASCII_REPLACEMENTS)
 
 
-def verbatim(text: str) -> None:
+def print_verbatim(text: str) -> None:
     """Print data on standard output, with a newline, as UTF-8 in every locale."""
     click.echo(text.encode())
 
 
 def locale_has_typography(environ: Mapping[str, str]) -> bool:
-    """Return whether the environment's locale has typographic characters: whether it is neither C nor POSIX.
+    """Return whether the environment's locale has typographic characters, as every locale but C and POSIX has.
 
     LC_ALL, LC_CTYPE and LANG are read in this order; the first that is set and not empty names the locale, and without
     any the locale is C (POSIX, section 8.2, "Internationalization Variables"). In the C locale Python switches to its
@@ -53,38 +55,40 @@ def locale_has_typography(environ: Mapping[str, str]) -> bool:
 
 @contextmanager
 def ascii_fallback(environ: Mapping[str, str]) -> Iterator[None]:
-    """Within the `with` block, replace characters that the locale cannot show on standard output and standard error."""
+    """Replace characters that the locale cannot show, on standard output and standard error, within a `with` block."""
     with ExitStack() as restore_streams:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
                 encoding, errors = stream.encoding, stream.errors
-                name = codecs.lookup(encoding).name
-                if name not in ("utf-8", "ascii"):
-                    stream.reconfigure(errors=CODEC)
-                elif name == "ascii" or not locale_has_typography(environ):
-                    stream.reconfigure(encoding=CODEC, errors=errors)
+                encoding_name = codecs.lookup(encoding).name
+                if encoding_name not in ("utf-8", "ascii"):
+                    stream.reconfigure(errors=ASCII_CODEC)
+                elif encoding_name == "ascii" or not locale_has_typography(environ):
+                    stream.reconfigure(encoding=ASCII_CODEC, errors=errors)
                 else:
                     continue
                 restore_streams.callback(stream.reconfigure, encoding=encoding, errors=errors)
         yield
 
 
-class _Encoder(codecs.IncrementalEncoder):
+class _AsciiEncoder(codecs.IncrementalEncoder):
     """Encodes UTF-8, with ASCII replacements for typographic characters."""
 
     def encode(self, text: str, final: bool = False) -> bytes:
-        return _encode(text, self.errors)[0]
+        return _encode_with_ascii_signs(text, self.errors)[0]
 
 
-def _encode(text: str, errors: str = "strict") -> tuple[bytes, int]:
-    return text.translate(_TABLE).encode("utf-8", errors), len(text)
+def _encode_with_ascii_signs(text: str, errors: str = "strict") -> tuple[bytes, int]:
+    """Return the encoded text, and how many characters were encoded, as `codecs` requires of an encoder."""
+    return text.translate(_TRANSLATION_TABLE).encode("utf-8", errors), len(text)
 
 
-def _codec(name: str) -> codecs.CodecInfo | None:
-    if name != CODEC:
+def _find_ascii_codec(name: str) -> codecs.CodecInfo | None:
+    """Return the encoding of this name if it is ASCII_CODEC; None tells `codecs` to search elsewhere."""
+    if name != ASCII_CODEC:
         return None
     utf8 = codecs.lookup("utf-8")
-    return codecs.CodecInfo(_encode, utf8.decode, incrementalencoder=_Encoder, name=CODEC)
+    return codecs.CodecInfo(_encode_with_ascii_signs, utf8.decode, incrementalencoder=_AsciiEncoder, name=ASCII_CODEC)
 
 
 def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
@@ -95,5 +99,5 @@ def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
     return "".join(ASCII_REPLACEMENTS.get(character, "?") for character in unencodable), error.end
 
 
-codecs.register(_codec)
-codecs.register_error(CODEC, _replace_unencodable)
+codecs.register(_find_ascii_codec)
+codecs.register_error(ASCII_CODEC, _replace_unencodable)

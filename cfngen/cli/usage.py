@@ -8,25 +8,54 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import NamedTuple
 
 import click
 
+
+class ForeignOptionAdvice(NamedTuple):
+    """What a user should do who used an option of another tool.
+
+    Attributes:
+        required_option: the cfngen option that a command must have for the advice to make sense.
+        text: the advice.
+    """
+
+    required_option: str
+    text: str
+
+
 OPTIONS_OF_OTHER_TOOLS = {
-    "--region": ("--set", "the region is `region` in the cluster file; `--set region=REGION` overrides it."),
-    "--name": ("--set", "the name is `name` in the cluster file; `--set name=NAME` overrides it."),
-    "--kubernetes-version": (
-        "--set",
-        "the version is `kubernetesVersion` in the cluster file; `--set kubernetesVersion=VERSION` overrides it.",
+    "--region": ForeignOptionAdvice(
+        required_option="--set",
+        text="the region is `region` in the cluster file; `--set region=REGION` overrides it.",
     ),
-    "--dry-run": ("--parameter", "`cfngen plan` shows what a deployment would change, and changes nothing."),
-    "--config": ("--cluster", "use --cluster FILE or -f FILE for the cluster file."),
-    "--file": ("--cluster", "use --cluster FILE or -f FILE for the cluster file."),
+    "--name": ForeignOptionAdvice(
+        required_option="--set",
+        text="the name is `name` in the cluster file; `--set name=NAME` overrides it.",
+    ),
+    "--kubernetes-version": ForeignOptionAdvice(
+        required_option="--set",
+        text="the version is `kubernetesVersion` in the cluster file; `--set kubernetesVersion=VERSION` overrides it.",
+    ),
+    "--dry-run": ForeignOptionAdvice(
+        required_option="--parameter",
+        text="`cfngen plan` shows what a deployment would change, and changes nothing.",
+    ),
+    "--config": ForeignOptionAdvice(
+        required_option="--cluster",
+        text="use --cluster FILE or -f FILE for the cluster file.",
+    ),
+    "--file": ForeignOptionAdvice(
+        required_option="--cluster",
+        text="use --cluster FILE or -f FILE for the cluster file.",
+    ),
 }
-"""By the name of another tool's option: the cfngen option that a command must have for the advice, and the advice."""
-_EXTRA_ARGUMENTS = re.compile(r"Got unexpected extra arguments? \((?P<words>.*)\)")
+"""The advice for each option of another tool, by the option's name."""
+_EXTRA_ARGUMENTS_PATTERN = re.compile(r"Got unexpected extra arguments? \((?P<words>.*)\)")
 
 
-class Commands(click.Group):
+class SuggestingGroup(click.Group):
     """A click group that suggests the nearest command for an unknown one."""
 
     def resolve_command(
@@ -35,23 +64,24 @@ class Commands(click.Group):
         """Resolve a command as click does, but suggest the nearest one if it is unknown."""
         name, names = args[0], self.list_commands(ctx)
         if not name.startswith("-") and name not in names:
-            alternatives = f"the commands are {', '.join(names)}."
-            ctx.fail(f"no such command {name!r}; {nearest(name, names) or alternatives}")
+            suggestion = did_you_mean(name, names) or f"the commands are {', '.join(names)}."
+            ctx.fail(f"no such command {name!r}; {suggestion}")
         return super().resolve_command(ctx, args)
 
 
 def message_and_hint(failure: click.ClickException) -> tuple[str, str]:
-    """Return the message and the hint for a usage error; the hint may be empty."""
+    """Return the message and the hint for an error that click has found; the hint may be empty."""
     context = failure.ctx if isinstance(failure, click.UsageError) else None
     if isinstance(failure, click.NoSuchOption) and context is not None:
-        return _no_such_option(failure.option_name, context)
+        return _unknown_option_message(failure.option_name, context)
     message = failure.format_message()
-    if (extra := _EXTRA_ARGUMENTS.fullmatch(message)) and context is not None:
-        return f"{context.command_path} takes no argument {extra['words']!r}", ""
+    extra_arguments = _EXTRA_ARGUMENTS_PATTERN.fullmatch(message)
+    if extra_arguments and context is not None:
+        return f"{context.command_path} takes no argument {extra_arguments['words']!r}", ""
     return message[:1].lower() + message[1:], ""
 
 
-def _no_such_option(name: str, context: click.Context) -> tuple[str, str]:
+def _unknown_option_message(name: str, context: click.Context) -> tuple[str, str]:
     """Return the message and the hint for an unknown option.
 
     The hint is advice for an option of another tool, or the place of a global option before the command; otherwise the
@@ -59,15 +89,17 @@ def _no_such_option(name: str, context: click.Context) -> tuple[str, str]:
     """
     options = _visible_options(context.command)
     message = f"no such option {name!r}"
-    required_option, advice = OPTIONS_OF_OTHER_TOOLS.get(name, ("", ""))
-    if advice and required_option in options:
-        return message, advice
+    advice = OPTIONS_OF_OTHER_TOOLS.get(name)
+    if advice and advice.required_option in options:
+        return message, advice.text
     root_context = context.find_root()
     if name in _visible_options(root_context.command) and root_context is not context:
         subcommand_path = context.command_path.removeprefix(f"{root_context.command_path} ")
         return message, f"put it before the command: `{root_context.command_path} {name} {subcommand_path} …`"
-    suggestion = nearest(name, options)
-    return (f"{message}; {suggestion}", "") if suggestion else (message, "")
+    suggestion = did_you_mean(name, options)
+    if suggestion:
+        message += f"; {suggestion}"
+    return message, ""
 
 
 def _visible_options(command: click.Command) -> list[str]:
@@ -80,12 +112,11 @@ def _visible_options(command: click.Command) -> list[str]:
     ]
 
 
-def nearest(name: str, names: Sequence[str]) -> str:
-    """Return `did you mean …?` with the nearest names; empty if there are none."""
+def did_you_mean(name: str, names: Sequence[str]) -> str:
+    """Return the question `did you mean …?` with up to three similar names; empty if no name is similar."""
     matches = [repr(match) for match in get_close_matches(name, names, n=3)]
     if not matches:
         return ""
     *other_matches, last_match = matches
-    if not other_matches:
-        return f"did you mean {last_match}?"
-    return f"did you mean {', '.join(other_matches)} or {last_match}?"
+    alternatives = f"{', '.join(other_matches)} or {last_match}" if other_matches else last_match
+    return f"did you mean {alternatives}?"

@@ -1,8 +1,8 @@
 """The ports on masters that add-ons listen on, and which of them must be open to nodes.
 
-Templates and checks both use this table. Masters may reach every port of every instance, and nodes every port of nodes.
-Nodes, and pods on them, may reach single ports of masters only (`cfngen.templates.security_groups`). The ports are
-those of the charts in the catalogue, as cfngen installs them.
+Templates and checks both use this table. In the security groups (`cfngen.templates.security_groups`) masters may reach
+every port of every instance, and nodes every port of nodes; of masters, nodes and their pods may reach single ports
+only. The ports are those of the charts in the catalogue, as cfngen installs them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cfngen.cluster.model import Addon, Cluster
-from cfngen.cluster.network_plugins import Opening, network_plugin
+from cfngen.cluster.network_plugins import MasterPort, network_plugin
 
 
 @dataclass(frozen=True)
@@ -20,48 +20,57 @@ class Listener:
     """A TCP port on masters that an add-on listens on, or that an add-on connects to.
 
     Attributes:
-        name: part of the security group rule's logical id.
+        rule_purpose: what the port is for, in PascalCase; part of the logical id of the security group rule.
         port: the port number.
-        purpose: description of the security group rule.
-        callers: who connects: `host` (the kubelet of the same instance), `masters` (API servers) or `nodes` (pods on
-            nodes).
+        description: what the port is for, as description of the security group rule.
+        callers: who connects: `same_instance` (the kubelet of the same instance), `masters` (API servers) or `nodes`
+            (pods on nodes).
         network: whether the pod that listens uses the instance's network (`host`) or has its own address (`pods`).
-        switch: path of the chart's value that enables the port.
-        default: whether the port is enabled if that value is not set.
+        enabling_value: path of the chart's value that enables the port, e.g. `("serviceMonitor", "enabled")`; empty if
+            no value does.
+        is_enabled_by_default: whether the port is enabled if that value is not set.
     """
 
-    name: str
+    rule_purpose: str
     port: int
-    purpose: str
-    callers: Literal["host", "masters", "nodes"]
+    description: str
+    callers: Literal["same_instance", "masters", "nodes"]
     network: Literal["host", "pods"] = "host"
-    switch: tuple[str, ...] = ()
-    default: bool = True
+    enabling_value: tuple[str, ...] = ()
+    is_enabled_by_default: bool = True
 
-    def on(self, values: Mapping[str, object]) -> bool:
-        """Return whether the port is open, by the user's values for the chart."""
-        value: object = values
-        for key in self.switch:
+    def is_enabled(self, chart_values: Mapping[str, object]) -> bool:
+        """Return whether the add-on listens on the port, given the user's values for its chart."""
+        value: object = chart_values
+        for key in self.enabling_value:
             value = value.get(key) if isinstance(value, Mapping) else None
-        return value if isinstance(value, bool) else self.default
+        return value if isinstance(value, bool) else self.is_enabled_by_default
 
 
-def _metrics(name: str, *, port: int, program: str, switch: tuple[str, ...]) -> Listener:
-    """Return a metrics port that is open only where the chart's values turn it on."""
-    purpose = f"Metrics of {program} on masters"
-    return Listener(name, port=port, purpose=purpose, callers="nodes", switch=switch, default=False)
+def _metrics_listener(rule_purpose: str, *, port: int, program: str, enabling_value: tuple[str, ...]) -> Listener:
+    """Return the port of a program's metrics, on which it listens only if a value of the chart enables it."""
+    return Listener(
+        rule_purpose,
+        port=port,
+        description=f"Metrics of {program} on masters",
+        callers="nodes",
+        enabling_value=enabling_value,
+        is_enabled_by_default=False,
+    )
 
 
-# By field of `Addons`; empty for add-ons that listen on no port of a master.
+# Keys are the fields of `Addons`; an add-on without values listens on no port of a master.
 LISTENERS: Mapping[str, tuple[Listener, ...]] = {
     "aws_ebs_csi_driver": (
-        Listener("EbsHealth", port=9808, purpose="Health of the EBS CSI controller", callers="host"),
+        Listener(
+            rule_purpose="EbsHealth", port=9808, description="Health of the EBS CSI controller", callers="same_instance"
+        ),
         *(
-            _metrics(
-                f"Ebs{part}Metrics",
+            _metrics_listener(
+                rule_purpose=f"Ebs{part}Metrics",
                 port=port,
                 program=f"the EBS CSI {part.lower()}",
-                switch=("controller", "enableMetrics"),
+                enabling_value=("controller", "enableMetrics"),
             )
             for part, port in (
                 ("Controller", 3301),
@@ -74,47 +83,75 @@ LISTENERS: Mapping[str, tuple[Listener, ...]] = {
     ),
     "metrics_server": (),
     "cluster_autoscaler": (
-        Listener("AutoscalerHealth", port=8085, purpose="Health of cluster-autoscaler", callers="host"),
-        _metrics("AutoscalerMetrics", port=8085, program="cluster-autoscaler", switch=("serviceMonitor", "enabled")),
+        Listener(
+            rule_purpose="AutoscalerHealth",
+            port=8085,
+            description="Health of cluster-autoscaler",
+            callers="same_instance",
+        ),
+        _metrics_listener(
+            rule_purpose="AutoscalerMetrics",
+            port=8085,
+            program="cluster-autoscaler",
+            enabling_value=("serviceMonitor", "enabled"),
+        ),
     ),
     "node_termination_handler": (),
     "aws_load_balancer_controller": (
         Listener(
-            "LoadBalancerWebhook", port=9443, purpose="Webhook of the load balancer controller", callers="masters"
+            rule_purpose="LoadBalancerWebhook",
+            port=9443,
+            description="Webhook of the load balancer controller",
+            callers="masters",
         ),
-        Listener("LoadBalancerHealth", port=61779, purpose="Health of the load balancer controller", callers="host"),
         Listener(
-            "LoadBalancerOwnMetrics", port=8080, purpose="Metrics of the load balancer controller", callers="host"
+            rule_purpose="LoadBalancerHealth",
+            port=61779,
+            description="Health of the load balancer controller",
+            callers="same_instance",
         ),
-        _metrics(
-            "LoadBalancerMetrics",
+        Listener(
+            rule_purpose="LoadBalancerOwnMetrics",
+            port=8080,
+            description="Metrics of the load balancer controller",
+            callers="same_instance",
+        ),
+        _metrics_listener(
+            rule_purpose="LoadBalancerMetrics",
             port=8080,
             program="the load balancer controller",
-            switch=("serviceMonitor", "enabled"),
+            enabling_value=("serviceMonitor", "enabled"),
         ),
     ),
     "external_dns": (
-        Listener("ExternalDnsHealth", port=7979, purpose="Health of external-dns", callers="host"),
-        _metrics("ExternalDnsMetrics", port=7979, program="external-dns", switch=("serviceMonitor", "enabled")),
+        Listener(
+            rule_purpose="ExternalDnsHealth", port=7979, description="Health of external-dns", callers="same_instance"
+        ),
+        _metrics_listener(
+            rule_purpose="ExternalDnsMetrics",
+            port=7979,
+            program="external-dns",
+            enabling_value=("serviceMonitor", "enabled"),
+        ),
     ),
     "cert_manager": (),
     "headlamp": (),
     "fluent_bit": (),
     "prometheus": (
         Listener(
-            "NodeExporterMetrics",
+            rule_purpose="NodeExporterMetrics",
             port=9100,
-            purpose="Metrics of masters (node-exporter)",
+            description="Metrics of masters (node-exporter)",
             callers="nodes",
-            switch=("nodeExporter", "enabled"),
+            enabling_value=("nodeExporter", "enabled"),
         ),
         Listener(
-            "DnsMetrics",
+            rule_purpose="DnsMetrics",
             port=9153,
-            purpose="Metrics of cluster DNS pods on masters",
+            description="Metrics of cluster DNS pods on masters",
             callers="nodes",
             network="pods",
-            switch=("coreDns", "enabled"),
+            enabling_value=("coreDns", "enabled"),
         ),
     ),
 }
@@ -122,22 +159,22 @@ LISTENERS: Mapping[str, tuple[Listener, ...]] = {
 
 def listeners(cluster: Cluster) -> Iterator[Listener]:
     """Yield the ports on masters that the enabled add-ons listen on."""
-    for field, declared in LISTENERS.items():
+    for field, addon_listeners in LISTENERS.items():
         addon: Addon = getattr(cluster.addons, field)
         if addon.enabled:
-            yield from (listener for listener in declared if listener.on(addon.values))
+            yield from (listener for listener in addon_listeners if listener.is_enabled(addon.values))
 
 
-def openings(cluster: Cluster) -> tuple[Opening, ...]:
+def master_ports(cluster: Cluster) -> tuple[MasterPort, ...]:
     """Return the ports of masters that must be open to nodes for add-ons.
 
     The port of a pod with its own address must be open only if the network plug-in uses no tunnel: with a tunnel,
     security groups only see the tunnel's port. The ports of a plug-in that the user installs are not known.
     """
     plugin = network_plugin(cluster)
-    ports_visible = plugin.routes or plugin.interfaces
+    has_no_tunnel = plugin.uses_vpc_routes or plugin.gives_pods_vpc_addresses
     return tuple(
-        Opening(listener.name, protocol="tcp", port=listener.port, purpose=listener.purpose)
+        MasterPort(listener.rule_purpose, protocol="tcp", port=listener.port, description=listener.description)
         for listener in listeners(cluster)
-        if listener.callers == "nodes" and (listener.network == "host" or ports_visible)
+        if listener.callers == "nodes" and (listener.network == "host" or has_no_tunnel)
     )

@@ -119,11 +119,11 @@ def _free_ranges(vpc: AddressRange, subnets: Sequence[AddressRange]) -> Iterator
 def _pods(cluster: Cluster) -> Iterator[AddressRange]:
     """Yield the range of pods, unless they have addresses of the subnets."""
     plugin = network_plugin(cluster)
-    if not plugin.pod_range:
+    if not plugin.uses_pod_cidr:
         return
     cidr = cluster.network.pod_cidr
     purpose = "allocated by the network plug-in"
-    if plugin.node_ranges:
+    if plugin.gives_nodes_pod_cidrs:
         count = 1 << max(NODE_PREFIX - cidr.prefixlen, 0)
         purpose = f"a /{NODE_PREFIX} for each of up to {count:,} masters and nodes"
     yield _of_cidr(cidr, "pods", purpose=purpose)

@@ -1,4 +1,4 @@
-"""The sources that may reach the API and SSH from outside, and the security groups that hold their rules.
+"""The sources (CIDRs and prefix lists) that may reach the API and SSH, and the security groups that hold their rules.
 
 EC2 limits the rules of a security group in each direction (a prefix list counts as its maximum number of entries) and
 the security groups of a network interface; groups times rules must not exceed 1,000 ("Amazon VPC quotas", Amazon VPC
@@ -20,10 +20,13 @@ from cfngen.cluster.topology import has_api_load_balancer
 SecurityGroupRole = Literal["Master", "Node", "ApiLoadBalancer"]
 SECURITY_GROUP_ROLES: tuple[SecurityGroupRole, ...] = ("Master", "Node", "ApiLoadBalancer")
 SSH_PORT = 22
+# The most that AWS grants.
 MAX_RULES_PER_INTERFACE = 1000
-# cfngen's own rules in the first group, between masters, nodes and the load balancer, including those for add-ons.
+# cfngen's own rules in the first security group of a role, between masters, nodes and the load balancer, including
+# those for add-ons.
 CFNGEN_RULES = 14
-# Rules kept free for updates, in which CloudFormation adds new rules before it removes old ones.
+# Rules that every security group keeps free for updates, in which CloudFormation adds new rules before it removes old
+# ones.
 RESERVED_RULES = 10
 
 
@@ -33,7 +36,7 @@ class Source(NamedTuple):
     Attributes:
         purpose: `Api` or `Ssh`.
         port: TCP port.
-        origin: the CIDR or the prefix list.
+        origin: the CIDR or the prefix list that may reach the port.
     """
 
     purpose: Literal["Api", "Ssh"]
@@ -41,21 +44,22 @@ class Source(NamedTuple):
     origin: IPv4Network | PrefixList
 
     @property
-    def weight(self) -> int:
-        """Number of rules that the source counts as; EC2 counts a prefix list's maximum number of entries."""
+    def rule_count(self) -> int:
+        """Number of rules that EC2 counts for the source: for a prefix list, its maximum number of entries."""
         return self.origin.max_entries if isinstance(self.origin, PrefixList) else 1
 
 
 def sources(cluster: Cluster, role: SecurityGroupRole) -> Iterator[Source]:
-    """Yield the sources for which the security groups of masters, nodes or the API's load balancer have rules.
+    """Yield the sources for which the security groups of a role have rules.
 
-    The range of the stack parameter ApiAllowedCidr is not yielded, although it needs a rule.
+    Masters and nodes have rules for SSH; the load balancer, or a single master, has rules for the API. The range of the
+    stack parameter ApiAllowedCidr is not yielded, although it needs a rule.
     """
     api_role = "ApiLoadBalancer" if has_api_load_balancer(cluster) else "Master"
     if role == api_role:
-        yield from (Source("Api", cluster.api.port, origin) for origin in _origins(cluster.api))
+        yield from (Source(purpose="Api", port=cluster.api.port, origin=origin) for origin in _origins(cluster.api))
     if role != "ApiLoadBalancer":
-        yield from (Source("Ssh", SSH_PORT, origin) for origin in _origins(cluster.ssh))
+        yield from (Source(purpose="Ssh", port=SSH_PORT, origin=origin) for origin in _origins(cluster.ssh))
 
 
 def _origins(section: Api | Ssh) -> list[IPv4Network | PrefixList]:
@@ -63,24 +67,28 @@ def _origins(section: Api | Ssh) -> list[IPv4Network | PrefixList]:
     return [*section.allowed_cidrs, *section.allowed_prefix_lists]
 
 
-def rules_that_fit(cluster: Cluster, position: int) -> int:
-    """Return how many rules for sources fit into a security group; the first one (position 0) has other rules too."""
+def max_rules_for_sources(cluster: Cluster, position: int) -> int:
+    """Return how many rules for sources fit into the security group of a role at a position.
+
+    The first group (position 0) also has cfngen's own rules.
+    """
     quota = cluster.network.quotas.rules_per_security_group
     return quota - RESERVED_RULES - (CFNGEN_RULES if position == 0 else 0)
 
 
 def sources_by_group(cluster: Cluster, role: SecurityGroupRole) -> tuple[tuple[Source, ...], ...]:
-    """Return the sources of each security group, in order. The first group always exists and may have none.
+    """Return the sources of each security group of a role, in order. The first group always exists and may have none.
 
     A source that is too large for any group gets a group of its own; `cfngen.cluster.checks.sources` refuses it.
     """
     groups: list[list[Source]] = [[]]
-    remaining_rules = rules_that_fit(cluster, position=0)
+    remaining_rules = max_rules_for_sources(cluster, position=0)
     for source in sources(cluster, role):
-        # An additional group without sources has its full size: another new group would not be larger.
-        if source.weight > remaining_rules and (groups[-1] or len(groups) == 1):
+        # A source that does not fit goes into a new group, unless the last one is an additional group that is still
+        # empty: a new group would not be larger.
+        if source.rule_count > remaining_rules and (groups[-1] or len(groups) == 1):
             groups.append([])
-            remaining_rules = rules_that_fit(cluster, position=len(groups) - 1)
+            remaining_rules = max_rules_for_sources(cluster, position=len(groups) - 1)
         groups[-1].append(source)
-        remaining_rules -= source.weight
+        remaining_rules -= source.rule_count
     return tuple(map(tuple, groups))

@@ -11,18 +11,20 @@ from pydantic_core import ErrorDetails
 from cfngen.cluster.keys import fields, section_at, sections_with
 from cfngen.cluster.paths import Path, dotted
 
-# Keys of earlier versions, and what to write instead.
+_DASHBOARD_PATH: Path = ("addons", "kubernetesDashboard")
+# The message for each key that earlier versions had, by path.
 _REMOVED_KEYS: Mapping[Path, str] = {
-    (
-        "addons",
-        "kubernetesDashboard",
-    ): "Kubernetes Dashboard has ended (its repository is archived since January 2026); "
+    _DASHBOARD_PATH: "Kubernetes Dashboard has ended (its repository is archived since January 2026); "
     "use addons.headlamp, its successor, and remove this key",
 }
 
 
-def message(error: ErrorDetails) -> str:
-    """Return the message for one of pydantic's errors: what is wrong, and what to do.
+MessageWriter = Callable[[object, Mapping[str, object]], str]
+"""Returns the message for one type of error, given the invalid value and the context (`ctx`) of pydantic's error."""
+
+
+def describe_error(error: ErrorDetails) -> str:
+    """Return the message for one of pydantic's errors: what is wrong with the value, and what to do.
 
     Args:
         error: an item of `ValidationError.errors()`.
@@ -32,12 +34,14 @@ def message(error: ErrorDetails) -> str:
         return str(error["msg"])
     if kind == "extra_forbidden":
         return unknown_key(error["loc"])
-    write = _MESSAGES.get(kind)
-    return write(error["input"], error.get("ctx", {})) if write else str(error["msg"])
+    write_message = _MESSAGE_WRITERS.get(kind)
+    if write_message is None:
+        return str(error["msg"])
+    return write_message(error["input"], error.get("ctx", {}))
 
 
-def described(value: object) -> str:
-    """Return how a message names a value, e.g. `the text "20"` or `a list`."""
+def describe_value(value: object) -> str:
+    """Return how a message names an invalid value, e.g. `the text "20"` or `a list`."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -50,16 +54,18 @@ def described(value: object) -> str:
 
 
 def unknown_key(path: Path) -> str:
-    """Return the message for an unknown key, with the key that was probably meant."""
+    """Return the message for an unknown key: the key that was probably meant, where it belongs, or all keys here."""
     if path in _REMOVED_KEYS:
         return _REMOVED_KEYS[path]
     key = str(path[-1])
     section = section_at(path[:-1])
     known_keys = list(fields(section)) if section else []
-    by_lower = {name.lower(): name for name in known_keys}
-    close_matches = difflib.get_close_matches(key.replace("_", "").replace("-", "").lower(), by_lower, n=1, cutoff=0.65)
+    # Compared without case and word separators, so that `pod_cidr` is close to `podCidr`.
+    known_key_by_lower_case = {known_key.lower(): known_key for known_key in known_keys}
+    simplified_key = key.replace("_", "").replace("-", "").lower()
+    close_matches = difflib.get_close_matches(simplified_key, known_key_by_lower_case, n=1, cutoff=0.65)
     if close_matches:
-        return f"there is no such key; did you mean {by_lower[close_matches[0]]}?"
+        return f"there is no such key; did you mean {known_key_by_lower_case[close_matches[0]]}?"
     paths_elsewhere = [dotted(path_elsewhere) for path_elsewhere in sections_with(key)]
     if len(paths_elsewhere) == 1:
         section_name = paths_elsewhere[0].rpartition(".")[0] or "the top level"
@@ -67,44 +73,62 @@ def unknown_key(path: Path) -> str:
     return f"there is no such key; the keys here are {', '.join(known_keys)}"
 
 
-def _whole_number(value: object, context: Mapping[str, object]) -> str:
+def _write_whole_number_message(value: object, context: Mapping[str, object]) -> str:
+    """Return the message for a value that is no whole number."""
     advice = "remove the quotes" if isinstance(value, str) and value.strip().isdigit() else "write digits only"
-    return f"must be a whole number, not {described(value)}; {advice}"
+    return f"must be a whole number, not {describe_value(value)}; {advice}"
 
 
-def _boolean(value: object, context: Mapping[str, object]) -> str:
+def _write_boolean_message(value: object, context: Mapping[str, object]) -> str:
+    """Return the message for a value that is neither true nor false."""
+    # Truth values of YAML 1.1, which are text in YAML 1.2.
     intended = {"yes": "true", "on": "true", "no": "false", "off": "false"}.get(str(value).lower())
-    return f"must be true or false, not {described(value)}" + (f"; write {intended}" if intended else "")
+    return f"must be true or false, not {describe_value(value)}" + (f"; write {intended}" if intended else "")
 
 
-def _text(value: object, context: Mapping[str, object]) -> str:
-    quoted = isinstance(value, (int, float, bool))
-    return f"must be text, not {described(value)}" + ("; put it in quotes" if quoted else "")
+def _write_text_message(value: object, context: Mapping[str, object]) -> str:
+    """Return the message for a value that is no text."""
+    advice = "; put it in quotes" if isinstance(value, (int, float, bool)) else ""
+    return f"must be text, not {describe_value(value)}{advice}"
 
 
-def _list(value: object, context: Mapping[str, object]) -> str:
-    return f"must be a list, not {described(value)}; write each item on a line of its own that begins with -"
+def _write_list_message(value: object, context: Mapping[str, object]) -> str:
+    """Return the message for a value that is no list."""
+    return f"must be a list, not {describe_value(value)}; write each item on a line of its own that begins with -"
 
 
-def _mapping(value: object, context: Mapping[str, object]) -> str:
-    return f"must be keys with values, not {described(value)}"
+def _write_mapping_message(value: object, context: Mapping[str, object]) -> str:
+    """Return the message for a value that is no mapping."""
+    return f"must be keys with values, not {describe_value(value)}"
 
 
-def _choice(value: object, context: Mapping[str, object]) -> str:
+def _write_choice_message(value: object, context: Mapping[str, object]) -> str:
+    """Return the message for a value that is none of the allowed ones."""
+    # Pydantic lists the choices as `'a', 'b' or 'c'`.
     choices = str(context["expected"]).replace("'", "").replace(" or ", ", ").split(", ")
     close_matches = difflib.get_close_matches(str(value).lower(), choices, n=1, cutoff=0.7)
-    allowed = f"must be {choices[0]}" if len(choices) == 1 else f"must be one of {', '.join(choices)}"
-    return f"{allowed}, not {described(value)}" + (f"; did you mean {close_matches[0]}?" if close_matches else "")
+    requirement = f"must be {choices[0]}" if len(choices) == 1 else f"must be one of {', '.join(choices)}"
+    advice = f"; did you mean {close_matches[0]}?" if close_matches else ""
+    return f"{requirement}, not {describe_value(value)}{advice}"
 
 
-def _bound(words: str, *, key: str) -> Callable[[object, Mapping[str, object]], str]:
+def _number_limit(words: str, *, key: str) -> MessageWriter:
+    """Return the writer for a number beyond a limit.
+
+    Args:
+        words: which limit, such as `at least`.
+        key: the key of the limit in the error's context.
+    """
+
     def write(value: object, context: Mapping[str, object]) -> str:
         return f"must be {words} {context[key]}, not {value}"
 
     return write
 
 
-def _items(words: str, *, key: str) -> Callable[[object, Mapping[str, object]], str]:
+def _item_count_limit(words: str, *, key: str) -> MessageWriter:
+    """Return the writer for a list with too few or too many items; the arguments are those of `_number_limit`."""
+
     def write(value: object, context: Mapping[str, object]) -> str:
         limit = context[key]
         return f"must hold {words} {limit} item{'s' if limit != 1 else ''}, not {context['actual_length']}"
@@ -112,7 +136,9 @@ def _items(words: str, *, key: str) -> Callable[[object, Mapping[str, object]], 
     return write
 
 
-def _length(words: str, *, key: str) -> Callable[[object, Mapping[str, object]], str]:
+def _length_limit(words: str, *, key: str) -> MessageWriter:
+    """Return the writer for a text that is too short or too long; the arguments are those of `_number_limit`."""
+
     def write(value: object, context: Mapping[str, object]) -> str:
         limit = context[key]
         return f"must have {words} {limit} character{'s' if limit != 1 else ''}, not {len(str(value))}"
@@ -120,22 +146,22 @@ def _length(words: str, *, key: str) -> Callable[[object, Mapping[str, object]],
     return write
 
 
-# By type of pydantic's error; each function gets the invalid value and the `ctx` of the error.
-_MESSAGES: dict[str, Callable[[object, Mapping[str, object]], str]] = {
+# By type of pydantic's error.
+_MESSAGE_WRITERS: Mapping[str, MessageWriter] = {
     "missing": lambda value, context: "is missing; give it a value",
-    "int_type": _whole_number,
-    "bool_type": _boolean,
-    "string_type": _text,
-    "tuple_type": _list,
-    "list_type": _list,
-    "model_type": _mapping,
-    "model_attributes_type": _mapping,
-    "dict_type": _mapping,
-    "literal_error": _choice,
-    "greater_than_equal": _bound("at least", key="ge"),
-    "less_than_equal": _bound("at most", key="le"),
-    "too_short": _items("at least", key="min_length"),
-    "too_long": _items("at most", key="max_length"),
-    "string_too_short": _length("at least", key="min_length"),
-    "string_too_long": _length("at most", key="max_length"),
+    "int_type": _write_whole_number_message,
+    "bool_type": _write_boolean_message,
+    "string_type": _write_text_message,
+    "tuple_type": _write_list_message,
+    "list_type": _write_list_message,
+    "model_type": _write_mapping_message,
+    "model_attributes_type": _write_mapping_message,
+    "dict_type": _write_mapping_message,
+    "literal_error": _write_choice_message,
+    "greater_than_equal": _number_limit("at least", key="ge"),
+    "less_than_equal": _number_limit("at most", key="le"),
+    "too_short": _item_count_limit("at least", key="min_length"),
+    "too_long": _item_count_limit("at most", key="max_length"),
+    "string_too_short": _length_limit("at least", key="min_length"),
+    "string_too_long": _length_limit("at most", key="max_length"),
 }

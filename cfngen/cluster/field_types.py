@@ -24,7 +24,7 @@ def _invalid_value(message: str) -> PydanticCustomError:
 
 
 def _parse_cidr(value: object) -> IPv4Network:
-    """Return a CIDR as a network; its address must be the first of the network."""
+    """Return a CIDR, given as text or as a network already; its address must be the first of the network."""
     if isinstance(value, IPv4Network):
         return value
     if not isinstance(value, str) or "/" not in value:
@@ -39,6 +39,7 @@ def _parse_cidr(value: object) -> IPv4Network:
 
 
 def _parse_address(value: object) -> IPv4Address:
+    """Return an IPv4 address that is given as text, or as an address already."""
     if isinstance(value, IPv4Address):
         return value
     try:
@@ -50,14 +51,14 @@ def _parse_address(value: object) -> IPv4Address:
 
 
 @dataclass(frozen=True)
-class Text:
-    """Annotation of a text that must match a pattern.
+class TextPattern:
+    """Annotation, for pydantic, of a text that must match a pattern.
 
     Attributes:
         pattern: regular expression, matched against the whole value.
         expected: what a valid value is, with an example; completes the sentence "… is not".
         json_type: the type or types in the JSON Schema; with `number`, a whole number is accepted and becomes text.
-        limit: characters and length that the AWS service accepts.
+        limit: characters and length that the AWS service accepts; None if the pattern says all.
     """
 
     pattern: str
@@ -68,17 +69,19 @@ class Text:
     def check(self, value: object) -> str:
         """Return the text; raise PydanticCustomError if it is not valid."""
         accepts_numbers = "number" in self.json_type
-        # Not isinstance: a boolean is an int, too.
+        # Not `isinstance`, by which a boolean is an int, too.
         if accepts_numbers and type(value) is int:
             value = str(value)
         if not isinstance(value, str):
             raise _invalid_value(f"{value!r} is not {self.expected}; write it as text")
-        if self.limit and (fault := self.limit.fault(value)):
-            raise _invalid_value(f"{value!r} is not {self.expected}: it {fault}")
+        limit_problem = self.limit.fault(value) if self.limit else ""
+        if limit_problem:
+            raise _invalid_value(f"{value!r} is not {self.expected}: it {limit_problem}")
         if not re.fullmatch(self.pattern, value):
             raise _invalid_value(f"{value!r} is not {self.expected}")
         return value
 
+    # Pydantic calls these two methods to find out how to validate the text, and for the JSON Schema.
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(self.check)
 
@@ -88,7 +91,8 @@ class Text:
         return {"type": list(self.json_type)}
 
 
-_NAME = r"[a-z]([a-z0-9-]*[a-z0-9])?"
+# Names of clusters and of node groups.
+_NAME_PATTERN = r"[a-z]([a-z0-9-]*[a-z0-9])?"
 _NAME_RULE = "lower-case letters, digits and hyphens, beginning with a letter and not ending in a hyphen"
 
 Cidr = Annotated[
@@ -106,103 +110,145 @@ Address = Annotated[
 
 # A version or a price may be unquoted in YAML: the loader keeps 1.30 as text, but for an editor it is a number.
 _NUMBER_LIKE = ("string", "number")
-ClusterName = Annotated[str, Text(_NAME, f"a cluster name: {_NAME_RULE}")]
-GroupName = Annotated[str, Text(_NAME, f"a node group name: {_NAME_RULE}")]
-Region = Annotated[str, Text(r"[a-z]{2}(-[a-z]+)+-[0-9]", "an AWS region such as us-west-2")]
+ClusterName = Annotated[str, TextPattern(_NAME_PATTERN, expected=f"a cluster name: {_NAME_RULE}")]
+GroupName = Annotated[str, TextPattern(_NAME_PATTERN, expected=f"a node group name: {_NAME_RULE}")]
+Region = Annotated[str, TextPattern(r"[a-z]{2}(-[a-z]+)+-[0-9]", expected="an AWS region such as us-west-2")]
 Zone = Annotated[
-    str, Text(r"[a-z]{2}(-[a-z]+)+-[0-9](-[a-z]{3}-[0-9])?[a-z]", "an Availability Zone such as us-west-2a")
+    str,
+    TextPattern(r"[a-z]{2}(-[a-z]+)+-[0-9](-[a-z]{3}-[0-9])?[a-z]", expected="an Availability Zone such as us-west-2a"),
 ]
 KubernetesVersion = Annotated[
-    str, Text(r"v?1\.[0-9]+(\.[0-9]+)?", 'a Kubernetes version such as "1.36" or "1.36.3"', json_type=_NUMBER_LIKE)
+    str,
+    TextPattern(
+        r"v?1\.[0-9]+(\.[0-9]+)?", expected='a Kubernetes version such as "1.36" or "1.36.3"', json_type=_NUMBER_LIKE
+    ),
 ]
-InstanceType = Annotated[str, Text(r"[a-z0-9-]+\.[a-z0-9-]+", "an EC2 instance type such as t3.medium")]
+InstanceType = Annotated[str, TextPattern(r"[a-z0-9-]+\.[a-z0-9-]+", expected="an EC2 instance type such as t3.medium")]
 Price = Annotated[
-    str, Text(r"[0-9]{1,4}(\.[0-9]{1,6})?", "a price in US dollars per hour such as 0.05", json_type=_NUMBER_LIKE)
+    str,
+    TextPattern(
+        r"[0-9]{1,4}(\.[0-9]{1,6})?", expected="a price in US dollars per hour such as 0.05", json_type=_NUMBER_LIKE
+    ),
 ]
 PublicKey = Annotated[
     str,
-    Text(
+    TextPattern(
         r"(ssh-rsa|ssh-ed25519) [A-Za-z0-9+/=]+( .*)?",
-        "an OpenSSH public key (ssh-ed25519 or ssh-rsa, the two that EC2 imports)",
+        expected="an OpenSSH public key (ssh-ed25519 or ssh-rsa, the two that EC2 imports)",
     ),
 ]
 KeyName = Annotated[
-    str, Text(r"[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?", "the name of an EC2 key pair", limit=KEY_PAIR_NAME)
-]
-HttpUrl = Annotated[str, Text(r"https?://[^\s/]+(/\S*)?", "an http(s) URL such as https://mirror.example.com/k8s")]
-HostName = Annotated[
     str,
-    Text(
-        r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*",
-        "a DNS name or IPv4 address such as api.example.com",
+    TextPattern(
+        r"[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?", expected="the name of an EC2 key pair", limit=KEY_PAIR_NAME
     ),
 ]
-DeviceName = Annotated[str, Text(r"/dev/[a-z0-9]+", "a device name such as /dev/xvda")]
-SsmParameterName = Annotated[
-    str, Text(r"/[A-Za-z0-9_.\-/]+", "the name of an SSM parameter such as /aws/service/…/ami-id")
+HttpUrl = Annotated[
+    str, TextPattern(r"https?://[^\s/]+(/\S*)?", expected="an http(s) URL such as https://mirror.example.com/k8s")
 ]
-VpcId = Annotated[str, Text(r"vpc-[0-9a-f]{8,17}", "a VPC id such as vpc-0123456789abcdef0")]
-SubnetId = Annotated[str, Text(r"subnet-[0-9a-f]{8,17}", "a subnet id such as subnet-0123456789abcdef0")]
-RouteTableId = Annotated[str, Text(r"rtb-[0-9a-f]{8,17}", "a route table id such as rtb-0123456789abcdef0")]
-InternetGatewayId = Annotated[str, Text(r"igw-[0-9a-f]{8,17}", "an internet gateway id such as igw-0123456789abcdef0")]
-NatGatewayId = Annotated[str, Text(r"nat-[0-9a-f]{8,17}", "a NAT gateway id such as nat-0123456789abcdef0")]
+HostName = Annotated[
+    str,
+    TextPattern(
+        r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*",
+        expected="a DNS name or IPv4 address such as api.example.com",
+    ),
+]
+DeviceName = Annotated[str, TextPattern(r"/dev/[a-z0-9]+", expected="a device name such as /dev/xvda")]
+SsmParameterName = Annotated[
+    str, TextPattern(r"/[A-Za-z0-9_.\-/]+", expected="the name of an SSM parameter such as /aws/service/…/ami-id")
+]
+VpcId = Annotated[str, TextPattern(r"vpc-[0-9a-f]{8,17}", expected="a VPC id such as vpc-0123456789abcdef0")]
+SubnetId = Annotated[
+    str, TextPattern(r"subnet-[0-9a-f]{8,17}", expected="a subnet id such as subnet-0123456789abcdef0")
+]
+RouteTableId = Annotated[
+    str, TextPattern(r"rtb-[0-9a-f]{8,17}", expected="a route table id such as rtb-0123456789abcdef0")
+]
+InternetGatewayId = Annotated[
+    str, TextPattern(r"igw-[0-9a-f]{8,17}", expected="an internet gateway id such as igw-0123456789abcdef0")
+]
+NatGatewayId = Annotated[
+    str, TextPattern(r"nat-[0-9a-f]{8,17}", expected="a NAT gateway id such as nat-0123456789abcdef0")
+]
 EndpointService = Annotated[
-    str, Text(r"[a-z0-9-]+(\.[A-Za-z0-9_-]+)*", "a service such as sts or ecr.api, or a full endpoint service name")
+    str,
+    TextPattern(
+        r"[a-z0-9-]+(\.[A-Za-z0-9_-]+)*", expected="a service such as sts or ecr.api, or a full endpoint service name"
+    ),
 ]
 DhcpOptionsId = Annotated[
-    str, Text(r"(dopt-[0-9a-f]{8,17}|default)", 'a DHCP options id such as dopt-0123456789abcdef0, or "default"')
+    str,
+    TextPattern(
+        r"(dopt-[0-9a-f]{8,17}|default)", expected='a DHCP options id such as dopt-0123456789abcdef0, or "default"'
+    ),
 ]
-SecurityGroupId = Annotated[str, Text(r"sg-[0-9a-f]{8,17}", "a security group id such as sg-0123456789abcdef0")]
-PrefixListId = Annotated[str, Text(r"pl-[0-9a-f]{8,17}", "a prefix list's id such as pl-0123456789abcdef0")]
-ImageId = Annotated[str, Text(r"ami-[0-9a-f]{8,17}", "an AMI id such as ami-0123456789abcdef0")]
+SecurityGroupId = Annotated[
+    str, TextPattern(r"sg-[0-9a-f]{8,17}", expected="a security group id such as sg-0123456789abcdef0")
+]
+PrefixListId = Annotated[
+    str, TextPattern(r"pl-[0-9a-f]{8,17}", expected="a prefix list's id such as pl-0123456789abcdef0")
+]
+ImageId = Annotated[str, TextPattern(r"ami-[0-9a-f]{8,17}", expected="an AMI id such as ami-0123456789abcdef0")]
 AllocationId = Annotated[
-    str, Text(r"eipalloc-[0-9a-f]{8,17}", "an Elastic IP allocation id such as eipalloc-0123456789abcdef0")
+    str,
+    TextPattern(r"eipalloc-[0-9a-f]{8,17}", expected="an Elastic IP allocation id such as eipalloc-0123456789abcdef0"),
 ]
 PolicyArn = Annotated[
     str,
-    Text(
+    TextPattern(
         r"arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[A-Za-z0-9_+=,.@/-]+",
-        "the ARN of an IAM managed policy such as arn:aws:iam::123456789012:policy/team",
+        expected="the ARN of an IAM managed policy such as arn:aws:iam::123456789012:policy/team",
     ),
 ]
 KeyArn = Annotated[
     str,
-    Text(
+    TextPattern(
         r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[0-9a-f-]+",
-        "the ARN of a KMS key such as arn:aws:kms:us-west-2:123456789012:key/1234abcd-…",
+        expected="the ARN of a KMS key such as arn:aws:kms:us-west-2:123456789012:key/1234abcd-…",
     ),
 ]
 SecretArn = Annotated[
     str,
-    Text(
+    TextPattern(
         r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9_/+=.@-]+",
-        "the ARN of a secret such as arn:aws:secretsmanager:us-west-2:123456789012:secret:ca-AbCdEf",
+        expected="the ARN of a secret such as arn:aws:secretsmanager:us-west-2:123456789012:secret:ca-AbCdEf",
     ),
 ]
 BucketName = Annotated[
-    str, Text(BUCKET_NAME.form, "the name of an S3 bucket such as example-etcd-backups", limit=BUCKET_NAME)
+    str,
+    TextPattern(BUCKET_NAME.form, expected="the name of an S3 bucket such as example-etcd-backups", limit=BUCKET_NAME),
 ]
 HostedZoneId = Annotated[
-    str, Text(r"Z[A-Z0-9]{1,31}", "the id of a Route 53 hosted zone such as Z0123456789ABCDEFGHIJ")
+    str, TextPattern(r"Z[A-Z0-9]{1,31}", expected="the id of a Route 53 hosted zone such as Z0123456789ABCDEFGHIJ")
 ]
-Sha256 = Annotated[str, Text(r"[0-9a-f]{64}", "a SHA-256 digest of 64 hexadecimal digits")]
-_LABEL = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
+Sha256 = Annotated[str, TextPattern(r"[0-9a-f]{64}", expected="a SHA-256 digest of 64 hexadecimal digits")]
+# The value of a Kubernetes label, and its key after the optional domain.
+_LABEL_WORD = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
 ReleaseName = Annotated[
-    str, Text(r"[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?", "a name of up to 53 lower-case letters, digits and hyphens")
-]
-LabelKey = Annotated[
-    str, Text(rf"([a-z0-9]([a-z0-9.-]{{0,251}}[a-z0-9])?/)?{_LABEL}", "a label's key such as example.com/team")
-]
-LabelValue = Annotated[
-    str, Text(rf"({_LABEL})?", "a label's value: up to 63 letters, digits, hyphens, underscores and dots")
-]
-AbsolutePath = Annotated[str, Text(r"(/[A-Za-z0-9_.@+,:-]+)+", "an absolute path such as /etc/motd")]
-FileMode = Annotated[str, Text(r"0?[0-7]{3}", 'permissions such as "0644", in quotation marks')]
-UnitName = Annotated[
     str,
-    Text(
-        r"[A-Za-z0-9_.@:-]+\.(service|timer|socket|mount|path|target|slice)",
-        "a systemd unit's name such as agent.service",
+    TextPattern(
+        r"[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?", expected="a name of up to 53 lower-case letters, digits and hyphens"
     ),
 ]
-Command = Annotated[str, Text(r"[\s\S]*\S[\s\S]*", "a shell command")]
+LabelKey = Annotated[
+    str,
+    TextPattern(
+        rf"([a-z0-9]([a-z0-9.-]{{0,251}}[a-z0-9])?/)?{_LABEL_WORD}", expected="a label's key such as example.com/team"
+    ),
+]
+LabelValue = Annotated[
+    str,
+    TextPattern(
+        rf"({_LABEL_WORD})?", expected="a label's value: up to 63 letters, digits, hyphens, underscores and dots"
+    ),
+]
+AbsolutePath = Annotated[str, TextPattern(r"(/[A-Za-z0-9_.@+,:-]+)+", expected="an absolute path such as /etc/motd")]
+FileMode = Annotated[str, TextPattern(r"0?[0-7]{3}", expected='permissions such as "0644", in quotation marks')]
+UnitName = Annotated[
+    str,
+    TextPattern(
+        r"[A-Za-z0-9_.@:-]+\.(service|timer|socket|mount|path|target|slice)",
+        expected="a systemd unit's name such as agent.service",
+    ),
+]
+Command = Annotated[str, TextPattern(r"[\s\S]*\S[\s\S]*", expected="a shell command")]

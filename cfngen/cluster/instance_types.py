@@ -17,14 +17,15 @@ from typing import Literal
 
 _TYPES_BY_REGION_FILE = "data/schemas/extensions/aws_ec2_instance/instancetype_enum.json"
 _PROVIDER_SCHEMAS_DIRECTORY = "data/schemas/providers"
-# Graviton families carry a g after the generation: https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
+# Families with Arm processors. Graviton families carry a g after the generation: https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
 _ARM_FAMILY = re.compile(r"[a-z]+[0-9]+g[a-z]*|a1|p6e-gb[0-9]+")
-# These families start paravirtual images only: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/virtualization_types.html
+# Families that start paravirtual images only: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/virtualization_types.html
 _PARAVIRTUAL_FAMILIES = ("c1", "m1", "m2", "t1")
 # The burstable families whose medium size has two vCPU; in every other family it has one:
 # https://docs.aws.amazon.com/ec2/latest/instancetypes/gp.html
 _TWO_VCPU_MEDIUM_FAMILIES = ("t2", "t3", "t3a", "t4g", "t8i")
-_KUBE_UP_USES = {"m3.medium": "masters", "t2.micro": "nodes", "t2.small": "nodes of larger clusters"}
+# What kube-up used its default instance types for.
+_KUBE_UP_TYPES = {"m3.medium": "masters", "t2.micro": "nodes", "t2.small": "nodes of larger clusters"}
 
 
 def architecture(instance_type: str) -> Literal["amd64", "arm64"]:
@@ -53,17 +54,17 @@ def why_unsuitable(instance_type: str, role: str) -> str | None:
         reason = "starts paravirtual images only, which no distribution makes any more"
     if reason is None:
         return None
-    history = f" (kube-up's type for {_KUBE_UP_USES[instance_type]})" if instance_type in _KUBE_UP_USES else ""
+    history = f" (kube-up's type for {_KUBE_UP_TYPES[instance_type]})" if instance_type in _KUBE_UP_TYPES else ""
     return f"{instance_type}{history} {reason}; a {role} needs 2 vCPU and 2 GiB: use {_alternative(instance_type)}"
 
 
 def regions() -> Collection[str]:
-    """Return the names of the AWS regions."""
+    """Return the names of the AWS regions that the installed cfn-lint knows; empty without cfn-lint."""
     return _regions()
 
 
 def types_in_region(region: str) -> Collection[str] | None:
-    """Return the instance types of a region, or None if there is no list for it."""
+    """Return the instance types that a region offers, or None if cfn-lint has no list for the region."""
     return _types_by_region().get(region)
 
 
@@ -74,13 +75,15 @@ def regions_of(instance_type: str) -> list[str]:
 
 def similar(instance_type: str, region: str) -> list[str]:
     """Return up to three suitable types of a region with a name similar to `instance_type`."""
-    candidates = [candidate for candidate in types_in_region(region) or () if not why_unsuitable(candidate, "node")]
+    offered_types = types_in_region(region) or ()
+    candidates = [candidate for candidate in offered_types if not why_unsuitable(candidate, role="node")]
     wanted_architecture = architecture(instance_type)
     same_architecture = [candidate for candidate in candidates if architecture(candidate) == wanted_architecture]
     return difflib.get_close_matches(instance_type, sorted(same_architecture or candidates), n=3, cutoff=0.6)
 
 
 def _why_too_small(family: str, size: str) -> str | None:
+    """Return why the types of a family have too few vCPU or too little memory in a size, or None if they have not."""
     if size in ("nano", "micro"):
         return "has less than 2 GiB of memory"
     if family in ("t2", "m1") and size == "small":
@@ -91,26 +94,34 @@ def _why_too_small(family: str, size: str) -> str | None:
 
 
 def _alternative(instance_type: str) -> str:
+    """Return a suitable type with the same CPU architecture, for a message."""
     return "t4g.medium or larger" if architecture(instance_type) == "arm64" else "t3.medium or larger"
 
 
 def _cfn_lint_path(path: str) -> Path | None:
     """Return the path of a file or directory in the installed cfn-lint, or None if it is not there."""
     spec = importlib.util.find_spec("cfnlint")
-    locations = list(spec.submodule_search_locations or ()) if spec else []
-    paths = [file for location in locations if (file := Path(location) / path).exists()]
-    return paths[0] if paths else None
+    package_directories = list(spec.submodule_search_locations or ()) if spec else []
+    for directory in package_directories:
+        if (Path(directory) / path).exists():
+            return Path(directory) / path
+    return None
 
 
 @cache
 def _types_by_region() -> dict[str, frozenset[str]]:
-    """Return the instance types by region. In the file a region's entry may name another region with the same types."""
+    """Return the instance types by region.
+
+    In cfn-lint's file the entry of a region is a schema with the types (`enum`), or the name of another entry with the
+    same types.
+    """
     file = _cfn_lint_path(_TYPES_BY_REGION_FILE)
     entries = json.loads(file.read_text(encoding="utf-8")) if file else {}
     types_by_region: dict[str, frozenset[str]] = {}
     for region, entry in entries.items():
         while isinstance(entry, str) and entry in entries and entry != region:
             entry = entries[entry]
+        # Other entries of the file are no regions.
         if "-" in region and isinstance(entry, dict) and entry.get("enum"):
             types_by_region[region] = frozenset(entry["enum"])
     return types_by_region

@@ -20,12 +20,15 @@ def fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def section_of(annotation: object) -> type[BaseModel] | None:
-    """Return the section class in a field's type (itself, in a list, or optional), or None if there is none."""
+    """Return the section class that a field's type is or contains (as list or optional); None for a plain value."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     origin = typing.get_origin(annotation)
     if origin in (typing.Union, types.UnionType, tuple, typing.Annotated):
-        return next(filter(None, map(section_of, typing.get_args(annotation))), None)
+        for argument in typing.get_args(annotation):
+            section = section_of(argument)
+            if section:
+                return section
     return None
 
 
@@ -35,7 +38,7 @@ def is_list(field: FieldInfo) -> bool:
 
 
 def section_at(path: Path) -> type[BaseModel] | None:
-    """Return the section class at a path, or None if there is a plain value."""
+    """Return the section class at a path, or None if there is a plain value or no such key."""
     section: type[BaseModel] | None = Cluster
     for part in path:
         if isinstance(part, str):
@@ -46,18 +49,19 @@ def section_at(path: Path) -> type[BaseModel] | None:
 
 def sections_with(key: str) -> tuple[Path, ...]:
     """Return the paths, without list positions, at which a section has this key."""
-    return tuple(path for path in _paths() if path[-1] == key)
+    return tuple(path for path in _all_paths() if path[-1] == key)
 
 
 @cache
-def _paths() -> tuple[Path, ...]:
-    """Return the path of every key, without list positions."""
+def _all_paths() -> tuple[Path, ...]:
+    """Return the path of every key of the cluster file, without list positions."""
     return tuple(_paths_below(Cluster, ()))
 
 
 def _paths_below(section: type[BaseModel], path: Path) -> Iterator[Path]:
-    for name, field in fields(section).items():
-        yield (*path, name)
-        inner = section_of(field.annotation)
-        if inner:
-            yield from _paths_below(inner, (*path, name))
+    """Yield the path of every key of a section, whose own path is `path`, and of the sections in it."""
+    for key, field in fields(section).items():
+        yield (*path, key)
+        inner_section = section_of(field.annotation)
+        if inner_section:
+            yield from _paths_below(inner_section, (*path, key))

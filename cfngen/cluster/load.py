@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cfngen.cluster import checks, layers, yaml_file
-from cfngen.cluster.kube_up import assignments
+from cfngen.cluster.kube_up import assignments_of_environment
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.problems import ClusterFileError, Problem, Source, ordered
+from cfngen.cluster.problems import NO_KEY, ClusterFileError, Problem, Source, ordered
 from cfngen.cluster.validation import Origin, ValidationResult
 
 __all__ = ["ClusterFileError", "Loaded", "Origin", "load", "parse"]
@@ -17,11 +17,11 @@ __all__ = ["ClusterFileError", "Loaded", "Origin", "load", "parse"]
 
 @dataclass(frozen=True)
 class Loaded:
-    """A cluster with the origins of its values.
+    """A loaded cluster with the origins of its values.
 
     Attributes:
         cluster: the complete, checked cluster.
-        origins: origin of every leaf by its dotted key path, e.g. `network.subnets[0].cidr`.
+        origins: origin of every value that is not a section, by its dotted key path, e.g. `network.subnets[0].cidr`.
         warnings: messages about what is allowed but may not be intended.
     """
 
@@ -41,9 +41,10 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
     Raises:
         ClusterFileError: with all problems.
     """
-    file = Source("file", str(path)) if path else None
-    merged = layers.MergedValues(yaml_file.read(path) if path else None, file.name if file else "")
-    environment_assignments, environment_problems = assignments(environ)
+    file = Source(kind="file", name=str(path)) if path else None
+    file_content = yaml_file.read(path) if path else None
+    merged = layers.MergedValues(file_content, file_name=file.name if file else "")
+    environment_assignments, environment_problems = assignments_of_environment(environ)
     flag_assignments, flag_problems = layers.parse_overrides(overrides)
     # Flags are applied last: they replace values of the environment.
     problems = [*environment_problems, *merged.apply(environment_assignments)]
@@ -52,9 +53,9 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
     result = ValidationResult(merged.data, file=file, sources=merged.sources)
     cluster = result.cluster(problems)
     warnings = [
-        *_unused_assignments(merged),
-        *_replaced_values(merged, file),
-        *(result.located(problem) for problem in checks.warnings(cluster)),
+        *_warnings_of_assignments_without_effect(merged),
+        *_warnings_of_replacements(merged, file),
+        *(result.with_source(problem) for problem in checks.warnings(cluster)),
     ]
     return Loaded(cluster, result.origins(cluster), tuple(str(warning) for warning in ordered(warnings)))
 
@@ -71,20 +72,22 @@ def parse(data: Mapping[str, object]) -> Cluster:
     return ValidationResult(layers.without_nulls(data)).cluster()
 
 
-def _unused_assignments(merged: layers.MergedValues) -> list[Problem]:
+def _warnings_of_assignments_without_effect(merged: layers.MergedValues) -> list[Problem]:
+    """Return warnings about environment variables for all node groups if there are none."""
     message = "has no effect, for nodeGroups is empty; add a group to it"
-    return [Problem((), message, source=assignment.source) for assignment in merged.unused]
+    return [Problem(NO_KEY, message, source=assignment.source) for assignment in merged.assignments_without_effect]
 
 
-def _replaced_values(merged: layers.MergedValues, file: Source | None) -> list[Problem]:
+def _warnings_of_replacements(merged: layers.MergedValues, file: Source | None) -> list[Problem]:
     """Return warnings about environment variables that change the file's values; they may be for another cluster."""
     advice = "unset the variable if it was meant for another cluster, or leave the environment out with --no-env"
     problems = [
-        Problem(path, f"replaces what {written} says; {advice}", source=variable)
-        for path, variable, written in merged.replaced
+        Problem(replacement.path, f"replaces what {replacement.file_line} says; {advice}", source=replacement.variable)
+        for replacement in merged.replacements
     ]
-    vpc = ("network", "vpc", "id")
-    if file and (source := merged.sources.get(vpc)) and source.kind == "environment" and not problems:
+    vpc_id_path = ("network", "vpc", "id")
+    vpc_id_source = merged.sources.get(vpc_id_path)
+    if file and vpc_id_source and vpc_id_source.kind == "environment" and not problems:
         message = f"takes an existing VPC, of which {file.name} says nothing; {advice}"
-        problems.append(Problem(vpc, message, source=source))
+        problems.append(Problem(vpc_id_path, message, source=vpc_id_source))
     return problems

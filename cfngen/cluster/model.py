@@ -1,4 +1,4 @@
-"""The cluster file as frozen, validated data.
+"""The cluster file as validated data that cannot be changed.
 
 `cfngen schema` and docs/configuration.md are generated from these fields. The defaults describe kube-up's default
 cluster. Derived values (a subnet's CIDR from its VPC's, for example) are filled in before validation by
@@ -91,17 +91,16 @@ class Cluster(Model):
 
     @property
     def slots(self) -> tuple[Slot, ...]:
-        """The masters' slots, in order, each in the subnet that contains its address.
+        """The masters' slots, in the order of their addresses, each in the subnet that contains its address.
 
         The address decides, not the index: adding or removing a subnet must not move a master to another zone, where
         its volume could not be attached.
         """
         subnets = self.network.subnets
-        return tuple(
-            Slot(
-                letter="abcde"[index],
-                subnet=next((subnet for subnet in subnets if address in subnet.cidr), subnets[index % len(subnets)]),
-                address=address,
-            )
-            for index, address in enumerate(self.control_plane.addresses)
-        )
+        slots: list[Slot] = []
+        for index, address in enumerate(self.control_plane.addresses):
+            containing_subnets = [subnet for subnet in subnets if address in subnet.cidr]
+            # An address outside all subnets is an error that `cfngen.cluster.checks.addresses` reports.
+            subnet = containing_subnets[0] if containing_subnets else subnets[index % len(subnets)]
+            slots.append(Slot(letter="abcde"[index], subnet=subnet, address=address))
+        return tuple(slots)

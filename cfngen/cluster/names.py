@@ -1,7 +1,7 @@
-"""AWS names that are derived from the cluster's and a group's name, and their length limits.
+"""Names that are derived from the cluster's and a node group's name, with the limits of their lengths.
 
-IAM roles (64 characters), launch templates and Auto Scaling groups are not among them: the templates leave their names
-to CloudFormation, which shortens them to fit.
+The names of IAM roles, launch templates and Auto Scaling groups are not among them: the templates leave these names to
+CloudFormation, which shortens them to fit (a role's to 64 characters).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DRAIN_HOOK = "cfngen-drain"
 CHANGE_SET_PREFIX = "cfngen-plan-"
 """Prefix of the names of cfngen's change sets."""
 
-# CloudFormation names a nested stack ROOT-STACK-LOGICAL-ID and appends a hyphen and up to 13 characters.
+# CloudFormation names a nested stack `<name of the root stack>-<logical id>-<up to 13 random characters>`.
 _GENERATED_SUFFIX = "-" + "X" * 13
 
 _PARTITIONS = {
@@ -29,7 +29,7 @@ _PARTITIONS = {
     "eu-isoe-": "aws-iso-e",
     "eusc-": "aws-eusc",
 }
-"""Partitions by the beginning of their regions' names; other regions are in `aws` (botocore, partitions.json)."""
+"""Partition by the beginning of its regions' names; other regions are in `aws`. From botocore's partitions.json."""
 
 
 @dataclass(frozen=True)
@@ -37,35 +37,45 @@ class DerivedName:
     """A name that is derived from the cluster's name, or from the cluster's and a node group's.
 
     Attributes:
-        subject: the kind of resource or tag that has the name.
-        pattern: the name with the placeholders `{cluster}`, `{group}` and `{id}` (the group's name in PascalCase).
-        text: the length and the characters that AWS accepts in the name.
+        subject: what has the name: a kind of resource or tag, as messages call it.
+        pattern: the name with the placeholders `{cluster}`, `{group}` and `{group_in_pascal_case}`.
+        text_limit: the length and the characters that AWS accepts in the name.
     """
 
     subject: str
     pattern: str
-    text: TextLimit
+    text_limit: TextLimit
 
     @property
-    def limit(self) -> int:
+    def max_length(self) -> int:
         """Maximum number of characters that AWS accepts."""
-        return self.text.longest
+        return self.text_limit.longest
 
-    def of(self, cluster: str, group: str = "") -> str:
-        """Return the name for a cluster and a group."""
-        return self.pattern.format(cluster=cluster, group=group, id=pascal(group))
+    def for_names(self, cluster: str, group: str = "") -> str:
+        """Return the derived name, given the name of a cluster and of a node group."""
+        return self.pattern.format(cluster=cluster, group=group, group_in_pascal_case=pascal(group))
 
 
 CLUSTER_NAMES = (
-    DerivedName("load balancer of the API that a cluster of several masters has", "{cluster}-api", LOAD_BALANCER_NAME),
-    DerivedName("nested stack", "{cluster}-SecurityGroupsStack" + _GENERATED_SUFFIX, STACK_NAME),
-    DerivedName("tag key of the cluster", "kubernetes.io/cluster/{cluster}", TAG_KEY),
-    DerivedName("Name tag of the VPC", "{cluster}-vpc", TAG_VALUE),
-    DerivedName("key pair", "{cluster}-ssh-XXXXXXXX", KEY_PAIR_NAME),
+    DerivedName(
+        subject="load balancer of the API that a cluster of several masters has",
+        pattern="{cluster}-api",
+        text_limit=LOAD_BALANCER_NAME,
+    ),
+    DerivedName(
+        subject="nested stack", pattern="{cluster}-SecurityGroupsStack" + _GENERATED_SUFFIX, text_limit=STACK_NAME
+    ),
+    DerivedName(subject="tag key of the cluster", pattern="kubernetes.io/cluster/{cluster}", text_limit=TAG_KEY),
+    DerivedName(subject="Name tag of the VPC", pattern="{cluster}-vpc", text_limit=TAG_VALUE),
+    DerivedName(subject="key pair", pattern="{cluster}-ssh-XXXXXXXX", text_limit=KEY_PAIR_NAME),
 )
 GROUP_NAMES = (
-    DerivedName("nested stack", "{cluster}-NodeGroup{id}Stack" + _GENERATED_SUFFIX, STACK_NAME),
-    DerivedName("Name tag of nodes", "{cluster}-nodes-{group}", TAG_VALUE),
+    DerivedName(
+        subject="nested stack",
+        pattern="{cluster}-NodeGroup{group_in_pascal_case}Stack" + _GENERATED_SUFFIX,
+        text_limit=STACK_NAME,
+    ),
+    DerivedName(subject="Name tag of nodes", pattern="{cluster}-nodes-{group}", text_limit=TAG_VALUE),
 )
 
 
@@ -79,15 +89,15 @@ def load_balancer_name(cluster: Cluster) -> str:
 
 
 def api_host(cluster: Cluster) -> str:
-    """Return the host name by which instances reach the Kubernetes API; each has it in /etc/hosts.
+    """Return the host name by which instances reach the Kubernetes API; it is in each instance's /etc/hosts.
 
-    A name, and not an address, because masters may be added and clients try all addresses of a name.
+    It is a name, and not an address, because masters may be added and clients try all addresses of a name.
     """
     return f"api.{cluster.name}.internal"
 
 
 def authority_copy_prefix(cluster: str) -> str:
-    """Return the prefix of the names, in Secrets Manager, of copies of a cluster's certificate authorities."""
+    """Return the prefix of the names of the secrets that hold copies of a cluster's certificate authorities."""
     return f"cfngen/{cluster}/authorities-"
 
 
@@ -102,19 +112,18 @@ def aws_partition(region: str) -> str:
 
 
 def cluster_name_too_long(cluster: str) -> tuple[DerivedName, str] | None:
-    """Return the first derived name that a cluster's name makes too long, and the name itself."""
-    return next(
-        ((derived, derived.of(cluster)) for derived in CLUSTER_NAMES if len(derived.of(cluster)) > derived.limit), None
-    )
+    """Return the first derived name that a cluster's name makes too long, and its text; None if there is none."""
+    for derived_name in CLUSTER_NAMES:
+        text = derived_name.for_names(cluster)
+        if len(text) > derived_name.max_length:
+            return derived_name, text
+    return None
 
 
 def group_name_too_long(cluster: Cluster, group: str) -> tuple[DerivedName, str] | None:
-    """Return the first derived name that a group's name makes too long, and the name itself."""
-    return next(
-        (
-            (derived, derived.of(cluster.name, group))
-            for derived in GROUP_NAMES
-            if len(derived.of(cluster.name, group)) > derived.limit
-        ),
-        None,
-    )
+    """Return the first derived name that a node group's name makes too long, and its text; None if there is none."""
+    for derived_name in GROUP_NAMES:
+        text = derived_name.for_names(cluster.name, group)
+        if len(text) > derived_name.max_length:
+            return derived_name, text
+    return None

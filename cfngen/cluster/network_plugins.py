@@ -1,7 +1,7 @@
-"""What each network plug-in needs: addresses, controllers, ports.
+"""The table of network plug-ins: where pods get their addresses from, and which ports each plug-in needs.
 
 Templates, user data and checks use this table. The ports are from the plug-ins' documentation, for the way in which
-cfngen installs them: Cilium's system requirements (VXLAN, health checks), Calico's network requirements (VXLAN,
+cfngen installs the plug-ins: Cilium's system requirements (VXLAN, health checks), Calico's network requirements (VXLAN,
 Typha), flannel's backends (VXLAN).
 """
 
@@ -14,102 +14,122 @@ from cfngen.cluster.model import Cluster, Plugin
 
 
 @dataclass(frozen=True)
-class Opening:
-    """A port of masters that must be open to nodes.
+class MasterPort:
+    """A port of masters that must be open to nodes; the templates make a security group rule of it.
 
     Attributes:
-        name: part of the security group rule's logical id.
+        rule_purpose: what the port is for, in PascalCase; part of the rule's logical id (`RuleId.purpose`).
         protocol: `tcp`, `udp` or `icmp`.
         port: the port number; for ICMP the message type.
-        purpose: description of the security group rule.
+        description: description of the rule.
     """
 
-    name: str
+    rule_purpose: str
     protocol: str
     port: int
-    purpose: str
+    description: str
 
 
 @dataclass(frozen=True)
 class NetworkPlugin:
     """The properties of a network plug-in that templates, user data and checks need.
 
+    The defaults are those of a plug-in with an overlay network that kube-controller-manager allocates addresses for.
+
     Attributes:
-        routes: whether pods use VPC routes, written by the cloud controller manager; instances then forward packets
-            that are not addressed to them.
-        pod_range: whether pods' addresses come from `network.podCidr`.
-        node_ranges: whether kube-controller-manager gives each node a /24 of `network.podCidr`.
-        least_prefix: prefix length of the smallest block of `network.podCidr` that a node gets; 0 if nodes get none.
-        interfaces: whether pods have VPC addresses, assigned to the instance's network interfaces.
-        installed: whether cfngen installs the plug-in, as Helm releases.
-        openings: ports of masters that must be open to nodes. For a plug-in without a tunnel these are the DNS ports:
-            the cluster's DNS pods tolerate the masters' taint, and start there while no node has joined.
-        taken: TCP ports that the plug-in's programs listen on, on each instance.
+        uses_vpc_routes: whether pods are reached by VPC routes, which the cloud controller manager creates; instances
+            then forward packets that are not addressed to them.
+        uses_pod_cidr: whether pods' addresses come from `network.podCidr`.
+        gives_nodes_pod_cidrs: whether kube-controller-manager gives each node a /24 of `network.podCidr`.
+        node_block_prefix: prefix length of the smallest block of `network.podCidr` that a node gets, e.g. 24 for a /24;
+            0 if nodes get none.
+        gives_pods_vpc_addresses: whether pods have addresses of the VPC, assigned to the instance's network interfaces.
+        is_installed_by_cfngen: whether cfngen installs the plug-in, as Helm releases.
+        master_ports: ports of masters that must be open to nodes. For a plug-in without a tunnel these are the DNS
+            ports: the cluster's DNS pods tolerate the masters' taint, and start there while no node has joined.
+        host_ports: TCP ports that the plug-in's programs listen on, on each instance.
     """
 
-    routes: bool = False
-    pod_range: bool = True
-    node_ranges: bool = True
-    least_prefix: int = 24
-    interfaces: bool = False
-    installed: bool = True
-    openings: tuple[Opening, ...] = ()
-    taken: tuple[int, ...] = ()
+    uses_vpc_routes: bool = False
+    uses_pod_cidr: bool = True
+    gives_nodes_pod_cidrs: bool = True
+    node_block_prefix: int = 24
+    gives_pods_vpc_addresses: bool = False
+    is_installed_by_cfngen: bool = True
+    master_ports: tuple[MasterPort, ...] = ()
+    host_ports: tuple[int, ...] = ()
 
 
-_DNS = (
-    Opening("DnsTcp", protocol="tcp", port=53, purpose="Pods to cluster DNS pods on masters"),
-    Opening("DnsUdp", protocol="udp", port=53, purpose="Pods to cluster DNS pods on masters"),
+_CLUSTER_DNS_PORTS = (
+    MasterPort(rule_purpose="DnsTcp", protocol="tcp", port=53, description="Pods to cluster DNS pods on masters"),
+    MasterPort(rule_purpose="DnsUdp", protocol="udp", port=53, description="Pods to cluster DNS pods on masters"),
 )
 PLUGINS: Mapping[Plugin, NetworkPlugin] = {
-    "vpc-routes": NetworkPlugin(routes=True, installed=False, openings=_DNS),
+    "vpc-routes": NetworkPlugin(uses_vpc_routes=True, is_installed_by_cfngen=False, master_ports=_CLUSTER_DNS_PORTS),
     "cilium": NetworkPlugin(
-        openings=(
-            Opening(
-                "Vxlan", protocol="udp", port=8472, purpose="Pods to pods on masters, in the tunnel of Cilium (VXLAN)"
+        master_ports=(
+            MasterPort(
+                rule_purpose="Vxlan",
+                protocol="udp",
+                port=8472,
+                description="Pods to pods on masters, in the tunnel of Cilium (VXLAN)",
             ),
-            Opening("CiliumHealth", protocol="tcp", port=4240, purpose="Health checks of Cilium between instances"),
-            Opening(
-                "CiliumPing",
+            MasterPort(
+                rule_purpose="CiliumHealth",
+                protocol="tcp",
+                port=4240,
+                description="Health checks of Cilium between instances",
+            ),
+            MasterPort(
+                rule_purpose="CiliumPing",
                 protocol="icmp",
                 port=8,
-                purpose="Health checks of Cilium between instances (echo request)",
+                description="Health checks of Cilium between instances (echo request)",
             ),
         ),
-        taken=(4240, 4244, 9234, 9878, 9879, 9890, 9891, 9963, 9964),
+        host_ports=(4240, 4244, 9234, 9878, 9879, 9890, 9891, 9963, 9964),
     ),
     # Calico allocates addresses itself, in blocks of /26 that it assigns to nodes on demand.
     "calico": NetworkPlugin(
-        node_ranges=False,
-        least_prefix=26,
-        openings=(
-            Opening(
-                "Vxlan", protocol="udp", port=4789, purpose="Pods to pods on masters, in the tunnel of Calico (VXLAN)"
+        gives_nodes_pod_cidrs=False,
+        node_block_prefix=26,
+        master_ports=(
+            MasterPort(
+                rule_purpose="Vxlan",
+                protocol="udp",
+                port=4789,
+                description="Pods to pods on masters, in the tunnel of Calico (VXLAN)",
             ),
-            Opening(
-                "CalicoTypha", protocol="tcp", port=5473, purpose="Agents of Calico to Typha, which may run on masters"
+            MasterPort(
+                rule_purpose="CalicoTypha",
+                protocol="tcp",
+                port=5473,
+                description="Agents of Calico to Typha, which may run on masters",
             ),
         ),
-        taken=(5473, 9098, 9099),
+        host_ports=(5473, 9098, 9099),
     ),
     "flannel": NetworkPlugin(
-        openings=(
-            Opening(
-                "Vxlan", protocol="udp", port=8472, purpose="Pods to pods on masters, in the tunnel of flannel (VXLAN)"
+        master_ports=(
+            MasterPort(
+                rule_purpose="Vxlan",
+                protocol="udp",
+                port=8472,
+                description="Pods to pods on masters, in the tunnel of flannel (VXLAN)",
             ),
         ),
-        taken=(8081,),
+        host_ports=(8081,),
     ),
     "amazon-vpc": NetworkPlugin(
-        pod_range=False,
-        node_ranges=False,
-        least_prefix=0,
-        interfaces=True,
-        openings=_DNS,
-        taken=(8162, 8163, 50051, 50052, 61678, 61679),
+        uses_pod_cidr=False,
+        gives_nodes_pod_cidrs=False,
+        node_block_prefix=0,
+        gives_pods_vpc_addresses=True,
+        master_ports=_CLUSTER_DNS_PORTS,
+        host_ports=(8162, 8163, 50051, 50052, 61678, 61679),
     ),
     # The user installs a plug-in: most need a range for each node, and their ports are not known here.
-    "none": NetworkPlugin(installed=False),
+    "none": NetworkPlugin(is_installed_by_cfngen=False),
 }
 
 

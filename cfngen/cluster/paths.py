@@ -9,26 +9,28 @@ from typing import TypeAlias
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and list positions from the top, e.g. `("network", "subnets", 0, "cidr")`."""
 
-EVERY = "*"
+EVERY_ITEM = "*"
 """In a path: every item of a list."""
 
+# Free-form sections of `controlPlane` and of each node group, by path in these.
 _FREE_FORM_OF_INSTANCES: tuple[Path, ...] = (
     ("kubeletConfiguration",),
     ("containerd", "configuration"),
     ("cloudConfig",),
 )
-FREE_FORM: tuple[Path, ...] = (
+FREE_FORM_SECTIONS: tuple[Path, ...] = (
     ("kubernetes", "clusterConfiguration"),
     ("kubernetes", "kubeletConfiguration"),
     *(("controlPlane", *path) for path in _FREE_FORM_OF_INSTANCES),
-    *(("nodeGroups", EVERY, *path) for path in _FREE_FORM_OF_INSTANCES),
+    *(("nodeGroups", EVERY_ITEM, *path) for path in _FREE_FORM_OF_INSTANCES),
     ("controlPlane", "auditLog", "policy"),
     ("network", "pluginValues"),
-    ("addons", EVERY, "values"),
-    ("addons", "charts", EVERY, "values"),
+    ("addons", EVERY_ITEM, "values"),
+    ("addons", "charts", EVERY_ITEM, "values"),
 )
-"""Sections that hold configuration of other programs, mostly Kubernetes, and are not validated."""
+"""Paths of the sections of free form: they hold configuration of other programs and are not validated."""
 
+# One part of a path as text: a key, a key in double quotes, or a list position such as `[0]`.
 _PART = re.compile(r'\.?(?:"(?P<quoted>[^"]+)"|(?P<key>[^.\[\]"=]+))|\[(?P<index>[0-9]+)\]')
 
 
@@ -48,7 +50,7 @@ def dotted(path: Path) -> str:
 
 
 def parse_path(text: str) -> Path:
-    """Parse a path such as `nodeGroups[0].maxSize`; a key with a dot is written in double quotes.
+    """Return the path that a text such as `nodeGroups[0].maxSize` stands for; a key with a dot is in double quotes.
 
     Raises:
         ValueError: `text` is not a key path such as `nodeGroups[0].maxSize`.
@@ -57,10 +59,19 @@ def parse_path(text: str) -> Path:
     position = 0
     while position < len(text):
         match = _PART.match(text, position)
-        starts_well = match is not None and (match.group().startswith(".") == (position > 0) or match["index"])
-        if match is None or not starts_well or (not path and match["index"]):
+        if match is None:
             raise ValueError(text)
-        path.append(int(match["index"]) if match["index"] else match["quoted"] or match["key"].strip())
+        is_first = position == 0
+        if match["index"]:
+            if is_first:
+                raise ValueError(text)
+            path.append(int(match["index"]))
+        else:
+            # A dot separates a key from what is before it.
+            has_dot = match.group().startswith(".")
+            if has_dot == is_first:
+                raise ValueError(text)
+            path.append(match["quoted"] or match["key"].strip())
         position = match.end()
     if not path:
         raise ValueError(text)
@@ -73,12 +84,14 @@ def within(path: Path, ancestor: Path) -> bool:
 
 
 def is_free_form(path: Path) -> bool:
-    """Return whether a path is in one of the sections of `FREE_FORM`."""
-    return any(
-        len(path) >= len(section)
-        and all(expected in (EVERY, part) for part, expected in zip(path, section, strict=False))
-        for section in FREE_FORM
-    )
+    """Return whether a path is that of a section of `FREE_FORM_SECTIONS`, or of a value in one."""
+    for section_path in FREE_FORM_SECTIONS:
+        beginning = path[: len(section_path)]
+        if len(beginning) == len(section_path) and all(
+            expected in (EVERY_ITEM, part) for part, expected in zip(beginning, section_path, strict=True)
+        ):
+            return True
+    return False
 
 
 def lookup(data: object, path: Path) -> object:
@@ -94,7 +107,10 @@ def lookup(data: object, path: Path) -> object:
 
 
 def leaves(data: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
-    """Yield every scalar, empty list and empty mapping with its path."""
+    """Yield the path and the value of every scalar, empty list and empty mapping in `data`.
+
+    The paths begin with `path`, the path of `data` itself.
+    """
     if isinstance(data, Mapping) and data:
         for key, value in data.items():
             yield from leaves(value, (*path, key))

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from cfngen.cluster.paths import Path, dotted
 from cfngen.errors import CfngenError
 
+NO_KEY: Path = ()
+"""Path of a problem that is not about a key, but about the whole file, a variable or a flag."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -37,20 +40,20 @@ class Problem:
     """One error or warning about the cluster file.
 
     Attributes:
-        path: the key with the problem; empty if the problem is about the whole file.
+        path: path of the key with the problem, or `NO_KEY`.
         message: what is wrong and, after a semicolon, what to do.
-        touches: further keys that the message depends on. If the value of one of them is refused, the problem is not
-            reported, since it may only be a consequence.
-        source: where the value was written; None for a default, and until validation looks it up.
+        related_paths: paths of other keys whose values the problem depends on. If one of these values is refused, the
+            problem is not reported, since it may only be a consequence.
+        source: where the value was written; None for a default, and before `ValidationResult.with_source` looks it up.
     """
 
     path: Path
     message: str
-    touches: tuple[Path, ...] = ()
+    related_paths: tuple[Path, ...] = ()
     source: Source | None = None
 
     def __str__(self) -> str:
-        """`cluster.yaml:12: network.subnets[0].cidr: what is wrong; what to do`."""
+        """Return one line such as `cluster.yaml:12: network.subnets[0].cidr: what is wrong; what to do`."""
         parts = (str(self.source) if self.source else "", dotted(self.path), self.message)
         return ": ".join(part for part in parts if part)
 
@@ -74,16 +77,19 @@ def ordered(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
     An environment variable that sets a key of several node groups is reported once.
     """
-    kinds = ("", "file", "environment", "flag")
-    unique: dict[tuple[object, ...], Problem] = {}
+    unique_problems: dict[tuple[object, ...], Problem] = {}
     for problem in problems:
         source = problem.source
-        is_environment = source is not None and source.kind == "environment"
-        key = (source, problem.message) if is_environment else (source, problem.path, problem.message)
-        unique.setdefault(key, problem)
+        if source is not None and source.kind == "environment":
+            unique_problems.setdefault((source, problem.message), problem)
+        else:
+            unique_problems.setdefault((source, problem.path, problem.message), problem)
+    return tuple(sorted(unique_problems.values(), key=_position_in_report))
 
-    def sort_key(problem: Problem) -> tuple[int, int]:
-        source = problem.source
-        return (kinds.index(source.kind), source.line) if source else (0, 0)
 
-    return tuple(sorted(unique.values(), key=sort_key))
+def _position_in_report(problem: Problem) -> tuple[int, int]:
+    """Return a sort key: the rank of the kind of source, and the line in the file. Without a source it comes first."""
+    if problem.source is None:
+        return (0, 0)
+    rank = {"file": 1, "environment": 2, "flag": 3}
+    return (rank[problem.source.kind], problem.source.line)

@@ -18,13 +18,13 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from cfngen.cluster import kube_up, names
-from cfngen.cluster.field_types import Text
+from cfngen.cluster.field_types import TextPattern
 from cfngen.cluster.keys import fields, is_list, section_of
 from cfngen.cluster.model import Cluster
 
 _NOTICE = "<!-- Made by `python -m cfngen.cluster.reference docs`; change the models, not this page. -->"
 
-_CONFIGURATION = f"""\
+_CONFIGURATION_PAGE_BEGINNING = f"""\
 {_NOTICE}
 # The cluster file
 
@@ -62,7 +62,7 @@ A cluster file is YAML with the keys below. None is required, and `name: kuberne
 
 """
 
-_NAME_LENGTHS = """\
+_NAME_LENGTHS_TABLE_HEAD = """\
 ## How long names may be
 
 Names are made from the cluster's and the group's; the shortest limit holds.
@@ -71,7 +71,7 @@ Names are made from the cluster's and the group's; the shortest limit holds.
 |---|---|---|---|
 """
 
-_KUBE_UP = f"""\
+_KUBE_UP_PAGE_BEGINNING = f"""\
 {_NOTICE}
 # kube-up's environment variables
 
@@ -89,60 +89,73 @@ machine, such as `KUBECONFIG`, are not looked at.
 """
 
 
-def configuration() -> str:
+def configuration_page() -> str:
     """Return the text of docs/configuration.md."""
-    text = _CONFIGURATION
+    text = _CONFIGURATION_PAGE_BEGINNING
     for title, description, section in _sections():
         text += f"## {title}\n\n{description}\n\n| Key | Value | Default | Meaning |\n|---|---|---|---|\n"
-        text += "".join(_row(name, field) for name, field in fields(section).items()) + "\n"
-    text += _NAME_LENGTHS
-    for derived in (*names.CLUSTER_NAMES, *names.GROUP_NAMES):
-        example = derived.pattern.replace("{cluster}", "NAME").replace("{group}", "GROUP").replace("{id}", "Group")
+        text += "".join(_table_row(key, field) for key, field in fields(section).items()) + "\n"
+    text += _NAME_LENGTHS_TABLE_HEAD
+    for derived_name in (*names.CLUSTER_NAMES, *names.GROUP_NAMES):
+        example = derived_name.pattern.format(cluster="NAME", group="GROUP", group_in_pascal_case="Group")
+        # The characters that CloudFormation appends to the names of nested stacks.
         example = example.replace("X" * 13, "…")
-        text += f"| {derived.subject} | `{example}` | {derived.limit} | <{derived.text.source}> |\n"
+        source = derived_name.text_limit.source
+        text += f"| {derived_name.subject} | `{example}` | {derived_name.max_length} | <{source}> |\n"
     return text
 
 
 def kube_up_page() -> str:
     """Return the text of docs/kube-up.md."""
-    text = _KUBE_UP
+    text = _KUBE_UP_PAGE_BEGINNING
     for heading, variables in kube_up.SECTIONS.items():
         text += f"## {heading}\n\n| Variable | Fate | Here |\n|---|---|---|\n"
         for variable in variables:
             variable_names = ", ".join(f"`{name}`" for name in (variable.name, *variable.old_names))
-            text += f"| {variable_names} | {variable.handling} | {_cell(_effect(variable))} |\n"
+            text += f"| {variable_names} | {variable.handling} | {_escape_cell(_describe_effect(variable))} |\n"
         text += "\n"
     return text.rstrip("\n") + "\n"
 
 
-def pages() -> dict[str, str]:
-    """Return the pages by file name."""
-    return {"configuration.md": configuration(), "kube-up.md": kube_up_page()}
+def reference_pages() -> dict[str, str]:
+    """Return the text of each page of the reference documentation, by the name of its file in docs."""
+    return {"configuration.md": configuration_page(), "kube-up.md": kube_up_page()}
 
 
-def _effect(variable: kube_up.Variable) -> str:
+def _describe_effect(variable: kube_up.Variable) -> str:
     """Return the keys that a variable sets, the values that it accepts, and its explanation, as sentences."""
     sentence = variable.explanation
+    # Names of programs stay in lower case.
     if not sentence.startswith(("etcd", "kubeadm", "kubelet")):
         sentence = sentence[:1].upper() + sentence[1:]
     if sentence and not sentence.endswith("."):
         sentence += "."
-    parts = ["Sets " + ", ".join(f"`{key}`" for key in variable.keys) + "."] if variable.keys else []
+    sentences = []
+    if variable.keys:
+        sentences.append("Sets " + ", ".join(f"`{key}`" for key in variable.keys) + ".")
     if variable.accepted_values and "*" not in variable.accepted_values:
-        parts.append("Accepted: " + ", ".join(f"`{value}`" for value in variable.accepted_values) + ".")
-    return " ".join(part for part in (*parts, sentence) if part)
+        sentences.append("Accepted: " + ", ".join(f"`{value}`" for value in variable.accepted_values) + ".")
+    if sentence:
+        sentences.append(sentence)
+    return " ".join(sentences)
 
 
 def _sections() -> Iterator[tuple[str, str, type[BaseModel]]]:
-    """Yield title, description and class of each section; the title lists the paths that have the section."""
+    """Yield title, description and class of each section of the cluster file.
+
+    The title lists all paths of the section, e.g. `controlPlane.volume`; the description is the first line of the
+    class's docstring.
+    """
     paths_by_section: dict[type[BaseModel], list[str]] = {}
 
     def visit(section: type[BaseModel], path: str) -> None:
+        """Add the path of a section, and the paths of the sections in it."""
         paths_by_section.setdefault(section, []).append(path)
-        for name, field in fields(section).items():
-            inner = section_of(field.annotation)
-            if inner:
-                visit(inner, f"{path}.{name}".lstrip(".") + ("[]" if is_list(field) else ""))
+        for key, field in fields(section).items():
+            inner_section = section_of(field.annotation)
+            if inner_section:
+                inner_path = f"{path}.{key}".lstrip(".")
+                visit(inner_section, f"{inner_path}[]" if is_list(field) else inner_path)
 
     visit(Cluster, "")
     for section, paths in paths_by_section.items():
@@ -150,16 +163,19 @@ def _sections() -> Iterator[tuple[str, str, type[BaseModel]]]:
         yield title, (section.__doc__ or "").strip().splitlines()[0], section
 
 
-def _row(name: str, field: FieldInfo) -> str:
+def _table_row(key: str, field: FieldInfo) -> str:
+    """Return the line of a section's table for one key: the key, what its value is, its default and its meaning."""
     inner = section_of(field.annotation)
     if inner:
         value_type = "list of sections" if is_list(field) else "section"
     else:
-        value_type = _type(field.annotation, field.metadata)
-    return f"| `{name}` | {_cell(value_type)} | {_default(field)} | {_cell(field.description or '')} |\n"
+        value_type = _describe_type(field.annotation, field.metadata)
+    description = field.description or ""
+    return f"| `{key}` | {_escape_cell(value_type)} | {_describe_default(field)} | {_escape_cell(description)} |\n"
 
 
-def _default(field: FieldInfo) -> str:
+def _describe_default(field: FieldInfo) -> str:
+    """Return the default of a key, in Markdown; empty for a section, whose keys have defaults of their own."""
     if field.is_required():
         return "required"
     if section_of(field.annotation):
@@ -167,45 +183,54 @@ def _default(field: FieldInfo) -> str:
     value = field.get_default(call_default_factory=True)
     if value is None:
         return "none"
-    value = [str(item) for item in value] if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        value = [str(item) for item in value]
     default = json.dumps(value) if isinstance(value, (bool, list, dict)) else str(value)
     return f"`{default}`"
 
 
-def _type(annotation: object, metadata: Sequence[object] = ()) -> str:
-    """Return what a value may be, in words."""
-    described = next((constraint.expected for constraint in metadata if isinstance(constraint, Text)), None)
-    if described:
-        return described.partition(": ")[0]
+def _describe_type(annotation: object, metadata: Sequence[object] = ()) -> str:
+    """Return what a value may be, in words, e.g. `a whole number, 1 to 5`.
+
+    Args:
+        annotation: the type of the field, or a part of it.
+        metadata: the constraints of this type, such as patterns and limits.
+    """
+    for constraint in metadata:
+        if isinstance(constraint, TextPattern):
+            # Without the rule after the colon, which only messages need.
+            return constraint.expected.partition(": ")[0]
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
-        return _type(arguments[0], arguments[1:])
+        return _describe_type(arguments[0], metadata=arguments[1:])
     if origin in (typing.Union, types.UnionType):
-        return _type(next(argument for argument in arguments if argument is not type(None)), metadata)
+        return _describe_type(next(argument for argument in arguments if argument is not type(None)), metadata)
     if origin is tuple:
-        return f"list; each item {_type(arguments[0])}"
+        return f"list; each item {_describe_type(arguments[0])}"
     if origin is typing.Literal:
         return " or ".join(f"`{argument}`" for argument in arguments)
     if annotation is int:
-        return _number(metadata)
+        return _describe_whole_number(metadata)
     if origin is dict:
         return "keys with values"
-    plain: dict[object, str] = {
+    descriptions: dict[object, str] = {
         bool: "`true` or `false`",
         str: "text",
         IPv4Network: "an IPv4 CIDR",
         IPv4Address: "an IPv4 address",
     }
-    return plain[annotation]
+    return descriptions[annotation]
 
 
-def _number(metadata: Sequence[object]) -> str:
+def _describe_whole_number(metadata: Sequence[object]) -> str:
+    """Return the range of a whole number in words, given the constraints of its field."""
     minimum = next((constraint.ge for constraint in metadata if isinstance(constraint, Ge)), None)
     maximum = next((constraint.le for constraint in metadata if isinstance(constraint, Le)), None)
     return f"a whole number, {minimum} to {maximum}"
 
 
-def _cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
+    """Return a text as one cell of a Markdown table."""
     return text.replace("|", "\\|").replace("\n", " ")
 
 
@@ -216,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("directory", type=Path, help="where the pages go, e.g. docs")
     directory: Path = parser.parse_args(arguments).directory
-    for name, text in pages().items():
+    for name, text in reference_pages().items():
         (directory / name).write_text(text, encoding="utf-8")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
 
-ID = "urn:cfngen:cluster"
+SCHEMA_ID = "urn:cfngen:cluster"
 """Identifier of the schema; not a URL to fetch."""
 
 
@@ -14,23 +14,32 @@ def json_schema() -> dict[str, object]:
     It has keys, types and patterns; checks across several values are made by `cfngen` only.
     """
     schema = Cluster.model_json_schema(by_alias=True, mode="validation")
-    head = {
+    root_properties = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": ID,
+        "$id": SCHEMA_ID,
         "title": "cfngen cluster file",
         "description": "One Kubernetes cluster on EC2, from which cfngen makes CloudFormation templates.",
     }
-    return head | {key: _remove_titles(value) for key, value in schema.items() if key not in head}
+    # The title and description of the file replace pydantic's, which are the name and docstring of the class.
+    other_properties = {key: _remove_titles(value) for key, value in schema.items() if key not in root_properties}
+    return root_properties | other_properties
 
 
 def _remove_titles(value: object, *, keys_are_names: bool = False) -> object:
-    """Remove the titles, which only repeat the keys."""
+    """Return a part of a JSON Schema without the titles that pydantic adds, which only repeat the keys.
+
+    Args:
+        value: the part of the schema.
+        keys_are_names: whether the keys of the part are names that the cluster file or the model chooses, as in
+            `properties`, and not keywords of JSON Schema. A name `title` is kept.
+    """
     if isinstance(value, list):
         return [_remove_titles(item) for item in value]
     if not isinstance(value, dict):
         return value
-    return {
-        key: _remove_titles(inner, keys_are_names=key in ("properties", "$defs"))
-        for key, inner in value.items()
-        if keys_are_names or key != "title" or not isinstance(inner, str)
-    }
+    kept: dict[str, object] = {}
+    for key, inner_value in value.items():
+        is_title = key == "title" and isinstance(inner_value, str) and not keys_are_names
+        if not is_title:
+            kept[key] = _remove_titles(inner_value, keys_are_names=key in ("properties", "$defs"))
+    return kept

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TEXT = """\
+STARTER_FILE = """\
 # A Kubernetes cluster on EC2. `cfngen templates` makes CloudFormation templates of it.
 #
 # Every line that begins with #key is a default: remove the # and change the value. As it is, this file describes

@@ -10,9 +10,11 @@ import re
 
 from cfngen.text_limits import TAG_KEY
 
-NAME, CLUSTER = "Name", "KubernetesCluster"
-# Besides Name and KubernetesCluster: tags that templates give to subnets, masters' volumes and groups, and tags by
-# which the cloud controller manager, EBS CSI driver, load balancer controller and VPC CNI recognise their resources.
+NAME = "Name"
+CLUSTER = "KubernetesCluster"
+# Reserved besides Name and KubernetesCluster: the tags that templates give to subnets, masters' volumes and groups, and
+# those by which the cloud controller manager, the EBS CSI driver, the load balancer controller and the VPC CNI
+# recognise their resources.
 _RESERVED_KEYS = re.compile(
     r"kubernetes\.io/(cluster/.*|role/.*|created-for/.*|service-name)"
     r"|k8s\.io/(role/.*|cluster-autoscaler/(?!node-template/).*)"
@@ -22,7 +24,7 @@ _RESERVED_KEYS = re.compile(
 )
 
 
-def key_fault(key: str) -> str:
+def why_key_refused(key: str) -> str:
     """Return why a user may not choose a tag key, or an empty string if the key is allowed."""
     if key.lower().startswith("aws:"):
         return "keys that begin with aws: belong to AWS; choose another"
@@ -33,5 +35,5 @@ def key_fault(key: str) -> str:
             return f"cfngen sets {cfngen_key} itself, and IAM takes both for one; choose another key"
     if _RESERVED_KEYS.fullmatch(key):
         return "cfngen or Kubernetes sets such tags; remove it, or choose another key"
-    fault = TAG_KEY.fault(key)
-    return f"the key {fault}" if fault else ""
+    reason = TAG_KEY.fault(key)
+    return f"the key {reason}" if reason else ""

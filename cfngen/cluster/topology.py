@@ -69,7 +69,7 @@ def has_one_route_table(cluster: Cluster) -> bool:
 
     The cloud controller manager writes the pods' routes into one table only.
     """
-    return not is_private(cluster) or network_plugin(cluster).routes
+    return not is_private(cluster) or network_plugin(cluster).uses_vpc_routes
 
 
 def masters_have_elastic_ips(cluster: Cluster) -> bool:

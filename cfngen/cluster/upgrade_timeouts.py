@@ -1,18 +1,22 @@
-"""Timeouts of upgrades: how long new nodes wait for masters; templates and boot program use the same value."""
+"""How long new nodes wait for masters in an upgrade; the templates' timeouts and the boot program use this value."""
 
 from __future__ import annotations
 
 from cfngen.cluster.model import Cluster, NodeGroup
 
-# Minutes that nodes wait for the replacement of one master, which usually takes less.
-ONE_MASTER = 10
+# Minutes that new nodes allow for the replacement of one master, which usually takes less.
+ONE_MASTER_MINUTES = 10
 # CloudFormation's longest PauseTime of a rolling update ("UpdatePolicy attribute", AWS CloudFormation User Guide).
 MAX_PAUSE_MINUTES = 60
-# Minutes that an update waits in addition to an instance's own timeouts.
-SPARE = 10
+# Minutes that a rolling update waits for an instance in addition to the timeouts of the instance's own steps.
+SPARE_MINUTES = 10
 
 
 def master_upgrade_wait(cluster: Cluster, group: NodeGroup) -> int:
-    """Return the minutes that a node waits for masters of its version, which are replaced one after another."""
-    remaining = MAX_PAUSE_MINUTES - SPARE - group.creation_timeout - group.drain_timeout
-    return max(0, min(ONE_MASTER * cluster.control_plane.count, remaining))
+    """Return the minutes that a node of a group waits for masters of its own Kubernetes version.
+
+    Masters are replaced one after another. With its other timeouts, the node must not wait longer than CloudFormation.
+    """
+    all_masters = ONE_MASTER_MINUTES * cluster.control_plane.count
+    remaining = MAX_PAUSE_MINUTES - SPARE_MINUTES - group.creation_timeout - group.drain_timeout
+    return max(0, min(all_masters, remaining))

@@ -11,19 +11,20 @@ from pydantic_core import ErrorDetails
 
 from cfngen.cluster import checks
 from cfngen.cluster.defaults import complete
-from cfngen.cluster.error_messages import message
+from cfngen.cluster.error_messages import describe_error
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, dotted, leaves, lookup, within
 from cfngen.cluster.problems import ClusterFileError, Problem, Source
 
-# Each round drops the values that pydantic refused and validates the rest, until nothing is refused.
+# Each round drops the values that pydantic refused and validates the rest, until nothing is refused or this many rounds
+# have passed.
 _MAX_ROUNDS = 8
 _ENVIRONMENT_HINT = "unset the variables, or leave out the whole environment with --no-env"
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a value in effect came from.
+    """Where a value of the complete cluster came from.
 
     Attributes:
         kind: `default`, `derived`, `file`, `environment` or `flag`.
@@ -35,7 +36,7 @@ class Origin:
 
 
 class ValidationResult:
-    """The validation of one set of values.
+    """Validates one set of values, and knows where each value of the resulting cluster came from.
 
     Args:
         data: the values, without nulls.
@@ -49,7 +50,9 @@ class ValidationResult:
         self._data = data
         self._file = file
         self._sources = sources or {}
+        # Paths of the values that pydantic refused.
         self._refused: set[Path] = set()
+        # The values with those that are derived from others.
         self._completed = complete(data)
 
     def cluster(self, problems: Iterable[Problem] = ()) -> Cluster:
@@ -66,13 +69,18 @@ class ValidationResult:
         if cluster is not None:
             problems += self._root_causes(checks.problems(cluster))
         if problems or cluster is None:
-            located = [self.located(problem) for problem in problems]
-            kinds = {problem.source.kind for problem in located if problem.source}
-            raise ClusterFileError(located, hint=_ENVIRONMENT_HINT if "environment" in kinds else "")
+            located_problems = [self.with_source(problem) for problem in problems]
+            is_from_environment = any(
+                problem.source and problem.source.kind == "environment" for problem in located_problems
+            )
+            raise ClusterFileError(located_problems, hint=_ENVIRONMENT_HINT if is_from_environment else "")
         return cluster
 
     def _validate(self, problems: list[Problem]) -> Cluster | None:
-        """Return the cluster, or None; add a problem for each refused value to `problems`."""
+        """Return the cluster of the values that pydantic accepts, or None if some are refused in every round.
+
+        A problem for each refused value is added to `problems`, unless the refusal only follows from another one.
+        """
         data = copy.deepcopy(self._completed.data)
         accepted = self._data
         for _ in range(_MAX_ROUNDS):
@@ -80,13 +88,13 @@ class ValidationResult:
                 return Cluster.model_validate(data)
             except ValidationError as error:
                 errors = [details for details in error.errors(include_url=False) if not _is_miscounted(details)]
-            refused_now = {details["loc"] for details in errors}
-            problems += [
-                _problem_of_error(details)
-                for details in errors
-                if not self._is_missing_because_refused(details)
-                and not self._is_derived_from_refused(details["loc"], refused_now)
-            ]
+            refused_in_round = {details["loc"] for details in errors}
+            for details in errors:
+                is_consequence = self._is_missing_because_refused(details) or self._is_derived_from_refused(
+                    details["loc"], refused_in_round
+                )
+                if not is_consequence:
+                    problems.append(_problem_of_error(details))
             for details in errors:
                 accepted = _remove_value(accepted, _path_to_drop(details), self._refused)
             data = complete(accepted).data
@@ -97,19 +105,21 @@ class ValidationResult:
         path = error["loc"]
         return error["type"] == "missing" and not self._refused.isdisjoint((path, path[:-1]))
 
-    def _is_derived_from_refused(self, path: Path, refused: set[Path]) -> bool:
-        """Return whether the value at a path was derived from a refused one."""
+    def _is_derived_from_refused(self, path: Path, refused_in_round: set[Path]) -> bool:
+        """Return whether the value at a path was derived from one that was refused, in this round or before."""
         source = self._derivation_source(path)
-        return bool(source) and any(_overlaps(source, refused_path) for refused_path in (*refused, *self._refused))
+        all_refused = self._refused | refused_in_round
+        return bool(source) and any(_overlaps(source, refused_path) for refused_path in all_refused)
 
     def _root_causes(self, problems: Iterable[Problem]) -> list[Problem]:
-        """Return the problems that are no consequence of a refused value or of an earlier problem."""
+        """Return the problems that are no consequence of a refused value or of a problem before them."""
         causes: list[Problem] = []
         for problem in problems:
             wrong_paths = {*self._refused, *(cause.path for cause in causes)}
-            sources = [self._derivation_source(path) for path in (problem.path, *problem.touches)]
-            depends_on = [*problem.touches, *filter(None, sources)]
-            is_consequence = any(_overlaps(path, wrong_path) for path in depends_on for wrong_path in wrong_paths)
+            sources = [self._derivation_source(path) for path in (problem.path, *problem.related_paths)]
+            # The values on which the problem depends, besides the one that it is reported for.
+            needed_paths = [*problem.related_paths, *filter(None, sources)]
+            is_consequence = any(_overlaps(path, wrong_path) for path in needed_paths for wrong_path in wrong_paths)
             is_refused = any(_overlaps(problem.path, refused_path) for refused_path in self._refused)
             if not is_consequence and not is_refused:
                 causes.append(problem)
@@ -123,13 +133,15 @@ class ValidationResult:
                 return derivation.source
         return ()
 
-    def located(self, problem: Problem) -> Problem:
+    def with_source(self, problem: Problem) -> Problem:
         """Return the problem with the place where its value, or the value it is derived from, was written."""
         if problem.source:
             return problem
-        return Problem(problem.path, problem.message, touches=problem.touches, source=self._source(problem.path))
+        return Problem(
+            problem.path, problem.message, related_paths=problem.related_paths, source=self._source_of(problem.path)
+        )
 
-    def _source(self, path: Path) -> Source | None:
+    def _source_of(self, path: Path) -> Source | None:
         """Return where a value, the value it is derived from, or else the section around it was written."""
         visited: set[Path] = set()
         while path not in self._sources and path not in visited and (source := self._derivation_source(path)):
@@ -141,25 +153,30 @@ class ValidationResult:
         return self._file
 
     def origins(self, cluster: Cluster) -> dict[str, Origin]:
-        """Return the origin of every leaf of the cluster, by its dotted key path."""
+        """Return the origin of every value of the cluster that is not a section, by its dotted key path."""
         dump = cluster.model_dump(mode="json", by_alias=True)
         return {dotted(path): self._origin(path) for path, _ in leaves(dump)}
 
     def _origin(self, path: Path) -> Origin:
+        """Return the origin of the value at a path."""
         derived = self._completed.derived
         for length in range(len(path), 0, -1):
             if path[:length] in derived:
-                return Origin("derived", derived[path[:length]].reason)
+                return Origin(kind="derived", where=derived[path[:length]].reason)
         source = self._sources.get(path)
         if source is None or lookup(self._data, path) is None:
-            return Origin("default")
-        location = {"flag": f"--set {source.name}", "environment": source.name}.get(source.kind, str(source))
-        return Origin(source.kind, location)
+            return Origin(kind="default")
+        # A variable is shown by its bare name, since the kind is shown beside it.
+        where = source.name if source.kind == "environment" else str(source)
+        return Origin(kind=source.kind, where=where)
 
 
 def _problem_of_error(error: ErrorDetails) -> Problem:
+    """Return the problem that one of pydantic's errors stands for."""
     path = error["loc"]
-    return Problem(path[:-2] if path[-1:] == ("[key]",) else path, message(error))
+    # Pydantic marks an invalid key of a mapping by two parts: the key and `[key]`. The mapping has the problem.
+    problem_path = path[:-2] if path[-1:] == ("[key]",) else path
+    return Problem(problem_path, describe_error(error))
 
 
 def _is_miscounted(error: ErrorDetails) -> bool:
@@ -173,13 +190,18 @@ def _overlaps(first: Path, second: Path) -> bool:
 
 
 def _path_to_drop(error: ErrorDetails) -> Path:
-    """Return the path of the value to drop because of an error."""
+    """Return the path of the value to drop because of an error.
+
+    For a missing key this is the section that lacks it; for an invalid key (`[key]`) it is that key.
+    """
     path = error["loc"]
-    return path[:-1] if path[-1:] == ("[key]",) or error["type"] == "missing" else path
+    if error["type"] == "missing" or path[-1:] == ("[key]",):
+        return path[:-1]
+    return path
 
 
 def _remove_value(data: Mapping[str, object], path: Path, refused: set[Path]) -> Mapping[str, object]:
-    """Return `data` without the value at `path`, and add the path to `refused`.
+    """Return a copy of `data` without the value at `path`, and add the path of what was removed to `refused`.
 
     An item of a list of sections becomes an empty section, so that the others keep their positions; a list of plain
     values is removed as a whole.
@@ -198,7 +220,8 @@ def _remove_value(data: Mapping[str, object], path: Path, refused: set[Path]) ->
 
 def _replace_in_mapping(data: Mapping[str, object], path: Path, value: object) -> dict[str, object]:
     """Return a copy of `data` with the value at `path` replaced, or without it if `value` is None."""
-    copied, key = dict(data), str(path[0])
+    copied = dict(data)
+    key = str(path[0])
     if len(path) == 1 and value is None:
         copied.pop(key, None)
     elif path[0] in copied:
@@ -207,7 +230,7 @@ def _replace_in_mapping(data: Mapping[str, object], path: Path, value: object) -
 
 
 def _replace_value(data: object, path: Path, value: object) -> object:
-    """Return a copy of `data`, of whatever kind, with the value at `path` replaced."""
+    """Return a copy of `data`, which may be a value of any type, with the value at `path` replaced."""
     if not path:
         return value
     if isinstance(data, Mapping):

@@ -8,30 +8,40 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from cfngen.cluster.paths import Path, is_free_form
-from cfngen.cluster.problems import ClusterFileError, Problem, Source
+from cfngen.cluster.problems import NO_KEY, ClusterFileError, Problem, Source
 
-_CONSTANTS: Mapping[str, bool | None] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
+# What an unquoted scalar means in YAML 1.2 if it is neither a number nor text.
+_CONSTANT_SCALARS: Mapping[str, bool | None] = {
+    "": None,
+    "~": None,
+    "null": None,
+    "Null": None,
+    "NULL": None,
+    "true": True,
+    "True": True,
+    "TRUE": True,
+    "false": False,
+    "False": False,
+    "FALSE": False,
 }
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _FRACTION = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+")
-# Limits far above any real cluster file; any file within them is validated within a second or two. Kubernetes' own
-# objects are some ten levels deep; pydantic serialises at most 255.
+# Limits far above any real cluster file; any file within them is validated within a second or two.
 _MAX_BYTES = 1 << 20
 _MAX_VALUES = 20_000
+# Items of one list, or keys of one mapping.
 _MAX_ITEMS = 1_000
+# Levels of nested lists and mappings. Kubernetes' own objects have some ten; pydantic serialises at most 255.
 _MAX_DEPTH = 100
-# Parts of error messages that both of PyYAML's parsers have, and their usual causes.
+# The usual cause of a syntax error, by a part of the error's message that both of PyYAML's parsers have.
 _LIKELY_CAUSES: Mapping[str, str] = {
     "mapping values are not allowed": "a second `:` or a wrong indentation; align the key with its neighbours or quote "
     "the text",
@@ -42,15 +52,16 @@ _LIKELY_CAUSES: Mapping[str, str] = {
     "did not find expected key": "a wrong indentation; align the key with its neighbours",
     "expected <block end>": "a wrong indentation; align the key with its neighbours",
 }
-_TOO_DEEP = f"lists and mappings are nested more than {_MAX_DEPTH} levels deep here, and no key is that deep"
+_TOO_DEEP_MESSAGE = f"lists and mappings are nested more than {_MAX_DEPTH} levels deep here, and no key is that deep"
 # Marks, embeddings, overrides and isolates of Unicode's bidirectional algorithm (UAX #9). They are refused because they
 # make a line look different from what is parsed (CVE-2021-42574, "Trojan Source").
 _BIDI_CONTROL = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# libyaml's fast parser, if PyYAML was built with it.
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _BoundsError(Exception):
-    """The file exceeds a limit, which the message names.
+class _SizeLimitError(Exception):
+    """The file exceeds a limit such as `_MAX_DEPTH`; the message says which.
 
     Attributes:
         line: line where the file exceeds the limit, counted from 1.
@@ -61,11 +72,16 @@ class _BoundsError(Exception):
         self.line = line
 
 
-class _Composer(_Parser):  # type: ignore[misc]  # the parser is libyaml's where PyYAML was built with it
-    """Composes nodes, with the tag `plain` on plain scalars and `text` on quoted ones."""
+class _NodeComposer(_Parser):  # type: ignore[misc]  # mypy does not know which of the two parsers it is
+    """Composes YAML nodes, but leaves the types of scalars open.
+
+    The tag of a scalar only says whether it is unquoted (`plain`) or quoted (`text`); `_DataBuilder` decides its type.
+    """
 
     def resolve(self, kind: type[yaml.Node], value: str | None, implicit: tuple[bool, bool] | bool) -> str:
+        """Return the tag of a node that has no tag in the file; PyYAML calls this method."""
         if kind is yaml.ScalarNode:
+            # PyYAML passes whether the scalar is unquoted, as the first item of a pair or alone.
             is_plain = implicit[0] if isinstance(implicit, tuple) else implicit
             return "plain" if is_plain else "text"
         tag: str = super().resolve(kind, value, implicit)
@@ -77,7 +93,8 @@ class YamlFile:
     """The content of a cluster file.
 
     Attributes:
-        data: mappings, lists, text, whole numbers, booleans and None.
+        data: the file's mapping, of plain data: mappings, lists, text, whole numbers, booleans and None; sections of
+            free form may have fractions.
         lines: line of every key and list item, counted from 1, by path.
     """
 
@@ -92,30 +109,35 @@ def read(file: FilePath) -> YamlFile:
         ClusterFileError: it does not exist, is a directory, cannot be read, is not UTF-8, is empty, is not YAML, or is
             not a single mapping with unique keys.
     """
-    name = str(file)
-    text = _read_text(file, name)
-    node = _root_node(text, name)
+    file_name = str(file)
+    text = _read_text(file, file_name)
+    node = _root_node(text, file_name)
     if node is None:
         content = "holds nothing but comments" if text.strip() else "is empty"
         message = f"the file {content}; write a cluster into it (`cfngen init` makes one to start from)"
-        raise ClusterFileError([Problem((), message, source=Source("file", name))])
-    builder = _Builder()
+        raise _file_error(message, file_name=file_name)
+    builder = _DataBuilder()
     try:
-        data = builder.build(node, ())
-    except _BoundsError as error:
-        raise ClusterFileError([Problem((), str(error), source=Source("file", name, error.line))]) from None
-    problems = [Problem(path, text, source=Source("file", name, line)) for path, text, line in builder.faults]
+        data = builder.build(node, path=())
+    except _SizeLimitError as error:
+        raise _file_error(str(error), file_name=file_name, line=error.line) from None
+    problems = [
+        Problem(found.path, found.message, source=Source(kind="file", name=file_name, line=found.line))
+        for found in builder.problems
+    ]
     if not isinstance(data, dict):
-        kind = {"SequenceNode": "a list"}.get(type(node).__name__, "a single value")
+        kind = "a list" if isinstance(node, yaml.SequenceNode) else "a single value"
         message = f"the file holds {kind}; a cluster file is keys and values such as `name: kubernetes`"
-        problems.append(Problem((), message, source=Source("file", name, node.start_mark.line + 1)))
+        problems.append(
+            Problem(NO_KEY, message, source=Source(kind="file", name=file_name, line=node.start_mark.line + 1))
+        )
     if problems or not isinstance(data, dict):
         raise ClusterFileError(problems)
     return YamlFile(data, builder.lines)
 
 
-def value(text: str, path: Path) -> object:
-    """Return the value that `text` has for a key, e.g. `6` is a number and `1.30` is text.
+def parse_value(text: str, path: Path) -> object:
+    """Return what `text` would be as the value of a key in the file, e.g. `6` is a number and `1.30` is text.
 
     Args:
         text: a scalar or a flow collection such as `[10.0.0.0/8]`.
@@ -129,46 +151,61 @@ def value(text: str, path: Path) -> object:
     if "\n" in text.strip() or (is_plain and ": " in text):
         return text
     try:
-        _check_bounds(text)
-        node = yaml.compose(text, Loader=_Composer)
+        _check_size_limits(text)
+        node = yaml.compose(text, Loader=_NodeComposer)
         if node is None:
             return None
-        builder = _Builder()
+        builder = _DataBuilder()
         data = builder.build(node, path)
     except yaml.YAMLError as error:
-        raise ValueError(_reason(error, text)) from None
-    except _BoundsError as error:
+        raise ValueError(_describe_yaml_error(error, text)) from None
+    except _SizeLimitError as error:
         raise ValueError(str(error)) from None
-    if builder.faults:
-        raise ValueError(builder.faults[0][1])
+    if builder.problems:
+        raise ValueError(builder.problems[0].message)
     return data
 
 
-def _read_text(file: FilePath, name: str) -> str:
-    """Return the text of a file; an error that prevents this is raised as a ClusterFileError."""
+def _file_error(message: str, *, file_name: str, line: int = 0) -> ClusterFileError:
+    """Return the error of a file with one problem, which is not about a key; `line` is 0 if it is not known."""
+    return ClusterFileError([Problem(NO_KEY, message, source=Source(kind="file", name=file_name, line=line))])
 
-    def error_of(message: str, line: int = 0) -> ClusterFileError:
-        return ClusterFileError([Problem((), message, source=Source("file", name, line))])
 
+def _read_text(file: FilePath, file_name: str) -> str:
+    """Return the text of a file.
+
+    Args:
+        file: the file to read.
+        file_name: how messages call the file.
+
+    Raises:
+        ClusterFileError: the file cannot be read, is too large or not UTF-8, or has characters that hide its meaning.
+    """
     try:
         content = file.read_bytes()
     except FileNotFoundError:
-        raise error_of("there is no such file; `cfngen init` writes one to start from") from None
+        raise _file_error(
+            "there is no such file; `cfngen init` writes one to start from", file_name=file_name
+        ) from None
     except IsADirectoryError:
-        raise error_of("this is a directory; name the cluster file in it") from None
+        raise _file_error("this is a directory; name the cluster file in it", file_name=file_name) from None
     except PermissionError:
-        raise error_of("the file cannot be read; give yourself permission to read it") from None
+        raise _file_error("the file cannot be read; give yourself permission to read it", file_name=file_name) from None
     except OSError as error:
-        raise error_of(f"the file cannot be read: {error.strerror or error}") from None
+        raise _file_error(f"the file cannot be read: {error.strerror or error}", file_name=file_name) from None
     if len(content) > _MAX_BYTES:
-        raise error_of(f"the file has {len(content):,} bytes; a cluster file has at most {_MAX_BYTES:,}")
+        raise _file_error(
+            f"the file has {len(content):,} bytes; a cluster file has at most {_MAX_BYTES:,}", file_name=file_name
+        )
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise error_of("the file is UTF-16; save it as UTF-8")
+        raise _file_error("the file is UTF-16; save it as UTF-8", file_name=file_name)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise error_of(f"byte 0x{content[error.start]:02x} is not UTF-8; save the file as UTF-8", line) from None
+        raise _file_error(
+            f"byte 0x{content[error.start]:02x} is not UTF-8; save the file as UTF-8", file_name=file_name, line=line
+        ) from None
     # Refused in comments as well: such a character can make the line after a comment look like a part of the comment.
     if match := _BIDI_CONTROL.search(text):
         character = match.group()
@@ -176,43 +213,52 @@ def _read_text(file: FilePath, name: str) -> str:
             f"U+{ord(character):04X} ({unicodedata.name(character).lower()}) stands in this line, which makes it read "
             "otherwise than it is; remove it"
         )
-        raise error_of(message, text.count("\n", 0, match.start()) + 1)
+        line = text.count("\n", 0, match.start()) + 1
+        raise _file_error(message, file_name=file_name, line=line)
     return text
 
 
-def _root_node(text: str, name: str) -> yaml.Node | None:
-    """Return the node of the only YAML document in a file, or None if the file has comments only."""
+def _root_node(text: str, file_name: str) -> yaml.Node | None:
+    """Return the node of the only YAML document in a file, or None if the file has comments only.
+
+    Args:
+        text: the file's text.
+        file_name: how messages call the file.
+
+    Raises:
+        ClusterFileError: the text is not YAML, exceeds a limit, or has several documents.
+    """
     try:
-        _check_bounds(text)
-        nodes: list[yaml.Node] = list(yaml.compose_all(text, Loader=_Composer))
-    except _BoundsError as error:
-        raise ClusterFileError([Problem((), str(error), source=Source("file", name, error.line))]) from None
+        _check_size_limits(text)
+        nodes: list[yaml.Node] = list(yaml.compose_all(text, Loader=_NodeComposer))
+    except _SizeLimitError as error:
+        raise _file_error(str(error), file_name=file_name, line=error.line) from None
     except yaml.reader.ReaderError as error:
         position = error.position
         line = text.count("\n", 0, position) + 1 if isinstance(position, int) else 0
         message = "a control character stands in the file, which YAML does not allow; remove it"
-        raise ClusterFileError([Problem((), message, source=Source("file", name, line))]) from None
+        raise _file_error(message, file_name=file_name, line=line) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        if "is not closed" in _reason(error, text):
+        if "is not closed" in _describe_yaml_error(error, text):
+            # The context is where the bracket or brace was opened; the error is noticed later.
             mark = getattr(error, "context_mark", None) or mark
-        source = Source("file", name, mark.line + 1 if mark else 0)
-        raise ClusterFileError([Problem((), _reason(error, text), source=source)]) from None
+        line = mark.line + 1 if mark else 0
+        raise _file_error(_describe_yaml_error(error, text), file_name=file_name, line=line) from None
     if len(nodes) > 1:
-        source = Source("file", name, nodes[1].start_mark.line + 1)
         message = "a second document begins here; a cluster file holds one (remove the line `---`)"
-        raise ClusterFileError([Problem((), message, source=source)])
+        raise _file_error(message, file_name=file_name, line=nodes[1].start_mark.line + 1)
     return nodes[0] if nodes else None
 
 
-def _check_bounds(text: str) -> None:
-    """Raise an error if a text is nested too deeply or has too many values, before nodes are composed.
+def _check_size_limits(text: str) -> None:
+    """Check that a text is not nested too deeply and has not too many values, before its nodes are composed.
 
-    Events are read one by one, while composing nodes is recursive and would exceed Python's recursion limit.
+    PyYAML composes nodes recursively, and deep nesting would exceed Python's recursion limit; parsing is not recursive.
 
     Raises:
-        _BoundsError: it exceeds a limit.
-        yaml.YAMLError: it is not YAML.
+        _SizeLimitError: the text exceeds a limit.
+        yaml.YAMLError: the text is not YAML.
     """
     depth = 0
     node_count = 0
@@ -224,19 +270,20 @@ def _check_bounds(text: str) -> None:
         if isinstance(event, yaml.NodeEvent):
             node_count += 1
         if depth > _MAX_DEPTH:
-            raise _BoundsError(_TOO_DEEP, _line(event))
-        # A key is a node, too.
+            raise _SizeLimitError(_TOO_DEEP_MESSAGE, _line_number(event))
+        # Twice, since each key of a mapping is a node, too.
         if node_count > 2 * _MAX_VALUES:
             message = f"the file goes on beyond {_MAX_VALUES:,} values, and no cluster needs as many; shorten it"
-            raise _BoundsError(message, _line(event))
+            raise _SizeLimitError(message, _line_number(event))
 
 
-def _line(event: yaml.Event) -> int:
+def _line_number(event: yaml.Event) -> int:
+    """Return the line where an event begins, counted from 1."""
     return event.start_mark.line + 1 if event.start_mark else 1
 
 
-def _reason(error: yaml.YAMLError, text: str) -> str:
-    """Return what is wrong with the YAML, with the usual cause where it is known."""
+def _describe_yaml_error(error: yaml.YAMLError, text: str) -> str:
+    """Return a message about a syntax error: its usual cause and what to do, or else PyYAML's own words."""
     mark = getattr(error, "problem_mark", None)
     lines = text.split("\n")
     line = lines[mark.line] if mark and mark.line < len(lines) else ""
@@ -251,85 +298,113 @@ def _reason(error: yaml.YAMLError, text: str) -> str:
     return "not valid YAML: " + (f"{context}: {problem}" if context else problem)
 
 
-class _Builder:
-    """Builds data from nodes, and records the line of every key and all faults."""
+class _FoundProblem(NamedTuple):
+    """A problem with a node, before the name of the file is known.
+
+    Attributes:
+        path: the path of the node's value.
+        message: what is wrong and what to do.
+        line: the line of the node, counted from 1.
+    """
+
+    path: Path
+    message: str
+    line: int
+
+
+class _DataBuilder:
+    """Builds plain data from YAML nodes.
+
+    Attributes:
+        lines: line of every key and list item, counted from 1, by path.
+        problems: values that are not allowed; the data is incomplete if there are any.
+    """
 
     def __init__(self) -> None:
         self.lines: dict[Path, int] = {}
-        self.faults: list[tuple[Path, str, int]] = []
+        self.problems: list[_FoundProblem] = []
         # Nodes whose content is being built: an alias to one of them contains itself.
         self._unfinished: set[int] = set()
-        # An alias is counted each time it is used, since it multiplies values ("billion laughs").
+        # Number of built nodes. An alias is counted each time it is used, since it multiplies values ("billion
+        # laughs").
         self._built_count = 0
 
     def build(self, node: yaml.Node, path: Path) -> object:
-        """Return the data of `node`, whose path is `path`."""
+        """Return the data of a node and everything below it; `path` is the node's path in the file.
+
+        Raises:
+            _SizeLimitError: the data exceeds a limit.
+        """
         self.lines.setdefault(path, node.start_mark.line + 1)
         self._built_count += 1
         if id(node) in self._unfinished:
-            self._fault(path, "an alias (*) that contains itself; write the value out", node)
+            self._add_problem(path, "an alias (*) that contains itself; write the value out", node)
             return None
         if self._built_count > _MAX_VALUES:
             message = f"aliases (*) multiply the file's values to more than {_MAX_VALUES:,}; write out what is needed"
-            raise _BoundsError(message, node.start_mark.line + 1)
+            raise _SizeLimitError(message, node.start_mark.line + 1)
         if len(path) > _MAX_DEPTH:
-            raise _BoundsError(_TOO_DEEP, node.start_mark.line + 1)
+            raise _SizeLimitError(_TOO_DEEP_MESSAGE, node.start_mark.line + 1)
         if not isinstance(node, yaml.ScalarNode) and len(node.value) > _MAX_ITEMS and not is_free_form(path):
             noun = "keys" if isinstance(node, yaml.MappingNode) else "items"
-            self._fault(path, f"holds {len(node.value):,} {noun}; at most {_MAX_ITEMS:,} are read", node)
+            self._add_problem(path, f"holds {len(node.value):,} {noun}; at most {_MAX_ITEMS:,} are read", node)
             return None
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, path)
         self._unfinished.add(id(node))
-        build: Callable[[Any, Path], object] = self._mapping if isinstance(node, yaml.MappingNode) else self._sequence
-        data = build(node, path)
+        data = self._mapping(node, path) if isinstance(node, yaml.MappingNode) else self._sequence(node, path)
         self._unfinished.remove(id(node))
         return data
 
-    def _fault(self, path: Path, message: str, node: yaml.Node) -> None:
-        self.faults.append((path, message, node.start_mark.line + 1))
+    def _add_problem(self, path: Path, message: str, node: yaml.Node) -> None:
+        """Record a problem of the value at `path`, in the line of its node."""
+        self.problems.append(_FoundProblem(path, message, line=node.start_mark.line + 1))
 
     def _scalar(self, node: yaml.ScalarNode, path: Path) -> object:
+        """Return a scalar's value: text if it is quoted, else by the rules of YAML 1.2 (the module's description)."""
         text: str = node.value
         if node.tag == "plain":
-            if text in _CONSTANTS:
-                return _CONSTANTS[text]
+            if text in _CONSTANT_SCALARS:
+                return _CONSTANT_SCALARS[text]
             if _INTEGER.fullmatch(text):
                 # A number of 20 characters or more may exceed 64 bits; it stays text.
                 return int(text) if len(text) < 20 else text
             if is_free_form(path) and _FRACTION.fullmatch(text):
                 return float(text)
         elif node.tag not in ("text", "tag:yaml.org,2002:str"):
-            self._fault(path, f"the YAML tag {_short(node.tag)} has no meaning here; remove it", node)
+            self._add_problem(path, f"the YAML tag {_short_tag(node.tag)} has no meaning here; remove it", node)
         return text
 
-    def _sequence(self, node: yaml.SequenceNode, path: Path) -> list[object]:
+    def _sequence(self, node: yaml.Node, path: Path) -> list[object]:
+        """Return the list of a sequence node."""
         if node.tag != "tag:yaml.org,2002:seq":
-            self._fault(path, f"the YAML tag {_short(node.tag)} has no meaning here; remove it", node)
+            self._add_problem(path, f"the YAML tag {_short_tag(node.tag)} has no meaning here; remove it", node)
         return [self.build(item, (*path, index)) for index, item in enumerate(node.value)]
 
     def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, object]:
+        """Return the dict of a mapping node; keys that are not unique texts are left out and reported."""
         if node.tag != "tag:yaml.org,2002:map":
-            self._fault(path, f"the YAML tag {_short(node.tag)} has no meaning here; remove it", node)
+            self._add_problem(path, f"the YAML tag {_short_tag(node.tag)} has no meaning here; remove it", node)
         data: dict[str, object] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
-                self._fault(path, "a key is a list or a mapping; a key must be text", key_node)
+                self._add_problem(path, "a key is a list or a mapping; a key must be text", key_node)
                 continue
             key: str = key_node.value
             if key == "<<" and key_node.tag == "plain":
-                self._fault((*path, key), "merge keys are not part of YAML 1.2; write the keys out", key_node)
+                self._add_problem((*path, key), "merge keys are not part of YAML 1.2; write the keys out", key_node)
                 continue
             key_path = (*path, key)
             line = key_node.start_mark.line + 1
             if key in data:
                 message = f"the key appears twice, first in line {self.lines[key_path]}; remove one"
-                self.faults.append((key_path, message, line))
+                self.problems.append(_FoundProblem(key_path, message, line))
                 continue
             self.lines[key_path] = line
             data[key] = self.build(value_node, key_path)
         return data
 
 
-def _short(tag: str) -> str:
+def _short_tag(tag: str) -> str:
+    """Return a YAML tag as users write it, e.g. `!!int` for `tag:yaml.org,2002:int`."""
     return "!!" + tag.rpartition(":")[2] if tag.startswith("tag:yaml.org,2002:") else tag

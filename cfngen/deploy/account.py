@@ -9,7 +9,7 @@ from cfngen.deploy.aws_types import Client, Session
 from cfngen.deploy.clock import Clock
 from cfngen.errors import CfngenError
 
-MAX_ATTEMPTS = 8
+MAX_ATTEMPTS = 8  # of each call, including the first
 TIMEOUTS_SECONDS = {"connect_timeout": 10, "read_timeout": 60}  # arguments of botocore's Config
 
 
@@ -45,7 +45,7 @@ class Account:
     def client(self, service: str) -> Client:
         """Return the boto3 client of a service in this region; always the same one."""
         if service not in self._clients:
-            self._clients[service] = _client(self.session, service, self.region, self.attempts)
+            self._clients[service] = _new_client(self.session, service, self.region, self.attempts)
         return self._clients[service]
 
     @property
@@ -81,13 +81,15 @@ def connect(
         WrongAccountError: the credentials belong to another account.
     """
     with translate_aws_errors():
-        if not any(
+        # STS exists in every region, so its regions are those that boto3 knows.
+        is_known_region = any(
             region in session.get_available_regions("sts", available_partition)
             for available_partition in session.get_available_partitions()
-        ):
+        )
+        if not is_known_region:
             hint = "correct `region` in the cluster file, or update boto3."
             raise RegionError(f"{region} is not a known region", hint=hint)
-        identity = _client(session, "sts", region, attempts).get_caller_identity()
+        identity = _new_client(session, "sts", region, attempts).get_caller_identity()
     caller = str(identity["Arn"])
     if expected_account and identity["Account"] != expected_account:
         raise WrongAccountError(
@@ -105,7 +107,7 @@ def connect(
     )
 
 
-def _client(session: Session, service: str, region: str, attempts: int) -> Client:
+def _new_client(session: Session, service: str, region: str, attempts: int) -> Client:
     """Return a new boto3 client of a service, with cfngen's time-outs, retries and user agent."""
     from botocore.config import Config
 

@@ -13,17 +13,17 @@ from cfngen.deploy.deletion import leftovers
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Finished, Notice, Report
 from cfngen.deploy.next_steps import as_hint, next_steps
-from cfngen.deploy.ownership import check
-from cfngen.deploy.stacks import StackView, existing, reread
+from cfngen.deploy.ownership import check_stack_owner
+from cfngen.deploy.stacks import StackView, require_stack, reread_stack
 from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.deploy.watching.watch import WatchResult, watch
 from cfngen.errors import CfngenError
 
-_DEPLOYMENT_ACTIONS = ("create", "update")
+_DEPLOYMENT_ACTIONS = ("create", "update")  # actions of stack operations that `deploy` starts
 
 
-class NothingUnderWayError(CfngenError):
+class EmptyStackError(CfngenError):
     """The stack is empty: no operation has ever started in it."""
 
     code = "no-operation"
@@ -48,34 +48,43 @@ def attach(account: Account, stack_name: str, cluster: str, interaction: Interac
 
     Raises:
         NoStackError: there is no such stack.
-        NothingUnderWayError: the stack is empty.
+        EmptyStackError: the stack is empty.
         ForeignStackError: the user wants to cancel the creation of a stack of another cluster.
         WatchEndedError: the stack can no longer be read; the operation continues.
         AwsError: a call failed.
     """
     with translate_aws_errors():
-        stack = existing(account, stack_name)
+        stack = require_stack(account, stack_name)
         if stack.status.health is StackHealth.EMPTY:
-            raise NothingUnderWayError(stack)
+            raise EmptyStackError(stack)
         report = interaction.report
-        outcome = watch(account, stack.id, report=report, interrupted=interaction.interrupted)
+        outcome = watch(account, stack.id, report=report, on_interrupt=interaction.on_interrupt)
         if outcome.cancelled and outcome.status.name == "CREATE_IN_PROGRESS":
-            check(stack, cluster)
+            check_stack_owner(stack, cluster)
             outcome = cancel_creation(account, interaction, outcome)
         if not outcome.succeeded and not outcome.detached:
             report(diagnose(account, stack.id))
-        current = reread(account, stack)
+        stack = reread_stack(account, stack)
         if not outcome.detached:
-            public_addresses.report_lost_addresses(account, current, report)
-        if not outcome.detached and current.cluster == cluster:
-            _finish_deployment(account, current, outcome, report)
-            if current.status.health is StackHealth.DELETE_ONLY:
-                leftovers.report_failed_creation(account, current, cluster, report)
-    return outcome.finished(outcome.action, current)
+            public_addresses.report_lost_addresses(account, stack, report)
+        if not outcome.detached and stack.cluster == cluster:
+            _finish_deployment(account, stack, outcome, report)
+            if stack.status.health is StackHealth.DELETE_ONLY:
+                leftovers.report_failed_creation(account, stack, cluster, report)
+    return outcome.finished(outcome.action, stack)
 
 
 def _finish_deployment(account: Account, stack: StackView, outcome: WatchResult, report: Report) -> None:
-    """After a creation or update, enable termination protection and set the stack policies, as `deploy` does."""
+    """Set the stack policies after a creation or update, and enable termination protection if its `deploy` would have.
+
+    A creation that failed loses its termination protection instead, so that it can be deleted.
+
+    Args:
+        account: account and region of the stack.
+        stack: the root stack, whose operation has ended.
+        outcome: outcome of the operation.
+        report: receives a notice if the stack could not be protected.
+    """
     if outcome.action not in _DEPLOYMENT_ACTIONS or (outcome.action == "create" and not outcome.succeeded):
         protection.unprotect_failed_creation(account, stack, report)
         return
@@ -84,7 +93,7 @@ def _finish_deployment(account: Account, stack: StackView, outcome: WatchResult,
         origin = operation_origin.read_origin(account, stack)
         # Deployments with --no-protect, and operations not started by cfngen, leave termination protection as it is.
         enable_termination_protection = origin is not None and origin.protect is True
-        protection.protect(account, stack, termination=enable_termination_protection, report=report)
+        protection.protect_stack(account, stack, termination=enable_termination_protection, report=report)
     except AwsError as error:
         text = f"{stack.name} is up to date, but not protected: {error}"
         report(Notice(text, error.hint or "the next deployment tries again."))

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from cfngen.errors import CfngenError
 from cfngen.hints import Hint
 
-EXPIRED_CODES = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
+EXPIRED_CREDENTIALS_CODES = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
 INVALID_CREDENTIALS_CODES = frozenset(
     {
         "AuthFailure",
@@ -25,7 +25,7 @@ INVALID_CREDENTIALS_CODES = frozenset(
 )
 ACCESS_DENIED_CODES = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "403"})
 REGION_DISABLED_CODES = frozenset({"OptInRequired", "RegionDisabledException"})
-THROTTLED = frozenset(
+THROTTLED_CODES = frozenset(
     {
         "BandwidthLimitExceeded",
         "PriorRequestNotComplete",
@@ -95,11 +95,7 @@ class RegionError(AwsError):
 
 
 def as_aws_error(error: Exception) -> AwsError:
-    """Translate an error of boto3 into an `AwsError`.
-
-    Args:
-        error: any error of boto3 or botocore.
-    """
+    """Return the `AwsError` for an error of boto3 or botocore, with a hint what to do."""
     from botocore import exceptions
 
     if isinstance(error, exceptions.ClientError):
@@ -147,13 +143,13 @@ def translate_aws_errors() -> Iterator[None]:
 
 
 def error_code(error: Exception) -> str:
-    """Return AWS's error code, or an empty string if the error is not a response of AWS."""
+    """Return AWS's error code, e.g. `AccessDenied`; empty if the error is not a response of AWS."""
     response = getattr(error, "response", None)
     return str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
 
 
 def is_transient(error: Exception) -> bool:
-    """Return whether a retry may succeed: throttled, unreachable, or an internal error of the service."""
+    """Return whether the same call may succeed later: it was throttled, AWS was unreachable, or a service failed."""
     if isinstance(as_aws_error(error), (ThrottledError, UnreachableError)):
         return True
     response = getattr(error, "response", None)
@@ -166,21 +162,23 @@ def _from_client_error(error: Exception) -> AwsError:
     code = error_code(error)
     message = str(response.get("Error", {}).get("Message", "")) or str(error)
     operation = getattr(error, "operation_name", "")
-    attributes = {"operation": operation, "aws_code": code}
-    if code in EXPIRED_CODES:
-        return ExpiredCredentialsError(f"the AWS credentials have expired ({operation})", hint=LOGIN_HINT, **attributes)
+    call_details = {"operation": operation, "aws_code": code}
+    if code in EXPIRED_CREDENTIALS_CODES:
+        return ExpiredCredentialsError(
+            f"the AWS credentials have expired ({operation})", hint=LOGIN_HINT, **call_details
+        )
     if code in INVALID_CREDENTIALS_CODES:
         # AWS returns these codes also for valid credentials, in a region that is not enabled in the account.
         hint = f"{LOGIN_HINT} A region that is not enabled in the account accepts no credentials."
-        return CredentialsError(f"AWS does not accept the credentials: {message}", hint=hint, **attributes)
+        return CredentialsError(f"AWS does not accept the credentials: {message}", hint=hint, **call_details)
     if code in REGION_DISABLED_CODES:
         return RegionError(
-            message, hint="enable the region in the account's settings, or choose another.", **attributes
+            message, hint="enable the region in the account's settings, or choose another.", **call_details
         )
     if code in ACCESS_DENIED_CODES:
         hint = "docs/deploy.md lists what an operator must be allowed to do; ask for it, or choose another --profile."
-        return DeniedError(f"not allowed to call {operation}: {message}", hint=hint, **attributes)
-    if code in THROTTLED:
+        return DeniedError(f"not allowed to call {operation}: {message}", hint=hint, **call_details)
+    if code in THROTTLED_CODES:
         hint = "other callers in the account use the same rate limit; wait a minute and repeat: nothing is lost."
-        return ThrottledError(f"AWS throttles API calls ({operation}: {message})", hint=hint, **attributes)
-    return AwsError(f"{operation}: {message} ({code})", **attributes)
+        return ThrottledError(f"AWS throttles API calls ({operation}: {message})", hint=hint, **call_details)
+    return AwsError(f"{operation}: {message} ({code})", **call_details)

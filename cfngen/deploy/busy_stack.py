@@ -31,7 +31,7 @@ class BusyError(CfngenError):
 
 
 def busy_error(account: Account, stack: StackView) -> BusyError:
-    """Return the error for a stack with an operation in progress, with its start and its caller if they are known."""
+    """Return the error for a stack with an operation in progress; it says who started it and when, if that is known."""
     try:
         origin = operation_origin.read_origin(account, stack)
     except AwsError:

@@ -8,7 +8,7 @@ from cfngen.deploy import protection
 from cfngen.deploy.account import Account
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Question
-from cfngen.deploy.stacks import find
+from cfngen.deploy.stacks import find_stack
 from cfngen.deploy.watching.events import read_last_event
 from cfngen.deploy.watching.watch import WatchResult, watch
 
@@ -19,7 +19,7 @@ def cancel_creation(account: Account, interaction: Interaction, outcome: WatchRe
     Args:
         account: account and region of the stack.
         interaction: communicates with the user.
-        outcome: outcome of the watch in which the user chose to cancel.
+        outcome: outcome of the watch in which the user chose to cancel the creation.
 
     Returns:
         The outcome of the deletion, marked as failed; or that of the creation, if the user declined.
@@ -29,13 +29,17 @@ def cancel_creation(account: Account, interaction: Interaction, outcome: WatchRe
         ("everything it has created so far is deleted, and the cluster with it",),
     )
     if not interaction.consent(question):
-        return watch(account, outcome.stack_id, report=interaction.report, interrupted=interaction.interrupted)
-    if stack := find(account, outcome.stack_id):
-        protection.unprotect(account, stack)
+        return watch(account, outcome.stack_id, report=interaction.report, on_interrupt=interaction.on_interrupt)
+    if stack := find_stack(account, outcome.stack_id):
+        protection.disable_termination_protection(account, stack)
     previous_event = read_last_event(account, outcome.stack_id)
     account.client("cloudformation").delete_stack(StackName=outcome.stack_id)
     deletion_outcome = watch(
-        account, outcome.stack_id, since=previous_event, report=interaction.report, interrupted=interaction.interrupted
+        account,
+        outcome.stack_id,
+        since=previous_event,
+        report=interaction.report,
+        on_interrupt=interaction.on_interrupt,
     )
     # The user requested a creation, which has failed even if the deletion succeeded.
     return replace(deletion_outcome, succeeded=False)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cfngen.deploy.messages import Consent, Question, Report
-from cfngen.deploy.watching.watch import Choice
+from cfngen.deploy.watching.watch import InterruptChoice
 from cfngen.errors import CfngenError
 
 
@@ -26,12 +26,12 @@ class Interaction:
     Attributes:
         report: shows a message.
         consent: asks a yes-or-no question.
-        interrupted: called after Ctrl-C; asks whether to continue watching, detach, or cancel the operation.
+        on_interrupt: called after Ctrl-C; asks whether to continue watching, detach, or cancel the operation.
     """
 
     report: Report
     consent: Consent
-    interrupted: Callable[[], Choice]
+    on_interrupt: Callable[[], InterruptChoice]
 
     def require_consent(self, question: Question) -> None:
         """Ask for consent.

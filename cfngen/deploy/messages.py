@@ -23,7 +23,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Step(Message):
-    """Something that takes a while starts.
+    """The start of something that takes a while.
 
     Attributes:
         text: what starts, e.g. `uploading 7 templates`.
@@ -85,7 +85,7 @@ class Event(Message):
 
     @property
     def failed(self) -> bool:
-        """Whether something failed."""
+        """Whether the resource or the stack failed."""
         return self.status.endswith("_FAILED")
 
 
@@ -117,6 +117,7 @@ class Finished(Message):
 
 
 Report = Callable[[Message], None]
+"""Shows a message to the user."""
 
 
 @dataclass(frozen=True)
@@ -137,3 +138,4 @@ class Question:
 
 
 Consent = Callable[[Question], bool]
+"""Asks a question, and returns whether the user answered yes."""

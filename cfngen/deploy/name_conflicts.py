@@ -59,7 +59,7 @@ def find_live_stacks(account: Account, cluster: str, *, besides: str = "") -> tu
     return tuple(sorted(root.name for root in roots if root.cluster == cluster and _conflicts(root, besides)))
 
 
-def check(account: Account, cluster: str, stack: str) -> None:
+def require_unique_name(account: Account, cluster: str, stack: str) -> None:
     """Raise an error if another stack contains a cluster of the same name.
 
     Args:
@@ -75,6 +75,6 @@ def check(account: Account, cluster: str, stack: str) -> None:
 
 
 def _conflicts(stack: StackView, besides: str) -> bool:
-    """Return whether a stack has resources and is not the ignored stack, which `besides` names."""
+    """Return whether a stack may have resources of its cluster, and is not the stack with the name or ARN `besides`."""
     is_in_use = stack.status.exists and stack.status.health is not StackHealth.EMPTY
     return is_in_use and stack.status.name not in EMPTY_STACK_STATUSES and besides not in (stack.name, stack.id)

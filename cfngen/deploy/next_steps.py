@@ -11,37 +11,6 @@ from dataclasses import dataclass
 from cfngen.deploy.status import StackHealth, StackStatus
 from cfngen.hints import CommandText, Hint, SuggestedCommand, suggest
 
-_STEPS: Mapping[StackHealth, tuple[tuple[SuggestedCommand, str], ...]] = {
-    StackHealth.ABSENT: ((suggest("deploy"), "creates the cluster"),),
-    StackHealth.EMPTY: ((suggest("deploy"), "creates the cluster in the empty stack"),),
-    StackHealth.BUSY: ((suggest("watch"), "attaches to the operation that is still in progress"),),
-    StackHealth.PAUSED: (
-        (suggest("deploy"), "continues from here, once the cause is fixed"),
-        (
-            suggest("rollback"),
-            "returns to the last successful state, or deletes what has been created if there was none",
-        ),
-    ),
-    StackHealth.DELETE_ONLY: (
-        (suggest("deploy"), "asks to delete the remains and creates the cluster again, once the cause is fixed"),
-        (suggest("delete"), "deletes the remains"),
-    ),
-    StackHealth.UPDATE_ROLLBACK_FAILED: (
-        (suggest("rollback"), "continues the rollback, once the cause is fixed"),
-        (suggest("rollback", "--force"), "continues it and leaves what cannot be rolled back as it is"),
-    ),
-    StackHealth.IMPORT_ROLLBACK_FAILED: (
-        (suggest("events", "--failures"), "shows what failed; AWS Support can repair such a stack"),
-        (suggest("delete"), "deletes the cluster; CloudFormation cannot continue the rollback of an import"),
-    ),
-    StackHealth.DELETE_FAILED: (
-        (suggest("delete"), "deletes what Kubernetes has created and continues the deletion"),
-        (suggest("delete", "--leave-behind"), "continues, and leaves behind what CloudFormation cannot delete"),
-    ),
-    StackHealth.HEALTHY: (),
-}
-_STEPS_AFTER_FAILED_CREATION = (_STEPS[StackHealth.PAUSED][0], (suggest("rollback"), "deletes what has been created"))
-
 
 @dataclass(frozen=True)
 class NextStep:
@@ -49,11 +18,49 @@ class NextStep:
 
     Attributes:
         command: the command line.
-        purpose: what it does.
+        purpose: what the command does in this status, as the rest of a sentence, e.g. `deletes the remains`.
     """
 
     command: SuggestedCommand
     purpose: str
+
+
+_STEPS_BY_HEALTH: Mapping[StackHealth, tuple[NextStep, ...]] = {
+    StackHealth.ABSENT: (NextStep(suggest("deploy"), "creates the cluster"),),
+    StackHealth.EMPTY: (NextStep(suggest("deploy"), "creates the cluster in the empty stack"),),
+    StackHealth.BUSY: (NextStep(suggest("watch"), "attaches to the operation that is still in progress"),),
+    StackHealth.PAUSED: (
+        NextStep(suggest("deploy"), "continues from here, once the cause is fixed"),
+        NextStep(
+            suggest("rollback"),
+            "returns to the last successful state, or deletes what has been created if there was none",
+        ),
+    ),
+    StackHealth.DELETE_ONLY: (
+        NextStep(
+            suggest("deploy"), "asks to delete the remains and creates the cluster again, once the cause is fixed"
+        ),
+        NextStep(suggest("delete"), "deletes the remains"),
+    ),
+    StackHealth.UPDATE_ROLLBACK_FAILED: (
+        NextStep(suggest("rollback"), "continues the rollback, once the cause is fixed"),
+        NextStep(suggest("rollback", "--force"), "continues it and leaves what cannot be rolled back as it is"),
+    ),
+    StackHealth.IMPORT_ROLLBACK_FAILED: (
+        NextStep(suggest("events", "--failures"), "shows what failed; AWS Support can repair such a stack"),
+        NextStep(suggest("delete"), "deletes the cluster; CloudFormation cannot continue the rollback of an import"),
+    ),
+    StackHealth.DELETE_FAILED: (
+        NextStep(suggest("delete"), "deletes what Kubernetes has created and continues the deletion"),
+        NextStep(suggest("delete", "--leave-behind"), "continues, and leaves behind what CloudFormation cannot delete"),
+    ),
+    StackHealth.HEALTHY: (),
+}
+# In CREATE_FAILED no operation has ever succeeded, so a rollback can only delete the stack.
+_STEPS_AFTER_FAILED_CREATION = (
+    _STEPS_BY_HEALTH[StackHealth.PAUSED][0],
+    NextStep(suggest("rollback"), "deletes what has been created"),
+)
 
 
 def next_steps(status: StackStatus, stack: str = "") -> tuple[NextStep, ...]:
@@ -63,9 +70,9 @@ def next_steps(status: StackStatus, stack: str = "") -> tuple[NextStep, ...]:
         status: status of the root stack.
         stack: name for the option --stack-name of the commands; empty leaves the option out.
     """
-    steps = _STEPS_AFTER_FAILED_CREATION if status.name == "CREATE_FAILED" else _STEPS[status.health]
+    steps = _STEPS_AFTER_FAILED_CREATION if status.name == "CREATE_FAILED" else _STEPS_BY_HEALTH[status.health]
     options = (("--stack-name", stack),) if stack else ()
-    return tuple(NextStep(command.with_options(options), purpose) for command, purpose in steps)
+    return tuple(NextStep(step.command.with_options(options), step.purpose) for step in steps)
 
 
 def as_hint(steps: Sequence[NextStep]) -> Hint:

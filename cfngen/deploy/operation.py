@@ -41,23 +41,28 @@ from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.publishing import capabilities
 from cfngen.deploy.publishing.carrying import add_old_programs
-from cfngen.deploy.publishing.publish import address_templates, nested, publish
+from cfngen.deploy.publishing.publish import assign_template_urls, nested_template_names, publish
 from cfngen.deploy.quotas import route_tables, service_quotas
 from cfngen.deploy.quotas.demand import Demand, count_demand, read_deployed_demand
 from cfngen.deploy.recovery import ensure_deployable
-from cfngen.deploy.stacks import StackView, find, template
+from cfngen.deploy.stacks import StackView, find_stack, read_template
 from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching.diagnosis import diagnose
-from cfngen.deploy.watching.expectations import Action, Expectation, expect_operation
+from cfngen.deploy.watching.expectations import Expectation, ResourceAction, expect_operation
 from cfngen.deploy.watching.watch import WatchResult, watch
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 from cfngen.templates.document import Document
-from cfngen.templates.immutable_settings import COUNT_KEY, recorded_settings
+from cfngen.templates.immutable_settings import MASTER_COUNT_KEY, recorded_settings
 
 OnFailure = Literal["rollback", "delete", "keep"]
-_EXPECTED_ACTIONS: Mapping[str, Action] = {"add": "create", "import": "create", "update": "update", "remove": "delete"}
-_ON_STACK_FAILURE = {"rollback": "ROLLBACK", "delete": "DELETE", "keep": "DO_NOTHING"}
+_EXPECTED_ACTION_BY_CHANGE: Mapping[str, ResourceAction] = {
+    "add": "create",
+    "import": "create",
+    "update": "update",
+    "remove": "delete",
+}
+_ON_STACK_FAILURE_BY_OPTION = {"rollback": "ROLLBACK", "delete": "DELETE", "keep": "DO_NOTHING"}
 
 
 class StartInterruptedError(CfngenError):
@@ -95,8 +100,8 @@ class DeploymentRequest:
         bucket: the operator's bucket for templates; empty means the bucket that cfngen creates.
         kms_key: KMS key that encrypts the bucket that cfngen creates; empty means S3's managed key.
         flags: parameters given on the command line.
-        file: parameters given in a file; None if there is none.
-        keep: parameters that keep the value they have in the stack.
+        parameter_file: parameters given in a file; None if there is none.
+        kept_parameters: names of the parameters that keep the value they have in the stack.
         tags: the operator's tags for every resource, in addition to those the stack has already.
         role_arn: service role of CloudFormation; empty means the caller's permissions.
         notification_arns: SNS topics for stack events; None keeps the stack's topics.
@@ -114,8 +119,8 @@ class DeploymentRequest:
     bucket: str = ""
     kms_key: str = ""
     flags: Mapping[str, str] = field(default_factory=dict)
-    file: ParameterFile | None = None
-    keep: tuple[str, ...] = ()
+    parameter_file: ParameterFile | None = None
+    kept_parameters: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     role_arn: str = ""
     notification_arns: tuple[str, ...] | None = None
@@ -148,26 +153,27 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
     start_time = account.clock.now()
     with ExitStack() as cleanup:
         preparation = _prepare(account, request, interaction, cleanup)
-        overall_plan, existing, phases = preparation.plan, preparation.existing, preparation.phases
-        if existing is None:
+        whole_plan, deployed_stack, phases = preparation.plan, preparation.deployed_stack, preparation.phases
+        if deployed_stack is None:
             leftovers.report_earlier_stacks(account, request.stack_name, request.cluster.name, interaction.report)
-        interaction.report(overall_plan)
-        if overall_plan.is_empty:
-            if existing is not None:
-                _protect(account, existing, request, interaction)
-            return _finished_without_changes(account, request, start_time, existing)
-        if overall_plan.refusal:
-            raise ImpossiblePlanError(overall_plan.refusal)
-        _require_consent(interaction, request, overall_plan)
-        changes_protected_resource = any(_is_protected(change) for change in overall_plan.changes)
-        if existing is not None and (overall_plan.is_dangerous or changes_protected_resource):
+        interaction.report(whole_plan)
+        if whole_plan.is_empty:
+            if deployed_stack is not None:
+                _protect(account, deployed_stack, request, interaction)
+            return _finished_without_changes(account, request, start_time, deployed_stack)
+        if whole_plan.refusal_reason:
+            raise ImpossiblePlanError(whole_plan.refusal_reason)
+        _require_consent(interaction, request, whole_plan)
+        changes_protected_resource = any(_is_protected(change) for change in whole_plan.changes)
+        if deployed_stack is not None and (whole_plan.is_dangerous or changes_protected_resource):
             # `cleanup` restores the stack policies however the operation ends.
-            cleanup.enter_context(protection.lift_policies(account, existing, report=interaction.report))
-        if existing is None and request.protect and request.on_failure != "delete":
-            protection.protect_new(account, overall_plan.stack_id)
-        interaction.report(Step(f"{'creating' if existing is None else 'updating'} {request.stack_name}"))
+            cleanup.enter_context(protection.lift_stack_policies(account, deployed_stack, report=interaction.report))
+        if deployed_stack is None and request.protect and request.on_failure != "delete":
+            protection.protect_new_stack(account, whole_plan.stack_id)
+        interaction.report(Step(f"{'creating' if deployed_stack is None else 'updating'} {request.stack_name}"))
 
         def execute(plan: Plan, documents: Sequence[Document]) -> WatchResult:
+            """Execute the change set of a plan, which deploys these templates, and watch it until it has ended."""
             try:
                 stack_id = change_sets.execute(account, plan)
             except KeyboardInterrupt:
@@ -177,7 +183,7 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
                 stack_id,
                 since=plan.created,
                 report=interaction.report,
-                interrupted=interaction.interrupted,
+                on_interrupt=interaction.on_interrupt,
                 expected=_expect_changes(request, documents, plan),
             )
 
@@ -185,18 +191,18 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
             if phases:
                 outcome = update.carry_out(account, phases, interaction, execute, request.cluster.name)
             else:
-                outcome = execute(overall_plan, request.documents)
-            if outcome.cancelled and not outcome.status.rolling_back and existing is None:
+                outcome = execute(plan=whole_plan, documents=request.documents)
+            if outcome.cancelled and not outcome.status.rolling_back and deployed_stack is None:
                 outcome = cancel_creation(account, interaction, outcome)
-    return _finish(account, request, interaction, outcome, "create" if existing is None else "update")
+    return _finish(account, request, interaction, outcome, "create" if deployed_stack is None else "update")
 
 
 @dataclass(frozen=True)
 class _Preparation:
-    """A plan with the existing stack (None if there is none) and, if the plan is split into phases, the phases."""
+    """A plan, the root stack (None if it does not exist yet), and the phases if the update is split into phases."""
 
     plan: Plan
-    existing: StackView | None
+    deployed_stack: StackView | None
     phases: update.PhasedUpdate | None = None
 
 
@@ -206,49 +212,51 @@ def _prepare(
     """Check the request, upload the templates and make the plan; `cleanup` deletes the unexecuted change set."""
     name = request.cluster.name
     with translate_aws_errors():
-        existing = ensure_deployable(account, request.stack_name, name, interaction)
-        deployed_template = template(account, existing.id) if existing else {}
-        immutable_impacts = setting_impacts(deployed_template, request.cluster)
+        deployed_stack = ensure_deployable(account, request.stack_name, name, interaction)
+        deployed_root_template = read_template(account, deployed_stack.id) if deployed_stack else {}
+        immutable_impacts = setting_impacts(deployed_root_template, request.cluster)
         templates_to_upload = add_old_programs(
-            account, request.documents, existing, cluster=name, bucket=request.bucket, report=interaction.report
+            account, request.documents, deployed_stack, cluster=name, bucket=request.bucket, report=interaction.report
         )
         request = replace(request, documents=templates_to_upload.documents)
         # The parameters are checked against the root template, which comes last, before anything is uploaded.
-        *_nested_templates, root = address_templates(account, request.documents, cluster=name, bucket=request.bucket)
+        *_nested_templates, root = assign_template_urls(account, request.documents, cluster=name, bucket=request.bucket)
         parameters = parameter_values.choose_values(
             root.document.body,
-            flags=request.flags,
-            file=request.file,
-            keep=request.keep,
-            previous=existing,
-            previous_root=deployed_template or None,
+            option_values=request.flags,
+            file=request.parameter_file,
+            kept_parameters=request.kept_parameters,
+            deployed_stack=deployed_stack,
+            deployed_root_template=deployed_root_template or None,
         )
         values = {**_parameter_defaults(root.document.body), **parameters.values}
-        foundations.check(existing.parameters if existing else {}, values)
-        existing_objects.check(account, request.cluster, values, existing)
+        foundations.check(deployed_stack.parameters if deployed_stack else {}, values)
+        existing_objects.check(account, request.cluster, values, deployed_stack)
         route_tables.check(account, request.cluster, values)
-        master_addresses.check(account, request.cluster, values, existing)
+        master_addresses.check(account, request.cluster, values, deployed_stack)
         upload = partial(
             publish, account, cluster=name, bucket=request.bucket, kms_key=request.kms_key, report=interaction.report
         )
         published = upload(request.documents)
         volume_findings = (
-            volumes.check_volume_sizes(account, existing, parameters.values) if existing else volumes.VolumeFindings()
+            volumes.check_volume_sizes(account, deployed_stack, parameters.values)
+            if deployed_stack
+            else volumes.VolumeFindings()
         )
         for notice in (*parameters.notices, *volume_findings.notices):
             interaction.report(notice)
         new_demand = count_demand(request.documents, parameters.values)
-        current_demand = _read_current_demand(account, existing, interaction)
+        current_demand = _read_current_demand(account, deployed_stack, interaction)
         plan_request = PlanRequest(
             stack=request.stack_name,
             cluster=request.cluster,
             template_url=published.template_url,
             documents=tuple(request.documents),
             token=request.token,
-            parameters=parameters.entries,
+            parameters=parameters.request_parameters,
             capabilities=capabilities.capabilities(request.documents),
-            tags=ownership.tags(name, request.tags, existing),
-            on_failure=_ON_STACK_FAILURE[request.on_failure],
+            tags=ownership.root_stack_tags(name, request.tags, deployed_stack),
+            on_failure=_ON_STACK_FAILURE_BY_OPTION[request.on_failure],
             role_arn=request.role_arn,
             notification_arns=request.notification_arns,
             express=request.express,
@@ -256,36 +264,38 @@ def _prepare(
             note=operation_origin.change_set_description(account, name, protect=request.protect),
             quotas=() if current_demand is None else service_quotas.check(account, new_demand, current_demand),
             quotas_ignored=request.ignore_quotas,
-            costs=() if current_demand is None or existing is None else cost_differences(current_demand, new_demand),
-            masters=int(recorded_settings(deployed_template).get(COUNT_KEY, 0)),
+            costs=()
+            if current_demand is None or deployed_stack is None
+            else cost_differences(current_demand, new_demand),
+            master_count=int(recorded_settings(deployed_root_template).get(MASTER_COUNT_KEY, 0)),
         )
         interaction.report(Step("creating a change set"))
-        overall_plan = change_sets.make_plan(account, plan_request, report=interaction.report)
-        cleanup.callback(change_sets.discard, account, overall_plan, interaction.report)
+        whole_plan = change_sets.make_plan(account, plan_request, report=interaction.report)
+        cleanup.callback(change_sets.discard, account, whole_plan, interaction.report)
         if (
-            existing is None
-            or overall_plan.operation != "update"
-            or not overall_plan.change_set_id
-            or overall_plan.is_empty
-            or overall_plan.refusal
+            deployed_stack is None
+            or whole_plan.operation != "update"
+            or not whole_plan.change_set_id
+            or whole_plan.is_empty
+            or whole_plan.refusal_reason
         ):
-            return _Preparation(overall_plan, existing)
+            return _Preparation(whole_plan, deployed_stack)
         phases = update.plan_phases(
-            overall_plan,
-            read_deployed(account, existing.id, deployed_template),
+            whole_plan,
+            read_deployed(account, deployed_stack.id, deployed_root_template),
             request.documents,
             PartPlanner(account, plan_request, upload, interaction.report, cleanup),
             lambda plan: change_sets.discard(account, plan, interaction.report),
         )
-    return _Preparation(phases.plan if phases else overall_plan, existing, phases)
+    return _Preparation(phases.overall_plan if phases else whole_plan, deployed_stack, phases)
 
 
-def _read_current_demand(account: Account, existing: StackView | None, interaction: Interaction) -> Demand | None:
-    """Return what the cluster uses of the account's quotas now; None if that cannot be read."""
-    if existing is None:
+def _read_current_demand(account: Account, deployed_stack: StackView | None, interaction: Interaction) -> Demand | None:
+    """Return what the deployed cluster uses of the account's quotas: nothing for a new one, None if unreadable."""
+    if deployed_stack is None:
         return Demand()
     try:
-        return read_deployed_demand(account, existing)
+        return read_deployed_demand(account, deployed_stack)
     except AwsError as error:
         interaction.report(Notice(f"the update's effect on costs and quotas is unknown: {error}", error.hint))
         return None
@@ -298,20 +308,31 @@ def _parameter_defaults(root: TemplatePart) -> dict[str, str]:
 
 
 def _expect_changes(request: DeploymentRequest, documents: Sequence[Document], plan: Plan) -> Expectation:
-    """Return which resources the operation will create, change or delete, for the progress display."""
+    """Return which resources the operation will create, change or delete, for the progress display.
+
+    Args:
+        request: the deployment.
+        documents: the templates that the operation deploys.
+        plan: the plan that the operation executes.
+    """
     templates_by_name = {document.name: document.body for document in documents}
     # Keys are paths of logical ids from the root stack: () is the root itself.
     templates_by_path: dict[tuple[str, ...], TemplatePart] = {(): templates_by_name["cluster"]}
-    for logical_id, name in nested(templates_by_name["cluster"]).items():
+    for logical_id, name in nested_template_names(templates_by_name["cluster"]).items():
         templates_by_path[logical_id,] = templates_by_name[name]
-    values = {**(request.file.values if request.file else {}), **request.flags}
+    file_values = request.parameter_file.values if request.parameter_file else {}
+    # A parameter on the command line overrides the same parameter in the file.
+    values = {**file_values, **request.flags}
     if plan.operation == "create":
         return expect_operation(templates_by_path, "create", values)
-    actions: dict[tuple[tuple[str, ...], str], Action] = {}
+    # Keys are the path of a stack and the logical id of a resource in it.
+    actions: dict[tuple[tuple[str, ...], str], ResourceAction] = {}
     for stack in plan.stacks:
         for change in stack.changes:
             is_replaced = change.replacement is not Replacement.NO
-            actions[stack.path, change.logical_id] = "replace" if is_replaced else _EXPECTED_ACTIONS[change.action]
+            actions[stack.path, change.logical_id] = (
+                "replace" if is_replaced else _EXPECTED_ACTION_BY_CHANGE[change.action]
+            )
     return expect_operation(templates_by_path, actions, values)
 
 
@@ -333,7 +354,7 @@ def _finish(
 ) -> Finished:
     """Protect the stack after success, report the diagnosis after a failure, and return the result."""
     with translate_aws_errors():
-        stack = find(account, outcome.stack_id)
+        stack = find_stack(account, outcome.stack_id)
     if not outcome.detached and stack is not None:
         if outcome.succeeded:
             _protect(account, stack, request, interaction)
@@ -347,15 +368,15 @@ def _finish(
 
 
 def _is_protected(change: Change) -> bool:
-    """Return whether the stack policies deny a change."""
+    """Return whether the stack policies deny a change: they deny replacing and deleting the protected types."""
     deletes_resource = change.action == "remove" or change.replacement is not Replacement.NO
     return deletes_resource and change.type in protection.PROTECTED_TYPES
 
 
 def _protect(account: Account, stack: StackView, request: DeploymentRequest, interaction: Interaction) -> None:
-    """Protect a deployed stack; a missing permission for it is reported, but does not fail the deployment."""
+    """Protect a deployed stack; an AWS error is reported as a notice, since the deployment itself has succeeded."""
     try:
-        protection.protect(account, stack, request.protect, report=interaction.report)
+        protection.protect_stack(account, stack, request.protect, report=interaction.report)
     except AwsError as error:
         text = f"{stack.name} is up to date, but not protected: {error}"
         interaction.report(Notice(text, error.hint or "the next deployment tries again."))
@@ -364,6 +385,7 @@ def _protect(account: Account, stack: StackView, request: DeploymentRequest, int
 def _finished_without_changes(
     account: Account, request: DeploymentRequest, start_time: datetime, stack: StackView | None
 ) -> Finished:
+    """Return the result of a deployment that changed nothing; `stack` is None if there is no stack."""
     return Finished(
         action="none",
         stack=request.stack_name,

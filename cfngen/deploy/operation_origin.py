@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from cfngen.cluster.names import CHANGE_SET_PREFIX
 from cfngen.deploy.account import Account
@@ -21,7 +22,7 @@ from cfngen.deploy.watching.event_scope import LastOperation
 from cfngen.deploy.watching.events import parse_event
 from cfngen.text import pluralize
 
-_DESCRIPTION = re.compile(
+_DESCRIPTION_PATTERN = re.compile(
     r"^cfngen: the cluster (?P<cluster>\S+), by (?P<caller>arn:\S+?)(?P<unprotected>, not protected)?$"
 )
 _MAX_PLAN_AGE = timedelta(hours=1)  # older change sets are taken for abandoned
@@ -56,10 +57,10 @@ def read_origin(account: Account, stack: StackView) -> OperationOrigin | None:
         AwsError: the events cannot be read.
     """
     with translate_aws_errors():
-        first_event = _read_first_event_and_token(account, stack)
+        first_event = _read_first_event(account, stack)
     if first_event is None:
         return None
-    event, token = first_event
+    event, token = first_event.event, first_event.request_token
     if token.startswith(CHANGE_SET_PREFIX):
         try:
             with translate_aws_errors():
@@ -67,24 +68,38 @@ def read_origin(account: Account, stack: StackView) -> OperationOrigin | None:
                     ChangeSetName=token, StackName=stack.id
                 )
         except AwsError:
-            return OperationOrigin(event.time)
-        if match := _DESCRIPTION.match(change_set.get("Description", "")):
-            return OperationOrigin(event.time, match["caller"], not match["unprotected"])
-    return OperationOrigin(event.time)
+            return OperationOrigin(time=event.time)
+        if description := _DESCRIPTION_PATTERN.match(change_set.get("Description", "")):
+            return OperationOrigin(
+                time=event.time, caller=description["caller"], protect=not description["unprotected"]
+            )
+    return OperationOrigin(time=event.time)
 
 
-def _read_first_event_and_token(account: Account, stack: StackView) -> tuple[Event, str] | None:
-    """Return the first event of the stack itself in its latest operation, and that operation's client request token."""
-    is_older = LastOperation(with_failure=True)
-    first_event: tuple[Event, str] | None = None
+class _FirstEvent(NamedTuple):
+    """The first event about a stack itself in its latest operation.
+
+    Attributes:
+        event: the event.
+        request_token: client request token of the operation; empty if the caller gave none.
+    """
+
+    event: Event
+    request_token: str
+
+
+def _read_first_event(account: Account, stack: StackView) -> _FirstEvent | None:
+    """Return the first event about a stack itself in its latest operation; None if there is no such event."""
+    is_of_older_operation = LastOperation(with_failure=True)
+    first_event: _FirstEvent | None = None
     pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
     # Events are listed newest first, so the last event before an older operation is the first one of the latest.
     for entry in (entry for page in pages for entry in page["StackEvents"]):
         event = parse_event(entry, ())
-        if is_older(event):
+        if is_of_older_operation(event):
             break
         if event.of_stack and event.status != "REVIEW_IN_PROGRESS":
-            first_event = event, str(entry.get("ClientRequestToken", ""))
+            first_event = _FirstEvent(event, request_token=str(entry.get("ClientRequestToken", "")))
     return first_event
 
 
@@ -101,8 +116,8 @@ def report_other_plans(account: Account, stack: StackView, report: Report) -> No
     except AwsError:
         return
     for summary in summaries:
-        match = _DESCRIPTION.match(summary.get("Description", ""))
-        author = match["caller"] if match else f"somebody (change set {summary['ChangeSetName']})"
+        description = _DESCRIPTION_PATTERN.match(summary.get("Description", ""))
+        author = description["caller"] if description else f"somebody (change set {summary['ChangeSetName']})"
         created: datetime = summary["CreationTime"]
         report(
             Notice(

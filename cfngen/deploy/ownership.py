@@ -15,7 +15,7 @@ class ForeignStackError(CfngenError):
     code = "foreign-stack"
 
 
-def tags(cluster: str, chosen: Mapping[str, str], stack: StackView | None) -> dict[str, str]:
+def root_stack_tags(cluster: str, chosen: Mapping[str, str], stack: StackView | None) -> dict[str, str]:
     """Return the tags of a root stack; CloudFormation propagates them to every resource.
 
     An update removes every tag that it does not list, so the stack's current tags are included.
@@ -28,7 +28,7 @@ def tags(cluster: str, chosen: Mapping[str, str], stack: StackView | None) -> di
     return {**(stack.tags if stack else {}), **chosen, CLUSTER_TAG: cluster}
 
 
-def check(stack: StackView, cluster: str) -> None:
+def check_stack_owner(stack: StackView, cluster: str) -> None:
     """Raise an error unless the stack was created by `cfngen deploy` for this cluster.
 
     A stack that was created in the console from cfngen's templates lacks the tag, and is updated in the console.

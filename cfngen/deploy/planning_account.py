@@ -17,7 +17,7 @@ from cfngen.errors import CfngenError
 
 # Prefixes of API operations that change nothing; botocore's models do not mark them as read-only.
 _READ_ONLY_PREFIXES = ("Describe", "Get", "Head", "List")
-_CREATES_STACK_KEY = "cfngen_new_stack"  # key in botocore's request context: whether the call creates an empty stack
+_CREATES_EMPTY_STACK = "cfngen_new_stack"  # key in botocore's request context: whether the call creates an empty stack
 _UPLOAD_OPERATIONS = frozenset(
     {
         "CreateBucket",
@@ -71,16 +71,21 @@ class PlanningAccount(Account):
         return True
 
     def client(self, service: str) -> Client:
-        """Return the boto3 client of a service in this region; always the same one."""
+        """Return the boto3 client of a service, which refuses calls that a plan does not need; it is created once."""
         is_cached = service in self._clients
         client = super().client(service)
         if not is_cached:
-            client.meta.events.register(f"before-parameter-build.{service}", self._check)
-            client.meta.events.register("after-call.cloudformation.CreateChangeSet", self._remember)
+            client.meta.events.register(f"before-parameter-build.{service}", self._refuse_unneeded_call)
+            client.meta.events.register("after-call.cloudformation.CreateChangeSet", self._record_created_arns)
         return client
 
-    def _check(self, params: AwsArguments, model: Any, context: AwsArguments, **_: object) -> None:
-        """Allow or refuse a call; botocore calls this before it sends the request.
+    def _refuse_unneeded_call(self, params: AwsArguments, model: Any, context: AwsArguments, **_: object) -> None:
+        """Raise an error for a call that a plan does not need; botocore calls this before it sends the request.
+
+        Args:
+            params: the arguments of the call.
+            model: botocore's description of the operation.
+            context: values that botocore keeps for the call, and passes to `_record_created_arns`.
 
         Raises:
             PlanChangesError: a plan must not make this call.
@@ -88,19 +93,21 @@ class PlanningAccount(Account):
         service, operation = model.service_model.service_name, model.name
         if operation.startswith(_READ_ONLY_PREFIXES) or (service == "s3" and operation in _UPLOAD_OPERATIONS):
             return
-        allowed = {
+        is_allowed_by_operation = {
             "CreateChangeSet": True,
             "DeleteChangeSet": params.get("ChangeSetName") in self.created_arns,
             "DeleteStack": params.get("StackName") in self.created_arns,
         }
-        if not (service == "cloudformation" and allowed.get(operation)):
+        if not (service == "cloudformation" and is_allowed_by_operation.get(operation)):
             raise PlanChangesError(service, operation)
-        context[_CREATES_STACK_KEY] = params.get("ChangeSetType") == "CREATE"
+        context[_CREATES_EMPTY_STACK] = params.get("ChangeSetType") == "CREATE"
 
-    def _remember(self, http_response: Any, parsed: AwsArguments, context: AwsArguments, **_: object) -> None:
+    def _record_created_arns(
+        self, http_response: Any, parsed: AwsArguments, context: AwsArguments, **_: object
+    ) -> None:
         """Record the ARNs of a created change set and of its empty stack, so that the plan may delete them."""
         is_successful = http_response.status_code < 300
         if is_successful:
             self.created_arns.add(parsed["Id"])
-            if context.get(_CREATES_STACK_KEY):
+            if context.get(_CREATES_EMPTY_STACK):
                 self.created_arns.add(parsed["StackId"])

@@ -18,7 +18,7 @@ from typing import Any
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
 from cfngen.deploy.messages import Notice, Report
-from cfngen.deploy.stacks import NESTED_STACK, StackView, find, resources, stack_name
+from cfngen.deploy.stacks import NESTED_STACK, StackView, find_stack, list_resources, stack_name
 from cfngen.deploy.status import StackHealth
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
@@ -35,20 +35,22 @@ PROTECTED_TYPES = (
     "AWS::SecretsManager::Secret",
 )
 
-Policy = Mapping[str, Any]
+StackPolicy = Mapping[str, Any]
 
 # A stack policy cannot be removed, only replaced by one that allows every update.
-ALLOW_ALL: Policy = {"Statement": [{"Effect": "Allow", "Action": "Update:*", "Principal": "*", "Resource": "*"}]}
+ALLOW_ALL_POLICY: StackPolicy = {
+    "Statement": [{"Effect": "Allow", "Action": "Update:*", "Principal": "*", "Resource": "*"}]
+}
 _DENY_REPLACE_AND_DELETE = {"Effect": "Deny", "Action": ["Update:Replace", "Update:Delete"], "Principal": "*"}
-ROOT_POLICY: Policy = {
+ROOT_POLICY: StackPolicy = {
     "Statement": [
-        *ALLOW_ALL["Statement"],
+        *ALLOW_ALL_POLICY["Statement"],
         {**_DENY_REPLACE_AND_DELETE, "Resource": [f"LogicalResourceId/{logical_id}" for logical_id in STATEFUL_STACKS]},
     ]
 }
-STATEFUL_STACK_POLICY: Policy = {
+STATEFUL_STACK_POLICY: StackPolicy = {
     "Statement": [
-        *ALLOW_ALL["Statement"],
+        *ALLOW_ALL_POLICY["Statement"],
         {
             **_DENY_REPLACE_AND_DELETE,
             "Resource": "*",
@@ -58,7 +60,7 @@ STATEFUL_STACK_POLICY: Policy = {
 }
 
 
-class NotRestoredError(CfngenError):
+class PolicyNotRestoredError(CfngenError):
     """A stack policy that was lifted for one update could not be restored.
 
     Attributes:
@@ -76,14 +78,15 @@ class NotRestoredError(CfngenError):
         self.stacks = stacks
 
 
-def protect(account: Account, root: StackView, termination: bool = True, *, report: Report) -> None:
-    """Enable termination protection, and set the stack policy of each stack that has none or one that allows all.
+def protect_stack(account: Account, root: StackView, termination: bool = True, *, report: Report) -> None:
+    """Enable termination protection, and set stack policies on the root and the nested stacks that contain state.
 
     Args:
         account: the account.
         root: the root stack, in which no operation is in progress.
         termination: whether to enable termination protection; it is never disabled here.
-        report: receives a notice for each policy that someone else has set; these policies are not changed.
+        report: receives a notice for each stack policy that someone else has set; such a policy is not changed, unless
+            it allows every update.
 
     Raises:
         AwsError: CloudFormation refuses.
@@ -95,7 +98,7 @@ def protect(account: Account, root: StackView, termination: bool = True, *, repo
             current_policy = _read_stack_policy(account, stack)
             if current_policy == policy:
                 continue
-            if current_policy not in (None, ALLOW_ALL):
+            if current_policy not in (None, ALLOW_ALL_POLICY):
                 hint = f"`aws cloudformation get-stack-policy --region {account.region} --stack-name {stack}` shows it."
                 report(
                     Notice(f"the stack {stack_name(stack)} has a policy that is not cfngen's; it is unchanged", hint)
@@ -105,7 +108,7 @@ def protect(account: Account, root: StackView, termination: bool = True, *, repo
 
 
 @contextmanager
-def lift_policies(account: Account, root: StackView, *, report: Report) -> Iterator[None]:
+def lift_stack_policies(account: Account, root: StackView, *, report: Report) -> Iterator[None]:
     """Lift the stack policies for one update, which may then replace protected resources; restore them afterwards.
 
     If the user detaches from the update, the policies stay lifted until `cfngen watch` or the next deployment:
@@ -118,28 +121,28 @@ def lift_policies(account: Account, root: StackView, *, report: Report) -> Itera
         report: receives a notice if the policies could not be restored after the update itself failed.
 
     Raises:
-        NotRestoredError: the update succeeded, but a policy could not be restored.
+        PolicyNotRestoredError: the update succeeded, but a policy could not be restored.
         AwsError: a policy cannot be lifted.
     """
-    lifted_policies: dict[str, Policy] = {}
+    lifted_policies: dict[str, StackPolicy] = {}
     update_failed = True
     try:
         with translate_aws_errors():
             for stack, _ in _intended_stack_policies(account, root):
                 current_policy = _read_stack_policy(account, stack)
-                if current_policy is not None and current_policy != ALLOW_ALL:
+                if current_policy is not None and current_policy != ALLOW_ALL_POLICY:
                     lifted_policies[stack] = current_policy
-                    _set_stack_policy(account, stack, ALLOW_ALL)
+                    _set_stack_policy(account, stack, ALLOW_ALL_POLICY)
         yield
         update_failed = False
     finally:
         _restore_stack_policies(account, root, lifted_policies, update_failed=update_failed, report=report)
 
 
-def protect_new(account: Account, stack_id: str) -> None:
+def protect_new_stack(account: Account, stack_id: str) -> None:
     """Enable termination protection on a stack that is about to be created, before it has any resources.
 
-    Errors are ignored here: `protect` tries again at the end of the deployment, and reports them.
+    Errors are ignored here: `protect_stack` tries again at the end of the deployment, and reports them.
 
     Args:
         account: the account.
@@ -152,7 +155,7 @@ def protect_new(account: Account, stack_id: str) -> None:
 
 
 def unprotect_failed_creation(account: Account, root: StackView, report: Report) -> None:
-    """Disable termination protection if the creation has failed and was rolled back, so that the stack can be deleted.
+    """Disable termination protection of a stack that can only be deleted, because its creation was rolled back.
 
     Args:
         account: the account.
@@ -162,7 +165,7 @@ def unprotect_failed_creation(account: Account, root: StackView, report: Report)
     if root.status.health is not StackHealth.DELETE_ONLY:
         return
     try:
-        unprotect(account, root)
+        disable_termination_protection(account, root)
     except AwsError as error:
         report(Notice(f"{root.name} is still protected against deletion: {error}", error.hint))
 
@@ -177,12 +180,12 @@ def find_stacks_without_policy(account: Account, root: StackView) -> tuple[str, 
         unprotected = [
             stack
             for stack, _ in _intended_stack_policies(account, root)
-            if _read_stack_policy(account, stack) in (None, ALLOW_ALL)
+            if _read_stack_policy(account, stack) in (None, ALLOW_ALL_POLICY)
         ]
     return tuple(stack_name(stack) for stack in unprotected)
 
 
-def unprotect(account: Account, root: StackView) -> None:
+def disable_termination_protection(account: Account, root: StackView) -> None:
     """Disable termination protection, so that the root can be deleted; stack policies do not prevent a deletion.
 
     Raises:
@@ -194,16 +197,20 @@ def unprotect(account: Account, root: StackView) -> None:
 
 
 def _set_termination_protection(account: Account, root: StackView, *, enabled: bool) -> None:
+    """Enable or disable the termination protection of a root stack."""
     account.client("cloudformation").update_termination_protection(
         StackName=root.id, EnableTerminationProtection=enabled
     )
 
 
-def _intended_stack_policies(account: Account, root: StackView) -> list[tuple[str, Policy]]:
-    """Return the policies that `protect` sets: the ARN of the root and of each stateful stack, with its policy."""
+def _intended_stack_policies(account: Account, root: StackView) -> list[tuple[str, StackPolicy]]:
+    """Return which stack policies `protect_stack` sets: (ARN of the stack, policy), the root first, then nested stacks.
+
+    Of the nested stacks, only those that contain the cluster's state have a policy.
+    """
     stateful_stacks = [
         resource.physical_id
-        for resource in resources(account, root.id)
+        for resource in list_resources(account, root.id)
         if resource.type == NESTED_STACK
         and resource.logical_id in STATEFUL_STACKS
         and resource.physical_id
@@ -212,21 +219,27 @@ def _intended_stack_policies(account: Account, root: StackView) -> list[tuple[st
     return [(root.id, ROOT_POLICY), *((stateful_stack, STATEFUL_STACK_POLICY) for stateful_stack in stateful_stacks)]
 
 
-def _read_stack_policy(account: Account, stack: str) -> Policy | None:
+def _read_stack_policy(account: Account, stack: str) -> StackPolicy | None:
     """Return the stack policy; None if the stack has none."""
     policy_json = account.client("cloudformation").get_stack_policy(StackName=stack).get("StackPolicyBody")
     if not policy_json:
         return None
-    policy: Policy = json.loads(policy_json)
+    policy: StackPolicy = json.loads(policy_json)
     return policy
 
 
-def _set_stack_policy(account: Account, stack: str, policy: Policy) -> None:
+def _set_stack_policy(account: Account, stack: str, policy: StackPolicy) -> None:
+    """Replace the stack policy of the stack with this ARN."""
     account.client("cloudformation").set_stack_policy(StackName=stack, StackPolicyBody=json.dumps(policy))
 
 
 def _restore_stack_policies(
-    account: Account, root: StackView, lifted_policies: Mapping[str, Policy], *, update_failed: bool, report: Report
+    account: Account,
+    root: StackView,
+    lifted_policies: Mapping[str, StackPolicy],
+    *,
+    update_failed: bool,
+    report: Report,
 ) -> None:
     """Set lifted stack policies again; if that fails, raise an error, or report it if the update failed too.
 
@@ -250,7 +263,7 @@ def _restore_stack_policies(
             reason = error
             unrestored.append(stack)
     if reason:
-        restore_error = NotRestoredError(tuple(unrestored), reason)
+        restore_error = PolicyNotRestoredError(tuple(unrestored), reason)
         if not update_failed and not interrupted:
             raise restore_error
         # The error of the update itself is being raised, so this error is only reported.
@@ -259,7 +272,7 @@ def _restore_stack_policies(
         raise interrupted
 
 
-def _restore_stack_policy(account: Account, stack: str, policy: Policy) -> None:
+def _restore_stack_policy(account: Account, stack: str, policy: StackPolicy) -> None:
     """Restore a stack policy, unless the stack has been deleted."""
     from botocore.exceptions import ClientError
 
@@ -274,15 +287,16 @@ def _restore_stack_policy(account: Account, stack: str, policy: Policy) -> None:
 
 
 def _is_in_progress(account: Account, stack: str) -> bool:
-    """Return whether an operation is in progress; False if that cannot be read."""
+    """Return whether an operation is in progress on a stack; False if the stack cannot be read."""
     try:
         with translate_aws_errors():
-            current = find(account, stack)
+            current = find_stack(account, stack)
     except CfngenError:
         return False
     return current is not None and current.status.in_progress
 
 
 def _is_deleted(account: Account, stack: str) -> bool:
-    current = find(account, stack)
+    """Return whether the stack with this ARN does not exist any more."""
+    current = find_stack(account, stack)
     return current is None or not current.status.exists

@@ -16,7 +16,7 @@ from cfngen.cluster.logical_ids import MasterId
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.messages import Notice, Report
-from cfngen.deploy.stacks import ResourceView, StackView, tree
+from cfngen.deploy.stacks import ResourceView, StackView, list_resource_tree
 from cfngen.deploy.status import StackHealth
 
 
@@ -70,28 +70,29 @@ def find_lost_addresses(
         AwsError: a call failed.
     """
     physical_ids = {resource.logical_id: resource.physical_id for resource in resources if _exists(resource)}
-    interfaces = {
+    # A master has an association only if it has an Elastic IP.
+    interface_by_master = {
         association.letter: physical_ids.get(str(association.sibling("NetworkInterface")), "")
         for logical_id in sorted(physical_ids)
         if (association := MasterId.parse(logical_id)) and association.part == "ElasticIpAssociation"
     }
-    if not any(interfaces.values()):
+    if not any(interface_by_master.values()):
         return ()
     with translate_aws_errors():
         client = account.client("ec2")
-        filters = [{"Name": "network-interface-id", "Values": sorted(filter(None, interfaces.values()))}]
+        filters = [{"Name": "network-interface-id", "Values": sorted(filter(None, interface_by_master.values()))}]
         network_interfaces = client.describe_network_interfaces(Filters=filters)["NetworkInterfaces"]
         # Addresses that the stack created are found by IP; the one in the cluster file is found by its allocation id.
         addresses = client.describe_addresses()["Addresses"]
-    public_ips = {
+    public_ip_by_interface = {
         network_interface["NetworkInterfaceId"]: network_interface.get("Association", {}).get("PublicIp", "")
         for network_interface in network_interfaces
     }
     return tuple(
-        _find_lost(
+        _yield_lost_addresses(
             account.region,
-            interfaces=interfaces,
-            public_ips=public_ips,
+            interface_by_master=interface_by_master,
+            public_ip_by_interface=public_ip_by_interface,
             physical_ids=physical_ids,
             addresses=addresses,
             parameters=parameters,
@@ -113,7 +114,7 @@ def report_lost_addresses(account: Account, stack: StackView, report: Report) ->
         return
     try:
         with translate_aws_errors():
-            views = [resource.view for resource in tree(account, stack.id)]
+            views = [resource.view for resource in list_resource_tree(account, stack.id)]
         lost = find_lost_addresses(account, views, stack.parameters)
     except AwsError:
         return  # the command `status` checks again
@@ -124,14 +125,15 @@ def report_lost_addresses(account: Account, stack: StackView, report: Report) ->
 
 
 def _exists(resource: ResourceView) -> bool:
+    """Return whether a resource of a stack exists in AWS."""
     return bool(resource.physical_id) and resource.status != "DELETE_COMPLETE"
 
 
-def _find_lost(
+def _yield_lost_addresses(
     region: str,
     *,
-    interfaces: Mapping[str, str],
-    public_ips: Mapping[str, str],
+    interface_by_master: Mapping[str, str],
+    public_ip_by_interface: Mapping[str, str],
     physical_ids: Mapping[str, str],
     addresses: Iterable[Mapping[str, str]],
     parameters: Mapping[str, str],
@@ -140,23 +142,27 @@ def _find_lost(
 
     Args:
         region: the AWS region.
-        interfaces: id of each master's network interface, by the master's letter.
-        public_ips: the public IP that each network interface has now, by the interface's id.
+        interface_by_master: id of the network interface of each master that has an Elastic IP, by the master's letter.
+        public_ip_by_interface: the public IP that each network interface has now, by the interface's id.
         physical_ids: physical ids of the cluster's resources, by logical id.
         addresses: all Elastic IPs of the region, as EC2 describes them.
         parameters: values of the root's parameters.
     """
-    by_address = {address["PublicIp"]: address for address in addresses}
-    by_allocation = {address.get("AllocationId", ""): address for address in addresses}
-    for letter, interface in interfaces.items():
+    elastic_ip_by_address = {address["PublicIp"]: address for address in addresses}
+    elastic_ip_by_allocation_id = {address.get("AllocationId", ""): address for address in addresses}
+    for letter, interface in interface_by_master.items():
         # The physical id is the IP, or, as in the CloudFormation registry, the IP, `|` and the allocation id.
         stack_ip = physical_ids.get(str(MasterId(letter, "ElasticIp")), "").partition("|")[0]
         if stack_ip:
-            elastic_ip = by_address.get(stack_ip)
+            elastic_ip = elastic_ip_by_address.get(stack_ip)
         else:
             # "-" is no allocation id: without this parameter, no address is found.
-            elastic_ip = by_allocation.get(parameters.get("ApiElasticIpAllocationId", "-"))
-        if elastic_ip is None or interface not in public_ips or public_ips[interface] == elastic_ip["PublicIp"]:
+            elastic_ip = elastic_ip_by_allocation_id.get(parameters.get("ApiElasticIpAllocationId", "-"))
+        if (
+            elastic_ip is None
+            or interface not in public_ip_by_interface
+            or public_ip_by_interface[interface] == elastic_ip["PublicIp"]
+        ):
             continue
         yield LostAddress(
             slot=letter,

@@ -17,10 +17,10 @@ from cfngen.deploy.deletion import leftovers
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Event, Notice, Question, Step
 from cfngen.deploy.next_steps import as_hint, next_steps
-from cfngen.deploy.ownership import check
-from cfngen.deploy.protection import unprotect
+from cfngen.deploy.ownership import check_stack_owner
+from cfngen.deploy.protection import disable_termination_protection
 from cfngen.deploy.rollback_blockers import find_rollback_blockers
-from cfngen.deploy.stacks import StackView, existing, find, reread, resources, tree
+from cfngen.deploy.stacks import StackView, find_stack, list_resource_tree, list_resources, require_stack, reread_stack
 from cfngen.deploy.stale_groups import find_stale_groups
 from cfngen.deploy.status import StackHealth, StackStatus
 from cfngen.deploy.watching.events import read_last_event
@@ -42,7 +42,7 @@ class BlockedError(CfngenError):
         self.stack = stack
 
 
-class LostError(CfngenError):
+class ImportRollbackFailedError(CfngenError):
     """The rollback of an import failed; CloudFormation cannot continue it."""
 
     code = "import-rollback-failed"
@@ -56,7 +56,7 @@ class LostError(CfngenError):
         self.stack = stack
 
 
-class RemainsError(CfngenError):
+class FailedCreationError(CfngenError):
     """The stack's creation failed, so no plan can be made: a deployment would delete the stack first."""
 
     code = "failed-creation"
@@ -83,12 +83,12 @@ class NothingToRollBackError(CfngenError):
     code = "nothing-to-roll-back"
 
     def __init__(self, stack: StackView) -> None:
-        hint_for_healthy = CommandText(
+        earlier_templates_hint = CommandText(
             "to return to earlier templates, check out the earlier cluster file and run ", suggest("deploy"), "."
         )
         super().__init__(
             f"the stack {stack.name} is in {stack.status}, in which there is nothing to roll back",
-            hint=_next_steps_hint(stack) or hint_for_healthy,
+            hint=_next_steps_hint(stack) or earlier_templates_hint,
         )
         self.stack = stack
 
@@ -103,34 +103,34 @@ def ensure_deployable(account: Account, stack_name: str, cluster: str, interacti
         ForeignStackError: the stack belongs to another cluster.
         BusyError: another operation is in progress.
         BlockedError: another command must be run first.
-        LostError: the rollback of an import failed.
+        ImportRollbackFailedError: the rollback of an import failed.
         NameConflictError: the stack does not exist yet, and another stack contains a cluster of this name.
         DeclinedError: the failed creation must be deleted first, and the user declined.
-        RemainsError: the failed creation must be deleted first, but only a plan was requested.
+        FailedCreationError: the failed creation must be deleted first, but only a plan was requested.
     """
-    stack = find(account, stack_name)
+    stack = find_stack(account, stack_name)
     if stack is None or stack.status.health is StackHealth.EMPTY:
         # The owner cannot be checked: an empty stack has no tags before its first change set is executed.
-        name_conflicts.check(account, cluster, stack_name)
+        name_conflicts.require_unique_name(account, cluster, stack_name)
         if stack is not None:
             operation_origin.report_other_plans(account, stack, interaction.report)
         return None
-    check(stack, cluster)
+    check_stack_owner(stack, cluster)
     if stack.status.cleaning_up:
         interaction.report(Step(f"waiting for {stack.name} to finish {stack.status}"))
-        watch(account, stack.id, report=interaction.report, interrupted=interaction.interrupted)
-        stack = reread(account, stack)
+        watch(account, stack.id, report=interaction.report, on_interrupt=interaction.on_interrupt)
+        stack = reread_stack(account, stack)
     health = stack.status.health
     if health is StackHealth.BUSY:
         raise busy_error(account, stack)
     if health is StackHealth.UPDATE_ROLLBACK_FAILED:
         raise BlockedError(stack, "the rollback of its last update failed")
     if health is StackHealth.IMPORT_ROLLBACK_FAILED:
-        raise LostError(stack)
+        raise ImportRollbackFailedError(stack)
     if health is StackHealth.DELETE_FAILED:
         raise BlockedError(stack, "its deletion failed half-way")
     if health is StackHealth.DELETE_ONLY:
-        name_conflicts.check(account, cluster, stack_name)
+        name_conflicts.require_unique_name(account, cluster, stack_name)
         _delete_failed_creation(account, stack, interaction)
         return None
     if health is StackHealth.ABSENT:
@@ -170,12 +170,12 @@ def rollback(
     Raises:
         NoStackError: there is no such stack.
         NothingToRollBackError: the status does not allow a rollback.
-        LostError: the rollback of an import failed.
+        ImportRollbackFailedError: the rollback of an import failed.
         BusyError: another operation is in progress.
         DeclinedError: the user declined.
     """
     outcome = _start_rollback(account, stack_name, cluster, interaction, skip, force=force)
-    if not outcome.detached and (current := find(account, outcome.stack_id)) is not None:
+    if not outcome.detached and (current := find_stack(account, outcome.stack_id)) is not None:
         public_addresses.report_lost_addresses(account, current, interaction.report)
     return outcome
 
@@ -184,32 +184,33 @@ def _start_rollback(
     account: Account, stack_name: str, cluster: str, interaction: Interaction, skip: tuple[str, ...], *, force: bool
 ) -> WatchResult:
     """Roll back a failed creation or update, or continue a failed rollback."""
-    stack = existing(account, stack_name)
+    stack = require_stack(account, stack_name)
     if stack.status.health is StackHealth.EMPTY:
         # An empty stack has no tags, so its owner cannot be checked.
         raise NothingToRollBackError(stack)
-    check(stack, cluster)
+    check_stack_owner(stack, cluster)
     cloudformation = account.client("cloudformation")
     if stack.status.in_progress:
         raise busy_error(account, stack)
     if stack.status.health is StackHealth.PAUSED:
         deletes_stack = _never_succeeded(account, stack)
-        consequence = "the stack returns to the templates and parameter values of its last successful operation"
         if deletes_stack:
             consequence = "the creation never succeeded, so rolling back deletes everything the stack has created"
+        else:
+            consequence = "the stack returns to the templates and parameter values of its last successful operation"
         interaction.require_consent(Question(f"Roll back {stack.name}?", (consequence,), dangerous=deletes_stack))
         if deletes_stack:
-            unprotect(account, stack)
+            disable_termination_protection(account, stack)
         previous_event = read_last_event(account, stack.id)
         cloudformation.rollback_stack(StackName=stack.id, ClientRequestToken=_request_token(stack, previous_event))
         outcome = watch(
-            account, stack.id, since=previous_event, report=interaction.report, interrupted=interaction.interrupted
+            account, stack.id, since=previous_event, report=interaction.report, on_interrupt=interaction.on_interrupt
         )
         if deletes_stack and not outcome.detached:
-            leftovers.report_failed_creation(account, reread(account, stack), cluster, interaction.report)
+            leftovers.report_failed_creation(account, reread_stack(account, stack), cluster, interaction.report)
         return outcome
     if stack.status.health is StackHealth.IMPORT_ROLLBACK_FAILED:
-        raise LostError(stack)
+        raise ImportRollbackFailedError(stack)
     if stack.status.health is not StackHealth.UPDATE_ROLLBACK_FAILED:
         raise NothingToRollBackError(stack)
     return _continue_rollback(account, stack, interaction, skip, force=force)
@@ -218,7 +219,15 @@ def _start_rollback(
 def _continue_rollback(
     account: Account, stack: StackView, interaction: Interaction, skip: tuple[str, ...], *, force: bool
 ) -> WatchResult:
-    """Continue a failed rollback; with `force`, repeat it, skipping more resources each time."""
+    """Continue a failed rollback once; with `force`, up to `MAX_ROLLBACK_ATTEMPTS` times.
+
+    Args:
+        account: account and region of the stack.
+        stack: the root stack, in UPDATE_ROLLBACK_FAILED.
+        interaction: asks for consent before each attempt.
+        skip: resources that every attempt skips, each `LogicalId` or `NestedStackName.LogicalId`.
+        force: whether each attempt also skips the resources that made the previous one fail.
+    """
     for _ in range(MAX_ROLLBACK_ATTEMPTS):
         skipped = skip
         if force:
@@ -237,8 +246,9 @@ def _continue_rollback(
             StackName=stack.id, ClientRequestToken=_request_token(stack, previous_event), **arguments
         )
         outcome = watch(
-            account, stack.id, since=previous_event, report=interaction.report, interrupted=interaction.interrupted
+            account, stack.id, since=previous_event, report=interaction.report, on_interrupt=interaction.on_interrupt
         )
+        # The rollback did not reset skipped groups to the launch template version of the last successful state.
         if skipped and outcome.status.rolled_back:
             _report_stale_groups(account, stack, interaction)
         if not force or outcome.detached or outcome.status.health is not StackHealth.UPDATE_ROLLBACK_FAILED:
@@ -253,7 +263,7 @@ def _report_stale_groups(account: Account, stack: StackView, interaction: Intera
     """Report groups that the rollback skipped and that still use the launch template version of the failed update."""
     try:
         with translate_aws_errors():
-            views = [resource.view for resource in tree(account, stack.id)]
+            views = [resource.view for resource in list_resource_tree(account, stack.id)]
         groups = find_stale_groups(account, views)
     except AwsError:
         return  # the commands `status`, `plan` and `deploy` check again
@@ -265,10 +275,10 @@ def _report_stale_groups(account: Account, stack: StackView, interaction: Intera
 def _delete_failed_creation(account: Account, stack: StackView, interaction: Interaction) -> None:
     """Delete the stack of a failed creation, after consent, so that it can be created again."""
     remaining = [
-        resource for resource in resources(account, stack.id) if not resource.status.startswith("DELETE_COMPLETE")
+        resource for resource in list_resources(account, stack.id) if not resource.status.startswith("DELETE_COMPLETE")
     ]
     if account.only_planning:
-        raise RemainsError(stack, tuple(resource.logical_id for resource in remaining))
+        raise FailedCreationError(stack, tuple(resource.logical_id for resource in remaining))
     if remaining:
         content = f"it still contains: {', '.join(resource.logical_id for resource in remaining)}"
     else:
@@ -282,19 +292,19 @@ def _delete_failed_creation(account: Account, stack: StackView, interaction: Int
     interaction.require_consent(
         Question(f"Delete the remains of {stack.name} and create it again?", consequences, dangerous=is_dangerous),
     )
-    unprotect(account, stack)
+    disable_termination_protection(account, stack)
     interaction.report(Step(f"deleting the remains of {stack.name}"))
     previous_event = read_last_event(account, stack.id)
     account.client("cloudformation").delete_stack(
         StackName=stack.id, ClientRequestToken=_request_token(stack, previous_event)
     )
     outcome = watch(
-        account, stack.id, since=previous_event, report=interaction.report, interrupted=interaction.interrupted
+        account, stack.id, since=previous_event, report=interaction.report, on_interrupt=interaction.on_interrupt
     )
     if outcome.detached:
-        raise busy_error(account, reread(account, stack))
+        raise busy_error(account, reread_stack(account, stack))
     if outcome.status.exists:
-        current = reread(account, stack)
+        current = reread_stack(account, stack)
         raise BlockedError(current, "what its failed creation left could not be removed")
 
 
@@ -319,10 +329,14 @@ def _never_succeeded(account: Account, stack: StackView) -> bool:
 
 
 def _next_steps_hint(stack: StackView) -> Hint:
+    """Return the hint that names the commands to run next on a stack; empty if the stack is healthy."""
     return as_hint(next_steps(stack.status, stack.name))
 
 
 def _request_token(stack: StackView, previous_event: Event | None) -> str:
-    """Return a client request token that is the same for boto3's retries of a call, and different for the next call."""
+    """Return a client request token for one call, so that CloudFormation ignores boto3's retries of the call.
+
+    The next call has another token, because by then the stack has a newer `previous_event`.
+    """
     event_id = previous_event.id if previous_event else ""
     return f"cfngen-{uuid.uuid5(uuid.NAMESPACE_URL, stack.id + event_id)}"

@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.stacks import NESTED_STACK, ResourceView, StackView, find, resources
+from cfngen.deploy.stacks import NESTED_STACK, ResourceView, StackView, find_stack, list_resources
 from cfngen.deploy.watching.events import is_cancelled, parse_event
 
 # A nested stack in one of these statuses can be skipped as a whole (API reference, ContinueUpdateRollback).
-DELETION_STATUSES = frozenset({"DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_FAILED"})
+SKIPPABLE_STACK_STATUSES = frozenset({"DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_FAILED"})
 
 
 def find_rollback_blockers(account: Account, root: StackView) -> dict[str, str]:
-    """Return the resources that made a rollback fail, as `ResourcesToSkip` spells them, with the reason of each.
+    """Return the resources that made a rollback fail; keys are as `ResourcesToSkip` spells them, values the reasons.
 
     A resource in a nested stack is spelled as the nested stack's *name*, a dot and the logical id. A nested stack
     itself is included only if it is being deleted, because skipping it skips all of its resources.
@@ -29,8 +29,11 @@ def find_rollback_blockers(account: Account, root: StackView) -> dict[str, str]:
 
 
 def _find_blockers(account: Account, stack: StackView, prefix: str) -> Iterator[tuple[str, str]]:
-    """Yield the resources that made a stack's rollback fail; `prefix` is its name and a dot, or empty for the root."""
-    failed = [resource for resource in resources(account, stack.id) if resource.status == "UPDATE_FAILED"]
+    """Yield the resources that made a stack's rollback fail: (entry for `ResourcesToSkip`, reason of the failure).
+
+    `prefix` is the beginning of the entries: the stack's name and a dot, or empty for the root.
+    """
+    failed = [resource for resource in list_resources(account, stack.id) if resource.status == "UPDATE_FAILED"]
     rollback_failures = _find_failed_in_rollback(account, stack) if failed else frozenset[str]()
     for resource in failed:
         if resource.type == NESTED_STACK and resource.physical_id:
@@ -40,9 +43,9 @@ def _find_blockers(account: Account, stack: StackView, prefix: str) -> Iterator[
 
 
 def _find_nested_blockers(account: Account, resource: ResourceView, prefix: str) -> Iterator[tuple[str, str]]:
-    """Yield the resources that made a nested stack's rollback fail; the stack itself if it is being deleted."""
-    child = find(account, resource.physical_id)
-    if child is None or child.status.name in DELETION_STATUSES:
+    """Yield the same as `_find_blockers` for a nested stack, or only the nested stack itself if it is being deleted."""
+    child = find_stack(account, resource.physical_id)
+    if child is None or child.status.name in SKIPPABLE_STACK_STATUSES:
         yield f"{prefix}{resource.logical_id}", resource.reason
     else:
         yield from _find_blockers(account, child, f"{child.name}.")
@@ -51,11 +54,12 @@ def _find_nested_blockers(account: Account, resource: ResourceView, prefix: str)
 def _find_failed_in_rollback(account: Account, stack: StackView) -> frozenset[str]:
     """Return the logical ids of the resources that failed after the latest rollback started or was continued."""
     # Events are listed newest first; only the newest event of each resource counts.
-    failed_by_id: dict[str, bool] = {}
+    has_failed_by_id: dict[str, bool] = {}
     pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
     for entry in (entry for page in pages for entry in page["StackEvents"]):
         event = parse_event(entry, ())
         if event.of_stack and event.status == "UPDATE_ROLLBACK_IN_PROGRESS":
             break
-        failed_by_id.setdefault(event.logical_id, event.status == "UPDATE_FAILED" and not is_cancelled(event))
-    return frozenset(logical_id for logical_id, failed in failed_by_id.items() if failed)
+        has_failed = event.status == "UPDATE_FAILED" and not is_cancelled(event)
+        has_failed_by_id.setdefault(event.logical_id, has_failed)
+    return frozenset(logical_id for logical_id, has_failed in has_failed_by_id.items() if has_failed)

@@ -18,7 +18,7 @@ from cfngen.hints import CommandText, suggest
 CLUSTER_TAG = "cfngen:cluster"
 NESTED_STACK = "AWS::CloudFormation::Stack"
 AUTO_SCALING_GROUP = "AWS::AutoScaling::AutoScalingGroup"
-_ARN = re.compile(r"arn:[^:]+:cloudformation:[^:]+:\d+:stack/([^/]+)/")
+_STACK_ARN_PATTERN = re.compile(r"arn:[^:]+:cloudformation:[^:]+:\d+:stack/(?P<name>[^/]+)/")
 
 
 class NoStackError(CfngenError):
@@ -35,7 +35,7 @@ class NoStackError(CfngenError):
 
 @dataclass(frozen=True)
 class StackView:
-    """A stack at the moment it was read.
+    """A stack as it was when it was read; it is not updated.
 
     Attributes:
         name: its name.
@@ -77,7 +77,7 @@ class StackView:
 
 @dataclass(frozen=True)
 class ResourceView:
-    """A resource of a stack at the moment it was read.
+    """A resource of a stack as it was when it was read; it is not updated.
 
     Attributes:
         logical_id: its name in the template.
@@ -119,7 +119,7 @@ class StackResource:
         return "/".join((*self.path, self.view.logical_id))
 
 
-def find(account: Account, name_or_id: str) -> StackView | None:
+def find_stack(account: Account, name_or_id: str) -> StackView | None:
     """Return a stack, or None if no stack has this name or ARN; a deleted stack is found only by its ARN."""
     from botocore.exceptions import ClientError
 
@@ -133,21 +133,21 @@ def find(account: Account, name_or_id: str) -> StackView | None:
     return parse_stack(response["Stacks"][0])
 
 
-def existing(account: Account, name: str) -> StackView:
+def require_stack(account: Account, name: str) -> StackView:
     """Return the stack of that name.
 
     Raises:
         NoStackError: there is no stack of that name.
     """
-    stack = find(account, name)
+    stack = find_stack(account, name)
     if stack is None or not stack.status.exists:
         raise NoStackError(account, name)
     return stack
 
 
-def reread(account: Account, stack: StackView) -> StackView:
-    """Return the current state of a stack, or `stack` itself if CloudFormation no longer knows it."""
-    return find(account, stack.id) or stack
+def reread_stack(account: Account, stack: StackView) -> StackView:
+    """Read a stack again and return it; return `stack` itself if CloudFormation no longer knows it."""
+    return find_stack(account, stack.id) or stack
 
 
 def parse_stack(stack: AwsObject) -> StackView:
@@ -172,7 +172,7 @@ def parse_stack(stack: AwsObject) -> StackView:
     )
 
 
-def resources(account: Account, name_or_id: str) -> tuple[ResourceView, ...]:
+def list_resources(account: Account, name_or_id: str) -> tuple[ResourceView, ...]:
     """Return every resource of one stack, without those of nested stacks.
 
     This calls ListStackResources, because DescribeStackResources returns at most 100 resources.
@@ -191,7 +191,7 @@ def resources(account: Account, name_or_id: str) -> tuple[ResourceView, ...]:
     )
 
 
-def template(account: Account, name_or_id: str) -> AwsObject:
+def read_template(account: Account, name_or_id: str) -> AwsObject:
     """Return the current template of a stack as it was uploaded; empty if it is not JSON."""
     body = account.client("cloudformation").get_template(StackName=name_or_id, TemplateStage="Original")["TemplateBody"]
     # botocore parses JSON, and returns YAML as text.
@@ -203,7 +203,7 @@ def template(account: Account, name_or_id: str) -> AwsObject:
     return dict(body)
 
 
-def tree(account: Account, root_id: str, path: tuple[str, ...] = ()) -> tuple[StackResource, ...]:
+def list_resource_tree(account: Account, root_id: str, path: tuple[str, ...] = ()) -> tuple[StackResource, ...]:
     """Return every resource of a stack and its nested stacks, including deleted ones; parents come first.
 
     CloudFormation lists the resources of a deleted stack for 90 days, by the stack's ARN.
@@ -211,11 +211,11 @@ def tree(account: Account, root_id: str, path: tuple[str, ...] = ()) -> tuple[St
     from botocore.exceptions import ClientError
 
     stack_resources: list[StackResource] = []
-    for view in resources(account, root_id):
-        stack_resources.append(StackResource(root_id, path, view))
+    for view in list_resources(account, root_id):
+        stack_resources.append(StackResource(stack_id=root_id, path=path, view=view))
         if view.type == NESTED_STACK and view.physical_id:
             try:
-                stack_resources += tree(account, view.physical_id, (*path, view.logical_id))
+                stack_resources += list_resource_tree(account, view.physical_id, (*path, view.logical_id))
             except ClientError as error:
                 # An old failed creation still lists its nested stacks, which CloudFormation no longer knows.
                 if "does not exist" not in str(error) or view.status != "DELETE_COMPLETE":
@@ -225,5 +225,5 @@ def tree(account: Account, root_id: str, path: tuple[str, ...] = ()) -> tuple[St
 
 def stack_name(arn: str) -> str:
     """Return the name in a stack's ARN; empty if the text is not a stack's ARN."""
-    match = _ARN.match(arn)
-    return match[1] if match else ""
+    stack_arn = _STACK_ARN_PATTERN.match(arn)
+    return stack_arn["name"] if stack_arn else ""

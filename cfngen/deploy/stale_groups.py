@@ -17,7 +17,7 @@ from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, ResourceView
 from cfngen.userdata.first_stage import unpacked
 
-_LAUNCH_TEMPLATE = "AWS::EC2::LaunchTemplate"
+_LAUNCH_TEMPLATE_TYPE = "AWS::EC2::LaunchTemplate"
 _BATCH_SIZE = 50  # group names in one call of DescribeAutoScalingGroups; all of them fit into one page (MaxRecords)
 
 
@@ -26,14 +26,14 @@ class StaleGroup:
     """An Auto Scaling group that does not use the launch template version of its stack.
 
     Attributes:
-        group: logical id of the group.
-        id: name of the Auto Scaling group.
-        launch_template: id of the launch template that it launches from.
+        group: logical id of the group in its stack.
+        id: name of the Auto Scaling group in AWS.
+        launch_template: id of the launch template from which the group launches instances.
         version: the launch template version that the group uses.
         newest: the version that the stack's template describes; empty if the launch template is not the stack's.
-        program: logical id of the resource that contains the boot program of its instances; empty if unknown.
-        sha256: digest of that program.
-        unbootable: whether the stack has no such resource, so that no new instance boots.
+        program: logical id of the resource with the boot program that this version refers to; empty if not known.
+        sha256: digest of the boot program.
+        unbootable: whether the stack lacks the resource with the boot program, so that new instances cannot boot.
     """
 
     group: str
@@ -70,15 +70,20 @@ def find_stale_groups(account: Account, resources: Iterable[ResourceView]) -> tu
     """
     existing = [resource for resource in resources if resource.physical_id and resource.status != "DELETE_COMPLETE"]
     logical_ids = frozenset(resource.logical_id for resource in existing)
-    groups = {resource.physical_id: resource.logical_id for resource in existing if resource.type == AUTO_SCALING_GROUP}
-    launch_template_ids = [resource.physical_id for resource in existing if resource.type == _LAUNCH_TEMPLATE]
+    logical_id_by_group_name = {
+        resource.physical_id: resource.logical_id for resource in existing if resource.type == AUTO_SCALING_GROUP
+    }
+    launch_template_ids = [resource.physical_id for resource in existing if resource.type == _LAUNCH_TEMPLATE_TYPE]
     with translate_aws_errors():
-        newest_versions = _read_newest_versions(account, launch_template_ids) if groups else {}
-        examined = [
-            _check_group(account, groups[group["AutoScalingGroupName"]], group, newest_versions, logical_ids)
-            for group in _describe_groups(account, tuple(groups))
+        newest_versions = _read_newest_versions(account, launch_template_ids) if logical_id_by_group_name else {}
+        checked_groups = [
+            _check_group(
+                account, logical_id_by_group_name[group["AutoScalingGroupName"]], group, newest_versions, logical_ids
+            )
+            for group in _describe_groups(account, tuple(logical_id_by_group_name))
         ]
-    return tuple(sorted((group for group in examined if group), key=lambda group: group.group))
+    stale_groups = (group for group in checked_groups if group)
+    return tuple(sorted(stale_groups, key=lambda group: group.group))
 
 
 def _check_group(
@@ -103,14 +108,14 @@ def _check_group(
     specification = group.get("LaunchTemplate") or mixed_specification or {}
     template_id = str(specification.get("LaunchTemplateId", ""))
     version = str(specification.get("Version", ""))
-    latest = newest_versions.get(template_id, "")
+    newest = newest_versions.get(template_id, "")
     launch_data = _read_launch_template_data(account, template_id, version)
     first_stage = unpacked(str(launch_data.get("UserData", ""))) if launch_data else None
     unbootable = first_stage is not None and first_stage.program not in logical_ids
     # A rollback creates a third version with the content of the first; groups that it did not update still use the
     # first. Versions with the same content are therefore equally current.
-    is_current = version == latest or (
-        bool(launch_data) and bool(latest) and launch_data == _read_launch_template_data(account, template_id, latest)
+    is_current = version == newest or (
+        bool(launch_data) and bool(newest) and launch_data == _read_launch_template_data(account, template_id, newest)
     )
     if is_current and not unbootable:
         return None
@@ -119,7 +124,7 @@ def _check_group(
         id=str(group["AutoScalingGroupName"]),
         launch_template=template_id,
         version=version,
-        newest=version if is_current else latest,
+        newest=version if is_current else newest,
         program=first_stage.program if first_stage else "",
         sha256=first_stage.sha256 if first_stage else "",
         unbootable=unbootable,
@@ -127,6 +132,7 @@ def _check_group(
 
 
 def _describe_groups(account: Account, names: tuple[str, ...]) -> Iterable[AwsObject]:
+    """Yield the Auto Scaling groups with these names as Auto Scaling describes them; missing groups are left out."""
     client = account.client("autoscaling")
     for start in range(0, len(names), _BATCH_SIZE):
         batch = list(names[start : start + _BATCH_SIZE])

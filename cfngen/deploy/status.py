@@ -41,9 +41,9 @@ _HEALTH_BY_STATUS = {
     "DELETE_COMPLETE": StackHealth.ABSENT,
     "": StackHealth.ABSENT,
 }
-_SUCCEEDED = frozenset({"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE", "DELETE_COMPLETE"})
+_SUCCEEDED_STATUSES = frozenset({"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE", "DELETE_COMPLETE"})
 
-_ROLLED_BACK = frozenset(
+_ROLLED_BACK_STATUSES = frozenset(
     {"ROLLBACK_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE", "DELETE_COMPLETE"}
 )
 
@@ -80,12 +80,12 @@ class StackStatus:
     @property
     def succeeded(self) -> bool:
         """Whether the last operation succeeded."""
-        return self.name in _SUCCEEDED
+        return self.name in _SUCCEEDED_STATUSES
 
     @property
     def rolled_back(self) -> bool:
         """Whether a rollback succeeded; the rollback of a creation that never succeeded deletes the stack."""
-        return self.name in _ROLLED_BACK
+        return self.name in _ROLLED_BACK_STATUSES
 
     @property
     def rolling_back(self) -> bool:
@@ -111,7 +111,7 @@ class StackStatus:
         return self.cancellable or self.name in ("CREATE_IN_PROGRESS", "REVIEW_IN_PROGRESS")
 
     @property
-    def change_set_kind(self) -> str:
+    def change_set_type(self) -> str:
         """Type of change set that CloudFormation accepts: CREATE or UPDATE; empty if none."""
         if self.health in (StackHealth.ABSENT, StackHealth.EMPTY):
             return "CREATE"

@@ -21,12 +21,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-KEEP_DAYS = 30
+# A verdict that was not used for this time is deleted.
+RETENTION_DAYS = 30
 _SECONDS_PER_DAY = 24 * 60 * 60
-_SUFFIX = ".verdict.json"
+_FILE_SUFFIX = ".verdict.json"
 
 Verdict = list[dict[str, Any]]
-"""Findings as JSON: all fields of `Finding` except the document's name and module, which the caller adds."""
+"""The findings about one template as JSON: all fields of `Finding` except `document` and `module`.
+
+The caller adds these two. An empty list is the verdict that a template has no problems."""
 
 
 def cache_directory(environ: Mapping[str, str]) -> Path:
@@ -35,19 +38,27 @@ def cache_directory(environ: Mapping[str, str]) -> Path:
     A relative XDG_CACHE_HOME is ignored, as the XDG Base Directory Specification requires. Without HOME the path
     cannot be created, so nothing is cached.
     """
-    base = environ.get("XDG_CACHE_HOME", "")
-    default = Path(environ.get("HOME") or os.devnull, ".cache")
-    user_cache = Path(base) if base and Path(base).is_absolute() else default
+    xdg_cache_home = environ.get("XDG_CACHE_HOME", "")
+    if xdg_cache_home and Path(xdg_cache_home).is_absolute():
+        user_cache = Path(xdg_cache_home)
+    else:
+        user_cache = Path(environ.get("HOME") or os.devnull, ".cache")
     return user_cache / "cfngen" / "lint"
 
 
 def fingerprint(region: str) -> bytes:
-    """Return a digest of all inputs of a verdict except the template, without importing cfn-lint."""
+    """Return a digest of all inputs of a verdict except the template: region, versions, and sources of the rules.
+
+    cfn-lint is not imported, since that would take longer than reading a cached verdict.
+    """
     digest = hashlib.sha256(f"region {region}\npython {sys.version_info[0]}.{sys.version_info[1]}\n".encode())
-    package = Path(__file__).parent
+    lint_package = Path(__file__).parent
     # The rules load two files of other packages by their paths.
-    loaded_files = (package.parent / "text_limits.py", package.parent / "templates" / "expressions.py")
-    sources = (*package.glob("*.py"), *package.glob("rules/*.py"), *loaded_files)
+    files_loaded_by_rules = (
+        lint_package.parent / "text_limits.py",
+        lint_package.parent / "templates" / "expressions.py",
+    )
+    sources = (*lint_package.glob("*.py"), *lint_package.glob("rules/*.py"), *files_loaded_by_rules)
     for source in sorted(sources):
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
     for file in _cfn_lint_files():
@@ -66,11 +77,16 @@ def _cfn_lint_files() -> Sequence[Path]:
     return [file for file in files if file.is_file()]
 
 
-def key(fingerprint: bytes, bodies: Sequence[Mapping[str, object]]) -> str:
-    """Return the cache key for a template, the first of `bodies`, and the other inputs of its verdict."""
+def cache_key(fingerprint: bytes, template_inputs: Sequence[Mapping[str, object]]) -> str:
+    """Return the cache key of a verdict, a digest of everything that affects the verdict.
+
+    Args:
+        fingerprint: digest of the inputs that all templates share.
+        template_inputs: the inputs of one template as JSON-ready data: the template, and the templates it nests.
+    """
     digest = hashlib.sha256(fingerprint)
-    for body in bodies:
-        digest.update(json.dumps(body, separators=(",", ":")).encode() + b"\0")
+    for template_input in template_inputs:
+        digest.update(json.dumps(template_input, separators=(",", ":")).encode() + b"\0")
     return digest.hexdigest()
 
 
@@ -84,55 +100,57 @@ class Cache:
 
     directory: Path
 
-    def get(self, name: str) -> Verdict | None:
+    def get(self, cache_key: str) -> Verdict | None:
         """Return the verdict with a cache key, or None if the cache has no valid one."""
-        path = self._path(name)
+        path = self._path(cache_key)
         try:
             stored = json.loads(path.read_bytes())
-            # The file's modification time is the last day of use; verdicts that were not used for long are deleted.
+            # The file's modification time records when the verdict was last used, to the day; see `_delete_unused`.
             if time.time() - path.stat().st_mtime > _SECONDS_PER_DAY:
                 os.utime(path)
         except (OSError, ValueError, RecursionError):
             return None
-        return stored["findings"] if _is_verdict(stored, name) else None
+        return stored["findings"] if _is_verdict(stored, cache_key) else None
 
     def put(self, verdicts: Mapping[str, Verdict]) -> None:
-        """Store verdicts by their cache keys, and delete verdicts that were not used for `KEEP_DAYS` days."""
+        """Store verdicts by their cache keys, and delete verdicts that were not used for `RETENTION_DAYS` days."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
-            for name, verdict in verdicts.items():
-                self._store(name, json.dumps({"key": name, "findings": verdict}).encode())
+            for cache_key, verdict in verdicts.items():
+                self._store(cache_key, json.dumps({"key": cache_key, "findings": verdict}).encode())
             self._delete_unused()
         except OSError:
             # Linting succeeds without the cache, e.g. on a full disk or with a read-only home directory.
             return
 
-    def _path(self, name: str) -> Path:
-        return self.directory / f"{name}{_SUFFIX}"
+    def _path(self, cache_key: str) -> Path:
+        """Return the path of the file with a verdict."""
+        return self.directory / f"{cache_key}{_FILE_SUFFIX}"
 
-    def _store(self, name: str, content: bytes) -> None:
+    def _store(self, cache_key: str, content: bytes) -> None:
         """Write a file under a temporary name and rename it, so that no process reads an incomplete file."""
-        handle, temporary = tempfile.mkstemp(dir=self.directory, prefix=".", suffix=_SUFFIX)
+        handle, temporary_path = tempfile.mkstemp(dir=self.directory, prefix=".", suffix=_FILE_SUFFIX)
         try:
             with os.fdopen(handle, "wb") as stream:
                 stream.write(content)
-            Path(temporary).replace(self._path(name))
+            Path(temporary_path).replace(self._path(cache_key))
         except BaseException:
             with contextlib.suppress(OSError):
-                Path(temporary).unlink()
+                Path(temporary_path).unlink()
             raise
 
     def _delete_unused(self) -> None:
-        cutoff = time.time() - KEEP_DAYS * _SECONDS_PER_DAY
-        for path in self.directory.glob(f"*{_SUFFIX}"):
+        """Delete the verdicts that were not used for `RETENTION_DAYS` days."""
+        cutoff = time.time() - RETENTION_DAYS * _SECONDS_PER_DAY
+        for path in self.directory.glob(f"*{_FILE_SUFFIX}"):
             with contextlib.suppress(FileNotFoundError):
                 if path.stat().st_mtime < cutoff:
                     path.unlink()
 
 
-def _is_verdict(stored: object, name: str) -> bool:
+def _is_verdict(stored: object, cache_key: str) -> bool:
     """Return whether the content of a cache file is a complete verdict with the cache key `name`."""
-    if not isinstance(stored, dict) or stored.get("key") != name or not isinstance(stored.get("findings"), list):
+    if not isinstance(stored, dict) or stored.get("key") != cache_key or not isinstance(stored.get("findings"), list):
         return False
     field_types = {
         "rule": str,

@@ -14,22 +14,24 @@ Severity = Literal["error", "warning", "informational"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "informational")
 _NOUNS: Mapping[Severity, str] = {"error": "error", "warning": "warning", "informational": "informational finding"}
 
-# cfn-lint quotes whole objects and whole enumerations: one wrong instance type makes a message of 22 kB.
+# Maximum length of a message in characters. cfn-lint quotes whole objects and whole enumerations: one wrong instance
+# type makes a message of 22 kB.
 MESSAGE_LENGTH = 300
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding about one document.
+    """A problem that lint found in a template.
 
     Attributes:
         rule: id of the rule, e.g. `E3012`; E9xxx, W9xxx and I9xxx are rules of cfngen (`cfngen.lint.rules`).
         severity: `error`, `warning` or `informational`.
-        message: what is wrong, at most `MESSAGE_LENGTH` characters.
-        path: where in the template: keys and list indices from the top, e.g. ("Resources", "Vpc", "Properties", …).
-        document: name of the document.
+        message: the problem, in at most `MESSAGE_LENGTH` characters.
+        path: keys and list indices that lead from the top of the template to the problem, e.g. ("Resources", "Vpc",
+            "Properties", …).
+        document: name of the document, which contains the template.
         module: the module that built the document; empty for a template that was read from a file.
-        further: the rule's short description and its URL.
+        further: short description of the rule, and the URL of its documentation.
         line: line in the document's source text, counted from 1; 0 if the document was not read from a file.
         column: column in that line, counted from 1; 0 if there is no line.
     """
@@ -57,7 +59,7 @@ class Finding:
 
 
 class LintUnavailableError(CfngenError):
-    """Lint cannot be run, so that nothing is known about the templates."""
+    """Lint could not be run, so it is unknown whether the templates have problems."""
 
     code = "lint-unavailable"
 
@@ -84,6 +86,7 @@ class LintError(CfngenError):
         )
 
     def _text(self) -> str:
+        """Return the error message: the number of findings by severity, and the first `MAX_SHOWN` findings."""
         counts = {severity: sum(finding.severity == severity for finding in self.findings) for severity in SEVERITIES}
         total = ", ".join(pluralize(count, _NOUNS[severity]) for severity, count in counts.items() if count)
         lines = [f"the templates do not pass lint ({total}):"]

@@ -28,12 +28,13 @@ if TYPE_CHECKING:
     from cfnlint.match import Match
 
 RULES = Path(__file__).with_name("rules")
+"""Directory of cfngen's own rules."""
 _CFN_LINT_RULES = "https://github.com/aws-cloudformation/cfn-lint/blob/main/docs/rules.md"
 
-# Informational rules and warnings count like errors. These rules do not apply to cfngen's templates:
+# Rules of cfn-lint that are ignored. Findings of all others count, also warnings and informational findings.
 IGNORED = (
-    # Style: Fn::Sub instead of Fn::Join. UserData uses Fn::Join on purpose: in packed text Fn::Sub would take some
-    # characters for references.
+    # "Use Fn::Sub instead of Fn::Join": UserData uses Fn::Join on purpose, since Fn::Sub would take some characters of
+    # packed text for references.
     "I1022",
     # The limit of a template passed as a string, 51,200 bytes. The console uploads a file to S3 and `cfngen deploy`
     # does the same, so the limit of both is that of S3 (E9002). The rule is for users who call the API themselves.
@@ -42,17 +43,17 @@ IGNORED = (
 
 
 class Linter:
-    """cfn-lint with its rules loaded, for one region.
+    """cfn-lint with its rules and cfngen's rules loaded, for one region.
 
-    The constructor imports cfn-lint (about 0.9 s) and loads its rules (about 0.5 s).
+    The constructor imports cfn-lint (about 0.9 s) and loads the rules (about 0.5 s).
 
     Attributes:
-        workplace: directory for the files that cfn-lint reads.
+        workplace: work directory for the files that cfn-lint reads.
 
     Args:
         region: AWS region whose resource schemas apply.
-        workplace: an empty directory to write files to for cfn-lint; the caller removes it, and makes it the current
-            directory for `judge`.
+        workplace: an empty work directory. The caller makes it the current directory before calling `judge`, and
+            removes it afterwards.
 
     Raises:
         LintUnavailableError: cfn-lint does not know the region.
@@ -69,14 +70,14 @@ class Linter:
             )
         self._region = region
         self.workplace = workplace
-        empty = workplace / "empty.cfnlintrc"
-        empty.write_text("{}\n", encoding="utf-8")
-        self._arguments = ["--config-file", str(empty), "--append-rules", str(RULES)]
+        empty_configuration = workplace / "empty.cfnlintrc"
+        empty_configuration.write_text("{}\n", encoding="utf-8")
+        self._arguments = ["--config-file", str(empty_configuration), "--append-rules", str(RULES)]
         _use_bundled_schemas()
         self._runner = Runner(self._config())
 
     def judge(self, view: View) -> Verdict:
-        """Return the findings of cfn-lint and cfngen's rules, without duplicates, in a stable order.
+        """Lint a view; return the findings of cfn-lint's and cfngen's rules, without duplicates, in a stable order.
 
         Raises:
             LintUnavailableError: cfn-lint crashes on a template that the user provided as a file (`view.text`).
@@ -92,19 +93,26 @@ class Linter:
             ) from error
 
     def _judge(self, view: View) -> Verdict:
+        """Return the findings as `judge` does, without special treatment of errors in cfn-lint."""
         # cfn-lint takes ten times as long to lint a file as to lint data, so files are linted only if linting the data
         # gave findings, or if the template nests others. With a file, cfn-lint has line numbers; without them it
         # reports only the first of several findings with the same message.
-        if not view.nested and not any(True for _ in self._runner.validate_template(view.body)):
-            return []
-        findings = [_finding(match, has_text=view.text is not None) for match in self._from_files(view)]
+        if not view.nested:
+            first_match = next(iter(self._runner.validate_template(view.body)), None)
+            if first_match is None:
+                return []
+        findings = [_finding(match, has_text=view.text is not None) for match in self._matches_in_files(view)]
         serialized_findings = {
-            json.dumps(finding, sort_keys=True) for finding in findings if view.counts(finding["rule"], finding["path"])
+            json.dumps(finding, sort_keys=True)
+            for finding in findings
+            if view.is_relevant(finding["rule"], finding["path"])
         }
-        # JSON also replaces the classes in cfn-lint's paths, which cannot be passed to another process.
+        # Converting to JSON and back also replaces cfn-lint's own string classes in paths by plain strings: objects of
+        # these classes cannot be passed to another process.
         return [json.loads(text) for text in sorted(serialized_findings)]
 
     def _config(self, templates: Sequence[Path] = ()) -> Any:
+        """Return cfn-lint's configuration: region, rules, and the files to lint."""
         from cfnlint.config import ConfigMixIn
 
         return ConfigMixIn(
@@ -115,7 +123,8 @@ class Linter:
             templates=[glob.escape(str(template)) for template in templates],
         )
 
-    def _from_files(self, view: View) -> Iterator[Match]:
+    def _matches_in_files(self, view: View) -> Iterator[Match]:
+        """Write a view to files in a new directory, and yield what cfn-lint reports about its template."""
         from cfnlint.runner.template import run_template_by_file_paths
 
         directory = Path(tempfile.mkdtemp(dir=self.workplace))
@@ -130,7 +139,7 @@ class Linter:
 
 
 def _use_bundled_schemas() -> None:
-    """Point cfn-lint to the resource schemas it was installed with."""
+    """Make cfn-lint use the resource schemas that it was installed with, not newer ones that the user downloaded."""
     import cfnlint
     from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
 
@@ -144,6 +153,12 @@ def _use_bundled_schemas() -> None:
 
 
 def _finding(match: Match, *, has_text: bool) -> dict[str, Any]:
+    """Return cfn-lint's match as a finding in JSON form.
+
+    Args:
+        match: the match of a rule.
+        has_text: whether the template was read from a text; only then line and column mean something to the user.
+    """
     rule = match.rule
     is_own_rule = rule.id[1:2] == "9"
     url = rule.source_url if is_own_rule else f"{_CFN_LINT_RULES}#{rule.id}"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from cfngen.lint import cache as verdicts
 from cfngen.lint.findings import SEVERITIES, Finding, LintUnavailableError
-from cfngen.lint.views import View, views
+from cfngen.lint.views import View, make_views
 
 if TYPE_CHECKING:
     from cfngen.lint.linter import Linter
@@ -47,20 +47,26 @@ def lint(
         LintUnavailableError: cfn-lint does not know the region, crashes on a template that has a text, or a worker
             process was killed (out of memory).
     """
-    views_to_judge, findings = views(documents, texts or {})
+    views_to_judge, findings = make_views(documents, texts or {})
     verdict_cache = verdicts.Cache(cache) if cache else None
     fingerprint = verdicts.fingerprint(region) if verdict_cache else b""
-    keys = [verdicts.key(fingerprint, _cache_key_parts(view)) if verdict_cache else "" for view in views_to_judge]
-    cached: list[verdicts.Verdict | None] = [verdict_cache.get(key) if verdict_cache else None for key in keys]
-    missing = [index for index, verdict in enumerate(cached) if verdict is None]
-    if missing:
-        judged = dict(zip(missing, _judge([views_to_judge[index] for index in missing], region), strict=True))
-        cached = [judged.get(index, verdict) for index, verdict in enumerate(cached)]
+    cache_keys = [
+        verdicts.cache_key(fingerprint, _inputs_of_verdict(view)) if verdict_cache else "" for view in views_to_judge
+    ]
+    all_verdicts: list[verdicts.Verdict | None] = [
+        verdict_cache.get(key) if verdict_cache else None for key in cache_keys
+    ]
+    missing_indices = [index for index, verdict in enumerate(all_verdicts) if verdict is None]
+    if missing_indices:
+        new_verdicts = dict(
+            zip(missing_indices, _judge([views_to_judge[index] for index in missing_indices], region), strict=True)
+        )
+        all_verdicts = [new_verdicts.get(index, verdict) for index, verdict in enumerate(all_verdicts)]
         if verdict_cache:
-            verdict_cache.put({keys[index]: verdict for index, verdict in judged.items()})
+            verdict_cache.put({cache_keys[index]: verdict for index, verdict in new_verdicts.items()})
 
     modules = {document.name: document.module for document in documents}
-    for view, verdict in zip(views_to_judge, cached, strict=True):
+    for view, verdict in zip(views_to_judge, all_verdicts, strict=True):
         findings += [
             Finding(**{**fields, "path": tuple(fields["path"])}, document=view.document, module=modules[view.document])
             for fields in verdict or ()
@@ -71,18 +77,18 @@ def lint(
     return tuple(sorted(unique_findings, key=lambda finding: _sort_key(finding, positions[finding.document])))
 
 
-def _cache_key_parts(view: View) -> tuple[Mapping[str, object], ...]:
-    """Return the parts of a view that its cache key must cover, because they affect the verdict."""
+def _inputs_of_verdict(view: View) -> tuple[Mapping[str, object], ...]:
+    """Return the parts of a view that affect its verdict, so that the cache key must cover them."""
     return (view.body, view.nested) if view.text is None else (view.body, view.nested, {"text": view.text})
 
 
 def _sort_key(finding: Finding, document_position: int) -> tuple[int, int, str, str]:
-    """Sort findings by document, severity, path and rule."""
+    """Return the key that sorts findings by document, severity, path and rule."""
     return document_position, SEVERITIES.index(finding.severity), "/".join(map(str, finding.path)), finding.rule
 
 
 def _judge(views_to_judge: Sequence[View], region: str) -> list[verdicts.Verdict]:
-    """Return the verdicts of views in the given order, using several processes on Linux."""
+    """Lint views, on Linux with several processes; return their verdicts in the order of the views."""
     from cfngen.lint.linter import Linter
 
     with tempfile.TemporaryDirectory(prefix="cfngen-lint-") as directory:
@@ -115,7 +121,7 @@ def _without_garbage_collection() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _current_directory(directory: Path) -> Iterator[None]:
-    """Change the current directory for the duration of a `with` block."""
+    """Make `directory` the current directory for the duration of a `with` block."""
     previous = Path.cwd()
     os.chdir(directory)
     try:
@@ -134,15 +140,15 @@ _inherited_linter: Linter | None = None
 
 
 def _in_processes(linter: Linter, views_to_judge: Sequence[View], workplace: Path) -> Iterator[verdicts.Verdict]:
-    """Yield the verdicts of views in the given order, from forked processes that start with the largest views."""
+    """Lint views in forked processes, the largest views first; yield the verdicts in the order of the views."""
     global _inherited_linter
     _inherited_linter = linter
-    heaviest_first = sorted(range(len(views_to_judge)), key=lambda index: views_to_judge[index].weight, reverse=True)
+    largest_first = sorted(range(len(views_to_judge)), key=lambda index: views_to_judge[index].weight, reverse=True)
     context = multiprocessing.get_context("fork")
     workers = min(len(views_to_judge), _cpu_count())
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_initialize_worker, initargs=(workplace,))
     try:
-        futures = {index: pool.submit(_judge_inherited, views_to_judge[index]) for index in heaviest_first}
+        futures = {index: pool.submit(_judge_with_inherited_linter, views_to_judge[index]) for index in largest_first}
         for index in range(len(views_to_judge)):
             yield futures[index].result()
     except BrokenProcessPool as error:
@@ -156,7 +162,7 @@ def _in_processes(linter: Linter, views_to_judge: Sequence[View], workplace: Pat
 
 
 def _initialize_worker(workplace: Path) -> None:
-    """Prepare a new worker process: current directory, garbage collection, and the reaction to Ctrl-C."""
+    """Prepare a new worker process: set its current directory, garbage collection and reaction to Ctrl-C."""
     os.chdir(workplace)
     # Collect garbage after every 50,000 new objects instead of every 700, Python's default.
     gc.set_threshold(50_000, 20, 20)
@@ -166,7 +172,8 @@ def _initialize_worker(workplace: Path) -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _judge_inherited(view: View) -> verdicts.Verdict:
+def _judge_with_inherited_linter(view: View) -> verdicts.Verdict:
+    """Lint a view in a worker process, with the linter that the parent process created before forking."""
     if _inherited_linter is None:
         raise RuntimeError("started without cfn-lint loaded")
     return _inherited_linter.judge(view)

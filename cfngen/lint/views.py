@@ -20,24 +20,24 @@ from cfngen.lint.findings import Finding
 if TYPE_CHECKING:
     from cfngen.templates.document import Document, TemplateBody
 
-_STACK = "AWS::CloudFormation::Stack"
-_FILE_NAME = re.compile(r"([A-Za-z0-9._-]+)\.(?:json|ya?ml|template)\Z")
+_NESTED_STACK_TYPE = "AWS::CloudFormation::Stack"
+_FILE_NAME_AT_END_PATTERN = re.compile(r"([A-Za-z0-9._-]+)\.(?:json|ya?ml|template)\Z")
 
-# Sections of a nested template that the parent is checked against.
+# Sections of a nested template that are needed to check the template that nests it.
 _INTERFACE_SECTIONS = ("Parameters", "Outputs", "Rules")
-# Functions that need a parameter's value when a change set is created (lint rule E9019).
-_NEEDS_VALUE = re.compile(r'"Fn::(Select|Split|Cidr|FindInMap)"')
+# Matches, in a resource as JSON, functions that need a parameter's value when a change set is created (rule E9019).
+_CALL_THAT_NEEDS_VALUE = re.compile(r'"Fn::(Select|Split|Cidr|FindInMap)"')
 
 
 @dataclass(frozen=True)
 class View:
-    """One template to lint.
+    """A template as cfn-lint gets it: a document, either unchanged or with file names in place of the TemplateURLs.
 
     Attributes:
-        document: name of the document that the view shows.
-        body: the template, unchanged or with file names in place of the TemplateURLs.
-        nested: nested templates by name, each reduced to its interface; empty for an unchanged document.
-        text: the text that the body was read from, for the line numbers of findings; None if there is no text.
+        document: name of the document.
+        body: the template.
+        nested: the nested templates by name, each reduced to its interface; empty if the document is unchanged.
+        text: the text that the template was read from, for the line numbers of findings; None if it was generated.
     """
 
     document: str
@@ -47,11 +47,18 @@ class View:
 
     @property
     def weight(self) -> tuple[int, int]:
-        """Sort key by the time that linting takes: 10 to 15 ms for each resource."""
+        """Numbers of resources and parameters, as a sort key for the time that linting takes (10 ms per resource)."""
         return len(self.body.get("Resources", ())), len(self.body.get("Parameters", ()))
 
-    def counts(self, rule: str, path: Sequence[str | int]) -> bool:
-        """Return whether a finding is about the document, and not only about the changed copy or a false alarm."""
+    def is_relevant(self, rule: str, path: Sequence[str | int]) -> bool:
+        """Return whether a finding is a problem of the document.
+
+        Other findings are false alarms, or only about the changed copy of the document.
+
+        Args:
+            rule: id of the rule.
+            path: path of the finding in the template.
+        """
         # A parameter's default is literal, so `${` in a default is not a forgotten Fn::Sub.
         if rule == "E1029" and tuple(path[:1]) == ("Parameters",):
             return False
@@ -65,24 +72,29 @@ class View:
         return not (rule == "W3002" and tuple(path[-1:]) == ("TemplateURL",))
 
 
-def views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple[list[View], list[Finding]]:
-    """Return the views to lint, and findings about nested stacks whose template is not among the documents.
+def make_views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple[list[View], list[Finding]]:
+    """Return the views to lint, and a finding for each nested stack whose template is not among the documents.
 
     Args:
         documents: the templates.
         texts: the texts that documents were read from, by the document's name.
     """
-    by_name = {document.name: document for document in documents}
-    result = [View(document.name, document.body, nested={}, text=texts.get(document.name)) for document in documents]
+    documents_by_name = {document.name: document for document in documents}
+    all_views = [View(document.name, document.body, nested={}, text=texts.get(document.name)) for document in documents]
     findings = []
     for document in documents:
         if not document.children:
             continue
-        nested = {name: _interface(by_name[name].body) for name in document.children if name in by_name}
+        nested = {
+            name: _nested_interface(documents_by_name[name].body)
+            for name in document.children
+            if name in documents_by_name
+        }
+        # A copy of the document, in which TemplateURLs are names of local files.
         body = copy.copy(document.body)
         body["Resources"] = dict(body.get("Resources", {}))
         for logical_id, resource in document.body.get("Resources", {}).items():
-            if not isinstance(resource, Mapping) or resource.get("Type") != _STACK:
+            if not isinstance(resource, Mapping) or resource.get("Type") != _NESTED_STACK_TYPE:
                 continue
             properties = resource.get("Properties", {})
             name = _template_name(properties.get("TemplateURL"))
@@ -93,20 +105,20 @@ def views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple[list
                 }
             else:
                 findings.append(_missing_template(document, logical_id, name))
-        result.append(View(document.name, body, nested))
-    return result, findings
+        all_views.append(View(document.name, body, nested))
+    return all_views, findings
 
 
-def _interface(body: TemplateBody) -> TemplateBody:
-    """Return the parts of a nested template that its parent is checked against.
+def _nested_interface(body: TemplateBody) -> TemplateBody:
+    """Return the parts of a nested template that are needed to check the template that nests it.
 
-    Only those resources are included that contain functions that need a value (E9019).
+    Of the resources, only those are needed that contain a function of rule E9019.
     """
     sections = {section: body[section] for section in _INTERFACE_SECTIONS if section in body}
     resources = {
         logical_id: resource
         for logical_id, resource in body.get("Resources", {}).items()
-        if _NEEDS_VALUE.search(json.dumps(resource))
+        if _CALL_THAT_NEEDS_VALUE.search(json.dumps(resource))
     }
     if resources:
         sections["Resources"] = resources
@@ -114,15 +126,22 @@ def _interface(body: TemplateBody) -> TemplateBody:
 
 
 def _template_name(url: object) -> str | None:
-    """Return the file stem at the end of a TemplateURL, or None if it does not end in a template's file name."""
+    """Return the template's name at the end of a TemplateURL, e.g. `vpc` for `…/vpc.json`; None for another ending."""
     # Imported here, because importing `cfngen.templates` takes a while, and few templates nest others.
     from cfngen.templates.expressions import known_ending
 
-    match = _FILE_NAME.search(known_ending(url))
+    match = _FILE_NAME_AT_END_PATTERN.search(known_ending(url))
     return match[1] if match else None
 
 
 def _missing_template(document: Document, logical_id: str, name: str | None) -> Finding:
+    """Return the finding for a nested stack whose template is not among the documents.
+
+    Args:
+        document: the template that nests the stack.
+        logical_id: logical id of the nested stack.
+        name: name of the missing template; None if the TemplateURL does not end in one.
+    """
     reason = (
         f"no document named {name} is generated with it" if name else "the URL does not end in a template's file name"
     )

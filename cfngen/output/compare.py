@@ -18,13 +18,13 @@ _MAX_LINE_WIDTH = 160
 
 @dataclass(frozen=True)
 class Difference:
-    """One file of the output directory that is missing, different or stale.
+    """A file of the output directory that is missing, has other content than cfngen would write, or is stale.
 
     Attributes:
         path: path relative to the output directory.
         kind: `missing`, `different`, or `stale` (written by an earlier run and no longer generated).
-        present: the file's content; empty if missing.
-        expected: the content that it should have; empty if stale.
+        present: the file's current content; empty if the file is missing.
+        expected: the content that cfngen would write; empty if the file is stale.
     """
 
     path: str
@@ -34,7 +34,7 @@ class Difference:
 
     @property
     def diff(self) -> str:
-        """The first lines of a unified diff from the present to the expected content; long lines are cut."""
+        """The first lines of a unified diff from the file's current to its expected content; long lines are cut."""
         lines = difflib.unified_diff(
             self.present.decode("utf-8", "replace").splitlines(),
             self.expected.decode("utf-8", "replace").splitlines(),
@@ -47,7 +47,7 @@ class Difference:
         diff_lines = list(islice(lines, _MAX_DIFF_LINES + 1))
         if len(diff_lines) > _MAX_DIFF_LINES:
             diff_lines[_MAX_DIFF_LINES] = "…"
-        return "\n".join(map(_cut, diff_lines))
+        return "\n".join(map(_cut_to_width, diff_lines))
 
     def __str__(self) -> str:
         if self.kind == "different":
@@ -57,20 +57,20 @@ class Difference:
         return f"{self.path}: was written by an earlier run and is no longer generated"
 
 
-def _cut(line: str) -> str:
+def _cut_to_width(line: str) -> str:
     """Return a line, cut to the maximum width."""
     return line if len(line) <= _MAX_LINE_WIDTH else f"{line[: _MAX_LINE_WIDTH - 1]}…"
 
 
 def differences(directory: Path, files: Mapping[str, bytes]) -> tuple[Difference, ...]:
-    """Compare a directory with the files that should be in it; changes nothing.
+    """Compare an output directory with the files that cfngen would write to it; change nothing.
 
     Files that cfngen did not write are ignored, unless one has the name of a file to generate.
 
     Args:
         directory: the output directory; it need not exist.
-        files: content by relative path, as returned by `render`. Without README.md, they are only a part of the output,
-            and no other file is reported as stale.
+        files: expected contents by path relative to the directory, as `render` returns them. If README.md is not among
+            them, they are only a part of the output, and no other file is reported as stale.
 
     Returns:
         A difference for each file that is not up to date, ordered by path.
@@ -82,11 +82,11 @@ def differences(directory: Path, files: Mapping[str, bytes]) -> tuple[Difference
         raise OutputError(directory, "is not a directory", hint="Choose another output directory.")
     differences = []
     for path, expected in files.items():
-        present = read(directory / path)
-        if present is None:
-            differences.append(Difference(path, "missing", b"", expected))
-        elif present != expected:
-            differences.append(Difference(path, "different", present, expected))
+        current = read(directory / path)
+        if current is None:
+            differences.append(Difference(path, kind="missing", present=b"", expected=expected))
+        elif current != expected:
+            differences.append(Difference(path, kind="different", present=current, expected=expected))
     for path in stale_files(directory, files, files_by_cfngen(directory)):
-        differences.append(Difference(path, "stale", read(directory / path) or b"", b""))  # noqa: PERF401
+        differences.append(Difference(path, kind="stale", present=read(directory / path) or b"", expected=b""))  # noqa: PERF401
     return tuple(sorted(differences, key=lambda difference: difference.path))

@@ -36,21 +36,23 @@ def read(path: Path) -> bytes | None:
 
 
 def files_by_cfngen(directory: Path) -> frozenset[str]:
-    """Return the paths of the files that cfngen wrote: the README, the files it lists, and templates with its metadata.
+    """Return the paths of the files that cfngen wrote, relative to the directory.
+
+    They are README.md, the files that it lists, and templates with cfngen's entry in their metadata.
 
     Raises:
         OutputError: a file with the name of a template cannot be read.
     """
-    content = read(directory / README) or b""
+    readme_content = read(directory / README) or b""
     listed_files = {
-        name for name in files_listed_in(content.decode("utf-8", "replace")) if (directory / name).is_file()
+        name for name in files_listed_in(readme_content.decode("utf-8", "replace")) if (directory / name).is_file()
     }
-    if content.startswith(MARKER.encode()):
+    if readme_content.startswith(MARKER.encode()):
         listed_files.add(README)
-    marked_templates = {
-        name for name in _template_names(directory) if name in listed_files or _is_marked(directory / name)
+    templates_by_cfngen = {
+        name for name in _template_names(directory) if name in listed_files or _has_cfngen_metadata(directory / name)
     }
-    return frozenset(listed_files | marked_templates)
+    return frozenset(listed_files | templates_by_cfngen)
 
 
 def _template_names(directory: Path) -> Iterator[str]:
@@ -64,21 +66,22 @@ def _template_names(directory: Path) -> Iterator[str]:
             yield path.name
 
 
-def _is_marked(path: Path) -> bool:
-    """Return whether a file is a template with cfngen's entry in its metadata."""
+def _has_cfngen_metadata(path: Path) -> bool:
+    """Return whether a file is a template that has the key `cfngen` in its metadata."""
     content = read(path) or b""
     # Parsing is slow; most files that cfngen did not write can be ruled out without it.
     if b"cfngen" not in content or b"Resources" not in content:
         return False
     try:
-        body = json.loads(content) if path.suffix == ".json" else _yaml(content)
+        body = json.loads(content) if path.suffix == ".json" else _parse_yaml(content)
     except ValueError:
         return False
     metadata = body.get("Metadata") if isinstance(body, Mapping) else None
     return isinstance(metadata, Mapping) and isinstance(metadata.get("cfngen"), Mapping)
 
 
-def _yaml(content: bytes) -> object:
+def _parse_yaml(content: bytes) -> object:
+    """Return the content of a YAML file, or raise ValueError, as `json.loads` does for a malformed JSON file."""
     import yaml
 
     try:
@@ -88,9 +91,13 @@ def _yaml(content: bytes) -> object:
 
 
 def stale_files(directory: Path, files: Mapping[str, bytes], written_by_cfngen: frozenset[str]) -> tuple[str, ...]:
-    """Return the files of an earlier run that are no longer generated.
+    """Return the paths of the files that an earlier run wrote and that are no longer generated.
 
-    With `--only`, `files` is a part of the output without README.md; then no file counts as stale.
+    Args:
+        directory: the output directory.
+        files: contents of the generated files by path. With `--only`, README.md is not among them, since they are only
+            a part of the output; then no file counts as stale.
+        written_by_cfngen: paths of the files in the directory that cfngen wrote.
     """
     if README not in files:
         return ()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cfngen.errors import CfngenError
 
+# What the user can do about an error of the operating system, by its error number.
 _HINTS = {
     errno.ENOSPC: "Free space on that file system, or choose another directory.",
     errno.EDQUOT: "Your disk quota is used up; free space, or choose another directory.",
@@ -33,12 +34,12 @@ class OutputError(CfngenError):
 
     @classmethod
     def of(cls, error: OSError, path: Path, action: str = "written") -> OutputError:
-        """Return the error for an error of the operating system.
+        """Return the OutputError that reports an error of the operating system.
 
         Args:
             error: the operating system's error.
-            path: the file or directory that it is about.
-            action: what failed: `written` or `read`.
+            path: the file or directory that could not be written or read.
+            action: `written` or `read`: what could not be done.
         """
         reason = (error.strerror or str(error)).lower()
         hint = _HINTS.get(error.errno or 0, "Choose another directory, or check the system's message.")

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 Format = Literal["json", "yaml"]
 
-# The order of sections in CloudFormation's documentation.
-_SECTIONS = (
+# The sections of a template, in the order of CloudFormation's documentation.
+_SECTION_ORDER = (
     "AWSTemplateFormatVersion",
     "Description",
     "Metadata",
@@ -27,8 +27,8 @@ _SECTIONS = (
     "Resources",
     "Outputs",
 )
-# The order of a resource's attributes.
-_RESOURCE_ATTRIBUTES = (
+# The attributes of a resource, in the order in which they are written.
+_RESOURCE_ATTRIBUTE_ORDER = (
     "Type",
     "Condition",
     "DependsOn",
@@ -46,7 +46,7 @@ def render(
     userdata: Sequence[UserData] = (),
     format: Format = "json",  # noqa: A002
 ) -> dict[str, bytes]:
-    """Return every file of the output by its path.
+    """Return the contents of all files of the output, by path.
 
     Args:
         documents: the templates; each becomes `<name>.json` or `<name>.yaml`.
@@ -58,7 +58,7 @@ def render(
         Content by path relative to the output directory, with forward slashes, in a stable order: README.md, the
         templates in the order given, then UserData.
     """
-    templates = {f"{document.name}.{format}": _template(document, format) for document in documents}
+    templates = {f"{document.name}.{format}": _template_bytes(document, format) for document in documents}
     unpacked = {
         f"userdata/{role.role}/{name}": text.encode() for role in userdata for name, text in sorted(role.files.items())
     }
@@ -66,8 +66,9 @@ def render(
     return {README: readme(documents, userdata, format, files), **files}
 
 
-def _template(document: Document, format: Format) -> bytes:  # noqa: A002
-    body = _ordered(document.body)
+def _template_bytes(document: Document, format: Format) -> bytes:  # noqa: A002
+    """Return the content of a template's file."""
+    body = _in_usual_order(document.body)
     if format == "json":
         # Indented by one space, since templates have a size limit.
         return (json.dumps(body, indent=1, ensure_ascii=False) + "\n").encode()
@@ -79,26 +80,34 @@ def _template(document: Document, format: Format) -> bytes:  # noqa: A002
     return to_yaml(body).encode()
 
 
-def _ordered(body: Mapping[str, Any]) -> dict[str, Any]:
+def _in_usual_order(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return a template with its sections, and the attributes of its resources, in the usual order."""
-    ordered = _in_order(_SECTIONS, body)
+    ordered = _in_order(_SECTION_ORDER, body)
     resources = ordered.get("Resources")
     if isinstance(resources, Mapping):
-        ordered["Resources"] = {name: _in_order(_RESOURCE_ATTRIBUTES, resource) for name, resource in resources.items()}
+        ordered["Resources"] = {
+            name: _in_order(_RESOURCE_ATTRIBUTE_ORDER, resource) for name, resource in resources.items()
+        }
     return ordered
 
 
 def _in_order(order: Sequence[str], value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a mapping with its keys in the given order; keys that are not in it come last."""
+    """Return a mapping with its keys in the order of `order`; keys that are not in `order` come last."""
     known_keys = [key for key in order if key in value]
     other_keys = [key for key in value if key not in order]
     return {key: value[key] for key in (*known_keys, *other_keys)}
 
 
 def _with_yaml_url(resource: Mapping[str, Any], children: Sequence[str]) -> dict[str, Any]:
-    """Return a nested stack whose TemplateURL names the YAML file of one of `children`."""
+    """Return the resource of a nested stack with a TemplateURL that ends in `.yaml` instead of `.json`.
+
+    Args:
+        resource: the resource, of the type AWS::CloudFormation::Stack.
+        children: names of the templates that are written as YAML; other URLs are not changed.
+    """
 
     def with_yaml_suffix(value: Any) -> Any:
+        """Return the expression for a URL with `.yaml` in place of `.json` in each text that ends a child's URL."""
         if isinstance(value, str):
             is_url_of_child = any(value.endswith(f"{child}.json") for child in children)
             return f"{value.removesuffix('.json')}.yaml" if is_url_of_child else value

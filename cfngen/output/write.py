@@ -3,7 +3,7 @@
 Everything that can fail for lack of space or permission is done first, in a work directory inside the output directory
 (so that it is on the same file system): new files are written and synchronised with the disk, and the files that they
 replace are linked or copied. Only then are files renamed into place. If that fails or is interrupted, the renames are
-undone. A run that is killed leaves its work directory behind, and a later one removes it.
+undone. A run that is killed leaves its work directory behind, and a later run removes it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from pathlib import Path
 from cfngen.output.directory import files_by_cfngen, read, stale_files
 from cfngen.output.errors import OutputError
 
-_WORK_DIRECTORY = re.compile(r"\.cfngen-[0-9a-f]{16}")
-# Far longer than a run takes: a younger work directory may be in use by another process.
+_WORK_DIRECTORY_PATTERN = re.compile(r"\.cfngen-[0-9a-f]{16}")
+# Age from which a work directory counts as left behind by a killed run. It is far longer than a run takes; a younger
+# work directory may be in use by another process.
 _ABANDONED_AFTER_SECONDS = 60 * 60
 
 
@@ -33,8 +34,8 @@ class WriteReport:
 
     Attributes:
         written: files that are new or have changed.
-        unchanged: files that were up to date; not written, so their times stay.
-        removed: cfngen's files of an earlier run that are no longer generated.
+        unchanged: files that were up to date. They were not written again, so their modification times are unchanged.
+        removed: files that an earlier run wrote and that are no longer generated.
     """
 
     written: tuple[str, ...]
@@ -43,54 +44,55 @@ class WriteReport:
 
 
 def write(directory: Path, files: Mapping[str, bytes]) -> WriteReport:
-    """Write files to a directory, and remove stale ones of an earlier run.
+    """Write files to a directory, and remove files of an earlier run that are no longer generated.
+
+    If the function raises an exception, such as KeyboardInterrupt, no file is changed.
 
     Args:
         directory: the output directory; created, with its parents, if it does not exist.
-        files: content by relative path, as returned by `render`. Without README.md, they are only a part of the output,
-            and no other file is removed.
+        files: contents by path relative to the directory, as `render` returns them. If README.md is not among them,
+            they are only a part of the output, and no other file is removed.
 
     Raises:
-        OutputError: the files cannot be written, or one would replace a file that cfngen did not write. No file is
-            changed then, nor on KeyboardInterrupt.
+        OutputError: the files cannot be written, or one would replace a file that cfngen did not write.
     """
     if directory.exists() and not directory.is_dir():
         raise OutputError(directory, "is not a directory", hint="Choose another output directory.")
     written_by_cfngen = files_by_cfngen(directory)
-    present = {path: read(directory / path) for path in files}
-    for path, content in present.items():
+    current_contents = {path: read(directory / path) for path in files}
+    for path, content in current_contents.items():
         if content != files[path]:
             _check_replaceable(
                 directory / path, exists=content is not None, is_written_by_cfngen=path in written_by_cfngen
             )
-    changed = tuple(sorted(path for path, content in present.items() if content != files[path]))
-    removed = stale_files(directory, files, written_by_cfngen)
-    if changed or removed:
-        change = _Change(directory)
+    changed_paths = tuple(sorted(path for path, content in current_contents.items() if content != files[path]))
+    stale_paths = stale_files(directory, files, written_by_cfngen)
+    if changed_paths or stale_paths:
+        directory_change = _DirectoryChange(directory)
         try:
-            change.stage({path: files[path] for path in changed}, removed)
-            change.commit()
+            directory_change.stage({path: files[path] for path in changed_paths}, stale_paths)
+            directory_change.commit()
         except OSError as error:
-            change.undo()
-            raise OutputError.of(error, change.path_of_error(error)) from error
+            directory_change.undo()
+            raise OutputError.of(error, directory_change.path_of_error(error)) from error
         except BaseException:
-            change.undo()
+            directory_change.undo()
             raise
         finally:
-            change.clean_up()
+            directory_change.clean_up()
     _remove_abandoned(directory)
-    return WriteReport(changed, tuple(sorted(files.keys() - set(changed))), removed)
+    return WriteReport(changed_paths, tuple(sorted(files.keys() - set(changed_paths))), stale_paths)
 
 
 def _remove_abandoned(directory: Path) -> None:
-    """Remove work directories of killed runs: those that have not changed for an hour.
+    """Remove work directories of killed runs, which are those that have not changed for an hour.
 
-    Errors are ignored: the output itself is complete.
+    Errors are ignored, because the output itself is complete.
     """
     cutoff = time.time() - _ABANDONED_AFTER_SECONDS
     with contextlib.suppress(OSError):
         for path in directory.iterdir():
-            if not _WORK_DIRECTORY.fullmatch(path.name):
+            if not _WORK_DIRECTORY_PATTERN.fullmatch(path.name):
                 continue
             with contextlib.suppress(OSError):
                 status = path.lstat()
@@ -117,27 +119,33 @@ def _check_replaceable(path: Path, *, exists: bool, is_written_by_cfngen: bool) 
 
 
 @dataclass
-class _Change:
-    """A change of an output directory: first staged, then committed, or undone.
+class _DirectoryChange:
+    """A change of several files in an output directory, which is first staged, then committed, or undone.
 
     Attributes:
         directory: the output directory.
         work: the work directory in it, for staged and saved files; None before it is created.
-        created: directories that were created, outermost first.
-        staged: staged files by target path; the null device stands for a file to remove.
-        saved: saved copies of replaced files, by their path.
-        changed: target paths that `commit` has changed, in order.
+        created_directories: directories that were created, outermost first.
+        staged: paths of the new files in the work directory, by the path that each will have; the null device stands
+            for a file to remove.
+        saved: paths of the copies of replaced files in the work directory, by the path of the replaced file.
+        changed_paths: paths of the files that `commit` has replaced or removed, in this order.
     """
 
     directory: Path
     work: Path | None = None
-    created: list[Path] = field(default_factory=list)
+    created_directories: list[Path] = field(default_factory=list)
     staged: dict[Path, Path] = field(default_factory=dict)
     saved: dict[Path, Path] = field(default_factory=dict)
-    changed: list[Path] = field(default_factory=list)
+    changed_paths: list[Path] = field(default_factory=list)
 
     def stage(self, changed: Mapping[str, bytes], removed: tuple[str, ...]) -> None:
-        """Write new files and save old ones; changes no file of the output."""
+        """Write new files and copies of old files to the work directory; no file of the output is changed yet.
+
+        Args:
+            changed: contents of new or changed files, by path relative to the output directory.
+            removed: paths of the files to remove.
+        """
         self._make_directories(self.directory)
         self.work = self.directory / f".cfngen-{secrets.token_hex(8)}"
         self.work.mkdir(mode=0o700)
@@ -149,7 +157,7 @@ class _Change:
         for number, target in enumerate((*self.staged, *(self.directory / name for name in removed))):
             if target.exists():
                 saved = self.work / f"old-{number}"
-                _save(target, saved)
+                _keep_copy(target, saved)
                 self.saved[target] = saved
                 if target in self.staged:
                     shutil.copymode(target, self.staged[target])
@@ -159,13 +167,14 @@ class _Change:
     def commit(self) -> None:
         """Move the staged files into place, and remove the stale files."""
         for target, staged in self.staged.items():
-            # Recorded first: an interrupt may come in between, and to undo a change that was not made does no harm.
-            self.changed.append(target)
+            # The path is recorded before the change, since an interrupt may come in between. Undoing a change that was
+            # not made does no harm.
+            self.changed_paths.append(target)
             if staged == Path(os.devnull):
                 target.unlink()
             else:
                 staged.replace(target)
-        # Remove directories that are empty now, such as those of a removed role.
+        # Remove directories that are empty now, such as `userdata/nodes-gpu` of a removed node group.
         for target in self.staged:
             if not target.exists():
                 with contextlib.suppress(OSError):
@@ -176,7 +185,7 @@ class _Change:
 
     def undo(self) -> None:
         """Restore the saved files, and remove new files and directories."""
-        for target in reversed(self.changed):
+        for target in reversed(self.changed_paths):
             with contextlib.suppress(OSError):
                 if target in self.saved:
                     target.parent.mkdir(parents=True, exist_ok=True)
@@ -184,7 +193,7 @@ class _Change:
                 else:
                     target.unlink()
         self.clean_up()
-        for directory in reversed(self.created):
+        for directory in reversed(self.created_directories):
             with contextlib.suppress(OSError):
                 directory.rmdir()
 
@@ -199,9 +208,10 @@ class _Change:
             shutil.rmtree(self.work, ignore_errors=True)
 
     def _make_directories(self, directory: Path) -> None:
+        """Create a directory and its missing parents, and record them for `undo`."""
         missing = [parent for parent in (directory, *directory.parents) if not parent.exists()]
         for parent_directory in reversed(missing):
-            self.created.append(parent_directory)
+            self.created_directories.append(parent_directory)
             parent_directory.mkdir(exist_ok=True)
 
 
@@ -213,8 +223,8 @@ def _write_file(path: Path, content: bytes) -> None:
         os.fsync(stream.fileno())
 
 
-def _save(target: Path, saved: Path) -> None:
-    """Save a file under a second name: by a hard link, or by a copy where there are no hard links."""
+def _keep_copy(target: Path, saved: Path) -> None:
+    """Keep a file under a second name, by a hard link or, where the file system has no hard links, by a copy."""
     try:
         os.link(target, saved)
     except (OSError, NotImplementedError):
@@ -222,7 +232,7 @@ def _save(target: Path, saved: Path) -> None:
 
 
 def _synchronise(directory: Path) -> None:
-    """Wait until renames in a directory are on the disk, if the system supports it."""
+    """Wait until renames in a directory are on the disk, if the operating system supports that."""
     with contextlib.suppress(OSError):
         handle = os.open(directory, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""Templates as YAML: block style, long forms of functions, text of several lines as a block."""
+"""Writes templates as YAML: in block style, with the long forms of functions, and text of several lines as a block."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ class _Dumper(yaml.SafeDumper):
         super().increase_indent(flow, indentless=False)
 
 
-def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    """Write a text of several lines as a block (`|`), other text in PyYAML's default style."""
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
 
-_Dumper.add_representer(str, _text)
+_Dumper.add_representer(str, _represent_text)
 
 
 def to_yaml(body: Mapping[str, Any]) -> str:
     """Return a template as YAML, in the order of its keys."""
-    # The width disables wrapping: wrapped lines are hard to compare.
+    # The very large width disables the wrapping of lines, since wrapped lines are hard to compare.
     return yaml.dump(dict(body), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**31)

@@ -6,11 +6,11 @@ The actions are those of its documentation (cloud-provider-aws, docs/prerequisit
 from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
-from cfngen.permissions.references import References, arn, if_request_tagged, if_resource_tagged, only_when_creating
+from cfngen.permissions.references import References, arn, if_creating_tagged, if_request_tagged, if_resource_tagged
 from cfngen.permissions.statements import Statement, allow
 
 
-def cloud_controller(cluster: Cluster, references: References) -> list[Statement]:
+def cloud_controller_statements(cluster: Cluster, references: References) -> list[Statement]:
     """Return the cloud controller manager's statements, except those for pods' routes.
 
     Elastic Load Balancing makes four of the read calls itself, with the permissions of the caller that creates a load
@@ -20,71 +20,78 @@ def cloud_controller(cluster: Cluster, references: References) -> list[Statement
     """
     return [
         allow(
-            "CloudControllerRead",
-            """autoscaling:DescribeAutoScalingGroups autoscaling:DescribeTags
-            ec2:DescribeAccountAttributes ec2:DescribeAddresses
-            ec2:DescribeAvailabilityZones ec2:DescribeInstances ec2:DescribeInstanceTopology
-            ec2:DescribeInternetGateways ec2:DescribeRegions
-            ec2:DescribeRouteTables ec2:DescribeSecurityGroups ec2:DescribeSubnets ec2:DescribeVpcs
-            ec2:GetSecurityGroupsForVpc
-            elasticloadbalancing:DescribeListeners elasticloadbalancing:DescribeLoadBalancerAttributes
-            elasticloadbalancing:DescribeLoadBalancerPolicies elasticloadbalancing:DescribeLoadBalancers
-            elasticloadbalancing:DescribeTargetGroupAttributes elasticloadbalancing:DescribeTargetGroups
-            elasticloadbalancing:DescribeTargetHealth""",
+            sid="CloudControllerRead",
+            actions="""
+                autoscaling:DescribeAutoScalingGroups autoscaling:DescribeTags
+                ec2:DescribeAccountAttributes ec2:DescribeAddresses
+                ec2:DescribeAvailabilityZones ec2:DescribeInstances ec2:DescribeInstanceTopology
+                ec2:DescribeInternetGateways ec2:DescribeRegions
+                ec2:DescribeRouteTables ec2:DescribeSecurityGroups ec2:DescribeSubnets ec2:DescribeVpcs
+                ec2:GetSecurityGroupsForVpc
+                elasticloadbalancing:DescribeListeners elasticloadbalancing:DescribeLoadBalancerAttributes
+                elasticloadbalancing:DescribeLoadBalancerPolicies elasticloadbalancing:DescribeLoadBalancers
+                elasticloadbalancing:DescribeTargetGroupAttributes elasticloadbalancing:DescribeTargetGroups
+                elasticloadbalancing:DescribeTargetHealth""",
         ),
         allow(
-            "CloudControllerOwnGroups",
-            "ec2:AuthorizeSecurityGroupIngress ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupIngress",
+            sid="CloudControllerOwnGroups",
+            actions="ec2:AuthorizeSecurityGroupIngress ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupIngress",
             condition=if_resource_tagged(cluster),
         ),
         allow(
-            "CloudControllerOwnLoadBalancers",
-            """elasticloadbalancing:AddTags elasticloadbalancing:ApplySecurityGroupsToLoadBalancer
-            elasticloadbalancing:AttachLoadBalancerToSubnets elasticloadbalancing:ConfigureHealthCheck
-            elasticloadbalancing:CreateLoadBalancerListeners elasticloadbalancing:CreateLoadBalancerPolicy
-            elasticloadbalancing:DeleteListener elasticloadbalancing:DeleteLoadBalancer
-            elasticloadbalancing:DeleteLoadBalancerListeners elasticloadbalancing:DeleteTargetGroup
-            elasticloadbalancing:DeregisterInstancesFromLoadBalancer elasticloadbalancing:DeregisterTargets
-            elasticloadbalancing:DetachLoadBalancerFromSubnets elasticloadbalancing:ModifyListener
-            elasticloadbalancing:ModifyLoadBalancerAttributes elasticloadbalancing:ModifyTargetGroup
-            elasticloadbalancing:ModifyTargetGroupAttributes elasticloadbalancing:RegisterInstancesWithLoadBalancer
-            elasticloadbalancing:RegisterTargets elasticloadbalancing:SetLoadBalancerPoliciesForBackendServer
-            elasticloadbalancing:SetLoadBalancerPoliciesOfListener""",
+            sid="CloudControllerOwnLoadBalancers",
+            actions="""
+                elasticloadbalancing:AddTags elasticloadbalancing:ApplySecurityGroupsToLoadBalancer
+                elasticloadbalancing:AttachLoadBalancerToSubnets elasticloadbalancing:ConfigureHealthCheck
+                elasticloadbalancing:CreateLoadBalancerListeners elasticloadbalancing:CreateLoadBalancerPolicy
+                elasticloadbalancing:DeleteListener elasticloadbalancing:DeleteLoadBalancer
+                elasticloadbalancing:DeleteLoadBalancerListeners elasticloadbalancing:DeleteTargetGroup
+                elasticloadbalancing:DeregisterInstancesFromLoadBalancer elasticloadbalancing:DeregisterTargets
+                elasticloadbalancing:DetachLoadBalancerFromSubnets elasticloadbalancing:ModifyListener
+                elasticloadbalancing:ModifyLoadBalancerAttributes elasticloadbalancing:ModifyTargetGroup
+                elasticloadbalancing:ModifyTargetGroupAttributes elasticloadbalancing:RegisterInstancesWithLoadBalancer
+                elasticloadbalancing:RegisterTargets elasticloadbalancing:SetLoadBalancerPoliciesForBackendServer
+                elasticloadbalancing:SetLoadBalancerPoliciesOfListener""",
             condition=if_resource_tagged(cluster),
         ),
         # Creating a resource with tags requires permission to add tags to a resource that has no tags yet
         # ("Grant permission to tag resources during creation", Elastic Load Balancing User Guide).
         allow(
-            "CloudControllerTagNewLoadBalancers",
-            "elasticloadbalancing:AddTags",
-            condition=only_when_creating(
+            sid="CloudControllerTagNewLoadBalancers",
+            actions="elasticloadbalancing:AddTags",
+            condition=if_creating_tagged(
                 cluster, "elasticloadbalancing", "CreateListener", "CreateLoadBalancer", "CreateTargetGroup"
             ),
         ),
         allow(
-            "CloudControllerNewLoadBalancers",
-            """elasticloadbalancing:CreateListener elasticloadbalancing:CreateLoadBalancer
-            elasticloadbalancing:CreateTargetGroup""",
+            sid="CloudControllerNewLoadBalancers",
+            actions="""
+                elasticloadbalancing:CreateListener elasticloadbalancing:CreateLoadBalancer
+                elasticloadbalancing:CreateTargetGroup""",
             condition=if_request_tagged(cluster),
         ),
         allow(
-            "CloudControllerNewSecurityGroups",
-            "ec2:CreateSecurityGroup",
-            [arn(references, "ec2", "security-group/*")],
-            if_request_tagged(cluster),
+            sid="CloudControllerNewSecurityGroups",
+            actions="ec2:CreateSecurityGroup",
+            resources=[arn(references, "ec2", "security-group/*")],
+            condition=if_request_tagged(cluster),
         ),
         # EC2 requires permission for the VPC too; the tags of the request are not for the VPC.
-        allow("CloudControllerNewSecurityGroupsInVpc", "ec2:CreateSecurityGroup", [arn(references, "ec2", "vpc/*")]),
         allow(
-            "CloudControllerTagNewSecurityGroups",
-            "ec2:CreateTags",
-            [arn(references, "ec2", "security-group/*")],
-            only_when_creating(cluster, "ec2", "CreateSecurityGroup"),
+            sid="CloudControllerNewSecurityGroupsInVpc",
+            actions="ec2:CreateSecurityGroup",
+            resources=[arn(references, "ec2", "vpc/*")],
         ),
         allow(
-            "CloudControllerServiceLinkedRole",
-            "iam:CreateServiceLinkedRole",
-            [
+            sid="CloudControllerTagNewSecurityGroups",
+            actions="ec2:CreateTags",
+            resources=[arn(references, "ec2", "security-group/*")],
+            condition=if_creating_tagged(cluster, "ec2", "CreateSecurityGroup"),
+        ),
+        allow(
+            sid="CloudControllerServiceLinkedRole",
+            actions="iam:CreateServiceLinkedRole",
+            resources=[
                 arn(
                     references,
                     "iam",
@@ -92,6 +99,6 @@ def cloud_controller(cluster: Cluster, references: References) -> list[Statement
                     region="",
                 )
             ],
-            {"StringEquals": {"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"}},
+            condition={"StringEquals": {"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"}},
         ),
     ]

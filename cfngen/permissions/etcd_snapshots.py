@@ -6,30 +6,35 @@ existing bucket that the cluster file names, the owner of the bucket writes the 
 
 from __future__ import annotations
 
-from cfngen.permissions.scope import Scope, tagged
+from cfngen.permissions.scope import Scope, if_resource_has_tag
 from cfngen.permissions.statements import Statement, allow
 
 
-def read_bucket(scope: Scope) -> list[Statement]:
+def read_bucket_statements(scope: Scope) -> list[Statement]:
     """Return the statements to read the bucket for status, drift and deletion, but not the snapshots themselves."""
     return [
         allow(
-            "ReadBackups",
-            "s3:Get*Configuration s3:GetBucket* s3:GetObject s3:ListBucket s3:ListTagsForResource",
-            [scope.backups, f"{scope.backups}/{scope.cluster}/etcd/restore.json"],
+            sid="ReadBackups",
+            actions="s3:Get*Configuration s3:GetBucket* s3:GetObject s3:ListBucket s3:ListTagsForResource",
+            resources=[scope.backup_bucket_arn, f"{scope.backup_bucket_arn}/{scope.cluster}/etcd/restore.json"],
         )
     ]
 
 
-def take_and_restore(scope: Scope) -> list[Statement]:
+def snapshot_statements(scope: Scope) -> list[Statement]:
     """Return the additional statements of an operator who takes and restores snapshots."""
-    object_prefix = f"{scope.backups}/{scope.cluster}/etcd/"
+    object_prefix = f"{scope.backup_bucket_arn}/{scope.cluster}/etcd/"
     return [
-        allow("Snapshots", "s3:GetObject", [f"{object_prefix}*"]),
+        allow(sid="Snapshots", actions="s3:GetObject", resources=[f"{object_prefix}*"]),
         allow(
-            "AskMasters",
-            "s3:DeleteObject s3:PutObject",
-            [f"{object_prefix}backup-request.json", f"{object_prefix}restore.json"],
+            sid="AskMasters",
+            actions="s3:DeleteObject s3:PutObject",
+            resources=[f"{object_prefix}backup-request.json", f"{object_prefix}restore.json"],
         ),
-        allow("ReplaceMasters", "autoscaling:TerminateInstanceInAutoScalingGroup", scope.groups, tagged(scope)),
+        allow(
+            sid="ReplaceMasters",
+            actions="autoscaling:TerminateInstanceInAutoScalingGroup",
+            resources=scope.auto_scaling_group_arns,
+            condition=if_resource_has_tag(scope),
+        ),
     ]

@@ -14,12 +14,14 @@ from __future__ import annotations
 _RANDOM_LENGTH = 13
 
 
-def beginning(stack: str, max_length: int) -> str:
-    """Return a pattern for names that CloudFormation generates in the nested stacks of a root.
+def generated_name_pattern(root_stack_name: str, max_length: int) -> str:
+    """Return a pattern, ending in `*`, for names that CloudFormation generates in the nested stacks of a root stack.
 
     Args:
-        stack: name of the root; the nested stacks' names begin with it and a hyphen.
+        root_stack_name: name of the root stack; the nested stacks' names begin with it and a hyphen.
         max_length: maximum length of a name in the service.
     """
-    half = (max_length - len("-") - len("-") - _RANDOM_LENGTH) // 2
-    return f"{stack}-*" if len(stack) < half else f"{stack[:half]}*"
+    min_stack_name_length = (max_length - len("-") - len("-") - _RANDOM_LENGTH) // 2
+    if len(root_stack_name) < min_stack_name_length:
+        return f"{root_stack_name}-*"
+    return f"{root_stack_name[:min_stack_name_length]}*"

@@ -10,15 +10,15 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import aws_partition
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.topology import has_api_load_balancer
-from cfngen.permissions.addons import addons
-from cfngen.permissions.etcd_snapshots import take_and_restore
+from cfngen.permissions.addons import addon_statements
+from cfngen.permissions.etcd_snapshots import snapshot_statements
 from cfngen.permissions.instances import master_statements, node_statements
-from cfngen.permissions.load_balancer import load_balancer
+from cfngen.permissions.load_balancer import load_balancer_statements
 from cfngen.permissions.operators import SERVICE_ROLE, operator_statements
-from cfngen.permissions.pod_network import pod_network
+from cfngen.permissions.pod_network import pod_network_statements
 from cfngen.permissions.scope import Scope
-from cfngen.permissions.service_role import network_and_instances, roles_and_secrets
-from cfngen.permissions.statements import Statement, documents, size
+from cfngen.permissions.service_role import network_and_instance_statements, role_and_secret_statements
+from cfngen.permissions.statements import Statement, policy_size, split_into_documents
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,14 @@ class Grant:
     @property
     def policies(self) -> tuple[Policy, ...]:
         """The statements as managed policies: one, or several if IAM's limit requires it."""
-        policy_documents = documents(self.statements)
+        policy_documents = split_into_documents(self.statements)
         return tuple(
             Policy(
                 name=self.name if len(policy_documents) == 1 else f"{self.name}-{number}",
                 grantee=self.name,
                 purpose=self.purpose,
                 managed_policies=self.managed_policies,
-                characters=size(policy_document),
+                characters=policy_size(policy_document),
                 document=policy_document,
             )
             for number, policy_document in enumerate(policy_documents, start=1)
@@ -81,8 +81,8 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
 
     Args:
         cluster: the cluster.
-        stack: name of the cluster's root stack; if empty, the cluster's name.
-        account: account number; an asterisk if the account is not known.
+        stack: name of the cluster's root stack; if empty, it is the cluster's name.
+        account: account number; an asterisk stands for any account.
     """
     return Scope(
         account=account,
@@ -90,52 +90,57 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
         cluster=cluster.name,
         partition=aws_partition(cluster.region),
         stack=stack,
-        bucket=cluster.etcd.backups.bucket or "",
-        vpc=cluster.network.vpc.id or "*",
-        route_table=cluster.network.route_table or "*",
+        own_backup_bucket=cluster.etcd.backups.bucket or "",
+        vpc_id=cluster.network.vpc.id or "*",
+        route_table_id=cluster.network.route_table or "*",
     )
 
 
-def grants(cluster: Cluster, scope: Scope, *, role: str = SERVICE_ROLE) -> tuple[Grant, ...]:
+def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) -> tuple[Grant, ...]:
     """Return the permissions of each grantee of a cluster.
 
     Args:
         cluster: the cluster.
         scope: account, region and names of the cluster, for the ARNs of the statements.
-        role: name of CloudFormation's service role.
+        service_role: name of the service role that the operator passes to CloudFormation.
     """
     return (
         Grant(
-            "operator",
-            f"deploys, watches and deletes the cluster with cfngen, where CloudFormation works with the role {role}",
-            operator_statements(scope, role=role),
+            name="operator",
+            purpose="deploys, watches and deletes the cluster with cfngen, where CloudFormation works with the role "
+            f"{service_role}",
+            statements=operator_statements(scope, service_role=service_role),
         ),
         Grant(
-            "execution",
-            f"the service role {role} of CloudFormation, which creates the cluster's resources",
-            [
-                *network_and_instances(scope),
-                *roles_and_secrets(scope),
-                *(load_balancer(scope) if has_api_load_balancer(cluster) else []),
+            name="execution",
+            purpose=f"the service role {service_role} of CloudFormation, which creates the cluster's resources",
+            statements=[
+                *network_and_instance_statements(scope),
+                *role_and_secret_statements(scope),
+                *(load_balancer_statements(scope) if has_api_load_balancer(cluster) else []),
             ],
         ),
         *_etcd_grants(cluster, scope),
         Grant(
-            "master",
-            "the role of the masters' instances, which the iam stack creates",
-            [
+            name="master",
+            purpose="the role of the masters' instances, which the iam stack creates",
+            statements=[
                 *master_statements(cluster, scope),
-                *(pod_network(cluster, scope, master=True) if network_plugin(cluster).interfaces else []),
-                *addons(cluster, scope),
+                *(
+                    pod_network_statements(cluster, scope, for_masters=True)
+                    if network_plugin(cluster).gives_pods_vpc_addresses
+                    else []
+                ),
+                *addon_statements(cluster, scope),
             ],
-            cluster.control_plane.additional_policies,
+            managed_policies=cluster.control_plane.additional_policies,
         ),
         *(
             Grant(
-                f"nodes-{group.name}",
-                f"the role of the instances of the node group {group.name}",
-                node_statements(cluster, scope),
-                group.additional_policies,
+                name=f"nodes-{group.name}",
+                purpose=f"the role of the instances of the node group {group.name}",
+                statements=node_statements(cluster, scope),
+                managed_policies=group.additional_policies,
             )
             for group in cluster.node_groups
         ),
@@ -143,10 +148,10 @@ def grants(cluster: Cluster, scope: Scope, *, role: str = SERVICE_ROLE) -> tuple
 
 
 def _etcd_grants(cluster: Cluster, scope: Scope) -> Iterator[Grant]:
-    """Yield the permissions to take and restore snapshots, if backups are enabled."""
+    """Yield the permissions to take and restore snapshots of etcd, or nothing if backups are disabled."""
     if cluster.etcd.backups.enabled:
         yield Grant(
-            "etcd",
-            "takes and restores snapshots of etcd with cfngen; in addition to the operator's permissions",
-            take_and_restore(scope),
+            name="etcd",
+            purpose="takes and restores snapshots of etcd with cfngen; in addition to the operator's permissions",
+            statements=snapshot_statements(scope),
         )

@@ -1,4 +1,4 @@
-"""Statements of the roles of masters and nodes.
+"""IAM statements of the roles of masters and nodes.
 
 There are three kinds: unconditional reads, which EC2 and ELB cannot restrict to resources; changes of resources that
 have the cluster's tag; and creation of resources with the cluster's tag. The tag is `KubernetesCluster`: the key of an
@@ -10,169 +10,202 @@ from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
-from cfngen.permissions.cloud_controller import cloud_controller
-from cfngen.permissions.pod_network import pod_network
-from cfngen.permissions.references import References, arn, if_resource_tagged, unless_master, via
+from cfngen.permissions.cloud_controller import cloud_controller_statements
+from cfngen.permissions.pod_network import pod_network_statements
+from cfngen.permissions.references import References, arn, if_resource_tagged, unless_master, via_service
 from cfngen.permissions.statements import Condition, Expression, Statement, allow
-from cfngen.permissions.volumes import data_volume, volume_key
+from cfngen.permissions.volumes import data_volume_statements, volume_key_statements
 
 
 def master_statements(cluster: Cluster, references: References) -> list[Statement]:
-    """Return the statements of masters, except those of add-ons and of a network plug-in that gives pods addresses."""
+    """Return the statements of the masters' role, except those in separate managed policies.
+
+    Separate are the statements of add-ons, and those of a network plug-in that assigns addresses of network interfaces
+    to pods.
+    """
     return [
-        *cloud_controller(cluster, references),
-        *([] if network_plugin(cluster).interfaces else pod_network(cluster, references, master=True)),
-        *data_volume(cluster, references),
-        *volume_key(references, cluster.control_plane.volume.kms_key),
-        allow(
-            "Secrets",
-            "secretsmanager:GetSecretValue secretsmanager:PutSecretValue",
-            [references.ca_secret, references.join_secret],
+        *cloud_controller_statements(cluster, references),
+        *(
+            []
+            if network_plugin(cluster).gives_pods_vpc_addresses
+            else pod_network_statements(cluster, references, for_masters=True)
         ),
-        _secrets_key("kms:Decrypt kms:GenerateDataKey", references),
-        *_custom_ca(cluster.certificate_authority.secret, references),
-        *(_backups(cluster, references) if cluster.etcd.backups.enabled else []),
+        *data_volume_statements(cluster, references),
+        *volume_key_statements(references, cluster.control_plane.volume.kms_key),
+        allow(
+            sid="Secrets",
+            actions="secretsmanager:GetSecretValue secretsmanager:PutSecretValue",
+            resources=[references.ca_secret_arn, references.join_secret_arn],
+        ),
+        _secrets_key_statement("kms:Decrypt kms:GenerateDataKey", references),
+        *_custom_authority_statements(cluster.certificate_authority.secret, references),
+        *(_backup_statements(cluster, references) if cluster.etcd.backups.enabled else []),
         *_common_statements(cluster, references, "MasterStack"),
     ]
 
 
 def node_statements(cluster: Cluster, references: References) -> list[Statement]:
-    """Return the statements of nodes."""
+    """Return the statements of the nodes' role."""
     has_draining = any(group.drain_timeout for group in cluster.node_groups)
     return [
-        allow("JoinSecret", "secretsmanager:GetSecretValue", [references.join_secret]),
-        _secrets_key("kms:Decrypt", references),
-        *pod_network(cluster, references, master=False),
-        *([_drain(cluster, references)] if has_draining else []),
+        allow(sid="JoinSecret", actions="secretsmanager:GetSecretValue", resources=[references.join_secret_arn]),
+        _secrets_key_statement("kms:Decrypt", references),
+        *pod_network_statements(cluster, references, for_masters=False),
+        *([_drain_statement(cluster, references)] if has_draining else []),
         *_common_statements(cluster, references, "NodeGroup*Stack"),
     ]
 
 
-def _common_statements(cluster: Cluster, references: References, nested_stacks: str) -> list[Statement]:
+def _common_statements(cluster: Cluster, references: References, nested_stack_id_pattern: str) -> list[Statement]:
     """Return the statements that masters and nodes share.
 
     Args:
         cluster: the cluster.
         references: resources that the statements refer to.
-        nested_stacks: pattern for the logical ids of the nested stacks that launch the instances.
+        nested_stack_id_pattern: pattern for the logical ids of the nested stacks that launch the instances.
     """
-    session = _session_manager(references) if cluster.ssh.session_manager else []
-    return [_own_stack(references, nested_stacks), *_pull_images(references), *session]
-
-
-def _secrets_key(actions: str, references: References) -> Statement:
-    """Return the permission to use the KMS key of the cluster's secrets, through Secrets Manager only."""
-    via_secrets_manager = {"StringEquals": via(references, "secretsmanager")}
-    return allow("SecretsKey", actions, [references.secrets_key], via_secrets_manager)
-
-
-def _custom_ca(secret: str | None, references: References) -> list[Statement]:
-    """Return the permission to read the secret with the user's own certificate authority, and to decrypt it.
-
-    The secret may be encrypted with any KMS key. The condition allows each key for this secret only.
-
-    Source of the encryption context: "Secret encryption and decryption", AWS Secrets Manager User Guide.
-    """
-    if not secret:
-        return []
-    only_this_secret = {
-        "StringEquals": {**via(references, "secretsmanager"), "kms:EncryptionContext:SecretARN": secret}
-    }
     return [
-        allow("OwnAuthority", "secretsmanager:GetSecretValue", [secret]),
-        allow("OwnAuthorityKey", "kms:Decrypt", [arn(references, "kms", "key/*")], only_this_secret),
+        _own_stack_statement(references, nested_stack_id_pattern),
+        *_pull_image_statements(references),
+        *(_session_manager_statements(references) if cluster.ssh.session_manager else []),
     ]
 
 
-def _backups(cluster: Cluster, references: References) -> list[Statement]:
-    """Return the permissions of masters for etcd's snapshots: to read, add and list them, but not to delete them.
+def _secrets_key_statement(actions: str, references: References) -> Statement:
+    """Return the statement that allows KMS actions with the key of the cluster's secrets, via Secrets Manager only."""
+    via_secrets_manager = {"StringEquals": via_service(references, "secretsmanager")}
+    return allow(
+        sid="SecretsKey", actions=actions, resources=[references.secrets_key_arn], condition=via_secrets_manager
+    )
+
+
+def _custom_authority_statements(secret_arn: str | None, references: References) -> list[Statement]:
+    """Return the permission to read the secret with the user's own certificate authority, and to decrypt it.
+
+    The secret may be encrypted with any KMS key, so all keys are allowed, but a condition on the encryption context
+    allows each key for this secret only ("Secret encryption and decryption", AWS Secrets Manager User Guide). The
+    result is empty if the cluster file names no secret.
+    """
+    if not secret_arn:
+        return []
+    only_this_secret = {
+        "StringEquals": {**via_service(references, "secretsmanager"), "kms:EncryptionContext:SecretARN": secret_arn}
+    }
+    return [
+        allow(sid="OwnAuthority", actions="secretsmanager:GetSecretValue", resources=[secret_arn]),
+        allow(
+            sid="OwnAuthorityKey",
+            actions="kms:Decrypt",
+            resources=[arn(references, "kms", "key/*")],
+            condition=only_this_secret,
+        ),
+    ]
+
+
+def _backup_statements(cluster: Cluster, references: References) -> list[Statement]:
+    """Return the permissions of masters to read, add and list etcd's snapshots in the bucket, but not to delete them.
 
     Masters may also read, but not write, the requests that operators put into the bucket.
     """
 
-    def in_bucket(path: str) -> Expression:
-        return arn(references, "s3", f"${{Bucket}}{path}", region="", account="", Bucket=references.backup_bucket)
+    def arn_in_bucket(path: str) -> Expression:
+        """Return the ARN of the bucket (for an empty path) or of objects in it (for a path with a slash)."""
+        return arn(references, "s3", f"${{Bucket}}{path}", region="", account="", Bucket=references.backup_bucket_name)
 
-    cluster_keys = f"{cluster.name}/etcd/*"
-    bucket = in_bucket("")
-    objects = in_bucket(f"/{cluster_keys}")
-    new_objects = [in_bucket(f"/{cluster.name}/etcd/{schedule}/*") for schedule in ("hourly", "daily")]
+    snapshot_keys = f"{cluster.name}/etcd/*"
+    bucket_arn = arn_in_bucket("")
+    snapshot_arns = arn_in_bucket(f"/{snapshot_keys}")
+    new_snapshot_arns = [arn_in_bucket(f"/{cluster.name}/etcd/{schedule}/*") for schedule in ("hourly", "daily")]
     statements = [
-        allow("Backups", "s3:GetObject", [objects]),
-        allow("BackupsNew", "s3:PutObject", new_objects),
-        allow("BackupsList", "s3:ListBucket", [bucket], {"StringLike": {"s3:prefix": cluster_keys}}),
+        allow(sid="Backups", actions="s3:GetObject", resources=[snapshot_arns]),
+        allow(sid="BackupsNew", actions="s3:PutObject", resources=new_snapshot_arns),
+        allow(
+            sid="BackupsList",
+            actions="s3:ListBucket",
+            resources=[bucket_arn],
+            condition={"StringLike": {"s3:prefix": snapshot_keys}},
+        ),
     ]
     if cluster.etcd.backups.bucket:
         # The user's own bucket may be encrypted with a KMS key. The encryption context is the ARN of the object or,
         # with an S3 Bucket Key, the ARN of the bucket ("Reducing the cost of SSE-KMS", Amazon S3 User Guide).
         only_this_bucket: Condition = {
-            "StringEquals": via(references, "s3"),
-            "StringLike": {"kms:EncryptionContext:aws:s3:arn": [bucket, objects]},
+            "StringEquals": via_service(references, "s3"),
+            "StringLike": {"kms:EncryptionContext:aws:s3:arn": [bucket_arn, snapshot_arns]},
         }
         any_key = arn(references, "kms", "key/*")
-        statements.append(allow("BackupsKey", "kms:Decrypt kms:GenerateDataKey", [any_key], only_this_bucket))
+        statements.append(
+            allow(
+                sid="BackupsKey",
+                actions="kms:Decrypt kms:GenerateDataKey",
+                resources=[any_key],
+                condition=only_this_bucket,
+            )
+        )
     return statements
 
 
-def _own_stack(references: References, nested_stacks: str) -> Statement:
-    """Return the permission to signal the stacks of the instances, and to read the boot program from these stacks.
+def _own_stack_statement(references: References, nested_stack_id_pattern: str) -> Statement:
+    """Return the permission of instances to signal their own stack, and to read the boot program from it.
 
     The instances are in a nested stack or, with the standalone template, in the root stack. Nested stacks are named
     `<root>-<logical id>-<random>`. The statement contains logical ids, because `<root>-*` would also match the stacks
     of a cluster named `<root>-eu`.
 
     Args:
-        references: the root stack.
-        nested_stacks: pattern for the logical ids of the nested stacks.
+        references: resources that the statement refers to.
+        nested_stack_id_pattern: pattern for the logical ids of the nested stacks.
     """
-    root = references.root_stack
+    root = references.root_stack_name
     return allow(
-        "OwnStack",
-        "cloudformation:DescribeStackResource cloudformation:SignalResource",
-        [
+        sid="OwnStack",
+        actions="cloudformation:DescribeStackResource cloudformation:SignalResource",
+        resources=[
             arn(references, "cloudformation", "stack/${Name}/*", Name=root),
-            arn(references, "cloudformation", f"stack/${{Name}}-{nested_stacks}-*/*", Name=root),
+            arn(references, "cloudformation", f"stack/${{Name}}-{nested_stack_id_pattern}-*/*", Name=root),
         ],
     )
 
 
-def _drain(cluster: Cluster, references: References) -> Statement:
-    """Return the permission to complete lifecycle actions, and send heartbeats, in the Auto Scaling groups of nodes."""
+def _drain_statement(cluster: Cluster, references: References) -> Statement:
+    """Return the permission of nodes to delay their termination by heartbeats until they are drained, and to end it."""
     return allow(
-        "Drain",
-        "autoscaling:CompleteLifecycleAction autoscaling:RecordLifecycleActionHeartbeat",
-        [arn(references, "autoscaling", "autoScalingGroup:*:autoScalingGroupName/*")],
-        {**if_resource_tagged(cluster), **unless_master()},
+        sid="Drain",
+        actions="autoscaling:CompleteLifecycleAction autoscaling:RecordLifecycleActionHeartbeat",
+        resources=[arn(references, "autoscaling", "autoScalingGroup:*:autoScalingGroupName/*")],
+        condition={**if_resource_tagged(cluster), **unless_master()},
     )
 
 
-def _pull_images(references: References) -> list[Statement]:
+def _pull_image_statements(references: References) -> list[Statement]:
     """Return the permission to pull container images from ECR, including repositories shared by other accounts."""
     return [
-        allow("EcrToken", "ecr:GetAuthorizationToken"),
+        allow(sid="EcrToken", actions="ecr:GetAuthorizationToken"),
         allow(
-            "EcrPull",
-            "ecr:BatchCheckLayerAvailability ecr:BatchGetImage ecr:GetDownloadUrlForLayer",
-            [arn(references, "ecr", "repository/*", region="*", account="*")],
+            sid="EcrPull",
+            actions="ecr:BatchCheckLayerAvailability ecr:BatchGetImage ecr:GetDownloadUrlForLayer",
+            resources=[arn(references, "ecr", "repository/*", region="*", account="*")],
         ),
     ]
 
 
-def _session_manager(references: References) -> list[Statement]:
-    """Return only the permissions that the SSM agent needs for Session Manager.
+def _session_manager_statements(references: References) -> list[Statement]:
+    """Return the permissions that the SSM agent needs for Session Manager.
 
-    The managed policy AmazonSSMManagedInstanceCore would also let an instance read every SSM parameter of the account.
+    They replace the managed policy AmazonSSMManagedInstanceCore, which would also let an instance read every SSM
+    parameter of the account.
     Source: "Add Session Manager permissions to an existing IAM role", AWS Systems Manager User Guide.
     """
     return [
         allow(
-            "SessionManagerInstances",
-            "ssm:UpdateInstanceInformation",
-            [arn(references, "ec2", "instance/*"), arn(references, "ssm", "managed-instance/*")],
+            sid="SessionManagerInstances",
+            actions="ssm:UpdateInstanceInformation",
+            resources=[arn(references, "ec2", "instance/*"), arn(references, "ssm", "managed-instance/*")],
         ),
         allow(
-            "SessionManager",
-            """ssmmessages:CreateControlChannel ssmmessages:CreateDataChannel
-            ssmmessages:OpenControlChannel ssmmessages:OpenDataChannel""",
+            sid="SessionManager",
+            actions="""
+                ssmmessages:CreateControlChannel ssmmessages:CreateDataChannel
+                ssmmessages:OpenControlChannel ssmmessages:OpenDataChannel""",
         ),
     ]

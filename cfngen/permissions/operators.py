@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from cfngen.permissions.etcd_snapshots import read_bucket
-from cfngen.permissions.scope import Scope, tagged
-from cfngen.permissions.statements import Statement, allow, merge
+from cfngen.permissions.etcd_snapshots import read_bucket_statements
+from cfngen.permissions.scope import Scope, if_resource_has_tag
+from cfngen.permissions.statements import Statement, allow, merge_statements
 
 SERVICE_ROLE = "cfngen-cloudformation"
 """Name of the service role that the operator may pass to CloudFormation."""
@@ -19,11 +19,11 @@ SERVICE_ROLE = "cfngen-cloudformation"
 
 @dataclass(frozen=True)
 class CommandGroup:
-    """The statements that some commands need.
+    """A group of cfngen's commands, with the IAM statements that they need.
 
     Attributes:
-        name: one word.
-        purpose: the commands and what they do.
+        name: name of the group in one word, e.g. `deploy`.
+        purpose: the commands of the group and what they do.
         statements: the statements that the commands need.
     """
 
@@ -32,110 +32,138 @@ class CommandGroup:
     statements: Sequence[Statement]
 
 
-def command_groups(scope: Scope, *, role: str = SERVICE_ROLE) -> tuple[CommandGroup, ...]:
+def command_groups(scope: Scope, *, service_role: str = SERVICE_ROLE) -> tuple[CommandGroup, ...]:
     """Return an operator's statements, grouped by the commands that need them.
 
     Args:
-        scope: account, region and cluster.
-        role: name of CloudFormation's service role.
+        scope: account, region and cluster that the statements are for.
+        service_role: name of the service role that the operator passes to CloudFormation.
     """
     return (
         CommandGroup(
-            "read",
-            "looking at a cluster: status, events, drift, validate, and what every command begins with",
-            _read(scope),
+            name="read",
+            purpose="looking at a cluster: status, events, drift, validate, and what every command begins with",
+            statements=_read_statements(scope),
         ),
-        CommandGroup("deploy", "plan, deploy, rollback", _deploy(scope, role)),
-        CommandGroup("delete", "delete, with what Kubernetes has made and the uploaded templates", _delete(scope)),
         CommandGroup(
-            "kubeconfig", "kubeconfig, and whatever talks to the cluster as its administrator", _kubeconfig(scope)
+            name="deploy", purpose="plan, deploy, rollback", statements=_deploy_statements(scope, service_role)
+        ),
+        CommandGroup(
+            name="delete",
+            purpose="delete, with what Kubernetes has made and the uploaded templates",
+            statements=_delete_statements(scope),
+        ),
+        CommandGroup(
+            name="kubeconfig",
+            purpose="kubeconfig, and whatever talks to the cluster as its administrator",
+            statements=_kubeconfig_statements(scope),
         ),
     )
 
 
-def operator_statements(scope: Scope, *, role: str = SERVICE_ROLE, only: Collection[str] = ()) -> list[Statement]:
+def operator_statements(
+    scope: Scope, *, service_role: str = SERVICE_ROLE, only_command_groups: Collection[str] = ()
+) -> list[Statement]:
     """Return the statements of an operator.
 
     Args:
-        scope: account, region and cluster.
-        role: name of CloudFormation's service role.
-        only: names of the command groups to include; if empty, all groups.
+        scope: account, region and cluster that the statements are for.
+        service_role: name of the service role that the operator passes to CloudFormation.
+        only_command_groups: names of the command groups to include; if empty, all groups are included.
     """
-    selected_groups = [group for group in command_groups(scope, role=role) if not only or group.name in only]
-    return merge([statement for group in selected_groups for statement in group.statements])
+    selected_groups = [
+        group
+        for group in command_groups(scope, service_role=service_role)
+        if not only_command_groups or group.name in only_command_groups
+    ]
+    return merge_statements([statement for group in selected_groups for statement in group.statements])
 
 
-def _read(scope: Scope) -> list[Statement]:
+def _read_statements(scope: Scope) -> list[Statement]:
+    """Return the statements of the commands that only read, such as `cfngen status`."""
     return [
         allow(
-            "ReadStacks",
-            """cloudformation:DescribeChangeSet cloudformation:DescribeEvents cloudformation:DescribeStackEvents
-            cloudformation:DescribeStackResourceDrifts cloudformation:DescribeStackResources
-            cloudformation:DetectStackDrift cloudformation:DetectStackResourceDrift
-            cloudformation:GetStackPolicy cloudformation:GetTemplate cloudformation:ListChangeSets
-            cloudformation:ListStackResources""",
-            [*scope.stacks, *scope.change_sets],
+            sid="ReadStacks",
+            actions="""
+                cloudformation:DescribeChangeSet cloudformation:DescribeEvents cloudformation:DescribeStackEvents
+                cloudformation:DescribeStackResourceDrifts cloudformation:DescribeStackResources
+                cloudformation:DetectStackDrift cloudformation:DetectStackResourceDrift
+                cloudformation:GetStackPolicy cloudformation:GetTemplate cloudformation:ListChangeSets
+                cloudformation:ListStackResources""",
+            resources=[*scope.stack_arns, *scope.change_set_arns],
         ),
         # These actions do not support resource-level permissions, or cfngen calls them before the resource exists.
         # DescribeStacks is called without a name to find another stack of a cluster with the same name.
         allow(
-            "ReadAccount",
-            """autoscaling:Describe*
-            cloudformation:DescribeStackDriftDetectionStatus cloudformation:DescribeStacks
-            cloudformation:GetTemplateSummary cloudformation:ListStacks
-            ec2:Describe* elasticloadbalancing:Describe* iam:GetAccountSummary logs:DescribeLogGroups
-            servicequotas:GetAWSDefaultServiceQuota servicequotas:GetServiceQuota""",
+            sid="ReadAccount",
+            actions="""
+                autoscaling:Describe*
+                cloudformation:DescribeStackDriftDetectionStatus cloudformation:DescribeStacks
+                cloudformation:GetTemplateSummary cloudformation:ListStacks
+                ec2:Describe* elasticloadbalancing:Describe* iam:GetAccountSummary logs:DescribeLogGroups
+                servicequotas:GetAWSDefaultServiceQuota servicequotas:GetServiceQuota""",
         ),
-        allow("ReadConsole", "ec2:GetConsoleOutput", scope.ec2("instance/*"), tagged(scope)),
+        allow(
+            sid="ReadConsole",
+            actions="ec2:GetConsoleOutput",
+            resources=scope.ec2_arns("instance/*"),
+            condition=if_resource_has_tag(scope),
+        ),
         # Drift detection reads each resource with the permissions of the caller ("Detect unmanaged configuration
         # changes to stacks and resources with drift detection", CloudFormation User Guide).
         allow(
-            "ReadRoles",
-            """iam:GetInstanceProfile iam:GetPolicy iam:GetPolicyVersion iam:GetRole iam:GetRolePolicy
-            iam:ListAttachedRolePolicies iam:ListEntitiesForPolicy iam:ListRolePolicies""",
-            scope.roles,
+            sid="ReadRoles",
+            actions="""
+                iam:GetInstanceProfile iam:GetPolicy iam:GetPolicyVersion iam:GetRole iam:GetRolePolicy
+                iam:ListAttachedRolePolicies iam:ListEntitiesForPolicy iam:ListRolePolicies""",
+            resources=scope.role_arns,
         ),
         allow(
-            "ReadKeys",
-            "kms:DescribeKey kms:GetKeyPolicy kms:GetKeyRotationStatus kms:ListResourceTags",
-            scope.keys,
-            tagged(scope),
+            sid="ReadKeys",
+            actions="kms:DescribeKey kms:GetKeyPolicy kms:GetKeyRotationStatus kms:ListResourceTags",
+            resources=scope.kms_key_arns,
+            condition=if_resource_has_tag(scope),
         ),
-        allow("ReadSecretNames", "secretsmanager:DescribeSecret", scope.secrets),
-        *read_bucket(scope),
+        allow(sid="ReadSecretNames", actions="secretsmanager:DescribeSecret", resources=scope.secret_arns),
+        *read_bucket_statements(scope),
     ]
 
 
-def _deploy(scope: Scope, role: str) -> list[Statement]:
+def _deploy_statements(scope: Scope, service_role: str) -> list[Statement]:
+    """Return the statements of `cfngen plan`, `deploy` and `rollback` that are not among those for reading."""
     return [
         allow(
-            "ChangeStacks",
-            """cloudformation:CancelUpdateStack cloudformation:ContinueUpdateRollback cloudformation:CreateChangeSet
-            cloudformation:DeleteChangeSet cloudformation:DeleteStack cloudformation:ExecuteChangeSet
-            cloudformation:RollbackStack cloudformation:SetStackPolicy cloudformation:TagResource
-            cloudformation:UntagResource cloudformation:UpdateStack cloudformation:UpdateTerminationProtection""",
-            [*scope.stacks, *scope.change_sets],
+            sid="ChangeStacks",
+            actions="""
+                cloudformation:CancelUpdateStack cloudformation:ContinueUpdateRollback cloudformation:CreateChangeSet
+                cloudformation:DeleteChangeSet cloudformation:DeleteStack cloudformation:ExecuteChangeSet
+                cloudformation:RollbackStack cloudformation:SetStackPolicy cloudformation:TagResource
+                cloudformation:UntagResource cloudformation:UpdateStack cloudformation:UpdateTerminationProtection""",
+            resources=[*scope.stack_arns, *scope.change_set_arns],
         ),
         allow(
-            "HandOverServiceRole",
-            "iam:PassRole",
-            [f"arn:{scope.partition}:iam::{scope.account}:role/{role}"],
-            {"StringEquals": {"iam:PassedToService": "cloudformation.amazonaws.com"}},
+            sid="HandOverServiceRole",
+            actions="iam:PassRole",
+            resources=[f"arn:{scope.partition}:iam::{scope.account}:role/{service_role}"],
+            condition={"StringEquals": {"iam:PassedToService": "cloudformation.amazonaws.com"}},
         ),
         allow(
-            "PrepareBucket",
-            """s3:CreateBucket s3:GetBucketOwnershipControls s3:GetBucketPolicy s3:GetBucketPublicAccessBlock
-            s3:GetBucketTagging s3:GetBucketVersioning s3:GetEncryptionConfiguration s3:GetLifecycleConfiguration
-            s3:ListBucket s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock
-            s3:PutBucketTagging s3:PutBucketVersioning s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration""",
-            [scope.template_bucket],
+            sid="PrepareBucket",
+            actions="""
+                s3:CreateBucket s3:GetBucketOwnershipControls s3:GetBucketPolicy s3:GetBucketPublicAccessBlock
+                s3:GetBucketTagging s3:GetBucketVersioning s3:GetEncryptionConfiguration s3:GetLifecycleConfiguration
+                s3:ListBucket s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock
+                s3:PutBucketTagging s3:PutBucketVersioning s3:PutEncryptionConfiguration
+                s3:PutLifecycleConfiguration""",
+            resources=[scope.template_bucket_arn],
         ),
         # CloudFormation reads the root template with the operator's permissions.
-        allow("UploadTemplates", "s3:GetObject s3:PutObject", [scope.templates]),
+        allow(sid="UploadTemplates", actions="s3:GetObject s3:PutObject", resources=[scope.template_arns]),
     ]
 
 
-def _delete(scope: Scope) -> list[Statement]:
+def _delete_statements(scope: Scope) -> list[Statement]:
+    """Return the statements of `cfngen delete`, also for resources that controllers in the cluster have created."""
     security_group_actions = "ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupEgress ec2:RevokeSecurityGroupIngress"
     load_balancer_actions = """elasticloadbalancing:DeleteLoadBalancer elasticloadbalancing:DeleteTargetGroup
         elasticloadbalancing:ModifyLoadBalancerAttributes"""
@@ -145,42 +173,70 @@ def _delete(scope: Scope) -> list[Statement]:
     statements_by_cluster_tag = []
     # Condition keys support no wildcards, so a policy for any cluster cannot use a tag key with the cluster's name.
     if scope.cluster != "*":
-        has_cluster_tag = tagged(scope, f"kubernetes.io/cluster/{scope.cluster}", "owned")
-        statements_by_cluster_tag.append(allow("RemoveOwned", delete_actions, condition=has_cluster_tag))
+        has_cluster_tag = if_resource_has_tag(scope, key=f"kubernetes.io/cluster/{scope.cluster}", value="owned")
+        statements_by_cluster_tag.append(allow(sid="RemoveOwned", actions=delete_actions, condition=has_cluster_tag))
     return [
-        allow("DeleteStacks", "cloudformation:DeleteStack cloudformation:UpdateTerminationProtection", scope.stacks),
-        # When the whole cluster is deleted, nodes are not drained, since their pods have nowhere to go.
-        allow("StopDraining", "autoscaling:DeleteLifecycleHook autoscaling:PutLifecycleHook", scope.groups),
-        # Before a deletion, the certificate authorities are copied to a secret, which can be restored for some weeks.
-        allow("KeepAuthorities", "secretsmanager:CreateSecret secretsmanager:DeleteSecret", [scope.authority_copies]),
-        *statements_by_cluster_tag,
-        allow("RemoveMarked", delete_actions, condition=tagged(scope)),
-        # Controllers in the cluster create these resources. Some set other tags of the cluster, some set none.
         allow(
-            "RemoveOfLoadBalancerController",
-            f"{load_balancer_actions} {security_group_actions}",
-            condition=tagged(scope, "elbv2.k8s.aws/cluster"),
+            sid="DeleteStacks",
+            actions="cloudformation:DeleteStack cloudformation:UpdateTerminationProtection",
+            resources=scope.stack_arns,
         ),
-        allow("RemoveOfStorageDriver", storage_actions, condition=tagged(scope, "ebs.csi.aws.com/cluster", "true")),
-        allow("RemoveOfVpcCni", interface_actions, condition=tagged(scope, "node.k8s.amazonaws.com/instance_id", "*")),
+        # When the whole cluster is deleted, nodes are not drained, since their pods have nowhere to go.
+        allow(
+            sid="StopDraining",
+            actions="autoscaling:DeleteLifecycleHook autoscaling:PutLifecycleHook",
+            resources=scope.auto_scaling_group_arns,
+        ),
+        # Before a deletion, the certificate authorities are copied to a secret, which can be restored for some weeks.
+        allow(
+            sid="KeepAuthorities",
+            actions="secretsmanager:CreateSecret secretsmanager:DeleteSecret",
+            resources=[scope.authority_copy_arns],
+        ),
+        *statements_by_cluster_tag,
+        allow(sid="RemoveMarked", actions=delete_actions, condition=if_resource_has_tag(scope)),
+        # Controllers in the cluster create these resources, some with other tags of the cluster, some with none.
+        allow(
+            sid="RemoveOfLoadBalancerController",
+            actions=f"{load_balancer_actions} {security_group_actions}",
+            condition=if_resource_has_tag(scope, key="elbv2.k8s.aws/cluster"),
+        ),
+        allow(
+            sid="RemoveOfStorageDriver",
+            actions=storage_actions,
+            condition=if_resource_has_tag(scope, key="ebs.csi.aws.com/cluster", value="true"),
+        ),
+        allow(
+            sid="RemoveOfVpcCni",
+            actions=interface_actions,
+            condition=if_resource_has_tag(scope, key="node.k8s.amazonaws.com/instance_id", value="*"),
+        ),
         # An existing route table does not have the cluster's tag.
-        allow("RemovePodRoutes", "ec2:DeleteRoute", scope.ec2("route-table/*")),
-        allow("ListTemplates", "s3:DeleteBucket s3:ListBucket s3:ListBucketVersions", [scope.template_bucket]),
-        allow("RemoveTemplates", "s3:DeleteObject s3:DeleteObjectVersion", [scope.templates]),
+        allow(sid="RemovePodRoutes", actions="ec2:DeleteRoute", resources=scope.ec2_arns("route-table/*")),
+        allow(
+            sid="ListTemplates",
+            actions="s3:DeleteBucket s3:ListBucket s3:ListBucketVersions",
+            resources=[scope.template_bucket_arn],
+        ),
+        allow(sid="RemoveTemplates", actions="s3:DeleteObject s3:DeleteObjectVersion", resources=[scope.template_arns]),
     ]
 
 
-def _kubeconfig(scope: Scope) -> list[Statement]:
-    has_cluster_tag = tagged(scope)["StringLike"]
+def _kubeconfig_statements(scope: Scope) -> list[Statement]:
+    """Return the statements to read the certificate authorities, which sign the administrator's certificate."""
+    has_cluster_tag = if_resource_has_tag(scope)["StringLike"]
     via_secrets_manager = {"kms:ViaService": f"secretsmanager.{scope.region}.*"}
     return [
         allow(
-            "ReadAuthorities",
-            "secretsmanager:DescribeSecret secretsmanager:GetSecretValue",
-            [scope.ca_secret],
-            tagged(scope),
+            sid="ReadAuthorities",
+            actions="secretsmanager:DescribeSecret secretsmanager:GetSecretValue",
+            resources=[scope.ca_secret_arn],
+            condition=if_resource_has_tag(scope),
         ),
         allow(
-            "DecryptAuthorities", "kms:Decrypt", scope.keys, {"StringLike": {**has_cluster_tag, **via_secrets_manager}}
+            sid="DecryptAuthorities",
+            actions="kms:Decrypt",
+            resources=scope.kms_key_arns,
+            condition={"StringLike": {**has_cluster_tag, **via_secrets_manager}},
         ),
     ]

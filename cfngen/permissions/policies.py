@@ -1,4 +1,4 @@
-"""The policies that the documentation shows, each of which fits into one managed policy.
+"""The IAM policies that the documentation shows, each of which fits into one managed policy.
 
 Without a scope, a policy is for any cluster in any account and region.
 """
@@ -7,43 +7,47 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from cfngen.permissions.etcd_snapshots import take_and_restore
-from cfngen.permissions.load_balancer import load_balancer
+from cfngen.permissions.etcd_snapshots import snapshot_statements
+from cfngen.permissions.load_balancer import load_balancer_statements
 from cfngen.permissions.operators import SERVICE_ROLE, operator_statements
 from cfngen.permissions.scope import Scope
-from cfngen.permissions.service_role import network_and_instances, roles_and_secrets
-from cfngen.permissions.statements import Document, document
+from cfngen.permissions.service_role import network_and_instance_statements, role_and_secret_statements
+from cfngen.permissions.statements import PolicyDocument, policy_document
 
 ANY = Scope()
 """Any cluster in any account and region."""
 
 
-def operator_policy(scope: Scope = ANY, *, role: str = SERVICE_ROLE, only: Collection[str] = ()) -> Document:
+def operator_policy(
+    scope: Scope = ANY, *, service_role: str = SERVICE_ROLE, only_command_groups: Collection[str] = ()
+) -> PolicyDocument:
     """Return the policy of an operator.
 
     Args:
-        scope: account, region and cluster.
-        role: name of CloudFormation's service role.
-        only: names of the command groups to include; if empty, all groups.
+        scope: account, region and cluster that the policy is for.
+        service_role: name of the service role that the operator passes to CloudFormation.
+        only_command_groups: names of the command groups to include; if empty, all groups are included.
     """
-    return document(operator_statements(scope, role=role, only=only))
+    return policy_document(
+        operator_statements(scope, service_role=service_role, only_command_groups=only_command_groups)
+    )
 
 
-def execution_policy(scope: Scope = ANY) -> Document:
+def execution_policy(scope: Scope = ANY) -> PolicyDocument:
     """Return the first policy of CloudFormation's service role: nested stacks, network and instances."""
-    return document(network_and_instances(scope))
+    return policy_document(network_and_instance_statements(scope))
 
 
-def roles_and_secrets_policy(scope: Scope = ANY) -> Document:
+def roles_and_secrets_policy(scope: Scope = ANY) -> PolicyDocument:
     """Return the second policy of CloudFormation's service role: roles, secrets and the bucket of etcd's snapshots."""
-    return document(roles_and_secrets(scope))
+    return policy_document(role_and_secret_statements(scope))
 
 
-def several_masters_policy(scope: Scope = ANY) -> Document:
+def several_masters_policy(scope: Scope = ANY) -> PolicyDocument:
     """Return the third policy of CloudFormation's service role, which only clusters with several masters need."""
-    return document(load_balancer(scope))
+    return policy_document(load_balancer_statements(scope))
 
 
-def etcd_policy(scope: Scope = ANY) -> Document:
+def etcd_policy(scope: Scope = ANY) -> PolicyDocument:
     """Return the policy that an operator needs in addition for `cfngen etcd backup` and `cfngen etcd restore`."""
-    return document(take_and_restore(scope))
+    return policy_document(snapshot_statements(scope))

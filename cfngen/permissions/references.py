@@ -1,4 +1,7 @@
-"""The resources that statements of instances refer to: by expressions in a template, by ARNs in a printed policy."""
+"""The resources that the IAM statements of instances refer to, and functions for ARNs and conditions.
+
+In a template, statements refer to resources by expressions such as `Ref`; in a printed policy, by ARNs.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.tag_keys import CLUSTER
 from cfngen.permissions.statements import Condition, Expression
 
+# Tag by which IAM conditions recognize instances, volumes and interfaces of masters.
 MASTER_ROLE_TAG = {"k8s.io/role/master": "1"}
 
 
@@ -15,39 +19,39 @@ class References(Protocol):
     """The resources that the statements of a cluster's instances refer to."""
 
     @property
-    def ca_secret(self) -> Expression:
+    def ca_secret_arn(self) -> Expression:
         """ARN of the secret that holds the certificate authorities."""
 
     @property
-    def join_secret(self) -> Expression:
+    def join_secret_arn(self) -> Expression:
         """ARN of the secret that holds what nodes need to join."""
 
     @property
-    def secrets_key(self) -> Expression:
+    def secrets_key_arn(self) -> Expression:
         """ARN of the KMS key that encrypts the cluster's secrets."""
 
     @property
-    def backup_bucket(self) -> Expression:
+    def backup_bucket_name(self) -> Expression:
         """Name of the bucket of etcd's snapshots."""
 
     @property
-    def root_stack(self) -> Expression:
+    def root_stack_name(self) -> Expression:
         """Name of the root stack."""
 
     @property
-    def vpc(self) -> Expression:
+    def vpc_id(self) -> Expression:
         """Id of the VPC."""
 
     @property
-    def route_table(self) -> Expression:
+    def route_table_id(self) -> Expression:
         """Id of the route table that holds the pods' routes."""
 
     def substitute(self, text: str, **values: Expression) -> Expression:
-        """Return a text with its variables replaced, as `Fn::Sub` replaces them.
+        """Return a text in which values replace the variables `${name}`, as `Fn::Sub` replaces them.
 
         Args:
             text: may contain `${AWS::Partition}`, `${AWS::Region}`, `${AWS::AccountId}`, and the names of `values`.
-            values: further variables.
+            values: values of the other variables, by name.
         """
 
 
@@ -74,33 +78,35 @@ def arn(
 
 
 def resource_tags(cluster: Cluster, **other_tags: str) -> dict[str, Expression]:
-    """Return the condition keys and values for a resource that has the cluster's tag and the other tags."""
+    """Return the values that a resource's tags must have, by IAM condition key: the cluster's tag and the others."""
     return {f"aws:ResourceTag/{key}": value for key, value in {CLUSTER: cluster.name, **other_tags}.items()}
 
 
 def if_resource_tagged(cluster: Cluster, **other_tags: str) -> Condition:
-    """Return the condition that the resource has the cluster's tag and the other tags."""
+    """Return the IAM condition that the resource has the cluster's tag and the other tags."""
     return {"StringEquals": resource_tags(cluster, **other_tags)}
 
 
 def if_request_tagged(cluster: Cluster) -> Condition:
-    """Return the condition that the request creates a resource with the cluster's tag."""
+    """Return the IAM condition that the request sets the cluster's tag on the resource that it creates."""
     return {"StringEquals": {f"aws:RequestTag/{CLUSTER}": cluster.name}}
 
 
 def unless_master() -> Condition:
-    """Return the condition that the resource does not belong to a master."""
+    """Return the IAM condition that the resource does not have the tag of masters."""
     return {"StringNotEquals": {f"aws:ResourceTag/{key}": value for key, value in MASTER_ROLE_TAG.items()}}
 
 
-def via(references: References, service: str) -> dict[str, Expression]:
-    """Return the condition key and value that allow a KMS key to be used through one service only."""
+def via_service(references: References, service: str) -> dict[str, Expression]:
+    """Return the IAM condition key, with its value, that allows a KMS key to be used through one service only."""
     # The value of this key ends in amazonaws.com in every partition (AWS KMS Developer Guide, kms:ViaService).
     return {"kms:ViaService": references.substitute(f"{service}.${{AWS::Region}}.amazonaws.com")}
 
 
-def only_when_creating(cluster: Cluster, service: str, *actions: str) -> Condition:
-    """Return the condition that a request sets the cluster's tag on a resource that the same request creates.
+def if_creating_tagged(cluster: Cluster, service: str, *actions: str) -> Condition:
+    """Return the IAM condition that a request sets the cluster's tag on a resource that the same request creates.
+
+    Such a request needs permission to set tags, in addition to the permission to create the resource.
 
     Args:
         cluster: the cluster.

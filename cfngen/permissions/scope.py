@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cfngen.cluster.names import CHANGE_SET_PREFIX, authority_copy_prefix, template_bucket
 from cfngen.cluster.tag_keys import CLUSTER
-from cfngen.permissions.generated_names import beginning
+from cfngen.permissions.generated_names import generated_name_pattern
 from cfngen.permissions.statements import Condition, Expression
 
 # Maximum lengths of names: CreateStack (CloudFormation), CreateAutoScalingGroup (Amazon EC2 Auto Scaling), CreateRole,
@@ -32,9 +32,9 @@ class Scope:
         cluster: name of the cluster.
         partition: partition of the ARNs.
         stack: name of the root stack; if empty, the cluster's name.
-        bucket: name of the user's own bucket for etcd's snapshots; empty if the cluster's stack creates the bucket.
-        vpc: id of the VPC.
-        route_table: id of the route table that holds the pods' routes.
+        own_backup_bucket: name of the user's own bucket for etcd's snapshots; empty if cfngen creates the bucket.
+        vpc_id: id of the VPC.
+        route_table_id: id of the route table that holds the pods' routes.
     """
 
     account: str = "*"
@@ -42,28 +42,30 @@ class Scope:
     cluster: str = "*"
     partition: str = "aws"
     stack: str = ""
-    bucket: str = ""
-    vpc: str = "*"
-    route_table: str = "*"
+    own_backup_bucket: str = ""
+    vpc_id: str = "*"
+    route_table_id: str = "*"
 
     @property
-    def root_stack(self) -> str:
+    def root_stack_name(self) -> str:
         """Name of the root stack."""
         return self.stack or self.cluster
 
     @property
-    def stacks(self) -> list[str]:
+    def stack_arns(self) -> list[str]:
         """ARNs of the root stack and its nested stacks, which CloudFormation names `<root>-<logical id>-<random>`."""
-        arn = self._arn("cloudformation", "stack/")
-        return [f"{arn}*"] if self.root_stack == "*" else [f"{arn}{self.root_stack}/*", *self.nested]
+        arn_prefix = self._arn("cloudformation", "stack/")
+        if self.root_stack_name == "*":
+            return [f"{arn_prefix}*"]
+        return [f"{arn_prefix}{self.root_stack_name}/*", *self.nested_stack_arns]
 
     @property
-    def nested(self) -> list[str]:
+    def nested_stack_arns(self) -> list[str]:
         """ARNs of the nested stacks, without the root stack."""
-        return [f"{self._arn('cloudformation', 'stack/')}{self._generated(_MAX_STACK_NAME)}/*"]
+        return [f"{self._arn('cloudformation', 'stack/')}{self._generated_names(_MAX_STACK_NAME)}/*"]
 
     @property
-    def change_sets(self) -> list[str]:
+    def change_set_arns(self) -> list[str]:
         """ARNs of the change sets that cfngen creates; names of nested stacks' change sets begin with the root's.
 
         According to the reference, permissions for change sets apply to stacks only. Calls that name a change set only
@@ -72,85 +74,93 @@ class Scope:
         return [self._arn("cloudformation", f"changeSet/{CHANGE_SET_PREFIX}*")]
 
     @property
-    def roles(self) -> list[str]:
+    def role_arns(self) -> list[str]:
         """ARNs of roles, instance profiles and managed policies, whose names begin with the name of their nested stack.
 
         CloudFormation truncates the name of the stack if the generated name would be too long.
         """
-        max_lengths = {"instance-profile": _MAX_IAM_NAME, "policy": _MAX_IAM_NAME, "role": _MAX_ROLE_NAME}
+        max_length_by_type = {"instance-profile": _MAX_IAM_NAME, "policy": _MAX_IAM_NAME, "role": _MAX_ROLE_NAME}
         return [
-            f"arn:{self.partition}:iam::{self.account}:{kind}/{self._generated(max_length)}"
-            for kind, max_length in max_lengths.items()
+            f"arn:{self.partition}:iam::{self.account}:{iam_type}/{self._generated_names(max_length)}"
+            for iam_type, max_length in max_length_by_type.items()
         ]
 
     @property
-    def groups(self) -> list[str]:
+    def auto_scaling_group_arns(self) -> list[str]:
         """ARNs of Auto Scaling groups, whose names begin with the name of their nested stack."""
-        names = self._generated(_MAX_GROUP_NAME)
+        names = self._generated_names(_MAX_GROUP_NAME)
         return [f"{self._arn('autoscaling', 'autoScalingGroup:*:autoScalingGroupName/')}{names}"]
 
     @property
-    def keys(self) -> list[str]:
-        """ARNs of KMS keys."""
-        return [self.secrets_key]
+    def kms_key_arns(self) -> list[str]:
+        """ARNs of the KMS keys of the account and region; conditions limit them to the cluster's key."""
+        return [self.secrets_key_arn]
 
     @property
-    def secrets_key(self) -> str:
-        """ARN of the KMS key that encrypts the cluster's secrets; any key, since the id is not known beforehand."""
+    def secrets_key_arn(self) -> str:
+        """ARN of the KMS key that encrypts the cluster's secrets; it matches any key, since the key's id is random."""
         return self._arn("kms", "key/*")
 
     @property
-    def secrets(self) -> list[str]:
+    def secret_arns(self) -> list[str]:
         """ARNs of the cluster's secrets, whose names begin with their logical ids."""
-        return [self.ca_secret, self.join_secret]
+        return [self.ca_secret_arn, self.join_secret_arn]
 
     @property
-    def ca_secret(self) -> str:
+    def ca_secret_arn(self) -> str:
         """ARN of the secret that holds the certificate authorities."""
-        return self._secret("CaSecret")
+        return self._secret_arn("CaSecret")
 
     @property
-    def join_secret(self) -> str:
+    def join_secret_arn(self) -> str:
         """ARN of the secret that holds what nodes need to join."""
-        return self._secret("JoinSecret")
+        return self._secret_arn("JoinSecret")
 
     @property
-    def template_bucket(self) -> str:
+    def template_bucket_arn(self) -> str:
         """ARN of the bucket that cfngen creates for templates."""
         return f"arn:{self.partition}:s3:::{template_bucket(self.account, self.region)}"
 
     @property
-    def templates(self) -> str:
-        """ARN of the cluster's templates in the bucket of the templates."""
-        return f"{self.template_bucket}/{self.cluster}/*"
+    def template_arns(self) -> str:
+        """Pattern for the ARNs of the cluster's templates in the bucket that cfngen creates for templates."""
+        return f"{self.template_bucket_arn}/{self.cluster}/*"
 
     @property
-    def backup_bucket(self) -> str:
+    def backup_bucket_name(self) -> str:
         """Name of the bucket of etcd's snapshots, or a pattern for it.
 
         CloudFormation names a bucket after its nested stack, in lower case, and may truncate the stack's name.
         """
-        if self.bucket:
-            return self.bucket
-        stack = "*" if self.root_stack == "*" else beginning(self.root_stack.lower(), max_length=_MAX_BUCKET_NAME)
-        return f"{stack}backupbucket-*"
+        if self.own_backup_bucket:
+            return self.own_backup_bucket
+        if self.root_stack_name == "*":
+            stack_pattern = "*"
+        else:
+            stack_pattern = generated_name_pattern(self.root_stack_name.lower(), max_length=_MAX_BUCKET_NAME)
+        return f"{stack_pattern}backupbucket-*"
 
     @property
-    def backups(self) -> str:
+    def backup_bucket_arn(self) -> str:
         """ARN of the bucket of etcd's snapshots."""
-        return f"arn:{self.partition}:s3:::{self.backup_bucket}"
+        return f"arn:{self.partition}:s3:::{self.backup_bucket_name}"
 
     @property
-    def authority_copies(self) -> str:
-        """ARNs of the copies of the certificate authorities that are kept after a deletion."""
+    def authority_copy_arns(self) -> str:
+        """Pattern for the ARNs of the secrets with copies of the certificate authorities of deleted clusters."""
         return self._arn("secretsmanager", f"secret:{authority_copy_prefix(self.cluster)}*")
 
-    def ec2(self, *resources: str) -> list[str]:
-        """Return the ARNs of resources of EC2, e.g. `volume/*`."""
+    def ec2_arns(self, *resources: str) -> list[str]:
+        """Return the ARNs of EC2 resources in the account and region, e.g. of `volume/*`."""
         return [self._arn("ec2", resource) for resource in resources]
 
     def substitute(self, text: str, **values: Expression) -> str:
-        """Return a text with its variables replaced by their values in this scope."""
+        """Return a text in which values replace the variables `${name}`.
+
+        Args:
+            text: may contain `${AWS::Partition}`, `${AWS::Region}`, `${AWS::AccountId}`, and the names of `values`.
+            values: values of the other variables, by name.
+        """
         variables = {
             "AWS::Partition": self.partition,
             "AWS::Region": self.region,
@@ -159,22 +169,30 @@ class Scope:
         }
         return _VARIABLE.sub(lambda match: str(variables[match[1]]), text)
 
-    def _secret(self, logical_id: str) -> str:
+    def _secret_arn(self, logical_id: str) -> str:
+        """Return the ARN of a secret; Secrets Manager appends random characters to the name."""
         return self._arn("secretsmanager", f"secret:{logical_id}-*")
 
-    def _generated(self, max_length: int) -> str:
+    def _generated_names(self, max_length: int) -> str:
         """Return a pattern for names that CloudFormation generates in nested stacks, with this maximum length."""
-        return "*-*" if self.root_stack == "*" else beginning(self.root_stack, max_length)
+        return "*-*" if self.root_stack_name == "*" else generated_name_pattern(self.root_stack_name, max_length)
 
     def _arn(self, service: str, resource: str) -> str:
+        """Return the ARN of a service's resource in the account and region of this scope."""
         return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
 
 
-def tagged(scope: Scope, key: str = CLUSTER, value: str = "") -> Condition:
-    """Return the condition that a resource has a tag, by default the cluster's tag with its name."""
+def if_resource_has_tag(scope: Scope, key: str = CLUSTER, value: str = "") -> Condition:
+    """Return the IAM condition that a resource has a tag, by default the cluster's tag.
+
+    Args:
+        scope: account, region and cluster.
+        key: the tag's key.
+        value: the tag's value; if empty, the cluster's name.
+    """
     return {"StringLike": {f"aws:ResourceTag/{key}": value or scope.cluster}}
 
 
-def tagging(scope: Scope) -> Condition:
-    """Return the condition that a request sets the cluster's tag on a resource."""
+def if_request_sets_cluster_tag(scope: Scope) -> Condition:
+    """Return the IAM condition that a request sets the cluster's tag on a resource."""
     return {"StringLike": {f"aws:RequestTag/{CLUSTER}": scope.cluster}}

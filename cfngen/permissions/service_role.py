@@ -11,171 +11,230 @@ resource. So creation is restricted only by account and region.
 
 from __future__ import annotations
 
-from cfngen.permissions.scope import Scope, tagged, tagging
+from cfngen.permissions.scope import Scope, if_request_sets_cluster_tag, if_resource_has_tag
 from cfngen.permissions.statements import Statement, allow
 
 
-def network_and_instances(scope: Scope) -> list[Statement]:
+def network_and_instance_statements(scope: Scope) -> list[Statement]:
     """Return the statements of CloudFormation's service role for stacks, network and instances."""
-    return [*_stacks(scope), *_network(scope), *_tags(scope), *_instances(scope)]
+    return [
+        *_stack_statements(scope),
+        *_network_statements(scope),
+        *_tag_statements(scope),
+        *_instance_statements(scope),
+    ]
 
 
-def roles_and_secrets(scope: Scope) -> list[Statement]:
+def role_and_secret_statements(scope: Scope) -> list[Statement]:
     """Return the statements of CloudFormation's service role for roles, secrets and the bucket of etcd's snapshots."""
-    return [*_roles(scope), *_secrets(scope), *_backups(scope)]
+    return [*_role_statements(scope), *_secret_statements(scope), *_backup_bucket_statements(scope)]
 
 
-def _stacks(scope: Scope) -> list[Statement]:
+def _stack_statements(scope: Scope) -> list[Statement]:
+    """Return the statements for nested stacks, their templates, and reading by CloudFormation."""
     return [
         # If a resource fails, CloudFormation cancels the other nested stacks and rolls them back: the reference of
         # AWS::CloudFormation::Stack requires permission to cancel updates, which the registry's schema leaves out.
         allow(
-            "Stacks",
-            """cloudformation:CancelUpdateStack cloudformation:ContinueUpdateRollback cloudformation:CreateChangeSet
-            cloudformation:CreateStack cloudformation:DeleteChangeSet cloudformation:DeleteStack
-            cloudformation:DescribeChangeSet cloudformation:DescribeStacks cloudformation:ExecuteChangeSet
-            cloudformation:GetTemplate cloudformation:RollbackStack cloudformation:TagResource
-            cloudformation:UntagResource cloudformation:UpdateStack""",
-            scope.nested,
+            sid="Stacks",
+            actions="""
+                cloudformation:CancelUpdateStack cloudformation:ContinueUpdateRollback cloudformation:CreateChangeSet
+                cloudformation:CreateStack cloudformation:DeleteChangeSet cloudformation:DeleteStack
+                cloudformation:DescribeChangeSet cloudformation:DescribeStacks cloudformation:ExecuteChangeSet
+                cloudformation:GetTemplate cloudformation:RollbackStack cloudformation:TagResource
+                cloudformation:UntagResource cloudformation:UpdateStack""",
+            resources=scope.nested_stack_arns,
         ),
-        allow("Templates", "s3:GetObject", [scope.templates]),
-        allow("Look", "autoscaling:Describe* ec2:Describe* ec2:GetLaunchTemplateData"),
+        allow(sid="Templates", actions="s3:GetObject", resources=[scope.template_arns]),
+        allow(sid="Look", actions="autoscaling:Describe* ec2:Describe* ec2:GetLaunchTemplateData"),
         # Templates find machine images by the public SSM parameters of the images' publishers.
-        allow("Images", "ssm:GetParameters", [f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/*"]),
+        allow(
+            sid="Images",
+            actions="ssm:GetParameters",
+            resources=[f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/*"],
+        ),
     ]
 
 
-def _network(scope: Scope) -> list[Statement]:
+def _network_statements(scope: Scope) -> list[Statement]:
+    """Return the statements for resources of EC2 except instances, such as VPC, launch templates and volumes."""
     return [
         # An existing Elastic IP or VPC does not have the cluster's tag.
         allow(
-            "Make",
-            """ec2:AllocateAddress ec2:AssociateAddress ec2:AssociateDhcpOptions ec2:AssociateRouteTable
-            ec2:AttachInternetGateway ec2:AuthorizeSecurityGroupEgress ec2:AuthorizeSecurityGroupIngress
-            ec2:CreateDhcpOptions ec2:CreateInternetGateway ec2:CreateLaunchTemplate ec2:CreateNetworkInterface
-            ec2:CreateRoute ec2:CreateRouteTable ec2:CreateSecurityGroup ec2:CreateSubnet ec2:CreateVolume ec2:CreateVpc
-            ec2:DisassociateAddress ec2:ImportKeyPair ec2:ModifyNetworkInterfaceAttribute ec2:ModifySubnetAttribute
-            ec2:ModifyVpcAttribute ec2:ReplaceRouteTableAssociation ec2:RevokeSecurityGroupEgress
-            ec2:UpdateSecurityGroupRuleDescriptions*""",
-            scope.ec2("*"),
+            sid="Make",
+            actions="""
+                ec2:AllocateAddress ec2:AssociateAddress ec2:AssociateDhcpOptions ec2:AssociateRouteTable
+                ec2:AttachInternetGateway ec2:AuthorizeSecurityGroupEgress ec2:AuthorizeSecurityGroupIngress
+                ec2:CreateDhcpOptions ec2:CreateInternetGateway ec2:CreateLaunchTemplate ec2:CreateNetworkInterface
+                ec2:CreateRoute ec2:CreateRouteTable ec2:CreateSecurityGroup ec2:CreateSubnet ec2:CreateVolume
+                ec2:CreateVpc
+                ec2:DisassociateAddress ec2:ImportKeyPair ec2:ModifyNetworkInterfaceAttribute ec2:ModifySubnetAttribute
+                ec2:ModifyVpcAttribute ec2:ReplaceRouteTableAssociation ec2:RevokeSecurityGroupEgress
+                ec2:UpdateSecurityGroupRuleDescriptions*""",
+            resources=scope.ec2_arns("*"),
         ),
         allow(
-            "ChangeOwn",
-            """ec2:AssignPrivateIpAddresses ec2:CreateLaunchTemplateVersion ec2:DeleteDhcpOptions
-            ec2:DeleteInternetGateway ec2:DeleteKeyPair ec2:DeleteLaunchTemplate ec2:DeleteLaunchTemplateVersions
-            ec2:DeleteNetworkInterface ec2:DeleteRoute ec2:DeleteRouteTable ec2:DeleteSecurityGroup ec2:DeleteSubnet
-            ec2:DeleteTags ec2:DeleteVolume ec2:DeleteVpc ec2:DetachInternetGateway ec2:DetachNetworkInterface
-            ec2:DetachVolume ec2:DisassociateRouteTable ec2:ModifyLaunchTemplate ec2:ModifyVolume
-            ec2:ModifyVolumeAttribute ec2:ReleaseAddress ec2:ReplaceRoute ec2:RevokeSecurityGroupIngress
-            ec2:UnassignPrivateIpAddresses""",
-            scope.ec2("*"),
-            tagged(scope),
+            sid="ChangeOwn",
+            actions="""
+                ec2:AssignPrivateIpAddresses ec2:CreateLaunchTemplateVersion ec2:DeleteDhcpOptions
+                ec2:DeleteInternetGateway ec2:DeleteKeyPair ec2:DeleteLaunchTemplate ec2:DeleteLaunchTemplateVersions
+                ec2:DeleteNetworkInterface ec2:DeleteRoute ec2:DeleteRouteTable ec2:DeleteSecurityGroup ec2:DeleteSubnet
+                ec2:DeleteTags ec2:DeleteVolume ec2:DeleteVpc ec2:DetachInternetGateway ec2:DetachNetworkInterface
+                ec2:DetachVolume ec2:DisassociateRouteTable ec2:ModifyLaunchTemplate ec2:ModifyVolume
+                ec2:ModifyVolumeAttribute ec2:ReleaseAddress ec2:ReplaceRoute ec2:RevokeSecurityGroupIngress
+                ec2:UnassignPrivateIpAddresses""",
+            resources=scope.ec2_arns("*"),
+            condition=if_resource_has_tag(scope),
         ),
         # When CloudFormation deletes or replaces a data volume, it creates a snapshot first.
-        allow("SnapshotOwn", "ec2:CreateSnapshot", scope.ec2("volume/*"), tagged(scope)),
-        allow("NewSnapshots", "ec2:CreateSnapshot", [f"arn:{scope.partition}:ec2:{scope.region}::snapshot/*"]),
-    ]
-
-
-def _tags(scope: Scope) -> list[Statement]:
-    return [
-        allow("TagNew", "ec2:CreateTags", scope.ec2("*"), tagging(scope)),
-        allow("TagOwn", "ec2:CreateTags", scope.ec2("*"), tagged(scope)),
         allow(
-            "TagSnapshots",
-            "ec2:CreateTags",
-            [f"arn:{scope.partition}:ec2:{scope.region}::snapshot/*"],
-            {"StringEquals": {"ec2:CreateAction": "CreateSnapshot"}},
+            sid="SnapshotOwn",
+            actions="ec2:CreateSnapshot",
+            resources=scope.ec2_arns("volume/*"),
+            condition=if_resource_has_tag(scope),
+        ),
+        allow(
+            sid="NewSnapshots",
+            actions="ec2:CreateSnapshot",
+            resources=[f"arn:{scope.partition}:ec2:{scope.region}::snapshot/*"],
         ),
     ]
 
 
-def _instances(scope: Scope) -> list[Statement]:
+def _tag_statements(scope: Scope) -> list[Statement]:
+    """Return the statements for tags of EC2 resources: new resources, the cluster's own, and new snapshots."""
+    return [
+        allow(
+            sid="TagNew",
+            actions="ec2:CreateTags",
+            resources=scope.ec2_arns("*"),
+            condition=if_request_sets_cluster_tag(scope),
+        ),
+        allow(
+            sid="TagOwn", actions="ec2:CreateTags", resources=scope.ec2_arns("*"), condition=if_resource_has_tag(scope)
+        ),
+        allow(
+            sid="TagSnapshots",
+            actions="ec2:CreateTags",
+            resources=[f"arn:{scope.partition}:ec2:{scope.region}::snapshot/*"],
+            condition={"StringEquals": {"ec2:CreateAction": "CreateSnapshot"}},
+        ),
+    ]
+
+
+def _instance_statements(scope: Scope) -> list[Statement]:
+    """Return the statements for Auto Scaling groups and the launch of their instances."""
     service_linked_roles = f"arn:{scope.partition}:iam::{scope.account}:role/aws-service-role"
     return [
         allow(
-            "Groups",
-            """autoscaling:CreateAutoScalingGroup autoscaling:CreateOrUpdateTags autoscaling:DeleteAutoScalingGroup
-            autoscaling:DeleteLifecycleHook autoscaling:DeleteTags autoscaling:PutLifecycleHook
-            autoscaling:ResumeProcesses autoscaling:SetDesiredCapacity
-            autoscaling:SuspendProcesses autoscaling:TerminateInstanceInAutoScalingGroup
-            autoscaling:UpdateAutoScalingGroup""",
-            scope.groups,
+            sid="Groups",
+            actions="""
+                autoscaling:CreateAutoScalingGroup autoscaling:CreateOrUpdateTags autoscaling:DeleteAutoScalingGroup
+                autoscaling:DeleteLifecycleHook autoscaling:DeleteTags autoscaling:PutLifecycleHook
+                autoscaling:ResumeProcesses autoscaling:SetDesiredCapacity
+                autoscaling:SuspendProcesses autoscaling:TerminateInstanceInAutoScalingGroup
+                autoscaling:UpdateAutoScalingGroup""",
+            resources=scope.auto_scaling_group_arns,
         ),
         # EC2 Auto Scaling checks this permission when a group gets a launch template ("Control Amazon EC2 launch
         # template usage in Auto Scaling groups", Amazon EC2 Auto Scaling User Guide). It launches instances with the
         # service-linked role.
         allow(
-            "Launch",
-            "ec2:RunInstances",
-            condition={"ArnLike": {"ec2:LaunchTemplate": scope.ec2("launch-template/*")[0]}},
+            sid="Launch",
+            actions="ec2:RunInstances",
+            condition={"ArnLike": {"ec2:LaunchTemplate": scope.ec2_arns("launch-template/*")[0]}},
         ),
         allow(
-            "LinkedRoles",
-            "iam:CreateServiceLinkedRole",
-            [f"{service_linked_roles}/{service}.amazonaws.com/*" for service in ("autoscaling", "spot")],
+            sid="LinkedRoles",
+            actions="iam:CreateServiceLinkedRole",
+            resources=[f"{service_linked_roles}/{service}.amazonaws.com/*" for service in ("autoscaling", "spot")],
         ),
     ]
 
 
-def _roles(scope: Scope) -> list[Statement]:
+def _role_statements(scope: Scope) -> list[Statement]:
+    """Return the statements for the roles, instance profiles and managed policies of the cluster's instances."""
     return [
         allow(
-            "Roles",
-            """iam:AddRoleToInstanceProfile iam:AttachRolePolicy iam:CreateInstanceProfile iam:CreatePolicy
-            iam:CreatePolicyVersion iam:CreateRole iam:DeleteInstanceProfile iam:DeletePolicy iam:DeletePolicyVersion
-            iam:DeleteRole iam:DeleteRolePolicy iam:DetachRolePolicy iam:GetInstanceProfile iam:GetPolicy
-            iam:GetPolicyVersion iam:GetRole iam:GetRolePolicy iam:ListAttachedRolePolicies iam:ListEntitiesForPolicy
-            iam:ListPolicyVersions iam:ListRolePolicies iam:PassRole iam:PutRolePermissionsBoundary iam:PutRolePolicy
-            iam:RemoveRoleFromInstanceProfile iam:TagRole iam:UntagRole
-            iam:UpdateAssumeRolePolicy iam:UpdateRole iam:UpdateRoleDescription""",
-            scope.roles,
+            sid="Roles",
+            actions="""
+                iam:AddRoleToInstanceProfile iam:AttachRolePolicy iam:CreateInstanceProfile iam:CreatePolicy
+                iam:CreatePolicyVersion iam:CreateRole iam:DeleteInstanceProfile iam:DeletePolicy
+                iam:DeletePolicyVersion
+                iam:DeleteRole iam:DeleteRolePolicy iam:DetachRolePolicy iam:GetInstanceProfile iam:GetPolicy
+                iam:GetPolicyVersion iam:GetRole iam:GetRolePolicy iam:ListAttachedRolePolicies
+                iam:ListEntitiesForPolicy
+                iam:ListPolicyVersions iam:ListRolePolicies iam:PassRole iam:PutRolePermissionsBoundary
+                iam:PutRolePolicy
+                iam:RemoveRoleFromInstanceProfile iam:TagRole iam:UntagRole
+                iam:UpdateAssumeRolePolicy iam:UpdateRole iam:UpdateRoleDescription""",
+            resources=scope.role_arns,
         ),
     ]
 
 
-def _secrets(scope: Scope) -> list[Statement]:
+def _secret_statements(scope: Scope) -> list[Statement]:
+    """Return the statements for the cluster's secrets and the KMS key that encrypts them."""
     via_services = {"StringLike": {"kms:ViaService": [f"ec2.{scope.region}.*", f"secretsmanager.{scope.region}.*"]}}
     return [
         # CloudFormation creates the secrets empty, so it needs no permission to read them.
         allow(
-            "Secrets",
-            """secretsmanager:CreateSecret secretsmanager:DeleteSecret secretsmanager:DescribeSecret
-            secretsmanager:TagResource secretsmanager:UntagResource secretsmanager:UpdateSecret""",
-            scope.secrets,
+            sid="Secrets",
+            actions="""
+                secretsmanager:CreateSecret secretsmanager:DeleteSecret secretsmanager:DescribeSecret
+                secretsmanager:TagResource secretsmanager:UntagResource secretsmanager:UpdateSecret""",
+            resources=scope.secret_arns,
         ),
         # Changes of a key's tags may take five minutes to affect authorization ("ABAC for AWS KMS", AWS KMS Developer
         # Guide).
         allow(
-            "NewKeys",
-            """kms:CreateKey kms:DescribeKey kms:EnableKeyRotation kms:GetKeyPolicy kms:GetKeyRotationStatus
-            kms:ListResourceTags""",
+            sid="NewKeys",
+            actions="""
+                kms:CreateKey kms:DescribeKey kms:EnableKeyRotation kms:GetKeyPolicy kms:GetKeyRotationStatus
+                kms:ListResourceTags""",
         ),
-        allow("TagNewKeys", "kms:TagResource", scope.keys, tagging(scope)),
         allow(
-            "OwnKeys",
-            """kms:DisableKey kms:DisableKeyRotation kms:EnableKey kms:PutKeyPolicy kms:ScheduleKeyDeletion
-            kms:TagResource kms:UntagResource kms:UpdateKeyDescription""",
-            scope.keys,
-            tagged(scope),
+            sid="TagNewKeys",
+            actions="kms:TagResource",
+            resources=scope.kms_key_arns,
+            condition=if_request_sets_cluster_tag(scope),
         ),
-        allow("UseKeys", "kms:Decrypt kms:GenerateDataKey*", scope.keys, via_services),
         allow(
-            "GrantKeys", "kms:CreateGrant", scope.keys, {**via_services, "Bool": {"kms:GrantIsForAWSResource": "true"}}
+            sid="OwnKeys",
+            actions="""
+                kms:DisableKey kms:DisableKeyRotation kms:EnableKey kms:PutKeyPolicy kms:ScheduleKeyDeletion
+                kms:TagResource kms:UntagResource kms:UpdateKeyDescription""",
+            resources=scope.kms_key_arns,
+            condition=if_resource_has_tag(scope),
+        ),
+        allow(
+            sid="UseKeys",
+            actions="kms:Decrypt kms:GenerateDataKey*",
+            resources=scope.kms_key_arns,
+            condition=via_services,
+        ),
+        allow(
+            sid="GrantKeys",
+            actions="kms:CreateGrant",
+            resources=scope.kms_key_arns,
+            condition={**via_services, "Bool": {"kms:GrantIsForAWSResource": "true"}},
         ),
     ]
 
 
-def _backups(scope: Scope) -> list[Statement]:
-    # CloudFormation creates the bucket of etcd's snapshots. It deletes the bucket only if the stack's creation fails
-    # and the bucket is empty.
+def _backup_bucket_statements(scope: Scope) -> list[Statement]:
+    """Return the statements for the bucket of etcd's snapshots.
+
+    CloudFormation creates the bucket. It deletes the bucket only if the stack's creation fails and the bucket is empty.
+    """
     return [
         allow(
-            "BackupBucket",
-            """s3:CreateBucket s3:DeleteBucket s3:Get*Configuration s3:GetBucket* s3:ListBucket
-            s3:ListTagsForResource s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock
-            s3:PutBucketTagging s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration s3:TagResource
-            s3:UntagResource""",
-            [scope.backups],
+            sid="BackupBucket",
+            actions="""
+                s3:CreateBucket s3:DeleteBucket s3:Get*Configuration s3:GetBucket* s3:ListBucket
+                s3:ListTagsForResource s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock
+                s3:PutBucketTagging s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration s3:TagResource
+                s3:UntagResource""",
+            resources=[scope.backup_bucket_arn],
         )
     ]

@@ -7,29 +7,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypedDict
 
 Expression = object
-"""A string, or a template's expression for one, such as `Fn::Sub`."""
+"""A text, or an expression such as `Fn::Sub` from which CloudFormation computes the text."""
 Condition = Mapping[str, Mapping[str, Expression]]
-"""Values by condition operator and condition key; all of them must match."""
+"""An IAM condition: values by operator and key, e.g. `{"StringEquals": {"aws:RequestedRegion": "us-west-2"}}`."""
 
 MANAGED_POLICY_LIMIT = 6_144
 """Maximum number of characters of a managed policy, without white space ("IAM and AWS STS quotas", IAM User Guide)."""
 
 
-class _Statement(TypedDict):
+class _StatementWithoutCondition(TypedDict):
+    """The keys that every statement has."""
+
     Sid: str
     Effect: str
     Action: list[str]
     Resource: list[Expression]
 
 
-class Statement(_Statement, total=False):
-    """A statement of a policy."""
+class Statement(_StatementWithoutCondition, total=False):
+    """A statement of an IAM policy; `Condition` is optional."""
 
     Condition: Condition
 
 
-class Document(TypedDict):
-    """A policy document."""
+class PolicyDocument(TypedDict):
+    """An IAM policy document as JSON-ready data."""
 
     Version: str
     Statement: list[dict[str, object]]
@@ -42,9 +44,9 @@ def allow(
 
     Args:
         sid: the statement's id, which is unique in a policy.
-        actions: `service:Action` names, separated by white space.
-        resources: ARNs; by default any resource.
-        condition: conditions that must all be met, or None.
+        actions: names of actions such as `ec2:CreateTags`, separated by white space.
+        resources: ARNs of the resources; by default any resource.
+        condition: condition that a request must meet, or None.
     """
     statement: Statement = {"Sid": sid, "Effect": "Allow", "Action": actions.split(), "Resource": list(resources)}
     if condition:
@@ -52,56 +54,65 @@ def allow(
     return statement
 
 
-def document(statements: Sequence[Statement]) -> Document:
-    """Return a policy document in its shortest form: actions sorted, each once; a single resource not in a list."""
+def policy_document(statements: Sequence[Statement]) -> PolicyDocument:
+    """Return a policy document in its shortest form.
+
+    The actions of a statement are sorted and without duplicates; a single resource is not in a list.
+    """
     return {"Version": "2012-10-17", "Statement": [_shortest(statement) for statement in statements]}
 
 
-def size(policy: Document) -> int:
-    """Return the number of characters of a policy document, as IAM counts them."""
+def policy_size(policy: PolicyDocument) -> int:
+    """Return the number of characters of a policy document as IAM counts them: without white space."""
     return len(json.dumps(policy, separators=(",", ":"), ensure_ascii=False))
 
 
-def merge(statements: Sequence[Statement]) -> list[Statement]:
-    """Merge statements with the same resources and conditions, since the size of a policy is limited."""
+def merge_statements(statements: Sequence[Statement]) -> list[Statement]:
+    """Return the statements, with those merged that have the same resources and condition.
+
+    This makes the policy smaller, since IAM limits its size. A merged statement keeps the id of its first statement.
+    """
     merged: list[Statement] = []
     for statement in statements:
-        same_scope = [
-            other for other in merged if _resources_and_condition(other) == _resources_and_condition(statement)
-        ]
-        if same_scope:
-            target = same_scope[0]
-            target["Action"] = [*target["Action"], *statement["Action"]]
+        for earlier in merged:
+            if _resources_and_condition(earlier) == _resources_and_condition(statement):
+                earlier["Action"] = [*earlier["Action"], *statement["Action"]]
+                break
         else:
             merged.append(statement.copy())
     return merged
 
 
-def documents(statements: Sequence[Statement], limit: int = MANAGED_POLICY_LIMIT) -> list[Document]:
+def split_into_documents(statements: Sequence[Statement], limit: int = MANAGED_POLICY_LIMIT) -> list[PolicyDocument]:
     """Distribute statements, in their order, over as few policy documents as the size limit requires.
 
     Args:
         statements: the statements. A statement that exceeds the limit is divided into several.
-        limit: maximum size of a document.
+        limit: maximum number of characters of a document.
     """
     statements_by_document: list[list[Statement]] = [[]]
     for statement in statements:
         for part in _divide(statement, limit):
-            if size(document([*statements_by_document[-1], part])) > limit:
+            if policy_size(policy_document([*statements_by_document[-1], part])) > limit:
                 statements_by_document.append([])
             statements_by_document[-1].append(part)
-    return [document(document_statements) for document_statements in statements_by_document]
+    return [policy_document(document_statements) for document_statements in statements_by_document]
 
 
 def _divide(statement: Statement, limit: int) -> Iterator[Statement]:
-    """Yield a statement that fits into one document, or several statements into which a larger one is divided.
+    """Divide a statement into statements that each fit into one document; one that fits is yielded unchanged.
 
-    Each of the several statements has a part of the resources or, if there is one resource, of the actions.
+    A statement is halved until the halves fit: each half has one half of the resources or, if there is only one
+    resource, of the actions.
+
+    Args:
+        statement: the statement.
+        limit: maximum number of characters of a document.
 
     Raises:
-        ValueError: the statement has one action and one resource, and is larger than a document.
+        ValueError: a statement with one action and one resource is larger than a document may be.
     """
-    if size(document([statement])) <= limit:
+    if policy_size(policy_document([statement])) <= limit:
         yield statement
         return
     first_half = statement.copy()
@@ -125,6 +136,7 @@ def _divide(statement: Statement, limit: int) -> Iterator[Statement]:
 
 
 def _shortest(statement: Statement) -> dict[str, object]:
+    """Return a statement whose actions are sorted and without duplicates; a single resource is not in a list."""
     resources = statement["Resource"]
     return {
         **statement,
@@ -134,4 +146,5 @@ def _shortest(statement: Statement) -> dict[str, object]:
 
 
 def _resources_and_condition(statement: Statement) -> tuple[list[Expression], Condition | None]:
+    """Return what two statements must share to be merged."""
     return statement["Resource"], statement.get("Condition")

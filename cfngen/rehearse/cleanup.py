@@ -20,26 +20,26 @@ from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Notice, Report, Step
 from cfngen.deploy.publishing import template_objects
 from cfngen.deploy.publishing.bucket import default_name
-from cfngen.deploy.stacks import CLUSTER_TAG, StackView, find, tree
+from cfngen.deploy.stacks import CLUSTER_TAG, StackView, find_stack, list_resource_tree
 from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching.watch import watch
 from cfngen.errors import CfngenError
-from cfngen.rehearse.clusters import NAME
+from cfngen.rehearse.clusters import REHEARSAL_NAME
 
 REHEARSAL_TAG = "cfngen:rehearsal"
 """Key of the tag of every stack of a rehearsal; its value is the version of cfngen that created the stack."""
-VOLUME, BUCKET = "AWS::EC2::Volume", "AWS::S3::Bucket"
+VOLUME_TYPE, BUCKET_TYPE = "AWS::EC2::Volume", "AWS::S3::Bucket"
 
 
-class NotOursError(CfngenError):
+class ForeignRehearsalStackError(CfngenError):
     """A stack with the rehearsal's name exists that was not created by a rehearsal."""
 
     code = "foreign-rehearsal-stack"
 
     def __init__(self, account: Account) -> None:
         super().__init__(
-            f"the stack {NAME} in {account.region} of account {account.id} was not created by a rehearsal: it lacks "
-            f"the tag {REHEARSAL_TAG}",
+            f"the stack {REHEARSAL_NAME} in {account.region} of account {account.id} was not created by a rehearsal: "
+            f"it lacks the tag {REHEARSAL_TAG}",
             hint="rehearse in another region, with --zones, or in another account, with --profile.",
         )
 
@@ -73,16 +73,16 @@ def find_rehearsal_stack(account: Account) -> StackView | None:
     """Return the stack of this rehearsal or an earlier one; None if there is none.
 
     Raises:
-        NotOursError: a stack with that name exists, but was not created by a rehearsal.
+        ForeignRehearsalStackError: a stack with that name exists, but was not created by a rehearsal.
     """
     with translate_aws_errors():
-        stack = find(account, NAME)
+        stack = find_stack(account, REHEARSAL_NAME)
         if stack is None or not stack.status.exists:
             return None
         # A stack has no tags before its first change set is executed; the change set has them.
         tags = _tags_of_change_sets(account, stack) if stack.status.health is StackHealth.EMPTY else stack.tags
         if REHEARSAL_TAG not in tags:
-            raise NotOursError(account)
+            raise ForeignRehearsalStackError(account)
         return stack
 
 
@@ -98,9 +98,9 @@ def deleted_stacks_with_leftovers(account: Account) -> tuple[str, ...]:
             str(summary["StackId"])
             for page in pages
             for summary in page["StackSummaries"]
-            if summary["StackName"] == NAME and not summary.get("ParentId")
+            if summary["StackName"] == REHEARSAL_NAME and not summary.get("ParentId")
         ]
-        stacks = (find(account, stack_id) for stack_id in ids)
+        stacks = (find_stack(account, stack_id) for stack_id in ids)
         return tuple(
             stack.id
             for stack in stacks
@@ -108,7 +108,7 @@ def deleted_stacks_with_leftovers(account: Account) -> tuple[str, ...]:
         )
 
 
-def count_retained(account: Account, stack_id: str) -> dict[str, str]:
+def count_retained_resources(account: Account, stack_id: str) -> dict[str, str]:
     """Count the resources of a deleted stack that CloudFormation has retained, by kind."""
     kinds = [kind for kind, _ in _retained_resources(account, stack_id)]
     return {f"{kind}s that CloudFormation keeps": str(kinds.count(kind)) for kind in ("bucket", "snapshot")}
@@ -122,23 +122,27 @@ def remove_stack(account: Account, stack: StackView, interaction: Interaction) -
     """
     with translate_aws_errors():
         _finish_update(account, stack, interaction)
-        request = DeletionRequest(NAME, NAME, authorities=AuthorityCopy("destroy"))
+        request = DeletionRequest(
+            stack_name=REHEARSAL_NAME, cluster=REHEARSAL_NAME, authorities=AuthorityCopy("destroy")
+        )
     return delete(account, request, interaction)
 
 
-def remove_kept(account: Account, stack_ids: Iterable[str], report: Report) -> tuple[Leftover, ...]:
+def remove_retained_resources(account: Account, stack_ids: Iterable[str], report: Report) -> tuple[Leftover, ...]:
     """Delete the resources that CloudFormation has retained of deleted stacks; return those that could not be."""
     leftovers: list[Leftover] = []
     for stack_id in stack_ids:
         with translate_aws_errors():
             remaining = list(_retained_resources(account, stack_id))
-        for kind, name in remaining:
+        for kind, name in remaining:  # the name of a bucket, or the id of a snapshot
             report(Step(f"deleting the {kind} {name}, which CloudFormation retained"))
             try:
                 with translate_aws_errors():
-                    _remove(account, kind, name)
+                    _remove_retained_resource(account, kind, name)
             except CfngenError as error:
-                leftovers.append(Leftover(kind, name, str(error), _removal_command(account, kind, name)))
+                leftovers.append(
+                    Leftover(kind=kind, id=name, why=str(error), command=_removal_command(account, kind, name))
+                )
     return tuple(leftovers)
 
 
@@ -156,14 +160,14 @@ def remove_templates(
     name = bucket or default_name(account)
     try:
         with translate_aws_errors():
-            if not template_objects.find(account, name, NAME).versions:
+            if not template_objects.find(account, name, REHEARSAL_NAME).versions:
                 return ()
-            interaction.report(Step(f"deleting the templates in s3://{name}/{NAME}/"))
-            template_objects.empty(account, name, NAME)
+            interaction.report(Step(f"deleting the templates in s3://{name}/{REHEARSAL_NAME}/"))
+            template_objects.empty(account, name, REHEARSAL_NAME)
             if is_bucket_new:
                 template_objects.delete_bucket(account, name)
     except CfngenError as error:
-        return (Leftover("templates", f"s3://{name}/{NAME}/", str(error)),)
+        return (Leftover(kind="templates", id=f"s3://{name}/{REHEARSAL_NAME}/", why=str(error)),)
     return ()
 
 
@@ -185,7 +189,7 @@ def _finish_update(account: Account, stack: StackView, interaction: Interaction)
         account.client("cloudformation").cancel_update_stack(StackName=stack.id)
     elif not stack.status.in_progress or stack.status.name in ("CREATE_IN_PROGRESS", "DELETE_IN_PROGRESS"):
         return
-    watch(account, stack.id, report=interaction.report, interrupted=interaction.interrupted)
+    watch(account, stack.id, report=interaction.report, on_interrupt=interaction.on_interrupt)
 
 
 def _tags_of_change_sets(account: Account, stack: StackView) -> dict[str, str]:
@@ -194,23 +198,23 @@ def _tags_of_change_sets(account: Account, stack: StackView) -> dict[str, str]:
     pages = cloudformation.get_paginator("list_change_sets").paginate(StackName=stack.id)
     ids = [summary["ChangeSetId"] for page in pages for summary in page["Summaries"]]
     if not ids:
-        return {REHEARSAL_TAG: "", CLUSTER_TAG: NAME}
+        return {REHEARSAL_TAG: "", CLUSTER_TAG: REHEARSAL_NAME}
     change_sets = (cloudformation.describe_change_set(ChangeSetName=change_set_id) for change_set_id in ids)
     return {tag["Key"]: tag["Value"] for change_set in change_sets for tag in change_set.get("Tags", ())}
 
 
 def _retained_resources(account: Account, stack_id: str) -> Iterator[tuple[str, str]]:
-    """Yield kind and id of the resources of a deleted stack that CloudFormation has retained."""
+    """Yield the resources of a deleted stack that CloudFormation has retained: (`snapshot` or `bucket`, id or name)."""
     from botocore.exceptions import ClientError
 
-    resources = [resource.view for resource in tree(account, stack_id) if resource.view.physical_id]
-    volumes = sorted({resource.physical_id for resource in resources if resource.type == VOLUME})
+    resources = [resource.view for resource in list_resource_tree(account, stack_id) if resource.view.physical_id]
+    volumes = sorted({resource.physical_id for resource in resources if resource.type == VOLUME_TYPE})
     if volumes:
         pages = account.client("ec2").get_paginator("describe_snapshots")
         filters = [{"Name": "volume-id", "Values": volumes}]
         for page in pages.paginate(Filters=filters, OwnerIds=["self"]):
             yield from (("snapshot", str(snapshot["SnapshotId"])) for snapshot in page["Snapshots"])
-    for bucket in sorted({resource.physical_id for resource in resources if resource.type == BUCKET}):
+    for bucket in sorted({resource.physical_id for resource in resources if resource.type == BUCKET_TYPE}):
         try:
             account.client("s3").head_bucket(Bucket=bucket)
         except ClientError as error:
@@ -219,16 +223,22 @@ def _retained_resources(account: Account, stack_id: str) -> Iterator[tuple[str, 
         yield "bucket", bucket
 
 
-def _remove(account: Account, kind: str, name: str) -> None:
+def _remove_retained_resource(account: Account, kind: str, name: str) -> None:
+    """Delete a snapshot, or empty and delete a bucket.
+
+    Raises:
+        AwsError: the bucket contains objects that are not the rehearsal's.
+    """
     if kind == "snapshot":
         account.client("ec2").delete_snapshot(SnapshotId=name)
         return
-    template_objects.empty(account, name, NAME)
+    template_objects.empty(account, name, REHEARSAL_NAME)
     if not template_objects.delete_bucket(account, name):
         raise AwsError(f"the bucket {name} contains more than snapshots of the cluster")
 
 
 def _removal_command(account: Account, kind: str, name: str) -> str:
+    """Return the AWS CLI command that removes a snapshot or bucket."""
     if kind == "snapshot":
         return f"aws ec2 delete-snapshot --snapshot-id {name} --region {account.region}"
     return f"aws s3 rb --force s3://{name} --region {account.region}"

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from cfngen.deploy.publishing.publish import nested
-from cfngen.rehearse.expectations import Expected
-from cfngen.rehearse.masking import shape
-from cfngen.rehearse.operations import CHATTER, Names, Operation, OperationEvent, transitions
+from cfngen.deploy.publishing.publish import nested_template_names
+from cfngen.rehearse.expectations import ExpectedOperation
+from cfngen.rehearse.masking import without_numbers
+from cfngen.rehearse.operations import ROUTINE_REASONS, NameNormalizer, Operation, OperationEvent, status_transitions
 from cfngen.templates.document import Document
 from cfngen.templates.expressions import references
 
-SLOW = 3
+SLOW_FACTOR = 3
 """Factor: an operation gets a remark if it takes longer than its estimated time multiplied by this."""
 
 
@@ -27,7 +27,7 @@ class Surprise:
     """A difference between AWS and the emulator that ends the rehearsal.
 
     Attributes:
-        about: kind of the difference: `status`, `event`, `order`, `change`, `fact` or `error`.
+        about: what the difference is about: `status`, `event`, `order`, `change`, `fact` or `error`.
         what: what differs, e.g. the resource `VpcStack/Vpc` or the operation `create`.
         expected: what the emulator does.
         seen: what AWS did.
@@ -42,7 +42,9 @@ class Surprise:
         return f"{self.what}: expected {self.expected}; seen {self.seen}"
 
 
-def surprises(expected: Expected, actual: Operation, documents: Sequence[Document], names: Names) -> list[Surprise]:
+def find_surprises(
+    expected: ExpectedOperation, actual: Operation, documents: Sequence[Document], names: NameNormalizer
+) -> list[Surprise]:
     """Return the differences that end the rehearsal.
 
     Args:
@@ -55,12 +57,12 @@ def surprises(expected: Expected, actual: Operation, documents: Sequence[Documen
         *_final_status_surprises(expected, actual),
         *_transition_surprises(expected, actual),
         *_order_surprises(actual.events, documents, names),
-        *_set_surprises("change", "the change set", expected.changes, actual.changes),
+        *_change_surprises(expected, actual),
         *_fact_surprises(expected, actual),
     ]
 
 
-def remarks(expected: Expected, actual: Operation, minutes: int) -> list[str]:
+def find_remarks(expected: ExpectedOperation, actual: Operation, minutes: int) -> list[str]:
     """Return the differences that do not matter, after the operation's own remarks.
 
     Args:
@@ -69,29 +71,37 @@ def remarks(expected: Expected, actual: Operation, minutes: int) -> list[str]:
         minutes: how long such an operation usually takes.
     """
     differences = list(actual.remarks)
-    if actual.seconds > 60 * SLOW * max(1, minutes):
+    if actual.seconds > 60 * SLOW_FACTOR * max(1, minutes):
         differences.append(f"{actual.name} took {actual.seconds / 60:.0f} minutes; it was estimated to take {minutes}")
     reported: set[str] = set()
     for event in actual.events:
-        about = f"{event.resource} {event.status}"
-        reason = shape(event.reason)
-        is_new = reason and reason not in expected.words.get(about, ()) and not event.reason.startswith(CHATTER)
-        if is_new and f"{about} {reason}" not in reported:
-            reported.add(f"{about} {reason}")
-            expected_reasons = "; ".join(expected.words.get(about, ())) or "nothing"
-            differences.append(f"{about} says {event.reason!r}; the emulator says {expected_reasons}")
+        resource_and_status = f"{event.resource} {event.status}"
+        reason = without_numbers(event.reason)
+        is_new = (
+            reason
+            and reason not in expected.words.get(resource_and_status, ())
+            and not event.reason.startswith(ROUTINE_REASONS)
+        )
+        if is_new and f"{resource_and_status} {reason}" not in reported:
+            reported.add(f"{resource_and_status} {reason}")
+            expected_reasons = "; ".join(expected.words.get(resource_and_status, ())) or "nothing"
+            differences.append(f"{resource_and_status} says {event.reason!r}; the emulator says {expected_reasons}")
     return differences
 
 
-def _final_status_surprises(expected: Expected, actual: Operation) -> Iterator[Surprise]:
+def _final_status_surprises(expected: ExpectedOperation, actual: Operation) -> Iterator[Surprise]:
+    """Yield a surprise if AWS refused the operation, or if the root stack ended in another status."""
     if actual.error:
-        yield Surprise("error", actual.name, expected.status or "no stack", actual.error)
+        yield Surprise(about="error", what=actual.name, expected=expected.status or "no stack", seen=actual.error)
     elif actual.status != expected.status:
-        yield Surprise("status", actual.name, expected.status or "no stack", actual.status or "no stack")
+        yield Surprise(
+            about="status", what=actual.name, expected=expected.status or "no stack", seen=actual.status or "no stack"
+        )
 
 
-def _transition_surprises(expected: Expected, actual: Operation) -> Iterator[Surprise]:
-    statuses_by_resource = transitions(actual.events)
+def _transition_surprises(expected: ExpectedOperation, actual: Operation) -> Iterator[Surprise]:
+    """Yield the resources that went through other statuses, and those that are missing or unexpected."""
+    statuses_by_resource = status_transitions(actual.events)
     first_seconds = {event.resource: event.seconds for event in reversed(actual.events)}
     missing = [name for name in expected.transitions if name not in statuses_by_resource]
     # Resources that failed first come first, so that a surprise comes before its consequences.
@@ -106,9 +116,11 @@ def _transition_surprises(expected: Expected, actual: Operation) -> Iterator[Sur
             ]
             reasons = "; ".join(dict.fromkeys(event.reason for event in unexpected if event.reason))
             statuses = " → ".join(statuses_by_resource[name]) + (f" ({reasons})" if reasons else "")
-            yield Surprise("event", name, " → ".join(expected_statuses) or "no event", statuses)
+            yield Surprise(
+                about="event", what=name, expected=" → ".join(expected_statuses) or "no event", seen=statuses
+            )
     for name in missing:
-        yield Surprise("event", name, " → ".join(expected.transitions[name]), "no event")
+        yield Surprise(about="event", what=name, expected=" → ".join(expected.transitions[name]), seen="no event")
 
 
 def _failure_time(name: str, events: Sequence[OperationEvent], first_event_seconds: float) -> tuple[float, int]:
@@ -117,22 +129,24 @@ def _failure_time(name: str, events: Sequence[OperationEvent], first_event_secon
     return (min(failures), 0) if failures else (first_event_seconds, 1)
 
 
-def _set_surprises(about: str, subject: str, expected: Sequence[str], actual: Sequence[str]) -> Iterator[Surprise]:
-    for item in sorted(set(expected) - set(actual)):
-        yield Surprise(about, subject, item, "nothing of it")
-    for item in sorted(set(actual) - set(expected)):
-        yield Surprise(about, subject, "nothing of it", item)
+def _change_surprises(expected: ExpectedOperation, actual: Operation) -> Iterator[Surprise]:
+    """Yield the changes that only one of the two change sets contains."""
+    for change in sorted(set(expected.changes) - set(actual.changes)):
+        yield Surprise(about="change", what="the change set", expected=change, seen="nothing of it")
+    for change in sorted(set(actual.changes) - set(expected.changes)):
+        yield Surprise(about="change", what="the change set", expected="nothing of it", seen=change)
 
 
-def _fact_surprises(expected: Expected, actual: Operation) -> Iterator[Surprise]:
+def _fact_surprises(expected: ExpectedOperation, actual: Operation) -> Iterator[Surprise]:
+    """Yield the observed facts that differ; a fact that was not observed counts as `nothing`."""
     for name in dict.fromkeys((*expected.facts, *actual.facts)):
         expected_value, actual_value = expected.facts.get(name, "nothing"), actual.facts.get(name, "nothing")
         if expected_value != actual_value:
-            yield Surprise("fact", name, expected_value, actual_value)
+            yield Surprise(about="fact", what=name, expected=expected_value, seen=actual_value)
 
 
 def _order_surprises(
-    events: Sequence[OperationEvent], documents: Sequence[Document], names: Names
+    events: Sequence[OperationEvent], documents: Sequence[Document], names: NameNormalizer
 ) -> Iterator[Surprise]:
     """Yield the resources whose creation or update started too early for their dependencies.
 
@@ -148,38 +162,50 @@ def _order_surprises(
         elif event.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
             completion_seconds.setdefault(event.resource, event.seconds)
     for resource, dependency, must_be_complete in _dependencies(documents, names):
-        if resource not in start_seconds:
+        if resource not in start_seconds or dependency not in start_seconds:
             continue
-        if (
-            must_be_complete
-            and dependency in start_seconds
-            and completion_seconds.get(dependency, float("inf")) > start_seconds[resource]
-        ):
-            yield Surprise("order", resource, f"begins once {dependency} is complete", "began before")
-        elif (
-            not must_be_complete and dependency in start_seconds and start_seconds[dependency] > start_seconds[resource]
-        ):
-            yield Surprise("order", resource, f"begins once {dependency} has begun", "began before")
+        if must_be_complete:
+            if completion_seconds.get(dependency, float("inf")) > start_seconds[resource]:
+                yield Surprise(
+                    about="order", what=resource, expected=f"begins once {dependency} is complete", seen="began before"
+                )
+        elif start_seconds[dependency] > start_seconds[resource]:
+            yield Surprise(
+                about="order", what=resource, expected=f"begins once {dependency} has begun", seen="began before"
+            )
 
 
-def _dependencies(documents: Sequence[Document], names: Names) -> Iterator[tuple[str, str, bool]]:
-    """Yield the names of a resource and of one it depends on, and whether that must be complete first (DependsOn)."""
+class _Dependency(NamedTuple):
+    """A resource that depends on another one.
+
+    Attributes:
+        resource: name of the resource.
+        depends_on: name of the resource on which it depends.
+        must_be_complete: whether that must be complete first, as `DependsOn` requires, or only must have started.
+    """
+
+    resource: str
+    depends_on: str
+    must_be_complete: bool
+
+
+def _dependencies(documents: Sequence[Document], names: NameNormalizer) -> Iterator[_Dependency]:
+    """Yield the dependencies between resources of the same template; none if there is no root template."""
     root = next((document for document in documents if document.children), None)
     if root is None:
         return
     bodies: dict[tuple[str, ...], Mapping[str, Any]] = {(): root.body}
     by_name = {document.name: document.body for document in documents}
-    for logical_id, name in nested(root.body).items():
+    for logical_id, name in nested_template_names(root.body).items():
         bodies[(logical_id,)] = by_name[name]
     for path, body in bodies.items():
         resources = body["Resources"]
         for logical_id, resource in resources.items():
-            explicit = resource.get("DependsOn", ())
-            depends_on = {explicit} if isinstance(explicit, str) else set(explicit)
+            depends_on_value = resource.get("DependsOn", ())
+            depends_on = {depends_on_value} if isinstance(depends_on_value, str) else set(depends_on_value)
             referenced = {name for name, _ in references(resource.get("Properties", {})) if name in resources}
             resource_name = names.path((*path, logical_id))
-            yield from ((resource_name, names.path((*path, dependency)), True) for dependency in sorted(depends_on))
-            yield from (
-                (resource_name, names.path((*path, dependency)), False)
-                for dependency in sorted(referenced - depends_on - {logical_id})
-            )
+            for dependency in sorted(depends_on):
+                yield _Dependency(resource_name, names.path((*path, dependency)), must_be_complete=True)
+            for dependency in sorted(referenced - depends_on - {logical_id}):
+                yield _Dependency(resource_name, names.path((*path, dependency)), must_be_complete=False)

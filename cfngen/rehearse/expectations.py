@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-from cfngen.rehearse.masking import shape
-from cfngen.rehearse.operations import CHATTER, Operation, transitions
+from cfngen.rehearse.masking import without_numbers
+from cfngen.rehearse.operations import ROUTINE_REASONS, Operation, status_transitions
 
-FILE = "expected.json"
+EXPECTATIONS_FILE = "expected.json"
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedOperation:
     """What the emulator does in one operation.
 
     Attributes:
@@ -38,40 +38,40 @@ class Expected:
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
-Expectations = Mapping[str, Expected]
-"""Expectations by the keys that `key` returns."""
+Expectations = Mapping[str, ExpectedOperation]
+"""Expected operations, by the keys that `expectation_key` returns."""
 
 
-def key(step: str, operation: str) -> str:
+def expectation_key(step: str, operation: str) -> str:
     """Return the key of an operation's expectation."""
     return f"{step}: {operation}"
 
 
-def of(operation: Operation) -> Expected:
-    """Return the expectation that an operation in the emulator makes."""
-    words: dict[str, list[str]] = {}
+def expectation_of(operation: Operation) -> ExpectedOperation:
+    """Return an operation that was carried out in the emulator as the expectation for the same operation in AWS."""
+    reasons: dict[str, list[str]] = {}  # by resource and status, e.g. `VpcStack/Vpc CREATE_FAILED`
     for event in operation.events:
-        if event.reason and not event.reason.startswith(CHATTER):
-            about = words.setdefault(f"{event.resource} {event.status}", [])
-            if shape(event.reason) not in about:
-                about.append(shape(event.reason))
-    return Expected(
+        if event.reason and not event.reason.startswith(ROUTINE_REASONS):
+            reasons_of_event = reasons.setdefault(f"{event.resource} {event.status}", [])
+            if without_numbers(event.reason) not in reasons_of_event:
+                reasons_of_event.append(without_numbers(event.reason))
+    return ExpectedOperation(
         status=operation.status,
-        transitions=dict(sorted(transitions(operation.events).items())),
+        transitions=dict(sorted(status_transitions(operation.events).items())),
         types={event.resource: event.type for event in operation.events},
-        words={name: tuple(texts) for name, texts in sorted(words.items())},
+        words={name: tuple(texts) for name, texts in sorted(reasons.items())},
         changes=tuple(sorted(operation.changes)),
         facts=dict(operation.facts),
     )
 
 
-def recorded() -> Expectations:
+def read_recorded_expectations() -> Expectations:
     """Return the recorded expectations of this version of cfngen."""
-    content = json.loads((files("cfngen.rehearse") / FILE).read_text("utf-8"))
+    content = json.loads((files("cfngen.rehearse") / EXPECTATIONS_FILE).read_text("utf-8"))
     return {name: _parse(expectation) for name, expectation in content.items()}
 
 
-def text(expectations: Expectations) -> str:
+def format_expectations(expectations: Expectations) -> str:
     """Return expectations as content of the file that `recorded` reads, with one line per resource."""
     content = {
         name: {
@@ -89,12 +89,14 @@ def text(expectations: Expectations) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
-def _parse(content: Mapping[str, Any]) -> Expected:
-    resources = {name: line.split(" ") for name, line in content["resources"].items()}
-    return Expected(
+def _parse(content: Mapping[str, Any]) -> ExpectedOperation:
+    """Return an expectation from its form in the file."""
+    # The line of a resource is its type and the statuses that it goes through, separated by spaces.
+    words_by_resource = {name: line.split(" ") for name, line in content["resources"].items()}
+    return ExpectedOperation(
         status=content["status"],
-        transitions={name: tuple(words[1:]) for name, words in resources.items()},
-        types={name: words[0] for name, words in resources.items()},
+        transitions={name: tuple(words[1:]) for name, words in words_by_resource.items()},
+        types={name: words[0] for name, words in words_by_resource.items()},
         words={name: tuple(texts) for name, texts in content["words"].items()},
         changes=tuple(content["changes"]),
         facts=content["facts"],

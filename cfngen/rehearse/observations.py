@@ -9,16 +9,16 @@ from typing import Any
 from cfngen.cluster.logical_ids import MasterId
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
-from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackResource, tree
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackResource, list_resource_tree
 from cfngen.text import pluralize
 
-INTERFACE, KEY, SECRET, BUCKET = (
+INTERFACE_TYPE, KEY_TYPE, SECRET_TYPE, BUCKET_TYPE = (
     "AWS::EC2::NetworkInterface",
     "AWS::KMS::Key",
     "AWS::SecretsManager::Secret",
     "AWS::S3::Bucket",
 )
-IN_USE = "in use"
+INTERFACE_IN_USE_TEXT = "in use"
 """Part of the message of a launch that fails because the old instance still has the network interface."""
 
 
@@ -48,12 +48,12 @@ def count_empty_stacks(account: Account, name: str) -> Observation:
     )
     names = [str(summary["StackName"]) for page in pages for summary in page["StackSummaries"]]
     count = sum(stack_name == name or stack_name.startswith(f"{name}-") for stack_name in names)
-    return Observation({"empty stacks that are left": str(count)})
+    return Observation(facts={"empty stacks that are left": str(count)})
 
 
 def observe_masters(account: Account, stack_id: str) -> Observation:
-    """Count the masters in service, and the slots' network interfaces that are primary interfaces of masters."""
-    resources = tree(account, stack_id)
+    """Count the masters in service, and the slots' network interfaces that are the primary interface of a master."""
+    resources = list_resource_tree(account, stack_id)
     groups = {
         logical_id: group
         for logical_id, group in _physical_ids(resources, AUTO_SCALING_GROUP).items()
@@ -68,7 +68,7 @@ def observe_masters(account: Account, stack_id: str) -> Observation:
         if instance["LifecycleState"] == "InService"
     ]
     observation.facts["masters in service"] = str(len(instance_ids))
-    interfaces = _physical_ids(resources, INTERFACE)
+    interfaces = _physical_ids(resources, INTERFACE_TYPE)
     descriptions = account.client("ec2").describe_network_interfaces(NetworkInterfaceIds=list(interfaces.values()))
     primary_interfaces = [
         network_interface
@@ -82,10 +82,13 @@ def observe_masters(account: Account, stack_id: str) -> Observation:
     return observation
 
 
-def secret_ids(account: Account, stack_id: str) -> Mapping[str, str]:
+def read_secret_ids(account: Account, stack_id: str) -> Mapping[str, str]:
     """Return the physical ids of the key, the secrets and the bucket of a stack by their logical ids."""
-    resources = tree(account, stack_id)
-    return {name: value for kind in (KEY, SECRET, BUCKET) for name, value in _physical_ids(resources, kind).items()}
+    resources = list_resource_tree(account, stack_id)
+    physical_ids: dict[str, str] = {}
+    for resource_type in (KEY_TYPE, SECRET_TYPE, BUCKET_TYPE):
+        physical_ids |= _physical_ids(resources, resource_type)
+    return physical_ids
 
 
 def observe_deleted_secrets(account: Account, physical_ids: Mapping[str, str]) -> Observation:
@@ -106,11 +109,12 @@ def observe_deleted_secrets(account: Account, physical_ids: Mapping[str, str]) -
     )
 
 
-def _physical_ids(resources: tuple[StackResource, ...], kind: str) -> dict[str, str]:
+def _physical_ids(resources: tuple[StackResource, ...], resource_type: str) -> dict[str, str]:
+    """Return the physical ids of the existing resources of one type, by logical id."""
     return {
         resource.view.logical_id: resource.view.physical_id
         for resource in resources
-        if resource.exists and resource.view.type == kind
+        if resource.exists and resource.view.type == resource_type
     }
 
 
@@ -124,18 +128,20 @@ def _failed_launches(account: Account, group: str) -> list[str]:
     ]
     return [
         f"a launch failed and was tried again, {pluralize(messages.count(message), 'time')}"
-        + (", as is known of the interface that the old instance still has" if IN_USE in message else "")
+        + (", as is known of the interface that the old instance still has" if INTERFACE_IN_USE_TEXT in message else "")
         + f": {message}"
         for message in dict.fromkeys(messages)
     ]
 
 
 def _key_state(account: Account, arn: str) -> str:
+    """Return the state of a KMS key in words."""
     metadata = account.client("kms").describe_key(KeyId=arn)["KeyMetadata"]
     return "waits for its deletion" if metadata["KeyState"] == "PendingDeletion" else str(metadata["KeyState"])
 
 
 def _secret_state(account: Account, arn: str) -> str:
+    """Return in words whether a secret exists or can be restored."""
     secret = _call_or_state(
         account.client("secretsmanager").describe_secret, {"ResourceNotFoundException"}, SecretId=arn
     )
@@ -145,6 +151,7 @@ def _secret_state(account: Account, arn: str) -> str:
 
 
 def _bucket_state(account: Account, name: str) -> str:
+    """Return in words whether a bucket exists."""
     response = _call_or_state(account.client("s3").head_bucket, {"404", "NoSuchBucket"}, Bucket=name)
     return response if isinstance(response, str) else "there"
 

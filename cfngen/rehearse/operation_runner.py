@@ -27,22 +27,22 @@ from cfngen.deploy.messages import Event, Message, Notice, Report, Step
 from cfngen.deploy.preview.changes import Replacement
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.publishing.bucket import BucketError
-from cfngen.deploy.stacks import find
+from cfngen.deploy.stacks import find_stack
 from cfngen.deploy.watching.diagnosis import Diagnosis
 from cfngen.deploy.watching.progress import Progress
-from cfngen.deploy.watching.watch import Choice, WatchEndedError
+from cfngen.deploy.watching.watch import InterruptChoice, WatchEndedError
 from cfngen.errors import CfngenError
 from cfngen.rehearse import cleanup, observations
 from cfngen.rehearse.cleanup import REHEARSAL_TAG
-from cfngen.rehearse.clusters import NAME
-from cfngen.rehearse.comparison import remarks, surprises
-from cfngen.rehearse.expectations import Expectations, key
+from cfngen.rehearse.clusters import REHEARSAL_NAME
+from cfngen.rehearse.comparison import find_remarks, find_surprises
+from cfngen.rehearse.expectations import Expectations, expectation_key
 from cfngen.rehearse.masking import Masks
-from cfngen.rehearse.operations import Names, Operation, recorded_events
-from cfngen.rehearse.outlines import made, minutes
-from cfngen.rehearse.report import RehearsedOperation, Result
+from cfngen.rehearse.operations import NameNormalizer, Operation, recorded_events
+from cfngen.rehearse.outlines import make_deployable, usual_minutes
+from cfngen.rehearse.report import RehearsedOperation, StepResult
 from cfngen.rehearse.request import RehearsalRequest
-from cfngen.rehearse.steps import VALUES, Action, Deployable, RehearsalStep
+from cfngen.rehearse.steps import PARAMETER_VALUES, Deployable, RehearsalStep, StepAction
 from cfngen.text import pluralize
 
 # Errors because of the account, its permissions or the network: they are no differences between AWS and the emulator.
@@ -65,9 +65,9 @@ class StoppedError(CfngenError):
 
     code = "rehearsal-stopped"
 
-    def __init__(self, result: Result, message: str = "") -> None:
+    def __init__(self, result: StepResult, message: str = "") -> None:
         super().__init__(message)
-        self.result: Result = result
+        self.result: StepResult = result
 
 
 class OperationRunner:
@@ -78,7 +78,7 @@ class OperationRunner:
         request: what to rehearse.
         expected: what the emulator does; None to record operations without comparing them.
         report: called with the messages that the user should see.
-        interrupted: called after each Ctrl-C; returns what to do with the operation in progress.
+        on_interrupt: called after each Ctrl-C; returns what to do with the operation in progress.
 
     Attributes:
         interaction: receives the messages of operations and answers their questions.
@@ -93,7 +93,7 @@ class OperationRunner:
         request: RehearsalRequest,
         expected: Expectations | None,
         report: Report,
-        interrupted: Callable[[], Choice],
+        on_interrupt: Callable[[], InterruptChoice],
     ) -> None:
         self.account = account
         self.request = request
@@ -104,16 +104,16 @@ class OperationRunner:
         self.operations: list[RehearsedOperation] = []
         self.deleted: list[str] = []
         self._report_shown = only_shown(report)
-        self._answer = interrupted
-        self._interrupted = False
-        self._names = Names(request.zones)
+        self._choose_after_interrupt = on_interrupt
+        self._is_interrupted = False
+        self._names = NameNormalizer(request.zones)
         self._events: list[Event] = []
         self._event_ids: set[str] = set()
         self._plan: Plan | None = None
         self._diagnosis: Diagnosis | None = None
         self._secrets: Mapping[str, str] = {}
 
-    def carry_out(self, step: RehearsalStep, action: Action) -> None:
+    def carry_out(self, step: RehearsalStep, action: StepAction) -> None:
         """Run one operation, and compare it with what the emulator does.
 
         Raises:
@@ -122,7 +122,7 @@ class OperationRunner:
         """
         self._events, self._plan, self._diagnosis = [], None, None
         start = self.account.clock.now()
-        deployable = made(action.make, self.request.zones) if action.make else None
+        deployable = make_deployable(action.make, self.request.zones) if action.make else None
         try:
             operation = self._perform(action, deployable)
         except deployment.StartInterruptedError:
@@ -130,16 +130,16 @@ class OperationRunner:
         except CfngenError as error:
             cause = error.cause if isinstance(error, WatchEndedError) else error
             seconds = (self.account.clock.now() - start).total_seconds()
-            operation = Operation(action.name, seconds=seconds, error=self.masks(str(error)))
+            operation = Operation(name=action.name, seconds=seconds, error=self.masks(str(error)))
             if isinstance(cause, _ACCOUNT_ERRORS):
-                self._add_to_report(operation, deployable, None, step, action)
+                self._add_to_report(operation, deployable, expected=None, step=step, action=action)
                 raise StoppedError(
                     "refused", self.masks(" ".join(filter(None, (str(error), str(error.hint)))))
                 ) from error
-        if self._interrupted:
-            self._add_to_report(operation, deployable, None, step, action)
+        if self._is_interrupted:
+            self._add_to_report(operation, deployable, expected=None, step=step, action=action)
             raise KeyboardInterrupt
-        self._add_to_report(operation, deployable, self.expected, step, action)
+        self._add_to_report(operation, deployable, expected=self.expected, step=step, action=action)
         if differences := self.operations[-1].surprises:
             raise StoppedError("surprise", f"{pluralize(len(differences), 'surprise')}, first {differences[0]}")
 
@@ -147,9 +147,10 @@ class OperationRunner:
         self,
         operation: Operation,
         deployable: Deployable | None,
+        *,
         expected: Expectations | None,
         step: RehearsalStep,
-        action: Action,
+        action: StepAction,
     ) -> None:
         """Add an operation to the report, with its differences if there are expectations."""
         operation = replace(
@@ -160,14 +161,19 @@ class OperationRunner:
             remarks=tuple(map(self.masks, (*operation.remarks, *_describe_diagnosis(self._diagnosis)))),
         )
         if expected is None:
-            self.operations.append(RehearsedOperation(operation, remarks=operation.remarks))
+            self.operations.append(RehearsedOperation(operation=operation, remarks=operation.remarks))
             return
-        expectation = expected[key(step.stack, action.name)]
-        differences = surprises(expectation, operation, deployable.documents if deployable else (), self._names)
-        operation_remarks = remarks(expectation, operation, minutes(step, action, self.request.zones, expected))
-        self.operations.append(RehearsedOperation(operation, tuple(differences), tuple(operation_remarks)))
+        expectation = expected[expectation_key(step.stack, action.name)]
+        differences = find_surprises(expectation, operation, deployable.documents if deployable else (), self._names)
+        operation_remarks = find_remarks(
+            expectation, operation, usual_minutes(step, action, self.request.zones, expected)
+        )
+        self.operations.append(
+            RehearsedOperation(operation=operation, surprises=tuple(differences), remarks=tuple(operation_remarks))
+        )
 
-    def _perform(self, action: Action, deployable: Deployable | None) -> Operation:
+    def _perform(self, action: StepAction, deployable: Deployable | None) -> Operation:
+        """Carry out a plan, deployment or deletion, and return its record; `deployable` is None for a deletion."""
         if deployable is None:
             return self._delete(action)
         request = self._deployment_request(deployable)
@@ -175,37 +181,38 @@ class OperationRunner:
             start = self.account.clock.now()
             self._plan = deployment.plan(self.account, request, self.interaction)
             seconds = (self.account.clock.now() - start).total_seconds()
-            return self._with_observations(action, Operation(action.name, "planned", seconds), "")
+            return self._with_observations(action, Operation(name=action.name, status="planned", seconds=seconds), "")
         finished = deployment.deploy(self.account, request, self.interaction)
         return self._with_observations(
-            action, Operation(action.name, finished.status, finished.seconds), finished.stack_id
+            action, Operation(name=action.name, status=finished.status, seconds=finished.seconds), finished.stack_id
         )
 
     def _deployment_request(self, deployable: Deployable) -> deployment.DeploymentRequest:
+        """Return the request that deploys the templates as the rehearsal's stack, without termination protection."""
         root = next(document for document in deployable.documents if document.children)
         return deployment.DeploymentRequest(
             cluster=deployable.cluster,
             documents=deployable.documents,
-            stack_name=NAME,
+            stack_name=REHEARSAL_NAME,
             token=uuid.uuid4().hex[:12],
             bucket=self.request.bucket,
-            flags={name: value for name, value in VALUES.items() if name in root.body.get("Parameters", {})},
+            flags={name: value for name, value in PARAMETER_VALUES.items() if name in root.body.get("Parameters", {})},
             tags={REHEARSAL_TAG: __version__},
             role_arn=self.request.role_arn,
             protect=False,
         )
 
-    def _with_observations(self, action: Action, operation: Operation, stack_id: str) -> Operation:
+    def _with_observations(self, action: StepAction, operation: Operation, stack_id: str) -> Operation:
         """Return an operation with the facts and remarks that are observed after it."""
         observation = observations.Observation()
         try:
             with translate_aws_errors():
                 if action.observe == "empty-stacks":
-                    observation = observations.count_empty_stacks(self.account, NAME)
+                    observation = observations.count_empty_stacks(self.account, REHEARSAL_NAME)
                 elif action.observe == "masters":
                     observation = observations.observe_masters(self.account, stack_id)
                 elif action.observe == "secret-ids":
-                    self._secrets = observations.secret_ids(self.account, stack_id)
+                    self._secrets = observations.read_secret_ids(self.account, stack_id)
                 elif action.observe == "deleted-secrets":
                     observation = observations.observe_deleted_secrets(self.account, self._secrets)
         except AwsError as error:
@@ -216,18 +223,21 @@ class OperationRunner:
             remarks=(*operation.remarks, *observation.remarks),
         )
 
-    def _delete(self, action: Action) -> Operation:
+    def _delete(self, action: StepAction) -> Operation:
+        """Delete the rehearsal's stack and what CloudFormation retains of it, and return the record of the deletion."""
         stack = cleanup.find_rehearsal_stack(self.account)
         if stack is None:
-            return Operation(action.name, "deleted")
+            return Operation(name=action.name, status="deleted")
         self.deleted.append(stack.id)
         deleted = cleanup.remove_stack(self.account, stack, self.interaction)
         with translate_aws_errors():
-            stack_after = find(self.account, stack.id)
-            facts = cleanup.count_retained(self.account, stack.id)
+            stack_after = find_stack(self.account, stack.id)
+            facts = cleanup.count_retained_resources(self.account, stack.id)
         status = stack_after.status.name if stack_after else ""
-        operation = self._with_observations(action, Operation(action.name, status, deleted.seconds, facts=facts), "")
-        cleanup.remove_kept(self.account, [stack.id], self.report)
+        operation = self._with_observations(
+            action, Operation(name=action.name, status=status, seconds=deleted.seconds, facts=facts), ""
+        )
+        cleanup.remove_retained_resources(self.account, [stack.id], self.report)
         return operation
 
     def report(self, message: Message) -> None:
@@ -243,9 +253,10 @@ class OperationRunner:
             self._diagnosis = message
         self._report_shown(message)
 
-    def _interrupt(self) -> Choice:
-        self._interrupted = True
-        return self._answer()
+    def _interrupt(self) -> InterruptChoice:
+        """Remember that the user pressed Ctrl-C, and return what to do with the operation in progress."""
+        self._is_interrupted = True
+        return self._choose_after_interrupt()
 
 
 def only_shown(report: Report) -> Report:
@@ -258,7 +269,7 @@ def only_shown(report: Report) -> Report:
     return report_if_shown
 
 
-def _describe_changes(plan: Plan | None, names: Names) -> tuple[str, ...]:
+def _describe_changes(plan: Plan | None, names: NameNormalizer) -> tuple[str, ...]:
     """Return the changes in a plan as texts, one for each resource."""
     if plan is None:
         return ()

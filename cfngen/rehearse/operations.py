@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cfngen.cluster.logical_ids import ProgramId, SubnetId, ZoneId, zone_id
+from cfngen.cluster.logical_ids import ProgramId
+from cfngen.cluster.subnet_ids import SubnetId, ZoneId, zone_id
 from cfngen.deploy.messages import Event
 from cfngen.rehearse.masking import Masks
 
-STACK = "(stack)"
+STACK_ITSELF = "(stack)"
 """The name that stands for the resource in events about a stack itself."""
-CHATTER = ("Resource creation Initiated", "Eventual consistency check initiated", "User Initiated")
+ROUTINE_REASONS = ("Resource creation Initiated", "Eventual consistency check initiated", "User Initiated")
 """Routine status reasons, which are not compared."""
 
 
@@ -61,7 +62,7 @@ class Operation:
     error: str = ""
 
 
-class Names:
+class NameNormalizer:
     """Normalizes logical ids, so that they are the same in all regions and for all versions of the boot program.
 
     Args:
@@ -89,12 +90,12 @@ class Names:
         return "/".join(map(self, logical_ids))
 
 
-def recorded_events(events: Sequence[Event], names: Names, masks: Masks) -> tuple[OperationEvent, ...]:
+def recorded_events(events: Sequence[Event], names: NameNormalizer, masks: Masks) -> tuple[OperationEvent, ...]:
     """Return the events of an operation, oldest first and masked."""
     ordered = sorted(events, key=lambda event: event.time)
     return tuple(
         OperationEvent(
-            resource=names.path((*event.path, STACK if event.of_stack else event.logical_id)),
+            resource=names.path((*event.path, STACK_ITSELF if event.of_stack else event.logical_id)),
             type=event.type,
             status=event.status,
             reason=masks(event.reason),
@@ -104,7 +105,7 @@ def recorded_events(events: Sequence[Event], names: Names, masks: Masks) -> tupl
     )
 
 
-def transitions(events: Sequence[OperationEvent]) -> dict[str, tuple[str, ...]]:
+def status_transitions(events: Sequence[OperationEvent]) -> dict[str, tuple[str, ...]]:
     """Return the statuses that each resource went through, by the resource's name.
 
     CloudFormation repeats a status in several events with different reasons; only changes of status count.

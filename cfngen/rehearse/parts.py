@@ -14,7 +14,7 @@ from cfngen import userdata
 from cfngen.cluster.logical_ids import pascal
 from cfngen.cluster.model import Cluster, Plugin
 from cfngen.templates import Document, iam, master, root, secrets, security_groups, vpc
-from cfngen.templates.backups import BUCKET_NAME
+from cfngen.templates.backups import BUCKET_NAME_OUTPUT
 from cfngen.templates.stack import Stack
 from cfngen.templates.wiring import Wiring, wire
 
@@ -67,6 +67,7 @@ def key_and_secrets(cluster: Cluster) -> tuple[Document, ...]:
 
 
 def _network_stacks(cluster: Cluster) -> list[Stack]:
+    """Return the stack of the VPC and the subnets, as a list; empty if the cluster uses existing ones."""
     network = vpc.build(cluster)
     return [network] if network else []
 
@@ -78,9 +79,10 @@ def _placeholder_outputs(cluster: Cluster) -> Stack:
     stack.output("SecretsKeyArn", Sub(_FAKE_KEY_ARN), "KMS key that encrypts the cluster's secrets")
     stack.output("CaSecretArn", Sub(_FAKE_SECRET_ARN % "CaSecret"), "Secret that holds the certificate authorities")
     stack.output("JoinSecretArn", Sub(_FAKE_SECRET_ARN % "JoinSecret"), "Secret that holds what nodes need to join")
-    stack.output(BUCKET_NAME, Sub(f"{cluster.name}-none-${{AWS::AccountId}}"), "S3 bucket of etcd's snapshots")
+    stack.output(BUCKET_NAME_OUTPUT, Sub(f"{cluster.name}-none-${{AWS::AccountId}}"), "S3 bucket of etcd's snapshots")
     return stack
 
 
 def _documents_with_root(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> tuple[Document, ...]:
+    """Return the templates of stacks, and last a root template that nests exactly these stacks."""
     return (*(stack.document() for stack in stacks), root.build(cluster, stacks, wiring))

@@ -17,7 +17,7 @@ from cfngen.rehearse.operations import Operation
 from cfngen.rehearse.outlines import Outline
 from cfngen.text import pluralize
 
-Result = Literal["as expected", "surprise", "refused", "interrupted", "not reached"]
+StepResult = Literal["as expected", "surprise", "refused", "interrupted", "not reached"]
 MAX_SHOWN_EVENTS = 400
 """Maximum number of events of an operation on the page; the JSON file has all events."""
 
@@ -72,7 +72,7 @@ class RehearsedStep:
     number: int
     name: str
     title: str
-    result: Result
+    result: StepResult
     operations: tuple[RehearsedOperation, ...] = ()
     error: str = ""
 
@@ -100,7 +100,7 @@ class Rehearsal(Message):
     region: str
     partition: str
     default_vpc: bool
-    result: Result
+    result: StepResult
     steps: tuple[RehearsedStep, ...]
     left: tuple[str, ...] = ()
 
@@ -123,7 +123,7 @@ class RehearsalWritten(Message):
     files: tuple[str, ...]
 
 
-def page(rehearsal: Rehearsal) -> str:
+def markdown_page(rehearsal: Rehearsal) -> str:
     """Return the report as a page in Markdown."""
     vpc = "with" if rehearsal.default_vpc else "without"
     lines = [
@@ -147,21 +147,21 @@ def page(rehearsal: Rehearsal) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(path: Path, document: str, text: str) -> tuple[Path, ...]:
+def write_report(path: Path, document: str, page: str) -> tuple[Path, ...]:
     """Write the JSON file and the page next to it, each atomically; return both paths.
 
     Args:
         path: path of the JSON file; the page has the same name with the suffix `.md`.
         document: content of the JSON file.
-        text: content of the page.
+        page: content of the page.
 
     Raises:
         ReportError: a file cannot be written.
     """
-    return (_write_atomically(path, document), _write_atomically(path.with_name(f"{path.stem}.md"), text))
+    return (_write_atomically(path, document), _write_atomically(path.with_name(f"{path.stem}.md"), page))
 
 
-def writable(path: Path) -> None:
+def require_writable(path: Path) -> None:
     """Check, before anything is created in AWS, that the report can be written.
 
     Raises:
@@ -178,6 +178,7 @@ def writable(path: Path) -> None:
 
 
 def _write_atomically(path: Path, text: str) -> Path:
+    """Write a file so that it has either its old or its complete new content; return its path."""
     temporary = ""
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.absolute().parent)
@@ -195,6 +196,7 @@ def _write_atomically(path: Path, text: str) -> Path:
 
 
 def _step_lines(step: RehearsedStep) -> list[str]:
+    """Return the section of a step on the Markdown page: its result, and each operation with its events."""
     lines = [f"{step.result.capitalize()}. {step.error}".strip()]
     for rehearsed in step.operations:
         operation = rehearsed.operation
@@ -218,8 +220,10 @@ def _step_lines(step: RehearsedStep) -> list[str]:
 
 
 def _on_one_line(text: str) -> str:
+    """Return a text with one space for each sequence of white space."""
     return " ".join(text.split())
 
 
 def _table_cell(text: str) -> str:
+    """Return a text as the cell of a Markdown table."""
     return _on_one_line(text).replace("|", "\\|")

@@ -8,21 +8,21 @@ However it ends (surprise, error, Ctrl-C, SIGTERM), everything that was created 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
 
 from cfngen import __version__
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Notice, Question, Step
-from cfngen.deploy.watching.watch import Choice
+from cfngen.deploy.watching.watch import InterruptChoice
 from cfngen.errors import CfngenError
 from cfngen.rehearse import cleanup, observations
 from cfngen.rehearse.cleanup import Leftover
-from cfngen.rehearse.clusters import NAME
+from cfngen.rehearse.clusters import REHEARSAL_NAME
 from cfngen.rehearse.expectations import Expectations
 from cfngen.rehearse.operation_runner import OperationRunner, StoppedError, only_shown
-from cfngen.rehearse.report import Rehearsal, RehearsedStep, Result
+from cfngen.rehearse.report import Rehearsal, RehearsedStep, StepResult
 from cfngen.rehearse.request import RehearsalRequest
 from cfngen.rehearse.steps import DELETE, ends_stack
 from cfngen.text import pluralize
@@ -34,7 +34,7 @@ class RehearsalResult:
 
     Attributes:
         rehearsal: the report.
-        left: what could not be removed.
+        left: resources that could not be removed.
         stop: exception that the caller raises after writing the report: Ctrl-C, the exit after SIGTERM, or an
             unexpected error; None if the rehearsal ended normally.
     """
@@ -48,7 +48,7 @@ def clean_up(account: Account, interaction: Interaction, request: RehearsalReque
     """Remove what earlier rehearsals have left, after the user's consent; return what could not be removed.
 
     Raises:
-        NotOursError: a stack with the rehearsal's name was not created by a rehearsal.
+        ForeignRehearsalStackError: a stack with the rehearsal's name was not created by a rehearsal.
         DeclinedError: the user declined.
         AwsError: a call failed.
     """
@@ -59,7 +59,7 @@ def clean_up(account: Account, interaction: Interaction, request: RehearsalReque
         )
         # The user has agreed to all of it: answer the deletion's questions with yes, and drop its warnings, which are
         # meant for clusters with data.
-        quiet = Interaction(only_shown(interaction.report), lambda question: True, interaction.interrupted)
+        quiet = Interaction(only_shown(interaction.report), lambda question: True, interaction.on_interrupt)
         return _remove_everything(account, quiet, bucket=request.bucket)
     interaction.report(Step("no rehearsal has left a stack, a snapshot or a bucket"))
     return cleanup.remove_templates(account, interaction, bucket=request.bucket, is_bucket_new=False)
@@ -77,14 +77,14 @@ def rehearse(
         interaction: receives messages and asks for consent. Ctrl-C does not ask: it always means to clean up and end.
 
     Raises:
-        NotOursError: a stack with the rehearsal's name was not created by a rehearsal.
+        ForeignRehearsalStackError: a stack with the rehearsal's name was not created by a rehearsal.
         DeclinedError: the user declined.
         AwsError: a call failed before anything was created.
     """
-    return _Run(account, request, expected, interaction).run()
+    return _RehearsalRun(account, request, expected, interaction).run()
 
 
-class _Run:
+class _RehearsalRun:
     """One rehearsal: its steps so far, and how often the user has pressed Ctrl-C."""
 
     def __init__(
@@ -121,20 +121,28 @@ class _Run:
             stop = error
         leftovers = self._clean_up(is_bucket_new=not bucket_exists)
         if stop is not None:
-            result: Result = "interrupted" if isinstance(stop, (KeyboardInterrupt, SystemExit)) else "refused"
+            result: StepResult = "interrupted" if isinstance(stop, (KeyboardInterrupt, SystemExit)) else "refused"
             self._end_step(result, "" if result == "interrupted" else self.masks(f"{type(stop).__name__}: {stop}"))
         while len(self.steps) < len(self.request.outlines):
             self.runner.operations = []
             self._end_step("not reached")
-        return RehearsalResult(self._report(start_time, leftovers, default_vpc=default_vpc), leftovers, stop)
+        return RehearsalResult(self._make_report(start_time, leftovers, default_vpc=default_vpc), leftovers, stop)
 
-    def _end_step(self, result: Result, error: str = "") -> None:
+    def _end_step(self, result: StepResult, error: str = "") -> None:
         """Add the current step and its operations to the report."""
         outline = self.request.outlines[len(self.steps)]
-        done = tuple(self.runner.operations)
-        self.steps.append(RehearsedStep(outline.number, outline.name, outline.title, result, done, error))
+        self.steps.append(
+            RehearsedStep(
+                number=outline.number,
+                name=outline.name,
+                title=outline.title,
+                result=result,
+                operations=tuple(self.runner.operations),
+                error=error,
+            )
+        )
 
-    def _report(self, start_time: Any, leftovers: tuple[Leftover, ...], *, default_vpc: bool) -> Rehearsal:
+    def _make_report(self, start_time: datetime, leftovers: tuple[Leftover, ...], *, default_vpc: bool) -> Rehearsal:
         import boto3
 
         results = [step.result for step in self.steps if step.result != "as expected"]
@@ -151,6 +159,7 @@ class _Run:
         )
 
     def _ask_for_consent(self, *, has_leftovers: bool) -> None:
+        """Ask for consent to the steps, with the duration and costs of each."""
         account, steps = self.account, self.request.outlines
         details = [
             f"{step.number}. {step.title}: some {pluralize(step.minutes, 'minute')}, "
@@ -159,7 +168,9 @@ class _Run:
         ]
         if has_leftovers:
             details.insert(
-                0, f"the leftovers of an earlier rehearsal, the stack {NAME} or its resources, are removed first"
+                0,
+                f"the leftovers of an earlier rehearsal, the stack {REHEARSAL_NAME} or its resources, "
+                "are removed first",
             )
         details.append("everything is removed again; the minutes are estimates, and AWS takes its own time")
         profile = f" (profile {self.request.profile})" if self.request.profile else ""
@@ -169,6 +180,7 @@ class _Run:
         )
 
     def _remove_earlier(self) -> None:
+        """Remove what earlier rehearsals left; raise an error if something of it cannot be removed."""
         self.interaction.report(Step("removing the leftovers of an earlier rehearsal"))
         if leftovers := _remove_everything(self.account, self.runner.interaction, bucket=self.request.bucket):
             raise AwsError(
@@ -176,6 +188,7 @@ class _Run:
             )
 
     def _run_steps(self) -> None:
+        """Run the steps in order, and delete each stack after the last step that uses it."""
         steps = self.request.steps
         for number, step in enumerate(steps, 1):
             self.runner.operations = []
@@ -215,7 +228,7 @@ class _Run:
         except CfngenError as error:
             return (_unknown_leftover(str(error)),)
 
-    def _interrupted(self) -> Choice:
+    def _interrupted(self) -> InterruptChoice:
         """Return what to do after Ctrl-C: cancel the operation in progress, or keep waiting during the cleanup.
 
         A second Ctrl-C during the cleanup detaches from it.
@@ -223,12 +236,12 @@ class _Run:
         self.interruptions += 1
         if not self.is_cleaning_up:
             self.interaction.report(Notice("interrupted: everything that was created is removed now"))
-            return Choice.CANCEL
+            return InterruptChoice.CANCEL
         if self.interruptions > 1:
-            return Choice.DETACH
+            return InterruptChoice.DETACH
         hint = f"another Ctrl-C stops the removal; `{self.request.command}` then continues it."
         self.interaction.report(Notice("everything that was created is being removed", hint))
-        return Choice.WAIT
+        return InterruptChoice.WAIT
 
 
 def _remove_everything(
@@ -245,8 +258,8 @@ def _remove_everything(
     if stack is not None:
         result = cleanup.remove_stack(account, stack, interaction)
         if result.in_progress or result.status:
-            return (Leftover("stack", NAME, f"it is in {result.status or 'deletion'}"),)
-    leftovers += cleanup.remove_kept(
+            return (Leftover(kind="stack", id=REHEARSAL_NAME, why=f"it is in {result.status or 'deletion'}"),)
+    leftovers += cleanup.remove_retained_resources(
         account, dict.fromkeys((*deleted, *cleanup.deleted_stacks_with_leftovers(account))), interaction.report
     )
     leftovers += cleanup.remove_templates(account, interaction, bucket=bucket, is_bucket_new=is_bucket_new)
@@ -254,4 +267,5 @@ def _remove_everything(
 
 
 def _unknown_leftover(reason: str) -> Leftover:
-    return Leftover("stack", NAME, f"it is not known whether everything was removed: {reason}")
+    """Return the leftover that says that a removal ended early, for this reason, so resources may remain."""
+    return Leftover(kind="stack", id=REHEARSAL_NAME, why=f"it is not known whether everything was removed: {reason}")

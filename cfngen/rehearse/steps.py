@@ -36,7 +36,7 @@ class Deployable:
 
 
 @dataclass(frozen=True)
-class Action:
+class StepAction:
     """One operation of a step.
 
     Attributes:
@@ -67,31 +67,37 @@ class RehearsalStep:
     name: str
     title: str
     shows: str
-    actions: tuple[Action, ...]
+    actions: tuple[StepAction, ...]
     stack: str
 
 
 def _roles_and_groups(zones: Zones) -> Deployable:
+    """Return the IAM and security group stacks of every network plug-in."""
     clusters_by_plugin = {plugin: clusters.with_plugin(zones, plugin) for plugin in PLUGINS}
-    return Deployable(clusters.default(zones), parts.roles_and_groups(clusters_by_plugin))
+    return Deployable(clusters.default_cluster(zones), parts.roles_and_groups(clusters_by_plugin))
 
 
 def _one_master(zones: Zones) -> Deployable:
-    cluster = clusters.default(zones)
-    return Deployable(cluster, parts.one_master(cluster, 1))
+    """Return the stacks of one master that only downloads its boot program and signals success."""
+    cluster = clusters.default_cluster(zones)
+    return Deployable(cluster, parts.one_master(cluster, turn=1))
 
 
-def _one_master_again(zones: Zones) -> Deployable:
-    cluster = clusters.default(zones)
-    return Deployable(cluster, parts.one_master(cluster, 2))
+def _one_master_with_changed_user_data(zones: Zones) -> Deployable:
+    """Return the same stacks as `_one_master` with other user data, so that an update replaces the instance."""
+    cluster = clusters.default_cluster(zones)
+    return Deployable(cluster, parts.one_master(cluster, turn=2))
 
 
 def _secrets(zones: Zones) -> Deployable:
-    cluster = clusters.default(zones)
+    """Return the stack of the KMS key, the secrets and the bucket."""
+    cluster = clusters.default_cluster(zones)
     return Deployable(cluster, parts.key_and_secrets(cluster))
 
 
 def _whole_cluster(cluster_of: Callable[[Zones], Cluster]) -> Callable[[Zones], Deployable]:
+    """Return a function that returns all templates of a cluster; `cluster_of` returns the cluster for three zones."""
+
     def make(zones: Zones) -> Deployable:
         cluster = cluster_of(zones)
         return Deployable(cluster, generate(cluster))
@@ -99,76 +105,82 @@ def _whole_cluster(cluster_of: Callable[[Zones], Cluster]) -> Callable[[Zones], 
     return make
 
 
-_DEFAULT_CLUSTER = _whole_cluster(clusters.default)
-DELETE = Action("delete", "delete")
+_DEFAULT_CLUSTER = _whole_cluster(clusters.default_cluster)
+DELETE = StepAction(name="delete", verb="delete")
 STEPS: tuple[RehearsalStep, ...] = (
     RehearsalStep(
-        "network-plugins",
-        "IAM and security-group stacks of every network plug-in",
-        "whether IAM and EC2 take each policy, rule, description and tag",
-        (Action("create", "deploy", _roles_and_groups),),
-        "network-plugins",
+        name="network-plugins",
+        title="IAM and security-group stacks of every network plug-in",
+        shows="whether IAM and EC2 take each policy, rule, description and tag",
+        actions=(StepAction(name="create", verb="deploy", make=_roles_and_groups),),
+        stack="network-plugins",
     ),
     RehearsalStep(
-        "change-set",
-        "change set of the whole default cluster, which is not executed",
-        "whether CloudFormation plans nested stacks that are not there yet, and what is left of it",
-        (Action("plan", "plan", _DEFAULT_CLUSTER, "empty-stacks"),),
-        "change-set",
+        name="change-set",
+        title="change set of the whole default cluster, which is not executed",
+        shows="whether CloudFormation plans nested stacks that are not there yet, and what is left of it",
+        actions=(StepAction(name="plan", verb="plan", make=_DEFAULT_CLUSTER, observe="empty-stacks"),),
+        stack="change-set",
     ),
     RehearsalStep(
-        "program",
-        "an instance that reads its program from the stack and signals",
-        "metadata of the program's size, DescribeStackResource and SignalResource with a master's role; an Auto "
+        name="program",
+        title="an instance that reads its program from the stack and signals",
+        shows="metadata of the program's size, DescribeStackResource and SignalResource with a master's role; an Auto "
         "Scaling group of one on a network interface that exists already",
-        (Action("create", "deploy", _one_master, "masters"),),
-        "program",
+        actions=(StepAction(name="create", verb="deploy", make=_one_master, observe="masters"),),
+        stack="program",
     ),
     RehearsalStep(
-        "roll",
-        "the instance is replaced on its network interface",
-        "when the new instance gets the interface of the old one, and how often a launch fails until then",
-        (Action("roll", "deploy", _one_master_again, "masters"),),
-        "program",
+        name="roll",
+        title="the instance is replaced on its network interface",
+        shows="when the new instance gets the interface of the old one, and how often a launch fails until then",
+        actions=(StepAction(name="roll", verb="deploy", make=_one_master_with_changed_user_data, observe="masters"),),
+        stack="program",
     ),
     RehearsalStep(
-        "secrets",
-        "a key, secrets and a bucket, made, deleted and made again",
-        "names in use, and what a deletion leaves",
-        (
-            Action("create", "deploy", _secrets, "secret-ids"),
-            Action("delete at once", "delete", observe="deleted-secrets"),
-            Action("create again", "deploy", _secrets),
+        name="secrets",
+        title="a key, secrets and a bucket, made, deleted and made again",
+        shows="names in use, and what a deletion leaves",
+        actions=(
+            StepAction(name="create", verb="deploy", make=_secrets, observe="secret-ids"),
+            StepAction(name="delete at once", verb="delete", observe="deleted-secrets"),
+            StepAction(name="create again", verb="deploy", make=_secrets),
         ),
-        "secrets",
+        stack="secrets",
     ),
     RehearsalStep(
-        "cluster",
-        "the default cluster",
-        "whether a cluster comes up",
-        (Action("create", "deploy", _DEFAULT_CLUSTER, "masters"),),
-        "cluster",
+        name="cluster",
+        title="the default cluster",
+        shows="whether a cluster comes up",
+        actions=(StepAction(name="create", verb="deploy", make=_DEFAULT_CLUSTER, observe="masters"),),
+        stack="cluster",
     ),
     RehearsalStep(
-        "update",
-        "an update that replaces the master's instance",
-        "phases, and a master that resumes from its volume",
-        (Action("update", "deploy", _whole_cluster(clusters.with_larger_root_volume), "masters"),),
-        "cluster",
+        name="update",
+        title="an update that replaces the master's instance",
+        shows="phases, and a master that resumes from its volume",
+        actions=(
+            StepAction(
+                name="update", verb="deploy", make=_whole_cluster(clusters.with_larger_root_volume), observe="masters"
+            ),
+        ),
+        stack="cluster",
     ),
     RehearsalStep(
-        "three-masters",
-        "a cluster of three masters behind a load balancer",
-        "masters that start together, and their load balancer",
-        (Action("create", "deploy", _whole_cluster(clusters.three_masters), "masters"),),
-        "three-masters",
+        name="three-masters",
+        title="a cluster of three masters behind a load balancer",
+        shows="masters that start together, and their load balancer",
+        actions=(
+            StepAction(name="create", verb="deploy", make=_whole_cluster(clusters.three_masters), observe="masters"),
+        ),
+        stack="three-masters",
     ),
 )
-VALUES: Mapping[str, str] = {"ApiAllowedCidr": "203.0.113.7/32"}
+PARAMETER_VALUES: Mapping[str, str] = {"ApiAllowedCidr": "203.0.113.7/32"}
 """Parameter values: the API is opened only to an address of TEST-NET-3, reserved for documentation, so to nobody."""
 
 
-def up_to(name: str) -> tuple[RehearsalStep, ...]:
+def steps_up_to(name: str) -> tuple[RehearsalStep, ...]:
     """Return the steps up to and including the named one; all steps if the name is empty.
 
     Args:

@@ -1,8 +1,8 @@
 """The Helm charts of the add-ons: versions for each Kubernetes minor, URLs and digests.
 
-`charts.json` has the releases of each chart, and under `sources` where their digests were found (`sources.json`); a
-digest with a single source is marked `unconfirmed`. `appVersion` is the version of the installed program, which may be
-newer than the chart's default.
+`charts.json` contains the releases of each chart. Their `sources` say where the digests were found; `sources.json`
+describes these sources. A digest with a single source is marked `unconfirmed`. `appVersion` is the version of the
+installed program, which may be newer than the chart's default.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cfngen.releases import exact_version
 
 
 class UnknownChartError(CfngenError):
-    """A chart that the catalogue does not hold for a Kubernetes version.
+    """The catalogue contains no release of a chart for a Kubernetes version.
 
     Attributes:
         name: the chart's name.
@@ -39,12 +39,12 @@ class PinnedChart:
     """One release of a Helm chart.
 
     Attributes:
-        name: its name, e.g. `metrics-server`.
-        version: its version, e.g. `3.13.1`.
-        app_version: version of the program that it installs.
-        url: address of its archive (.tgz).
+        name: name of the chart, e.g. `metrics-server`.
+        version: version of the chart, e.g. `3.13.1`.
+        app_version: version of the program that the chart installs.
+        url: URL of the chart's archive (.tgz).
         sha256: the archive's published digest, 64 hexadecimal digits.
-        kubernetes: the Kubernetes minors it is for, e.g. `("1.35", "1.36")`.
+        kubernetes: the minor versions of Kubernetes that the release is for, e.g. `("1.35", "1.36")`.
     """
 
     name: str
@@ -75,15 +75,15 @@ def charts() -> tuple[PinnedChart, ...]:
 
 
 def chart(name: str, kubernetes_version: str) -> PinnedChart:
-    """Return the release of a chart that goes with a Kubernetes version.
+    """Return the release of a chart for a Kubernetes version.
 
     Args:
         name: the chart's name.
         kubernetes_version: a version that `exact_version` accepts.
 
     Raises:
-        UnknownChartError: there is none.
-        UnknownReleaseError: the catalogue does not hold the Kubernetes version.
+        UnknownChartError: the catalogue contains no release of the chart for the version.
+        UnknownReleaseError: the Kubernetes version is not in the catalogue.
     """
     minor = exact_version(kubernetes_version).rpartition(".")[0]
     for candidate in charts():

@@ -16,7 +16,7 @@ from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.kubernetes_state import KubernetesState
 
-BACKUP_REQUEST, RESTORE_REQUEST = "backup-request.json", "restore.json"
+BACKUP_REQUEST, RESTORE_REQUEST = "backup-request.json", "restore.json"  # names of documents in the bucket
 
 
 class Backups:
@@ -38,13 +38,13 @@ class Backups:
         self._restored_request = ""  # id of the last restore request that was carried out
         self._restored_volumes: dict[str, str] = {}  # by volume: id of the restore request that was applied to it
 
-    def take_due_snapshot(self, bucket: str, interval: int, instance: str) -> None:
+    def take_due_snapshot(self, bucket: str, interval_minutes: int, instance_id: str) -> None:
         """Take a snapshot if one is due or requested; do nothing if called again within a simulated minute.
 
         Args:
             bucket: name of the cluster's bucket.
-            interval: minutes between snapshots.
-            instance: id of the master on which etcd's leader runs.
+            interval_minutes: minutes between snapshots.
+            instance_id: id of the master on which etcd's leader runs.
         """
         minute = int(self._state.now().timestamp() // 60)
         if minute == self._last_minute:
@@ -53,21 +53,28 @@ class Backups:
         try:
             request_id = str(self._read_document(bucket, BACKUP_REQUEST).get("id", ""))
             if minute >= self._next_minute or request_id != self._answered_request:
-                self._take_snapshot(bucket, instance, request_id)
-                self._next_minute, self._answered_request = (minute // interval + 1) * interval, request_id
+                self._take_snapshot(bucket, instance_id, request_id)
+                self._next_minute = (minute // interval_minutes + 1) * interval_minutes
+                self._answered_request = request_id
         except ClientError:
             return  # the next refresh retries it
 
-    def pending(self, bucket: str, volume: str) -> JsonObject:
+    def pending_restore(self, bucket: str, volume: str) -> JsonObject:
         """Return the bucket's restore request if it has not been applied to a master's volume yet; empty otherwise."""
         request = self._read_document(bucket, RESTORE_REQUEST) if bucket else {}
-        return request if request and self._restored_volumes.get(volume) != request["id"] else {}
+        is_pending = bool(request) and self._restored_volumes.get(volume) != request["id"]
+        return request if is_pending else {}
 
     def restore(self, bucket: str, volume: str, request: JsonObject) -> None:
         """Apply a restore request to a master's volume.
 
         The first master replaces all objects of the cluster by those of the snapshot; for the others, the request is
         only recorded as applied.
+
+        Args:
+            bucket: name of the cluster's bucket.
+            volume: id of the master's data volume.
+            request: the restore request, with its `id` and the key of the `snapshot` in the bucket.
         """
         if self._restored_request != request["id"]:
             response = client("s3", self._region).get_object(Bucket=bucket, Key=request["snapshot"])
@@ -75,12 +82,12 @@ class Backups:
             self._restored_request = request["id"]
         self._restored_volumes[volume] = request["id"]
 
-    def _take_snapshot(self, bucket: str, instance: str, request_id: str) -> None:
+    def _take_snapshot(self, bucket: str, instance_id: str, request_id: str) -> None:
         """Put the cluster's objects into the bucket as an hourly snapshot; the first of a day is also a daily one."""
         s3, body = client("s3", self._region), self._state.dump().encode()
         timestamp = self._state.time().replace(":", "")
         metadata = {
-            "instance": instance,
+            "instance": instance_id,
             "request": request_id,
             "revision": self._state.resource_version,
             "sha256": hashlib.sha256(body).hexdigest(),

@@ -15,16 +15,23 @@ from cfngen.sandbox.backups import Backups
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.controllers import Controllers
 from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.kubernetes_api import Hooks, KubernetesApi
+from cfngen.sandbox.kubernetes_api import ClusterAccess, KubernetesApi
 from cfngen.sandbox.kubernetes_objects import create_cluster_objects
 from cfngen.sandbox.kubernetes_state import KubernetesState
 
-TOKEN_LIFETIME = 24 * 3600  # seconds, as in the boot program
+TOKEN_LIFETIME_SECONDS = 24 * 3600  # as in the boot program
 TOKEN_CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 class KubernetesCluster:
     """One cluster. It is created when its first master boots, and stays when masters are replaced.
+
+    Args:
+        configuration: the configuration of the first master.
+        references: physical ids and addresses by name, which CloudFormation filled into the first master's user data.
+        bundle: the certificate authorities, PEM texts by file name.
+        now: returns the simulated time.
+        schedule: called with a number of seconds and a function: calls the function after that simulated time.
 
     Attributes:
         name: name of the cluster.
@@ -45,29 +52,31 @@ class KubernetesCluster:
         now: Callable[[], datetime.datetime],
         schedule: Callable[[float, Callable[[], None]], None],
     ) -> None:
-        settings = _cluster_configuration(configuration)
+        networking = _cluster_configuration(configuration)["networking"]
         self.name = str(configuration["cluster"])
         self.region = str(configuration["region"])
         self.references = dict(references)
         self.bundle = dict(bundle)
         self.endpoint = str(configuration["endpoint"])
         self.members: dict[str, str] = {}
-        self._versions: dict[str, str] = {}
+        self._versions: dict[str, str] = {}  # the masters' Kubernetes versions by the id of their data volume
         self.expires = ""
         self._addresses = _master_addresses(configuration)
         self._names = _certificate_names(configuration)
-        self._dns_domain = settings["networking"]["dnsDomain"]
-        self._services = ipaddress.ip_network(settings["networking"]["serviceSubnet"])
-        pods = settings["networking"].get("podSubnet")
+        self._dns_domain = networking["dnsDomain"]
+        service_range = ipaddress.ip_network(networking["serviceSubnet"])
+        # Kubernetes gives the API the first address of the range, and kubeadm gives the cluster's DNS the tenth one.
+        self._service_address, dns_address = str(service_range[1]), str(service_range[10])
+        pod_subnet = networking.get("podSubnet")
         # Without a podSubnet, the network plugin assigns addresses of the VPC, and nodes have no pod CIDR.
-        self._pod_ranges = ipaddress.ip_network(pods).subnets(new_prefix=24) if pods else iter(())
+        self._pod_ranges = ipaddress.ip_network(pod_subnet).subnets(new_prefix=24) if pod_subnet else iter(())
         self._api: KubernetesApi | None = None
         self.state = KubernetesState(now, _kubernetes_version(configuration))
         route_table_id = references.get("routeTableId", "")
         self.controllers = Controllers(self.region, self.name, route_table_id, self.state, schedule)
         self.backups = Backups(self.region, self.name, self.state)
-        self._backup_interval = 0
-        create_cluster_objects(self.state, str(self._services[1]), str(self._services[10]))
+        self._backup_interval_minutes = 0  # 0: no snapshots are taken
+        create_cluster_objects(self.state, service_address=self._service_address, dns_address=dns_address)
 
     @property
     def api_endpoint(self) -> str:
@@ -77,21 +86,21 @@ class KubernetesCluster:
         return f"https://{host}" if port == "443" else f"https://{host}:{port}"
 
     def start(
-        self, master: str, configuration: JsonObject, references: Mapping[str, str], bundle: Mapping[str, str]
+        self, instance_id: str, configuration: JsonObject, references: Mapping[str, str], bundle: Mapping[str, str]
     ) -> None:
         """Start the control plane of a master; it replaces the master that had the same data volume before.
 
         Args:
-            master: id of the instance.
+            instance_id: id of the master's instance.
             configuration: the configuration of masters, with the Kubernetes version of the API server.
             references: the values that CloudFormation filled into its user data.
             bundle: its certificate authorities; if they changed, a new serving certificate is issued.
         """
         previous_address = self.references.get("publicAddress")
-        self.members[references["volumeId"]] = master
+        self.members[references["volumeId"]] = instance_id
         self.references = dict(references)
         self.state.version = self._versions[references["volumeId"]] = _kubernetes_version(configuration)
-        self._backup_interval = configuration.get("backups", {}).get("interval", 0)
+        self._backup_interval_minutes = configuration.get("backups", {}).get("interval", 0)
         self._addresses = _master_addresses(configuration)
         self._names = list(dict.fromkeys([*self._names, *_certificate_names(configuration)]))
         if bundle["ca.crt"] != self.bundle["ca.crt"] or references.get("publicAddress") != previous_address:
@@ -108,10 +117,15 @@ class KubernetesCluster:
         """
         if self._api is None:
             serving = certificates.issue_server_certificate(self.bundle, self.server_names(), self.state.now())
-            hooks = Hooks(
-                self.state, lock, has_quorum, self.controllers.on_created, self.controllers.delete_object, speed
+            access = ClusterAccess(
+                state=self.state,
+                lock=lock,
+                has_quorum=has_quorum,
+                on_created=self.controllers.on_created,
+                delete_object=self.controllers.delete_object,
+                speed=speed,
             )
-            self._api = KubernetesApi(hooks, self.bundle["ca.crt"], serving)
+            self._api = KubernetesApi(access, self.bundle["ca.crt"], serving)
         return self._api.address
 
     def server_names(self) -> set[str]:
@@ -121,7 +135,7 @@ class KubernetesCluster:
             "kubernetes.default",
             "kubernetes.default.svc",
             f"kubernetes.default.svc.{self._dns_domain}",
-            str(self._services[1]),
+            self._service_address,
             self.references["privateAddress"],
             self.endpoint.rpartition(":")[0],
         }
@@ -140,7 +154,7 @@ class KubernetesCluster:
 
     def publish(self) -> str:
         """Write the join information of nodes into the join secret; return the boot program's log line about it."""
-        self.expires = self.state.time(TOKEN_LIFETIME)
+        self.expires = self.state.time(seconds_from_now=TOKEN_LIFETIME_SECONDS)
         information = {
             "endpoint": self.endpoint,
             "addresses": self._addresses,
@@ -156,10 +170,9 @@ class KubernetesCluster:
 
     def back_up(self) -> None:
         """Take a snapshot if one is due or requested, once the cluster has published its join information."""
-        if self._backup_interval and self.expires:
-            self.backups.take_due_snapshot(
-                self.references["bucket"], self._backup_interval, next(iter(self.members.values()))
-            )
+        if self._backup_interval_minutes and self.expires:
+            leader = next(iter(self.members.values()))  # the first master counts as the one with etcd's leader
+            self.backups.take_due_snapshot(self.references["bucket"], self._backup_interval_minutes, leader)
 
     def close(self) -> None:
         """Stop the API's server, if it listens."""
@@ -192,7 +205,7 @@ def _kubernetes_version(configuration: JsonObject) -> str:
 
 
 def _random_letters(count: int) -> str:
-    """Return so many random characters of a bootstrap token."""
+    """Return a number of random characters for a bootstrap token."""
     return "".join(secrets.choice(TOKEN_CHARACTERS) for _ in range(count))
 
 

@@ -23,9 +23,8 @@ from cfngen.sandbox.json_types import JsonDict, JsonObject
 HOST = "127.0.0.1"  # loopback only: the sandbox must not be reachable from other machines
 CONTROL_PATH = "/cfngen/sandbox"
 STATUS_PATH = CONTROL_PATH + "/status"
-DEFAULT_SPEED = (
-    12.0  # simulated seconds in a second: a cluster is created in some twenty seconds instead of four minutes
-)
+# Simulated seconds in a second: a cluster is created in some twenty seconds instead of four minutes.
+DEFAULT_SPEED = 12.0
 ANSWER_TIMEOUT = 30.0  # seconds; the sandbox may be busy with other requests
 CLOCK_REFRESH_SECONDS = 1.0  # real seconds after which `SandboxClock` requests the time again
 
@@ -73,13 +72,16 @@ def write_state(path: Path, state: SandboxState) -> None:
 def request_report(
     state: SandboxState, *, timeout: float = ANSWER_TIMEOUT, path: str = CONTROL_PATH, **command: Any
 ) -> JsonDict:
-    """Send a command to a sandbox, if there is one, and return its report: token, time, speed, clusters and fault.
+    """Send a request to a sandbox, with a command or without, and return its report.
+
+    The report has the keys `token`, `time`, `speed`, `clusters` and `fault`; that of `STATUS_PATH` has more.
 
     Args:
         state: endpoint and token of the sandbox.
         timeout: seconds to wait for the answer.
         path: path of the request; by default that of the report.
-        **command: fields of the command; see `RunningSandbox.fail`.
+        **command: fields of the command; see `RunningSandbox.inject_failure`. Without any, the request only asks for
+            the report.
 
     Raises:
         SandboxGoneError: nothing answers at the endpoint, or it is not this sandbox that answers.
@@ -132,25 +134,30 @@ class SandboxClock:
 
     def now(self) -> datetime.datetime:
         """Return the simulated time: the sandbox's answer, or extrapolated from its last one."""
-        now = self._monotonic()
-        if self._last_time is None or now - self._last_request_at >= CLOCK_REFRESH_SECONDS:
-            previous = self._extrapolate(now)
+        real_now = self._monotonic()
+        if self._last_time is None or real_now - self._last_request_at >= CLOCK_REFRESH_SECONDS:
+            extrapolated = self._extrapolate(real_now)
             self._last_time = datetime.datetime.fromisoformat(request_report(self._state)["time"])
-            if previous and self._last_time < previous:
+            if extrapolated and self._last_time < extrapolated:
                 # The sandbox was too busy to keep its speed. Time must not go backwards, so the clock waits for it.
-                self._last_time = previous
-            self._last_request_at = now
-        return self._extrapolate(now) or self._last_time
+                self._last_time = extrapolated
+            self._last_request_at = real_now
+        return self._extrapolate(real_now) or self._last_time
 
     def sleep(self, seconds: float) -> None:
         """Wait for a number of simulated seconds."""
         self._wait(seconds / self._state.speed)
 
-    def _extrapolate(self, now: float) -> datetime.datetime | None:
-        """Return the simulated time now, from the sandbox's last answer and its speed; None before the first answer."""
+    def _extrapolate(self, real_now: float) -> datetime.datetime | None:
+        """Return the simulated time now, from the sandbox's last answer and its speed; None before the first answer.
+
+        Args:
+            real_now: seconds of real time, as `monotonic` returns them.
+        """
         if self._last_time is None:
             return None
-        return self._last_time + datetime.timedelta(seconds=(now - self._last_request_at) * self._state.speed)
+        real_seconds = real_now - self._last_request_at
+        return self._last_time + datetime.timedelta(seconds=real_seconds * self._state.speed)
 
 
 def addresses_by_endpoint(report: JsonObject) -> dict[str, str]:

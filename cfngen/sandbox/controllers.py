@@ -32,7 +32,7 @@ class Controllers:
         route_table_id: the route table with the routes to the pods; also used to find the cluster's VPC and subnets.
             Empty if the network plugin needs no routes.
         state: the cluster's Kubernetes objects.
-        schedule: calls a function after a number of seconds of simulated time.
+        schedule: called with a number of seconds and a function: calls the function after that simulated time.
     """
 
     def __init__(
@@ -49,38 +49,44 @@ class Controllers:
         self.state = state
         self.schedule = schedule
 
-    def on_created(self, kind: str, item: Object) -> None:
+    def on_created(self, plural: str, manifest: Object) -> None:
         """Create the load balancer of a new Service of type LoadBalancer; ignore other objects."""
-        if kind == "services" and item["spec"].get("type") == "LoadBalancer":
-            self._create_balancer(item)
+        if plural == "services" and manifest["spec"].get("type") == "LoadBalancer":
+            self._create_balancer(manifest)
 
-    def delete_object(self, kind: str, item: Object) -> None:
-        """Delete an object; one that has a load balancer or a volume is deleted after that, some seconds later."""
-        metadata = item["metadata"]
+    def delete_object(self, plural: str, manifest: Object) -> None:
+        """Delete an object.
+
+        A Service with a load balancer, and a volume or its claim, have finalizers: such an object is deleted some
+        seconds later, after the load balancer or the EBS volume. Until then it has a `deletionTimestamp`.
+        """
+        metadata = manifest["metadata"]
         name, namespace = metadata["name"], metadata.get("namespace", "")
-        clean_up: Callable[[], None] | None = None
-        if kind == "services" and CLEANUP_FINALIZER in metadata.get("finalizers", []):
-            clean_up = functools.partial(self._delete_balancer, item)
-        elif kind == "persistentvolumeclaims" and (volume := self._find_volume(namespace, name)):
+        clean_up: Callable[[], None] | None = None  # deletes the load balancer or the EBS volume
+        if plural == "services" and CLEANUP_FINALIZER in metadata.get("finalizers", []):
+            clean_up = functools.partial(self._delete_balancer, manifest)
+        elif plural == "persistentvolumeclaims" and (volume := self._find_volume(namespace, name)):
             clean_up = functools.partial(self._delete_volume, volume)
-        elif kind == "persistentvolumes":
-            clean_up = functools.partial(self._delete_volume, item)
+        elif plural == "persistentvolumes":
+            clean_up = functools.partial(self._delete_volume, manifest)
         if clean_up is None:
-            self.state.remove(kind, name, namespace)
+            self.state.remove(plural, name, namespace)
         elif "deletionTimestamp" not in metadata:
             metadata["deletionTimestamp"] = self.state.time()
-            self.schedule(DELETION_SECONDS, lambda: self._finish_deletion(clean_up, kind, name, namespace))
+            self.schedule(DELETION_SECONDS, lambda: self._finish_deletion(clean_up, plural, name, namespace))
 
-    def add_load_balancer(self, name: str, namespace: str = "default", *, network: bool = False) -> Object:
+    def add_load_balancer(
+        self, name: str, namespace: str = "default", *, network_load_balancer: bool = False
+    ) -> Object:
         """Add a Service of type LoadBalancer, and the load balancer that the cloud controller manager creates for it.
 
         Args:
             name: name of the Service.
             namespace: namespace of the Service.
-            network: create a network load balancer instead of a classic one.
+            network_load_balancer: create a network load balancer instead of a classic one.
         """
         metadata: Object = {"name": name, "namespace": namespace}
-        if network:
+        if network_load_balancer:
             metadata["annotations"] = {BALANCER_TYPE_ANNOTATION: "nlb"}
         ports = [{"port": 80, "protocol": "TCP", "targetPort": 8080, "nodePort": 30080}]
         service = {"metadata": metadata, "spec": {"type": "LoadBalancer", "ports": ports}, "status": {}}
@@ -88,14 +94,14 @@ class Controllers:
         self._create_balancer(created)
         return created
 
-    def add_volume(self, claim: str, namespace: str = "default", *, gib: int = 8, keep: bool = False) -> Object:
+    def add_volume(self, claim: str, namespace: str = "default", *, gib: int = 8, retain: bool = False) -> Object:
         """Add a PersistentVolumeClaim, the PersistentVolume bound to it, and its EBS volume.
 
         Args:
             claim: name of the PersistentVolumeClaim.
             namespace: namespace of the claim.
             gib: size in GiB.
-            keep: use the reclaim policy Retain instead of Delete.
+            retain: use the reclaim policy Retain instead of Delete.
         """
         name = f"pvc-{uid(f'{namespace}/{claim}')}"
         zone = next(node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in self.state.list("nodes"))
@@ -109,7 +115,7 @@ class Controllers:
             "kubernetes.io/created-for/pvc/name": claim,
             "kubernetes.io/created-for/pvc/namespace": namespace,
         }
-        volume = self._ec2.create_volume(
+        volume_id = self._ec2.create_volume(
             AvailabilityZone=zone,
             Size=gib,
             VolumeType="gp3",
@@ -117,46 +123,51 @@ class Controllers:
             TagSpecifications=_tag_specification("volume", tags),
         )["VolumeId"]
         capacity = {"storage": f"{gib}Gi"}
-        shared = {"accessModes": ["ReadWriteOnce"], "storageClassName": "gp3", "volumeMode": "Filesystem"}
+        common_spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "gp3", "volumeMode": "Filesystem"}
         self.state.put(
             "persistentvolumeclaims",
             {
                 "metadata": {"name": claim, "namespace": namespace},
-                "spec": {**shared, "resources": {"requests": capacity}, "volumeName": name},
+                "spec": {**common_spec, "resources": {"requests": capacity}, "volumeName": name},
                 "status": {"phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": capacity},
             },
         )
-        requirement = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}
+        zone_requirement = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}
         return self.state.put(
             "persistentvolumes",
             {
                 "metadata": {"name": name, "annotations": {"pv.kubernetes.io/provisioned-by": "ebs.csi.aws.com"}},
                 "spec": {
-                    **shared,
+                    **common_spec,
                     "capacity": capacity,
                     "claimRef": {"kind": "PersistentVolumeClaim", "name": claim, "namespace": namespace},
-                    "csi": {"driver": "ebs.csi.aws.com", "fsType": "ext4", "volumeHandle": volume},
-                    "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}},
-                    "persistentVolumeReclaimPolicy": "Retain" if keep else "Delete",
+                    "csi": {"driver": "ebs.csi.aws.com", "fsType": "ext4", "volumeHandle": volume_id},
+                    "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [zone_requirement]}]}},
+                    "persistentVolumeReclaimPolicy": "Retain" if retain else "Delete",
                 },
                 "status": {"phase": "Bound"},
             },
         )
 
-    def route(self, node: str, pods: str) -> None:
-        """Add the route to a node's pods to the cluster's route table."""
-        if self.route_table_id:
-            self._ec2.create_route(RouteTableId=self.route_table_id, DestinationCidrBlock=pods, InstanceId=node)
+    def add_pod_route(self, node: str, pod_cidr: str) -> None:
+        """Add the route to a node's pods to the cluster's route table.
 
-    def forget(self, node: str) -> None:
+        Args:
+            node: name of the node, which is its instance's id.
+            pod_cidr: range of the node's pod addresses.
+        """
+        if self.route_table_id:
+            self._ec2.create_route(RouteTableId=self.route_table_id, DestinationCidrBlock=pod_cidr, InstanceId=node)
+
+    def remove_node(self, node: str) -> None:
         """Delete a node whose instance is gone, its pods, and the route to the pods."""
         node_object = self.state.get("nodes", node)
         delete_node(self.state, node)
         # If the stack has been deleted, the route table and its routes no longer exist.
         with contextlib.suppress(ClientError):
             if node_object and self.route_table_id:
-                pods = node_object["spec"]["podCIDR"]
-                self._ec2.delete_route(RouteTableId=self.route_table_id, DestinationCidrBlock=pods)
+                pod_cidr = node_object["spec"]["podCIDR"]
+                self._ec2.delete_route(RouteTableId=self.route_table_id, DestinationCidrBlock=pod_cidr)
 
     @property
     def _ec2(self) -> AwsClient:
@@ -176,7 +187,7 @@ class Controllers:
         tag_list = [{"Key": key, "Value": value} for key, value in tags.items()]
         vpc, subnets = self._vpc_and_subnets()
         ports = [int(port["port"]) for port in service["spec"]["ports"]]
-        group = ""
+        group_id = ""  # the security group of a classic load balancer; cfngen's network load balancers have none
         if _is_network_balancer(service):
             elbv2 = client("elbv2", self.region)
             balancers = elbv2.create_load_balancer(Name=name, Subnets=subnets, Type="network", Tags=tag_list)[
@@ -193,24 +204,26 @@ class Controllers:
                 )
         else:
             text = f"Security group for Kubernetes ELB {name} ({tags['kubernetes.io/service-name']})"
-            group = self._ec2.create_security_group(
+            group_id = self._ec2.create_security_group(
                 GroupName=f"k8s-elb-{name}", Description=text, VpcId=vpc,
                 TagSpecifications=_tag_specification("security-group", tags),
             )["GroupId"]  # fmt: skip
-            for cluster_group in self._cluster_groups(vpc):
-                self._ec2.authorize_security_group_ingress(GroupId=cluster_group, IpPermissions=_allow_from(group))
+            for cluster_group in self._node_security_groups(vpc):
+                self._ec2.authorize_security_group_ingress(GroupId=cluster_group, IpPermissions=_allow_from(group_id))
             listeners = [
                 {"Protocol": "TCP", "LoadBalancerPort": port, "InstanceProtocol": "TCP", "InstancePort": 30080}
                 for port in ports
             ]
             host_name = client("elb", self.region).create_load_balancer(
-                LoadBalancerName=name, Listeners=listeners, Subnets=subnets, SecurityGroups=[group], Tags=tag_list
+                LoadBalancerName=name, Listeners=listeners, Subnets=subnets, SecurityGroups=[group_id], Tags=tag_list
             )["DNSName"]
         # moto's load balancers have no network interfaces. On AWS they have some, which prevent the deletion of the
         # subnets and security groups.
         for subnet in subnets:
-            groups = {"Groups": [group]} if group else {}
-            self._ec2.create_network_interface(SubnetId=subnet, Description=_interface_description(service), **groups)
+            group_argument = {"Groups": [group_id]} if group_id else {}
+            self._ec2.create_network_interface(
+                SubnetId=subnet, Description=_interface_description(service), **group_argument
+            )
         service["status"] = {"loadBalancer": {"ingress": [{"hostname": host_name}]}}
 
     def _delete_balancer(self, service: Object) -> None:
@@ -233,7 +246,7 @@ class Controllers:
             self._ec2.delete_network_interface(NetworkInterfaceId=interface["NetworkInterfaceId"])
         filters = [{"Name": "group-name", "Values": [f"k8s-elb-{name}"]}]
         for security_group in self._ec2.describe_security_groups(Filters=filters)["SecurityGroups"]:
-            for cluster_group in self._cluster_groups(vpc):
+            for cluster_group in self._node_security_groups(vpc):
                 self._ec2.revoke_security_group_ingress(
                     GroupId=cluster_group, IpPermissions=_allow_from(security_group["GroupId"])
                 )
@@ -249,8 +262,15 @@ class Controllers:
         self._ec2.delete_volume(VolumeId=volume["spec"]["csi"]["volumeHandle"])
         self.state.remove("persistentvolumes", volume["metadata"]["name"])
 
-    def _finish_deletion(self, clean_up: Callable[[], None], kind: str, name: str, namespace: str) -> None:
-        """Delete the load balancer or volume of an object, then the object; if the first fails, keep the object."""
+    def _finish_deletion(self, clean_up: Callable[[], None], plural: str, name: str, namespace: str) -> None:
+        """Delete the load balancer or EBS volume of an object, then the object.
+
+        Args:
+            clean_up: deletes the load balancer or the EBS volume; if it fails, the object stays.
+            plural: the resource of the object, e.g. `services`.
+            name: name of the object.
+            namespace: namespace of the object; empty if it is in none.
+        """
         try:
             clean_up()
         except ClientError as error:
@@ -259,21 +279,20 @@ class Controllers:
                 "events",
                 {
                     "metadata": {"name": f"{name}.failed", "namespace": namespace or "default"},
-                    "involvedObject": {"kind": kind, "name": name, "namespace": namespace},
-                    "reason": "SyncLoadBalancerFailed" if kind == "services" else "VolumeFailedDelete",
+                    "involvedObject": {"kind": plural, "name": name, "namespace": namespace},
+                    "reason": "SyncLoadBalancerFailed" if plural == "services" else "VolumeFailedDelete",
                     "message": str(error),
                     "type": "Warning",
                 },
             )
         else:
-            self.state.remove(kind, name, namespace)
+            self.state.remove(plural, name, namespace)
 
     def _find_volume(self, namespace: str, claim: str) -> Object | None:
         """Return the PersistentVolume that is bound to a claim; None if there is none."""
-        claim_key = (namespace, claim)
         for volume in self.state.list("persistentvolumes"):
-            reference = volume["spec"].get("claimRef", {})
-            if (reference.get("namespace"), reference.get("name")) == claim_key:
+            bound_claim = volume["spec"].get("claimRef", {})
+            if bound_claim.get("namespace") == namespace and bound_claim.get("name") == claim:
                 return volume
         return None
 
@@ -289,8 +308,8 @@ class Controllers:
             association["SubnetId"] for association in table["Associations"] if "SubnetId" in association
         ]
 
-    def _cluster_groups(self, vpc: str) -> list[str]:
-        """Return the security groups of the nodes, to which the controller adds ingress rules for load balancers."""
+    def _node_security_groups(self, vpc: str) -> list[str]:
+        """Return the ids of the nodes' security groups; the controller adds rules for load balancers to them."""
         filters = [
             {"Name": "vpc-id", "Values": [vpc]},
             {"Name": "tag-key", "Values": [f"kubernetes.io/cluster/{self.cluster}"]},
@@ -315,11 +334,11 @@ def _is_network_balancer(service: Object) -> bool:
     return str(annotations.get(BALANCER_TYPE_ANNOTATION, "")).startswith("nlb")
 
 
-def _tag_specification(kind: str, tags: Mapping[str, str]) -> list[JsonDict]:
-    """Return tags in the form of EC2's TagSpecifications."""
-    return [{"ResourceType": kind, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}]
+def _tag_specification(resource_type: str, tags: Mapping[str, str]) -> list[JsonDict]:
+    """Return tags, values by key, in the form of EC2's TagSpecifications for one resource type, e.g. `volume`."""
+    return [{"ResourceType": resource_type, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}]
 
 
-def _allow_from(group: str) -> list[JsonDict]:
+def _allow_from(group_id: str) -> list[JsonDict]:
     """Return the IpPermissions that allow all traffic from a security group."""
-    return [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}]
+    return [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group_id}]}]

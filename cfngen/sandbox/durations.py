@@ -12,14 +12,13 @@ from typing import Literal
 
 from cfngen.sandbox.services.scaling_activities import REPLACEMENT, RETRY, SHUTTING_DOWN
 
-# The sources of durations.
-EKS = "awslabs/amazon-eks-ami#66"
-ECS = "aws/aws-cli#3952"
-VPC = "widdix/aws-s3-virusscan#39"
-OPENSHIFT = "openshift/openshift-ansible-contrib#1012"
-PROFILE = "hashicorp/terraform#15341"
-TERRAFORM = "DevopsArtFactory/terraform-provisioning#4"
-BALANCER = "Elastic Load Balancing user guide: a new load balancer is `provisioning` for a few minutes"
+# The sources of durations: issues with logs, and pages of AWS's documentation.
+EKS_LOG = "awslabs/amazon-eks-ami#66"
+ECS_LOG = "aws/aws-cli#3952"
+VPC_LOG = "widdix/aws-s3-virusscan#39"
+OPENSHIFT_LOG = "openshift/openshift-ansible-contrib#1012"
+INSTANCE_PROFILE_LOG = "hashicorp/terraform#15341"
+LOAD_BALANCER_PAGE = "Elastic Load Balancing user guide: a new load balancer is `provisioning` for a few minutes"
 
 
 @dataclass(frozen=True)
@@ -43,44 +42,44 @@ class Duration:
     delete: float = 5.0
 
 
-TABLE = (
+TABLE_OF_DURATIONS = (
     Duration("AWS::AutoScaling::AutoScalingGroup", 4, delete=4),
     Duration("AWS::EC2::DHCPOptions", 12),
     Duration("AWS::EC2::EIP", 16, delete=10),
-    Duration("AWS::EC2::EIPAssociation", 16, "seen", OPENSHIFT),
-    Duration("AWS::EC2::InternetGateway", 16, "seen", ECS, delete=10),
+    Duration("AWS::EC2::EIPAssociation", 16, "seen", OPENSHIFT_LOG),
+    Duration("AWS::EC2::InternetGateway", 16, "seen", ECS_LOG, delete=10),
     Duration("AWS::EC2::KeyPair", 1, delete=1),
     Duration("AWS::EC2::LaunchTemplate", 4),
     Duration("AWS::EC2::NetworkInterface", 4),
-    Duration("AWS::EC2::Route", 15, "seen", VPC),
+    Duration("AWS::EC2::Route", 15, "seen", VPC_LOG),
     Duration("AWS::EC2::RouteTable", 9),
     Duration("AWS::EC2::SecurityGroup", 6),
     Duration("AWS::EC2::SecurityGroupIngress", 1, delete=1),
     Duration("AWS::EC2::Subnet", 4),
-    Duration("AWS::EC2::SubnetRouteTableAssociation", 15, "seen", VPC),
-    Duration("AWS::EC2::VPC", 16, "seen", ECS),
+    Duration("AWS::EC2::SubnetRouteTableAssociation", 15, "seen", VPC_LOG),
+    Duration("AWS::EC2::VPC", 16, "seen", ECS_LOG),
     Duration("AWS::EC2::VPCDHCPOptionsAssociation", 3),
     Duration("AWS::EC2::VPCGatewayAttachment", 15, delete=10),
     # A deletion only starts the snapshot.
     Duration("AWS::EC2::Volume", 8, delete=15),
     Duration("AWS::ElasticLoadBalancingV2::Listener", 2),
-    Duration("AWS::ElasticLoadBalancingV2::LoadBalancer", 135, "documented", BALANCER, delete=15),
+    Duration("AWS::ElasticLoadBalancingV2::LoadBalancer", 135, "documented", LOAD_BALANCER_PAGE, delete=15),
     Duration("AWS::ElasticLoadBalancingV2::TargetGroup", 6),
-    Duration("AWS::IAM::InstanceProfile", 122, "seen", PROFILE),
-    Duration("AWS::IAM::Role", 16, "seen", ECS),
+    Duration("AWS::IAM::InstanceProfile", 122, "seen", INSTANCE_PROFILE_LOG),
+    Duration("AWS::IAM::Role", 16, "seen", ECS_LOG),
     Duration("AWS::KMS::Key", 18),
     Duration("AWS::S3::Bucket", 22),
     Duration("AWS::S3::BucketPolicy", 2),
     Duration("AWS::SecretsManager::Secret", 2),
     Duration(SHUTTING_DOWN, 45),
-    Duration(REPLACEMENT, 12, "seen", EKS),
+    Duration(REPLACEMENT, 12, "seen", EKS_LOG),
     Duration(RETRY, 30),
 )
 
 
 def _seconds_by_name() -> Iterator[tuple[str, float]]:
-    """Yield the names and seconds of creations, updates and deletions."""
-    for duration in TABLE:
+    """Yield the name and the seconds of each creation, update (`update NAME`) and deletion (`delete NAME`)."""
+    for duration in TABLE_OF_DURATIONS:
         yield duration.name, duration.seconds
         yield f"update {duration.name}", duration.update
         yield f"delete {duration.name}", duration.delete

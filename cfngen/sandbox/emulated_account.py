@@ -48,13 +48,13 @@ class PublicParameters(dict[str, str]):
     def __missing__(self, name: str) -> str:
         if not name.startswith(PUBLIC_PREFIX):
             raise KeyError(name)
-        publishers = (publisher for part, publisher in PUBLISHED_IMAGES.items() if part in name)
-        description, device = next(publishers, (name, "/dev/xvda"))
+        known_images = [image for name_part, image in PUBLISHED_IMAGES.items() if name_part in name]
+        description, root_device = known_images[0] if known_images else (name, "/dev/xvda")
         self[name] = client("ec2", self._region).register_image(
             Name=name.strip("/").replace("/", "-"),
             Description=description,
             Architecture="arm64" if "arm64" in name else "x86_64",
-            RootDeviceName=device,
+            RootDeviceName=root_device,
         )["ImageId"]
         return self[name]
 
@@ -149,7 +149,8 @@ class EmulatedAccount:
 
     def close(self) -> None:
         """Stop the clusters' APIs."""
-        for cluster in {id(cluster): cluster for cluster in self.machines.disks.values()}.values():
+        # Once for each of a cluster's volumes; closing a closed cluster does nothing.
+        for cluster in self.machines.clusters_by_volume.values():
             cluster.close()
 
     def _is_up(self, cluster: KubernetesCluster) -> bool:

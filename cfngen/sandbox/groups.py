@@ -1,24 +1,25 @@
-"""The Auto Scaling groups of clusters, and the names by which `cfngen sandbox` shows and accepts them."""
+"""The Auto Scaling groups of clusters, and the names by which the commands of `cfngen sandbox` show and accept them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cfngen.cluster.logical_ids import MasterId
 from cfngen.sandbox.cloudformation import CloudFormation
 from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP
 
-MASTER = "master"
+ALL_MASTERS = "master"  # designates the Auto Scaling groups of all masters
 
 
 @dataclass(frozen=True)
-class Group:
+class ScalingGroup:
     """An Auto Scaling group of a stack.
 
     Attributes:
         stack: name of the root stack.
         name: name of the node group or the master, e.g. `master-a`.
-        logical_id: of the Auto Scaling group.
+        logical_id: logical id of the Auto Scaling group.
     """
 
     stack: str
@@ -26,28 +27,42 @@ class Group:
     logical_id: str
 
 
-def groups(cloud: CloudFormation) -> list[Group]:
+def scaling_groups(cloudformation: CloudFormation) -> list[ScalingGroup]:
     """Return every Auto Scaling group of a region's stacks."""
     return [
-        Group(stack.root.name, group_name(_tags(resource.properties)), resource.logical_id)
-        for stack in cloud.stacks()
+        ScalingGroup(
+            stack=stack.root.name,
+            name=group_name(_tags_of_group(resource.properties)),
+            logical_id=resource.logical_id,
+        )
+        for stack in cloudformation.stacks()
         for resource in stack.resources.values()
         if resource.exists and resource.type == AUTO_SCALING_GROUP
     ]
 
 
 def group_name(tags: Mapping[str, str]) -> str:
-    """Return the name of a node group or a master, from the tags of its Auto Scaling group or of an instance."""
-    name_in_cluster = tags.get("Name", "").removeprefix(tags.get("KubernetesCluster", "") + "-")
-    return name_in_cluster.removeprefix("nodes-")
+    """Return the name of a node group or a master, from the tags of its Auto Scaling group or of an instance.
+
+    The tag `Name` is the cluster's name with `-nodes-` and the node group's name, or with `-master-` and the slot's
+    letter.
+    """
+    cluster_prefix = tags.get("KubernetesCluster", "") + "-"
+    return tags.get("Name", "").removeprefix(cluster_prefix).removeprefix("nodes-")
 
 
-def matches_group(text: str, name: str, logical_id: str) -> bool:
-    """Return whether a text designates a group: its name, its logical id, or `master` for the groups of all masters."""
-    return text in (name, logical_id) or (text == MASTER and logical_id.startswith("Master"))
+def designates_group(text: str, *, name: str, logical_id: str) -> bool:
+    """Return whether a text designates an Auto Scaling group.
+
+    Args:
+        text: a group's name, a logical id, or `master` for the groups of all masters.
+        name: name of the node group or the master.
+        logical_id: logical id of its Auto Scaling group.
+    """
+    return text in (name, logical_id) or (text == ALL_MASTERS and MasterId.parse(logical_id) is not None)
 
 
-def _tags(properties: Mapping[str, object]) -> dict[str, str]:
-    """Return the tags in the properties of an Auto Scaling group."""
+def _tags_of_group(properties: Mapping[str, object]) -> dict[str, str]:
+    """Return the tags, values by key, in the properties of an Auto Scaling group."""
     tags = properties.get("Tags")
     return {tag["Key"]: tag["Value"] for tag in tags} if isinstance(tags, list) else {}

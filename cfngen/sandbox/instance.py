@@ -1,4 +1,4 @@
-"""An emulated instance of a cluster, the fault that its boot may have, and the console output of its kernel."""
+"""An emulated instance of a cluster, the fault injected into its boot, and the console output of its kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class BootFault:
     """A fault that is injected into the boot of an instance.
 
     Attributes:
-        step: the step that fails, e.g. `downloads`.
+        step: title of the step that fails, e.g. `downloads`.
         message: the reason that is logged; empty if the instance hangs in this step without a signal.
         hint: advice that is logged with the reason.
     """
@@ -27,13 +27,20 @@ class Instance:
     """An instance of a cluster.
 
     Attributes:
+        id: the instance id.
+        zone: name of its Availability Zone.
+        type: its instance type.
+        address: its private address.
+        public_address: its public address; empty if it has none.
+        image: description or name of its image.
         group: name of the Auto Scaling group that launched it.
         boot_data: the content of its user data.
         number: how many instances of the account were launched before it.
         launched: time of the launch, in seconds of the simulated clock.
         console: the lines of its console output.
         name: name of the node group or of the master, e.g. `master-a`.
-        watches: whether the drain service runs; it watches for the instance's termination, and then evicts the pods.
+        runs_drain_service: whether the service runs that watches for the instance's termination, and then evicts the
+            node's pods.
     """
 
     id: str
@@ -48,7 +55,7 @@ class Instance:
     launched: float
     console: list[str] = field(default_factory=list)
     name: str = ""
-    watches: bool = False
+    runs_drain_service: bool = False
 
     @property
     def facts(self) -> dict[str, str]:
@@ -62,9 +69,9 @@ class Instance:
         }
 
 
-def kernel(instance: Instance) -> list[str]:
+def kernel_console_lines(instance: Instance) -> list[str]:
     """Return the console output of kernel and cloud-init, which precedes that of the boot program."""
-    machine = {"amd64": "x86_64", "arm64": "aarch64"}[instance.boot_data.architecture]
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}[instance.boot_data.architecture]  # as `uname -m` prints it
     return [
         "[    0.000000] Linux version 6.8.0-1021-aws",
         "[    0.000000] Command line: BOOT_IMAGE=/boot/vmlinuz-6.8.0-1021-aws root=LABEL=cloudimg-rootfs console=ttyS0",

@@ -17,15 +17,18 @@ from moto.ec2.models import ec2_backends
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.moto_types import MotoModel
 
-TEMPLATE_TAGS = ("aws:ec2launchtemplate:id", "aws:ec2launchtemplate:version")
+# The tags by which an instance of a group names its launch template.
+TEMPLATE_ID_TAG, TEMPLATE_VERSION_TAG = "aws:ec2launchtemplate:id", "aws:ec2launchtemplate:version"
 
 
 def attach(region: str, instance_id: str) -> None:
     """Attach the primary interface that an instance's launch template names, if it names one that is free.
 
+    The interface that moto made for the instance is deleted.
+
     Args:
-        region: of the instance.
-        instance_id: an instance that a group has just launched.
+        region: region of the instance.
+        instance_id: id of an instance that an Auto Scaling group has just launched.
     """
     backend = ec2_backends[DEFAULT_ACCOUNT_ID][region]
     instance: MotoModel = backend.get_instance(instance_id)
@@ -44,32 +47,32 @@ def release(region: str, instance_id: str) -> None:
     """Detach the interface of a terminated instance, or delete it if it was created for this instance.
 
     Args:
-        region: of the instance.
-        instance_id: a terminated instance.
+        region: region of the instance.
+        instance_id: id of a terminated instance.
     """
     backend = ec2_backends[DEFAULT_ACCOUNT_ID][region]
     instance: MotoModel = backend.get_instance(instance_id)
-    template_interface = _template_interface_id(region, instance)
+    template_interface_id = _template_interface_id(region, instance)
     for interface in [candidate for candidate in backend.enis.values() if candidate.instance is instance]:
         interface.instance = interface.attachment_id = interface.attach_time = None
         interface.status = "available"
-        if interface.id != template_interface:
+        if interface.id != template_interface_id:
             backend.delete_network_interface(interface.id)
 
 
 def _template_interface_id(region: str, instance: MotoModel) -> str:
     """Return the id of the primary interface that an instance's launch template names; empty if it names none."""
     tags = {tag["key"]: tag["value"] for tag in instance.get_tags()}
-    template, version = (tags.get(key, "") for key in TEMPLATE_TAGS)
-    if not template:
+    template_id, version = tags.get(TEMPLATE_ID_TAG, ""), tags.get(TEMPLATE_VERSION_TAG, "")
+    if not template_id:
         return ""
     try:
         [template_version] = client("ec2", region).describe_launch_template_versions(
-            LaunchTemplateId=template, Versions=[version]
+            LaunchTemplateId=template_id, Versions=[version]
         )["LaunchTemplateVersions"]
     except ClientError:
         return ""
-    interfaces = template_version["LaunchTemplateData"].get("NetworkInterfaces", [])
-    return next(
-        (interface["NetworkInterfaceId"] for interface in interfaces if interface.get("NetworkInterfaceId")), ""
-    )
+    for interface in template_version["LaunchTemplateData"].get("NetworkInterfaces", []):
+        if interface.get("NetworkInterfaceId"):
+            return str(interface["NetworkInterfaceId"])
+    return ""

@@ -28,19 +28,19 @@ from cfngen.sandbox.kubernetes_tables import asks_for_table
 
 HOST = "127.0.0.1"  # loopback only: the API must not be reachable from other machines
 # kubeadm binds the second group, that of its admin.conf, to the role cluster-admin.
-ADMINISTRATORS = frozenset({"system:masters", "kubeadm:cluster-admins"})
-PUBLIC = frozenset({"/livez", "/readyz", "/healthz", "/version"})
-HEALTH = frozenset({"/livez", "/readyz", "/healthz"})
+ADMINISTRATOR_GROUPS = frozenset({"system:masters", "kubeadm:cluster-admins"})
+HEALTH_PATHS = frozenset({"/livez", "/readyz", "/healthz"})
+PUBLIC_PATHS = HEALTH_PATHS | {"/version"}  # paths that clients without permissions may read
 IDLE_TIMEOUT_SECONDS = 30  # an idle connection is closed after this time
-POLL_SECONDS = 0.05  # how often the server checks whether it was closed
+POLL_SECONDS = 0.05  # between two checks of the server whether it was closed
 # X509_V_FLAG_NO_CHECK_TIME of OpenSSL's x509_vfy.h: by the real clock, certificates issued in simulated time may look
 # expired. `Connection.caller` checks their validity.
 NO_CHECK_TIME = 0x200000
 
 
 @dataclass(frozen=True)
-class Hooks:
-    """The functions and the state by which the API server works on its cluster.
+class ClusterAccess:
+    """The cluster's state, and the functions by which the API server works on it.
 
     Attributes:
         state: the cluster's objects.
@@ -63,14 +63,14 @@ class KubernetesApi:
     """The HTTPS server of one cluster's API; it listens from its creation until `close`.
 
     Args:
-        hooks: access to the cluster.
+        access: access to the cluster.
         authority: certificate (PEM) of the authority that issues client certificates.
         serving: the server's own certificate and key.
     """
 
-    def __init__(self, hooks: Hooks, authority: str, serving: Certificate) -> None:
-        # http.server takes a class and creates an object of it for each connection, so the class carries the hooks.
-        connection = type("_Connection", (Connection,), {"hooks": hooks})
+    def __init__(self, access: ClusterAccess, authority: str, serving: Certificate) -> None:
+        # http.server takes a class and creates an object of it for each connection, so the class has the attribute.
+        connection = type("_Connection", (Connection,), {"access": access})
         self._server = http.server.ThreadingHTTPServer((HOST, 0), connection)
         self._server.daemon_threads = True
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -103,7 +103,7 @@ class KubernetesApi:
 class Connection(http.server.BaseHTTPRequestHandler):
     """Answers the requests of one connection."""
 
-    hooks: Hooks
+    access: ClusterAccess
     protocol_version = "HTTP/1.1"
     timeout = IDLE_TIMEOUT_SECONDS
     disable_nagle_algorithm = True  # else the body, which is written after the head, would wait for the head's ACK
@@ -150,8 +150,8 @@ class Connection(http.server.BaseHTTPRequestHandler):
     def _answer(self) -> None:
         """Answer a request, or close the connection if etcd has no quorum."""
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        with self.hooks.lock:
-            if not self.hooks.has_quorum():
+        with self.access.lock:
+            if not self.access.has_quorum():
                 self.close_connection = True
                 return
             try:
@@ -172,10 +172,10 @@ class Connection(http.server.BaseHTTPRequestHandler):
         path = url.path.rstrip("/")
         query = dict(urllib.parse.parse_qsl(url.query))
         self._authorise(path)
-        if path in HEALTH:
+        if path in HEALTH_PATHS:
             return 200, "ok"
         if path == "/version":
-            return 200, version_document(self.hooks.state.version)
+            return 200, version_document(self.access.state.version)
         if (document := discovery_document(path)) is not None:
             return 200, document
         content_type = (self.headers.get("Content-Type") or "application/json").partition(";")[0]
@@ -187,12 +187,12 @@ class Connection(http.server.BaseHTTPRequestHandler):
             content_type=content_type,
             wants_table=asks_for_table(self.headers.get("Accept") or ""),
         )
-        return answer(self.hooks, request)
+        return answer(self.access, request)
 
     def _authorise(self, path: str) -> None:
         """Refuse a request of a caller who is not an administrator, unless its path is public."""
         user, groups = self.caller()
-        if path in PUBLIC or groups & ADMINISTRATORS:
+        if path in PUBLIC_PATHS or groups & ADMINISTRATOR_GROUPS:
             return
         verb = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}[self.command]
         try:
@@ -211,20 +211,23 @@ class Connection(http.server.BaseHTTPRequestHandler):
     def caller(self) -> tuple[str, frozenset[str]]:
         """Return the user and the groups in the client certificate, whose authority TLS has verified already.
 
+        A certificate counts as valid if it is valid by the real clock or by the simulated one. By the simulated clock,
+        its validity period is multiplied by the speed, so that a certificate issued for an hour is valid for an hour
+        of real time.
+
         Raises:
-            RefusedError: the certificate is expired or not valid yet, by the real clock and also by the simulated one.
-                By the simulated clock, its validity period is multiplied by the speed, so that a certificate issued for
-                an hour is valid for an hour of real time.
+            RefusedError: the certificate is expired or not valid yet.
         """
         certificate = cast("JsonDict", cast("ssl.SSLSocket", self.connection).getpeercert() or {})
         if not certificate:
             return "system:anonymous", frozenset()
         start, end = (ssl.cert_time_to_seconds(certificate[field]) for field in ("notBefore", "notAfter"))
-        simulated_age = self.hooks.state.now().timestamp() - start
-        is_valid_in_simulation = 0 <= simulated_age <= (end - start) * self.hooks.speed
+        simulated_age = self.access.state.now().timestamp() - start
+        is_valid_in_simulation = 0 <= simulated_age <= (end - start) * self.access.speed
         is_valid_in_real_time = start <= datetime.datetime.now(datetime.timezone.utc).timestamp() <= end
         if not is_valid_in_simulation and not is_valid_in_real_time:
             raise RefusedError(401, "Unauthorized", "Unauthorized")
-        subject = [pair for part in certificate["subject"] for pair in part]
-        names = [value for key, value in subject if key == "commonName"]
-        return names[0] if names else "", frozenset(value for key, value in subject if key == "organizationName")
+        attributes = [attribute for part in certificate["subject"] for attribute in part]  # pairs of name and value
+        users = [value for name, value in attributes if name == "commonName"]
+        groups = frozenset(value for name, value in attributes if name == "organizationName")
+        return users[0] if users else "", groups

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from cfngen.sandbox.kubernetes_state import KINDS, Kind, Object
 
-OPENAPI = "/openapi/v3"
+OPENAPI = "/openapi/v3"  # path of the OpenAPI schemas
 
 
 def version_document(number: str) -> Object:
@@ -29,32 +29,33 @@ def version_document(number: str) -> Object:
 
 def discovery_document(path: str) -> Object | None:
     """Return the discovery document under a path of the API; None if there is none."""
-    groups = sorted({(kind.group, kind.version) for kind in KINDS.values()})
-    paths = {f"apis/{group}/{number}" if group else f"api/{number}": group for group, number in groups}
+    group_versions = sorted({(kind.group, kind.version) for kind in KINDS.values()})
+    # The API groups by path; the core group, whose name is empty, has a path of its own.
+    group_by_path = {
+        f"apis/{group}/{version}" if group else f"api/{version}": group for group, version in group_versions
+    }
     if path == "/api":
         return {"kind": "APIVersions", "versions": ["v1"]}
     if path == "/apis":
-        versions = {
-            group: {"groupVersion": f"{group}/{number}", "version": number} for group, number in groups if group
-        }
-        group_list = [
-            {"name": group, "versions": [group_version], "preferredVersion": group_version}
-            for group, group_version in versions.items()
-        ]
+        group_list = []
+        for group, version in group_versions:
+            if group:
+                description = {"groupVersion": f"{group}/{version}", "version": version}
+                group_list.append({"name": group, "versions": [description], "preferredVersion": description})
         return {"kind": "APIGroupList", "apiVersion": "v1", "groups": group_list}
     if path == OPENAPI:
-        return {"paths": {group_path: {"serverRelativeURL": f"{OPENAPI}/{group_path}"} for group_path in paths}}
-    if path.removeprefix(OPENAPI + "/") in paths and path.startswith(OPENAPI):
-        return _schema(paths[path.removeprefix(OPENAPI + "/")])
-    if path.lstrip("/") in paths:
-        group = paths[path.lstrip("/")]
-        resources = [_resource(plural, kind) for plural, kind in KINDS.items() if kind.group == group]
-        name = path.removeprefix("/apis/").removeprefix("/api/")
-        return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": resources}
+        return {"paths": {group_path: {"serverRelativeURL": f"{OPENAPI}/{group_path}"} for group_path in group_by_path}}
+    if path.startswith(OPENAPI) and path.removeprefix(OPENAPI + "/") in group_by_path:
+        return _openapi_schema(group_by_path[path.removeprefix(OPENAPI + "/")])
+    if path.lstrip("/") in group_by_path:
+        group = group_by_path[path.lstrip("/")]
+        resources = [_describe_resource(plural, kind) for plural, kind in KINDS.items() if kind.group == group]
+        group_version = path.removeprefix("/apis/").removeprefix("/api/")
+        return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": resources}
     return None
 
 
-def _resource(plural: str, kind: Kind) -> Object:
+def _describe_resource(plural: str, kind: Kind) -> Object:
     """Return the description of a resource in an APIResourceList."""
     resource: Object = {
         "name": plural,
@@ -74,18 +75,20 @@ def _resource(plural: str, kind: Kind) -> Object:
 KUBECTL_ALL_RESOURCES = ("daemonsets", "deployments", "pods", "replicasets", "services", "statefulsets")
 
 
-def _schema(group: str) -> Object:
-    """Return the schema of an API group: only which operations take `fieldValidation` and `dryRun`."""
+def _openapi_schema(group: str) -> Object:
+    """Return the OpenAPI schema of an API group: only which operations take `fieldValidation` and `dryRun`."""
     parameters = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in ("dryRun", "fieldValidation")]
     paths: Object = {}
-    for plural, kind in ((plural, kind) for plural, kind in KINDS.items() if kind.group == group):
+    for plural, kind in KINDS.items():
+        if kind.group != group:
+            continue
         root = f"/apis/{group}/{kind.version}" if group else f"/api/{kind.version}"
         path = f"{root}/namespaces/{{namespace}}/{plural}" if kind.namespaced else f"{root}/{plural}"
-        named = {"group": group, "version": kind.version, "kind": kind.name}
+        group_version_kind = {"group": group, "version": kind.version, "kind": kind.name}
         operation = {
             "parameters": parameters,
             "responses": {"200": {"description": "OK"}},
-            "x-kubernetes-group-version-kind": named,
+            "x-kubernetes-group-version-kind": group_version_kind,
         }
         paths[path] = {"post": {"x-kubernetes-action": "post", **operation}}
         paths[path + "/{name}"] = {verb: {"x-kubernetes-action": verb, **operation} for verb in ("patch", "put")}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from cfngen.sandbox.kubernetes_state import SYSTEM, KubernetesState, Object, suffix, uid
 
-CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
+CONTROL_PLANE = "node-role.kubernetes.io/control-plane"  # the label and the taint of masters
 
 
 @dataclass(frozen=True)
@@ -16,9 +16,14 @@ class NodeFacts:
 
     Attributes:
         name: the node's name, which is the instance's id.
+        zone: name of the instance's Availability Zone.
+        instance_type: EC2's instance type.
+        architecture: `amd64` or `arm64`.
         address: private address of the instance.
+        public_address: its public address; empty if it has none.
         pod_cidr: range of the node's pod addresses; empty if it has none.
         master: whether the instance is a master.
+        os_image: description of the operating system.
         versions: versions of `containerd` and `kubelet`; without the latter, the kubelet has the API server's version.
     """
 
@@ -47,8 +52,9 @@ def register_node(state: KubernetesState, node: NodeFacts) -> None:
         "node.kubernetes.io/instance-type": node.instance_type,
         "topology.kubernetes.io/region": region,
         "topology.kubernetes.io/zone": node.zone,
-        **({CONTROL_PLANE: ""} if node.master else {}),
     }
+    if node.master:
+        labels[CONTROL_PLANE] = ""
     host = "ip-" + node.address.replace(".", "-")
     addresses = {"InternalIP": node.address, "ExternalIP": node.public_address, "Hostname": node.name}
     addresses["InternalDNS"] = f"{host}.{'ec2' if region == 'us-east-1' else region + '.compute'}.internal"
@@ -66,28 +72,30 @@ def register_node(state: KubernetesState, node: NodeFacts) -> None:
         "systemUUID": uid(f"system {node.name}"),
     }
     capacity = {"cpu": "2", "ephemeral-storage": "20134592Ki", "memory": "3931516Ki", "pods": "110"}
-    pressures = {
+    reasons_without_pressure = {  # by condition
         "MemoryPressure": "KubeletHasSufficientMemory",
         "DiskPressure": "KubeletHasNoDiskPressure",
         "PIDPressure": "KubeletHasSufficientPID",
     }
+    spec: Object = {
+        "providerID": f"aws:///{node.zone}/{node.name}",
+        "taints": [{"key": CONTROL_PLANE, "effect": "NoSchedule"}] if node.master else [],
+    }
+    if node.pod_cidr:
+        spec |= {"podCIDR": node.pod_cidr, "podCIDRs": [node.pod_cidr]}
     time = state.time()
     state.put(
         "nodes",
         {
             "metadata": {"name": node.name, "labels": labels, "annotations": {}},
-            "spec": {
-                **({"podCIDR": node.pod_cidr, "podCIDRs": [node.pod_cidr]} if node.pod_cidr else {}),
-                "providerID": f"aws:///{node.zone}/{node.name}",
-                "taints": [{"key": CONTROL_PLANE, "effect": "NoSchedule"}] if node.master else [],
-            },
+            "spec": spec,
             "status": {
-                "addresses": [{"type": key, "address": value} for key, value in addresses.items() if value],
+                "addresses": [{"type": name, "address": address} for name, address in addresses.items() if address],
                 "allocatable": capacity,
                 "capacity": capacity,
                 "conditions": [
-                    {"type": key, "status": "False", "reason": reason, "lastTransitionTime": time}
-                    for key, reason in pressures.items()
+                    {"type": name, "status": "False", "reason": reason, "lastTransitionTime": time}
+                    for name, reason in reasons_without_pressure.items()
                 ],
                 "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
                 "nodeInfo": info,
@@ -98,12 +106,18 @@ def register_node(state: KubernetesState, node: NodeFacts) -> None:
     state.add_pod(f"kube-proxy-{suffix(node.name)}", node.name, labels={"k8s-app": "kube-proxy"})
 
 
-def create_cluster_objects(state: KubernetesState, service_address: str, dns_address: str) -> None:
-    """Add the namespaces, services and CoreDNS pods of a new cluster, as `kubeadm init` creates them."""
+def create_cluster_objects(state: KubernetesState, *, service_address: str, dns_address: str) -> None:
+    """Add the namespaces, Services and CoreDNS pods of a new cluster, as `kubeadm init` creates them.
+
+    Args:
+        state: the objects of the new cluster.
+        service_address: the API's address in the cluster, that of the Service `kubernetes`.
+        dns_address: address of the Service `kube-dns`.
+    """
     for name in ("default", "kube-node-lease", "kube-public", SYSTEM):
         state.put("namespaces", {"metadata": {"name": name}, "status": {"phase": "Active"}})
-    ports = {"kubernetes": ("default", service_address, 443), "kube-dns": (SYSTEM, dns_address, 53)}
-    for name, (namespace, address, port) in ports.items():
+    services = {"kubernetes": ("default", service_address, 443), "kube-dns": (SYSTEM, dns_address, 53)}
+    for name, (namespace, address, port) in services.items():
         spec = {"type": "ClusterIP", "clusterIP": address, "clusterIPs": [address], "ports": [{"port": port}]}
         state.put("services", {"metadata": {"name": name, "namespace": namespace}, "spec": spec, "status": {}})
     for number in range(2):
@@ -128,10 +142,12 @@ def start_addons(state: KubernetesState, node: str, manifests: list[Object]) -> 
 def schedule_pending_pods(state: KubernetesState) -> None:
     """Run all Pending pods on nodes without taints, in turn; without such a node, they stay Pending."""
     nodes = [node["metadata"]["name"] for node in state.list("nodes") if not node["spec"].get("taints")]
-    for number, pod in enumerate(pod for pod in state.list("pods") if pod["status"]["phase"] == "Pending"):
-        if nodes:
-            metadata = pod["metadata"]
-            state.add_pod(metadata["name"], nodes[number % len(nodes)], labels=metadata.get("labels"))
+    pending_pods = [pod for pod in state.list("pods") if pod["status"]["phase"] == "Pending"]
+    if not nodes:
+        return
+    for number, pod in enumerate(pending_pods):
+        metadata = pod["metadata"]
+        state.add_pod(metadata["name"], node=nodes[number % len(nodes)], labels=metadata.get("labels"))
 
 
 def delete_node(state: KubernetesState, node: str) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
+from cfngen.sandbox.kubernetes_selectors import field_value, matches_selector
 from cfngen.sandbox.kubernetes_state import KINDS, SYSTEM, Kind, KubernetesState, Object, suffix
 from cfngen.sandbox.kubernetes_tables import make_table
 
@@ -23,10 +24,10 @@ PROTECTED_NAMESPACES = ("default", "kube-node-lease", "kube-public", SYSTEM)
 JSON_TYPES = ("application/json",)
 STRATEGIC_MERGE = "application/strategic-merge-patch+json"
 MERGE_TYPES = ("application/merge-patch+json", STRATEGIC_MERGE)
-# RFC 1123: what the names of most objects must be.
+# RFC 1123: names of most objects are subdomain names; those of namespaces and Services are labels of a domain name.
 NAME_PATTERN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 LABEL_PATTERN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-MAX_NAME_LENGTH, MAX_LABEL_LENGTH = 253, 63
+MAX_NAME_LENGTH, MAX_LABEL_LENGTH = 253, 63  # characters
 
 
 class RefusedError(Exception):
@@ -93,7 +94,7 @@ class ApiRequest:
 
 
 class Cluster(Protocol):
-    """The part of a cluster that requests use; `kubernetes_api.Hooks` has it."""
+    """The part of a cluster that requests use; `kubernetes_api.ClusterAccess` has it."""
 
     @property
     def state(self) -> KubernetesState:
@@ -115,9 +116,10 @@ def answer(cluster: Cluster, request: ApiRequest) -> tuple[int, Object]:
         RefusedError: the request is refused; nothing has been changed.
     """
     path, kind = request.path, request.path.kind
-    if request.method == "POST" and not path.name:
+    names_one_object = bool(path.name)
+    if request.method == "POST" and not names_one_object:
         return 201, _with_type(kind, _create(cluster, request))
-    if not path.name:
+    if not names_one_object:
         if request.method != "GET":
             raise RefusedError(405, "MethodNotAllowed", "the server does not allow this method")
         if request.query.get("watch") in ("1", "true"):
@@ -135,13 +137,17 @@ def answer(cluster: Cluster, request: ApiRequest) -> tuple[int, Object]:
     typed_item = _with_type(kind, item)
     if request.wants_table and request.method == "GET":
         return 200, make_table(
-            path.plural, [typed_item], {}, cluster.state.now(), request.query.get("includeObject", "")
+            path.plural,
+            [typed_item],
+            metadata={},
+            now=cluster.state.now(),
+            include=request.query.get("includeObject", ""),
         )
     return 200, typed_item
 
 
 def _create(cluster: Cluster, request: ApiRequest) -> Object:
-    """Create an object, or return it as it would be created by a dry run."""
+    """Create an object and return it; for a dry run, only return it."""
     state, path = cluster.state, request.path
     item = _parse_body(request, JSON_TYPES)
     _check_kind(path, item)
@@ -176,17 +182,18 @@ def _with_defaults(plural: str, item: Object) -> Object:
     if plural == "namespaces":
         return {**item, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
     if plural == "secrets":
-        texts = {key: base64.b64encode(value.encode()).decode() for key, value in item.pop("stringData", {}).items()}
-        return {"type": "Opaque", **item, "data": {**(item.get("data") or {}), **texts}}
+        texts = item.pop("stringData", {})
+        encoded_texts = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+        return {"type": "Opaque", **item, "data": {**(item.get("data") or {}), **encoded_texts}}
     return item
 
 
 def _check_kind(path: ObjectPath, item: Object) -> None:
     """Refuse an object of another kind or API version than the path's."""
-    expected = (path.kind.api_version, path.kind.name)
-    sent = (item.get("apiVersion") or expected[0], item.get("kind") or expected[1])
-    if sent != expected:
-        message = f"{sent[1]} in version {sent[0]!r} cannot be handled as a {expected[1]} of {expected[0]!r}"
+    path_version, path_kind = path.kind.api_version, path.kind.name
+    sent_version, sent_kind = item.get("apiVersion") or path_version, item.get("kind") or path_kind
+    if (sent_version, sent_kind) != (path_version, path_kind):
+        message = f"{sent_kind} in version {sent_version!r} cannot be handled as a {path_kind} of {path_version!r}"
         raise RefusedError(400, "BadRequest", message)
 
 
@@ -195,19 +202,16 @@ def _check_name(path: ObjectPath, name: str) -> None:
     pattern, max_length = NAME_PATTERN, MAX_NAME_LENGTH
     if path.plural in ("namespaces", "services"):
         pattern, max_length = LABEL_PATTERN, MAX_LABEL_LENGTH
+    if pattern.fullmatch(name) and len(name) <= max_length:
+        return
+    problem = f'metadata.name: Invalid value: "{name}": lower case letters, digits and hyphens, at most {max_length}'
     if not name:
         problem = "metadata.name: Required value: name or generateName is required"
-    elif pattern.fullmatch(name) and len(name) <= max_length:
-        return
-    else:
-        problem = (
-            f'metadata.name: Invalid value: "{name}": lower case letters, digits and hyphens, at most {max_length}'
-        )
     raise RefusedError(422, "Invalid", f'{path.kind.name} "{name}" is invalid: {problem}')
 
 
 def _update(cluster: Cluster, request: ApiRequest, current: Object) -> Object:
-    """Replace an object, or apply a merge patch to it."""
+    """Replace an object (PUT) or apply a merge patch to it (PATCH), and return it; for a dry run, only return it."""
     path = request.path
     changed: Object
     if request.method == "PUT":
@@ -249,17 +253,17 @@ def _delete(cluster: Cluster, request: ApiRequest, current: Object) -> Object:
     if not request.is_dry_run:
         if path.plural == "namespaces":
             for plural, kind in KINDS.items():
-                for item in state.list(plural, path.name) if kind.namespaced else ():
-                    cluster.delete_object(plural, item)
+                if kind.namespaced:
+                    for item in state.list(plural, namespace=path.name):
+                        cluster.delete_object(plural, item)
         cluster.delete_object(path.plural, current)
     remaining = state.get(path.plural, path.name, path.namespace)
     if remaining is not None and not request.is_dry_run:
         return _with_type(path.kind, remaining)
     details = {"name": path.name, "kind": path.plural, "uid": current["metadata"]["uid"]}
-    return {
-        **make_status("Success", 200),
-        "details": details | ({"group": path.kind.group} if path.kind.group else {}),
-    }
+    if path.kind.group:
+        details["group"] = path.kind.group
+    return {**make_status("Success", 200), "details": details}
 
 
 PATH_PATTERN = re.compile(
@@ -289,11 +293,11 @@ def _list(state: KubernetesState, request: ApiRequest) -> Object:
     items = [
         item
         for item in state.list(path.plural, path.namespace)
-        if _matches(query.get("labelSelector", ""), item["metadata"].get("labels") or {})
-        and _matches(query.get("fieldSelector", ""), item, _field_value)
+        if matches_selector(query.get("labelSelector", ""), item["metadata"].get("labels") or {}, value_of=dict.get)
+        and matches_selector(query.get("fieldSelector", ""), item, value_of=field_value)
     ]
     metadata: Object = {"resourceVersion": state.resource_version}
-    start = _decode_continue(query.get("continue", ""))
+    start = _index_of_continue_token(query.get("continue", ""))
     limit = int(query.get("limit") or 0)  # 0 means no limit
     end = start + limit if limit else len(items)
     if end < len(items):
@@ -302,52 +306,23 @@ def _list(state: KubernetesState, request: ApiRequest) -> Object:
     kind = path.kind
     page = [_with_type(kind, item) for item in items[start:end]]
     if request.wants_table:
-        return make_table(path.plural, page, metadata, state.now(), query.get("includeObject", ""))
+        return make_table(path.plural, page, metadata=metadata, now=state.now(), include=query.get("includeObject", ""))
     return {"apiVersion": kind.api_version, "kind": f"{kind.name}List", "metadata": metadata, "items": page}
 
 
-def _decode_continue(text: str) -> int:
-    """Return the index of the first object on the page that a `continue` token names."""
+def _index_of_continue_token(token: str) -> int:
+    """Return the index of the first object on the page that a `continue` token names; 0 without a token."""
     try:
-        return int(base64.urlsafe_b64decode(text) or 0)
+        return int(base64.urlsafe_b64decode(token) or 0)
     except (binascii.Error, ValueError) as error:
         raise RefusedError(400, "BadRequest", "continue key is not valid") from error
 
 
-SELECTOR_TERM = re.compile(r"\s*([^=!\s]+)\s*(==|=|!=)\s*([^=!\s]*)\s*")
-
-
-def _matches(selector: str, item: Object, value: Callable[[Object, str], str | None] = dict.get) -> bool:
-    """Return whether an item meets all requirements of a selector: `key=value`, `key!=value`, `key` or `!key`.
-
-    Args:
-        selector: the requirements, separated by commas.
-        item: the labels of an object, or the object itself for a field selector.
-        value: returns the value of a label or a field; None if it is missing.
-    """
-    for requirement in filter(None, selector.split(",")):
-        if match := SELECTOR_TERM.fullmatch(requirement):
-            key, operator, wanted_value = match.groups()
-            is_met = (value(item, key) == wanted_value) != (operator == "!=")
-        else:
-            is_present = value(item, requirement.lstrip("!")) is not None
-            is_met = is_present != requirement.startswith("!")
-        if not is_met:
-            return False
-    return True
-
-
-def _field_value(item: object, path: str) -> str | None:
-    """Return the value of a field for a field selector; empty if it is missing."""
-    for key in path.split("."):
-        item = item.get(key, "") if isinstance(item, Mapping) else ""
-    return str(item)
-
-
-def _parse_body(request: ApiRequest, types: tuple[str, ...]) -> Object:
-    """Return the object in a request's body."""
-    if request.content_type not in types:
-        message = f"the body of the request was in an unknown format - accepted media types include: {', '.join(types)}"
+def _parse_body(request: ApiRequest, media_types: tuple[str, ...]) -> Object:
+    """Return the object in a request's body, which must have one of the media types."""
+    if request.content_type not in media_types:
+        accepted = ", ".join(media_types)
+        message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
         raise RefusedError(415, "UnsupportedMediaType", message)
     try:
         item = json.loads(request.body)
@@ -369,9 +344,10 @@ def _merge_patch(item: Any, patch: Any) -> Any:
     """Return an object with a JSON merge patch applied (RFC 7386)."""
     if not isinstance(patch, dict):
         return patch
-    old = item if isinstance(item, dict) else {}
-    changed = {key: _merge_patch(old.get(key), value) for key, value in patch.items() if value is not None}
-    return {key: value for key, value in old.items() if key not in patch} | changed
+    current = item if isinstance(item, dict) else {}
+    unchanged = {key: value for key, value in current.items() if key not in patch}
+    changed = {key: _merge_patch(current.get(key), value) for key, value in patch.items() if value is not None}
+    return unchanged | changed
 
 
 def _with_type(kind: Kind, item: Object) -> Object:
@@ -385,8 +361,13 @@ def make_status(outcome: str, code: int, reason: str = "", message: str = "") ->
     Args:
         outcome: `Success` or `Failure`.
         code: HTTP status code.
-        reason: machine-readable reason, e.g. `NotFound`.
-        message: human-readable reason.
+        reason: machine-readable reason, e.g. `NotFound`; left out if it is empty.
+        message: human-readable reason; left out if it is empty.
     """
-    details = {key: value for key, value in {"reason": reason, "message": message}.items() if value}
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": outcome, **details, "code": code}
+    status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": outcome}
+    if reason:
+        status["reason"] = reason
+    if message:
+        status["message"] = message
+    status["code"] = code
+    return status

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-Object = dict[str, Any]
-SYSTEM = "kube-system"
+Object = dict[str, Any]  # an object of the Kubernetes API, with its metadata, spec and status
+SYSTEM = "kube-system"  # the namespace of the system's pods
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,9 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
+RESTORE_VERSION_JUMP = 10**9  # how far resource versions jump ahead when a snapshot is restored
+
+
 class KubernetesState:
     """The objects of one cluster.
 
@@ -76,8 +79,9 @@ class KubernetesState:
     def __init__(self, now: Callable[[], datetime.datetime], version: str) -> None:
         self.now = now
         self.version = version
-        self._objects: dict[str, dict[tuple[str, str], Object]] = {kind: {} for kind in KINDS}
-        self._changes = 0
+        # By plural of the kind, then by namespace and name; the namespace of cluster-wide objects is empty.
+        self._objects: dict[str, dict[tuple[str, str], Object]] = {plural: {} for plural in KINDS}
+        self._changes = 0  # how many changes there were, from which resource versions are made
 
     @property
     def resource_version(self) -> str:
@@ -108,8 +112,9 @@ class KubernetesState:
 
     def list(self, kind: str, namespace: str = "") -> list[Object]:
         """Return the objects of a kind in one namespace or in all, in the API server's order."""
-        items = self._objects[kind].items()
-        return [item for key, item in sorted(items, key=lambda entry: entry[0]) if not namespace or key[0] == namespace]
+        objects = self._objects[kind]
+        keys = sorted(objects)  # by namespace, then by name
+        return [objects[key] for key in keys if not namespace or key[0] == namespace]
 
     def dump(self) -> str:
         """Return all objects as JSON, the content of a snapshot."""
@@ -120,7 +125,7 @@ class KubernetesState:
         for kind, items in json.loads(text).items():
             items_by_key = {(item["metadata"].get("namespace", ""), item["metadata"]["name"]): item for item in items}
             self._objects[kind] = items_by_key
-        self._changes += 10**9
+        self._changes += RESTORE_VERSION_JUMP
 
     def time(self, seconds_from_now: float = 0) -> str:
         """Return the time, or a time some seconds from now, in the form of timestamps in objects."""
@@ -130,7 +135,9 @@ class KubernetesState:
     def set_ready(self, node: str, ready: bool, reason: str = "", message: str = "") -> None:
         """Set the Ready condition of a node, and add or remove the taint `not-ready`."""
         node_object = self._objects["nodes"]["", node]
-        status = "True" if ready else "Unknown" if reason == "NodeStatusUnknown" else "False"
+        status = "True" if ready else "False"
+        if reason == "NodeStatusUnknown":
+            status = "Unknown"
         reason = reason or ("KubeletReady" if ready else "KubeletNotReady")
         message = message or ("kubelet is posting ready status" if ready else "container runtime network not ready")
         taints = [
@@ -165,7 +172,7 @@ class KubernetesState:
 
     def add_pod(self, name: str, node: str = "", *, labels: Mapping[str, str] | None = None, image: str = "") -> Object:
         """Add a pod to kube-system: Running if `node` is set, otherwise Pending."""
-        container = name.split("-" + node)[0] if node else name
+        container = name.split("-" + node)[0] if node else name  # a static pod's name ends with its node's
         status: Object = {"phase": "Pending", "conditions": [self._condition("PodScheduled", "False", "Unschedulable")]}
         if node:
             true_conditions = ("Initialized", "Ready", "ContainersReady", "PodScheduled")
@@ -188,14 +195,18 @@ class KubernetesState:
         metadata: Object = {"name": name, "namespace": SYSTEM, "labels": dict(labels or {})}
         return self.put("pods", {"metadata": metadata, "spec": spec, "status": status})
 
-    def _condition(self, type_: str, status: str, reason: str = "", message: str = "") -> Object:
+    def _condition(self, condition_type: str, status: str, reason: str = "", message: str = "") -> Object:
         """Return a condition of a node or pod that has this status from now on."""
-        details = {key: value for key, value in {"reason": reason, "message": message}.items() if value}
-        return {"type": type_, "status": status, "lastTransitionTime": self.time(), **details}
+        condition: Object = {"type": condition_type, "status": status, "lastTransitionTime": self.time()}
+        if reason:
+            condition["reason"] = reason
+        if message:
+            condition["message"] = message
+        return condition
 
 
 def uid(text: str) -> str:
-    """Return a UID in Kubernetes' form, derived from a text."""
+    """Return a UID in Kubernetes' form, derived from a text: the same one for the same text."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     return "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:32]))
 

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 from cfngen.sandbox.kubernetes_state import Object
 
 TABLE_PARAMETERS = {"as": "Table", "v": "v1", "g": "meta.k8s.io"}
-NONE = "<none>"
+NONE = "<none>"  # the content of an empty cell
 ROLE_LABEL_PREFIX = "node-role.kubernetes.io/"
-WIDE_PRIORITY = 1
-Cell = Callable[[Any], Any]  # returns the content of a cell, from the object or from a part of it
-Column = tuple[str, Cell, int]  # name, content, priority
+DEFAULT_PRIORITY, WIDE_PRIORITY = 0, 1  # columns of priority 1 are shown by `-o wide` only
+CellFunction = Callable[[Any], Any]  # returns the content of a cell, from the object or from a part of it
+Column = tuple[str, CellFunction, int]  # name, content, priority
 
 
 class KindColumns(NamedTuple):
@@ -28,25 +28,25 @@ class KindColumns(NamedTuple):
         wide: the same for the further columns of `-o wide`.
     """
 
-    default: Mapping[str, Cell]
-    wide: Mapping[str, Cell]
+    default: Mapping[str, CellFunction] = {}
+    wide: Mapping[str, CellFunction] = {}
 
 
 def asks_for_table(accept: str) -> bool:
     """Return whether an `Accept` header prefers a Table to the objects themselves."""
-    for choice in accept.split(","):
-        media, *parameters = (part.strip() for part in choice.split(";"))
-        options = dict(part.split("=", 1) for part in parameters if "=" in part)
-        if media in ("application/json", "*/*"):
-            if options.items() >= TABLE_PARAMETERS.items():
+    for choice in accept.split(","):  # in the client's order of preference
+        media_type, *parameter_texts = (part.strip() for part in choice.split(";"))
+        parameters = dict(text.split("=", 1) for text in parameter_texts if "=" in text)
+        if media_type in ("application/json", "*/*"):
+            if parameters.items() >= TABLE_PARAMETERS.items():
                 return True
-            if "as" not in options:
-                return False
+            if "as" not in parameters:
+                return False  # the client prefers the objects
     return False
 
 
 def make_table(
-    plural: str, items: Sequence[Object], metadata: Object, now: datetime.datetime, include: str = ""
+    plural: str, items: Sequence[Object], *, metadata: Object, now: datetime.datetime, include: str = ""
 ) -> Object:
     """Return objects as a Table.
 
@@ -110,16 +110,14 @@ def _row_object(item: Object, include: str) -> Object:
 
 def _columns(plural: str, age: Callable[[Object], str]) -> list[Column]:
     """Return the columns of a kind in kubectl's order: Name, most columns, Age, Version (of nodes), wide columns."""
-    kind_columns = COLUMNS.get(plural, KindColumns({}, {}))
-    default = kind_columns.default
-    columns_before_age: list[Column] = [(name, cell, 0) for name, cell in default.items() if name not in AFTER_AGE]
-    columns_after_age: list[Column] = [(name, cell, 0) for name, cell in default.items() if name in AFTER_AGE]
+    kind_columns = COLUMNS.get(plural, KindColumns())
+    default_columns: list[Column] = [(name, cell, DEFAULT_PRIORITY) for name, cell in kind_columns.default.items()]
     wide_columns: list[Column] = [(name, cell, WIDE_PRIORITY) for name, cell in kind_columns.wide.items()]
     return [
-        ("Name", lambda item: item["metadata"]["name"], 0),
-        *columns_before_age,
-        ("Age", age, 0),
-        *columns_after_age,
+        ("Name", lambda item: item["metadata"]["name"], DEFAULT_PRIORITY),
+        *[column for column in default_columns if column[0] not in AFTER_AGE],
+        ("Age", age, DEFAULT_PRIORITY),
+        *[column for column in default_columns if column[0] in AFTER_AGE],
         *wide_columns,
     ]
 
@@ -130,20 +128,23 @@ AFTER_AGE = frozenset({"Version"})  # kubectl prints the version of a node after
 def _node_status(node: Object) -> str:
     """Return Ready, NotReady or Unknown, and whether the node is cordoned."""
     conditions = {condition["type"]: condition["status"] for condition in node.get("status", {}).get("conditions", [])}
-    readiness = {"True": "Ready"}.get(conditions["Ready"], "NotReady") if "Ready" in conditions else "Unknown"
-    return readiness + (",SchedulingDisabled" if node.get("spec", {}).get("unschedulable") else "")
+    readiness = "NotReady"
+    if "Ready" not in conditions:
+        readiness = "Unknown"
+    elif conditions["Ready"] == "True":
+        readiness = "Ready"
+    is_cordoned = bool(node.get("spec", {}).get("unschedulable"))
+    return f"{readiness},SchedulingDisabled" if is_cordoned else readiness
 
 
 def _roles(node: Object) -> str:
     """Return the roles in a node's labels."""
     labels = node["metadata"].get("labels") or {}
-    return (
-        ",".join(sorted(key.removeprefix(ROLE_LABEL_PREFIX) for key in labels if key.startswith(ROLE_LABEL_PREFIX)))
-        or NONE
-    )
+    roles = [key.removeprefix(ROLE_LABEL_PREFIX) for key in labels if key.startswith(ROLE_LABEL_PREFIX)]
+    return ",".join(sorted(roles)) or NONE
 
 
-def _address(address_type: str) -> Callable[[Object], str]:
+def _address_of_type(address_type: str) -> Callable[[Object], str]:
     """Return a function that looks up a node's address of one type, e.g. `InternalIP`."""
 
     def cell(node: Object) -> str:
@@ -153,8 +154,13 @@ def _address(address_type: str) -> Callable[[Object], str]:
     return cell
 
 
-def _at(*path: str, missing: object = NONE) -> Cell:
-    """Return a function that looks up a path in an object."""
+def _value_at(*path: str, missing: object = NONE) -> CellFunction:
+    """Return a function that returns the value at a path of keys in an object.
+
+    Args:
+        *path: the keys, from the outermost one.
+        missing: what the function returns if there is no value, or an empty one.
+    """
 
     def cell(item: Any) -> Any:
         for key in path:
@@ -164,13 +170,12 @@ def _at(*path: str, missing: object = NONE) -> Cell:
     return cell
 
 
-def _join_at(*path: str) -> Cell:
-    """Return a function that writes a list or a mapping of an object into one cell."""
+def _labels_at(*path: str) -> CellFunction:
+    """Return a function that writes the labels at a path of keys as `key=value`, separated by commas."""
 
     def cell(item: Any) -> str:
-        value = _at(*path, missing=())(item)
-        texts = [f"{key}={text}" for key, text in value.items()] if isinstance(value, Mapping) else map(str, value)
-        return ",".join(texts) or NONE
+        labels = _value_at(*path, missing={})(item)
+        return ",".join(f"{key}={value}" for key, value in labels.items()) or NONE
 
     return cell
 
@@ -191,8 +196,10 @@ def _pod_status(pod: Object) -> str:
     """Return the reason why a container waits, or else the phase of the pod."""
     if pod["metadata"].get("deletionTimestamp"):
         return "Terminating"
-    waiting = (_at("state", "waiting", "reason", missing="")(container) for container in _container_statuses(pod))
-    return next(filter(None, waiting), "") or str(_at("status", "phase", missing="Pending")(pod))
+    for container in _container_statuses(pod):
+        if reason := _value_at("state", "waiting", "reason", missing="")(container):
+            return str(reason)
+    return str(_value_at("status", "phase", missing="Pending")(pod))
 
 
 def _restart_count(pod: Object) -> str:
@@ -202,11 +209,10 @@ def _restart_count(pod: Object) -> str:
 
 def _service_ports(service: Object) -> str:
     """Return the ports of a Service, each with its node port and its protocol."""
-    ports = service.get("spec", {}).get("ports", [])
-    texts = (
-        f"{port['port']}{':' + str(port['nodePort']) if port.get('nodePort') else ''}/{port.get('protocol', 'TCP')}"
-        for port in ports
-    )
+    texts = []
+    for port in service.get("spec", {}).get("ports", []):
+        node_port = f":{port['nodePort']}" if port.get("nodePort") else ""
+        texts.append(f"{port['port']}{node_port}/{port.get('protocol', 'TCP')}")
     return ",".join(texts) or NONE
 
 
@@ -214,13 +220,14 @@ def _external_addresses(service: Object) -> str:
     """Return the addresses of a Service's load balancer."""
     if service.get("spec", {}).get("type") != "LoadBalancer":
         return NONE
-    ingress = _at("status", "loadBalancer", "ingress", missing=())(service)
-    return ",".join(entry.get("hostname") or entry.get("ip", "") for entry in ingress) or "<pending>"
+    entry_points = _value_at("status", "loadBalancer", "ingress", missing=())(service)
+    return ",".join(entry.get("hostname") or entry.get("ip", "") for entry in entry_points) or "<pending>"
 
 
 def _ready_replicas(item: Object) -> str:
     """Return how many replicas are ready, e.g. `1/3`."""
-    ready, desired = _at("status", "readyReplicas", missing=0)(item), _at("spec", "replicas", missing=1)(item)
+    ready = _value_at("status", "readyReplicas", missing=0)(item)
+    desired = _value_at("spec", "replicas", missing=1)(item)
     return f"{ready}/{desired}"
 
 
@@ -245,109 +252,111 @@ def _access_modes(item: Object) -> str:
 
 def _image_names(item: Object) -> str:
     """Return the images in a pod template."""
-    containers = _at("spec", "template", "spec", "containers", missing=())(item)
+    containers = _value_at("spec", "template", "spec", "containers", missing=())(item)
     return ",".join(container.get("image", "") for container in containers) or NONE
 
 
 def _container_names(item: Object) -> str:
     """Return the names of the containers in a pod template."""
-    containers = _at("spec", "template", "spec", "containers", missing=())(item)
+    containers = _value_at("spec", "template", "spec", "containers", missing=())(item)
     return ",".join(container.get("name", "") for container in containers) or NONE
 
 
-def _count(*path: str) -> Cell:
-    """Return a function that looks up a number; 0 if it is missing."""
-    return _at(*path, missing=0)
+def _number_at(*path: str) -> CellFunction:
+    """Return a function that returns the number at a path of keys in an object; 0 if it is missing."""
+    return _value_at(*path, missing=0)
 
 
 POD_TEMPLATE_COLUMNS = {
     "Containers": _container_names,
     "Images": _image_names,
-    "Selector": _join_at("spec", "selector", "matchLabels"),
+    "Selector": _labels_at("spec", "selector", "matchLabels"),
 }
-# By resource.
+# By the plural of the kind.
 COLUMNS: Mapping[str, KindColumns] = {
     "nodes": KindColumns(
-        {"Status": _node_status, "Roles": _roles, "Version": _at("status", "nodeInfo", "kubeletVersion")},
-        {
-            "Internal-IP": _address("InternalIP"),
-            "External-IP": _address("ExternalIP"),
-            "OS-Image": _at("status", "nodeInfo", "osImage", missing="<unknown>"),
-            "Kernel-Version": _at("status", "nodeInfo", "kernelVersion", missing="<unknown>"),
-            "Container-Runtime": _at("status", "nodeInfo", "containerRuntimeVersion", missing="<unknown>"),
+        default={"Status": _node_status, "Roles": _roles, "Version": _value_at("status", "nodeInfo", "kubeletVersion")},
+        wide={
+            "Internal-IP": _address_of_type("InternalIP"),
+            "External-IP": _address_of_type("ExternalIP"),
+            "OS-Image": _value_at("status", "nodeInfo", "osImage", missing="<unknown>"),
+            "Kernel-Version": _value_at("status", "nodeInfo", "kernelVersion", missing="<unknown>"),
+            "Container-Runtime": _value_at("status", "nodeInfo", "containerRuntimeVersion", missing="<unknown>"),
         },
     ),
     "pods": KindColumns(
-        {"Ready": _pod_ready, "Status": _pod_status, "Restarts": _restart_count},
-        {
-            "IP": _at("status", "podIP"),
-            "Node": _at("spec", "nodeName"),
-            "Nominated Node": _at("status", "nominatedNodeName"),
+        default={"Ready": _pod_ready, "Status": _pod_status, "Restarts": _restart_count},
+        wide={
+            "IP": _value_at("status", "podIP"),
+            "Node": _value_at("spec", "nodeName"),
+            "Nominated Node": _value_at("status", "nominatedNodeName"),
             "Readiness Gates": lambda item: NONE,
         },
     ),
-    "namespaces": KindColumns({"Status": _at("status", "phase", missing="")}, {}),
-    "configmaps": KindColumns({"Data": _data_count}, {}),
-    "secrets": KindColumns({"Type": _at("type", missing="Opaque"), "Data": _data_count}, {}),
+    "namespaces": KindColumns(default={"Status": _value_at("status", "phase", missing="")}),
+    "configmaps": KindColumns(default={"Data": _data_count}),
+    "secrets": KindColumns(default={"Type": _value_at("type", missing="Opaque"), "Data": _data_count}),
     "services": KindColumns(
-        {
-            "Type": _at("spec", "type", missing="ClusterIP"),
-            "Cluster-IP": _at("spec", "clusterIP"),
+        default={
+            "Type": _value_at("spec", "type", missing="ClusterIP"),
+            "Cluster-IP": _value_at("spec", "clusterIP"),
             "External-IP": _external_addresses,
             "Port(s)": _service_ports,
         },
-        {"Selector": _join_at("spec", "selector")},
+        wide={"Selector": _labels_at("spec", "selector")},
     ),
     "deployments": KindColumns(
-        {
+        default={
             "Ready": _ready_replicas,
-            "Up-to-date": _count("status", "updatedReplicas"),
-            "Available": _count("status", "availableReplicas"),
+            "Up-to-date": _number_at("status", "updatedReplicas"),
+            "Available": _number_at("status", "availableReplicas"),
         },
-        POD_TEMPLATE_COLUMNS,
+        wide=POD_TEMPLATE_COLUMNS,
     ),
     "daemonsets": KindColumns(
-        {
-            "Desired": _count("status", "desiredNumberScheduled"),
-            "Current": _count("status", "currentNumberScheduled"),
-            "Ready": _count("status", "numberReady"),
-            "Up-to-date": _count("status", "updatedNumberScheduled"),
-            "Available": _count("status", "numberAvailable"),
-            "Node Selector": _join_at("spec", "template", "spec", "nodeSelector"),
+        default={
+            "Desired": _number_at("status", "desiredNumberScheduled"),
+            "Current": _number_at("status", "currentNumberScheduled"),
+            "Ready": _number_at("status", "numberReady"),
+            "Up-to-date": _number_at("status", "updatedNumberScheduled"),
+            "Available": _number_at("status", "numberAvailable"),
+            "Node Selector": _labels_at("spec", "template", "spec", "nodeSelector"),
         },
-        POD_TEMPLATE_COLUMNS,
+        wide=POD_TEMPLATE_COLUMNS,
     ),
     "replicasets": KindColumns(
-        {
-            "Desired": _count("spec", "replicas"),
-            "Current": _count("status", "replicas"),
-            "Ready": _count("status", "readyReplicas"),
+        default={
+            "Desired": _number_at("spec", "replicas"),
+            "Current": _number_at("status", "replicas"),
+            "Ready": _number_at("status", "readyReplicas"),
         },
-        POD_TEMPLATE_COLUMNS,
+        wide=POD_TEMPLATE_COLUMNS,
     ),
-    "statefulsets": KindColumns({"Ready": _ready_replicas}, {"Containers": _container_names, "Images": _image_names}),
+    "statefulsets": KindColumns(
+        default={"Ready": _ready_replicas}, wide={"Containers": _container_names, "Images": _image_names}
+    ),
     "persistentvolumeclaims": KindColumns(
-        {
-            "Status": _at("status", "phase", missing="Pending"),
-            "Volume": _at("spec", "volumeName", missing=""),
-            "Capacity": _at("status", "capacity", "storage", missing=""),
+        default={
+            "Status": _value_at("status", "phase", missing="Pending"),
+            "Volume": _value_at("spec", "volumeName", missing=""),
+            "Capacity": _value_at("status", "capacity", "storage", missing=""),
             "Access Modes": _access_modes,
-            "StorageClass": _at("spec", "storageClassName", missing=""),
-            "VolumeAttributesClass": _at("spec", "volumeAttributesClassName", missing="<unset>"),
+            "StorageClass": _value_at("spec", "storageClassName", missing=""),
+            "VolumeAttributesClass": _value_at("spec", "volumeAttributesClassName", missing="<unset>"),
         },
-        {"VolumeMode": _at("spec", "volumeMode", missing="<unset>")},
+        wide={"VolumeMode": _value_at("spec", "volumeMode", missing="<unset>")},
     ),
     "persistentvolumes": KindColumns(
-        {
-            "Capacity": _at("spec", "capacity", "storage", missing=""),
+        default={
+            "Capacity": _value_at("spec", "capacity", "storage", missing=""),
             "Access Modes": _access_modes,
-            "Reclaim Policy": _at("spec", "persistentVolumeReclaimPolicy", missing=""),
-            "Status": _at("status", "phase", missing=""),
+            "Reclaim Policy": _value_at("spec", "persistentVolumeReclaimPolicy", missing=""),
+            "Status": _value_at("status", "phase", missing=""),
             "Claim": _claim_name,
-            "StorageClass": _at("spec", "storageClassName", missing=""),
-            "VolumeAttributesClass": _at("spec", "volumeAttributesClassName", missing="<unset>"),
-            "Reason": _at("status", "reason", missing=""),
+            "StorageClass": _value_at("spec", "storageClassName", missing=""),
+            "VolumeAttributesClass": _value_at("spec", "volumeAttributesClassName", missing="<unset>"),
+            "Reason": _value_at("status", "reason", missing=""),
         },
-        {"VolumeMode": _at("spec", "volumeMode", missing="<unset>")},
+        wide={"VolumeMode": _value_at("spec", "volumeMode", missing="<unset>")},
     ),
 }

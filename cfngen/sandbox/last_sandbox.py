@@ -11,12 +11,12 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-IDLE, STOPPED = "idle", "stopped"
+IDLE, STOPPED = "idle", "stopped"  # why a sandbox ended
 
 
 @dataclass(frozen=True)
 class LastSandbox:
-    """What is known about the last sandbox.
+    """The record of the last sandbox that used a state file.
 
     Attributes:
         token: identifies the sandbox.
@@ -31,7 +31,7 @@ class LastSandbox:
     ended: str = ""
 
     @property
-    def story(self) -> str:
+    def how_it_ended(self) -> str:
         """When and why the sandbox ended, as a clause without a full stop."""
         end_time = f" at {self.ended[11:16]} UTC on {self.ended[:10]}" if self.ended else ""
         if self.end == STOPPED:

@@ -12,11 +12,12 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
 from cfngen.sandbox import interfaces, user_data
-from cfngen.sandbox.boot import Boot, Program
+from cfngen.sandbox.boot import BootProgram
+from cfngen.sandbox.boot_state import Boot
 from cfngen.sandbox.cloudformation import CloudFormation, LaunchedInstance, client
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cluster import KubernetesCluster
-from cfngen.sandbox.groups import group_name, matches_group
+from cfngen.sandbox.groups import designates_group, group_name
 from cfngen.sandbox.instance import BootFault, Instance
 from cfngen.sandbox.json_types import JsonObject
 
@@ -24,8 +25,8 @@ DRAIN_HOOK = "cfngen-drain"  # the lifecycle hook that the boot program complete
 # Seconds after an instance has stopped. The controller manager then marks its node not Ready (the default since
 # Kubernetes 1.32, kubernetes/kubernetes#126287); later the cloud controller manager, which no longer finds the instance
 # in EC2, deletes the node.
-NOT_READY_AFTER = 50.0
-NODE_REMOVED_AFTER = 60.0
+NOT_READY_AFTER_SECONDS = 50.0
+NODE_REMOVED_AFTER_SECONDS = 60.0
 GROUP_TAG = "aws:autoscaling:groupName"
 # Seconds until an instance notices its termination (boot/node/drain.py), and seconds that its drain lasts: estimates.
 NOTICE_SECONDS, DRAIN_SECONDS = 5.0, 20.0
@@ -33,10 +34,10 @@ NOTICE_SECONDS, DRAIN_SECONDS = 5.0, 20.0
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of the instances of a group.
+    """A fault that is injected into the boot of a group's instances, in the form that the control API reports.
 
     Attributes:
-        group: name of the group, or the logical id of the Auto Scaling group.
+        group: name of the node group or the master, `master`, or the logical id of the Auto Scaling group.
         step: step of the boot program that fails.
         message: reason of the failure; empty if the instances hang.
         times: how many more instances fail; 0 means all.
@@ -50,11 +51,17 @@ class Fault:
 
 @dataclass
 class _FaultRule:
-    """A boot fault for the next `times` instances of a group (infinite for all)."""
+    """Which instances get an injected boot fault.
+
+    Attributes:
+        group: as in `Fault`.
+        boot_fault: the fault.
+        remaining: how many more instances get it; infinite for all.
+    """
 
     group: str
     boot_fault: BootFault
-    times: float
+    remaining: float
 
 
 class Machines:
@@ -65,22 +72,28 @@ class Machines:
     Args:
         region: region of the account.
         console: called with an instance's id and its whole console output, whenever it writes a line.
+
+    Attributes:
+        cloud: the emulated CloudFormation of the region; set after the creation.
+        clusters_by_volume: clusters by the id of each master's data volume.
+        clusters: clusters by the ARN of their join secret.
+        instances: all instances of clusters by id, including stopped ones.
     """
 
     def __init__(self, region: str, console: Callable[[str, str], None] = lambda instance, text: None) -> None:
         self.region = region
         self.console = console
         self.cloud: CloudFormation
-        self.disks: dict[str, KubernetesCluster] = {}  # by id of a master's data volume
+        self.clusters_by_volume: dict[str, KubernetesCluster] = {}
         self.clusters: dict[str, KubernetesCluster] = {}
         self.instances: dict[str, Instance] = {}
         self._fault_rules: list[_FaultRule] = []
-        self._stopped_at: dict[str, float] = {}
-        self._unmanaged: set[str] = set()
+        self._stopped_at: dict[str, float] = {}  # by instance id: when it stopped, in seconds of the simulated clock
+        self._foreign_ids: set[str] = set()  # ids of instances whose user data is not cfngen's
 
     def __call__(self, launched: LaunchedInstance) -> None:
         """Boot a new instance; ignore instances that are known already, or whose user data is not cfngen's."""
-        if launched.instance_id in self.instances or launched.instance_id in self._unmanaged:
+        if launched.instance_id in self.instances or launched.instance_id in self._foreign_ids:
             return
         self._note_stopped(self._running_ids())
         interfaces.attach(self.region, launched.instance_id)
@@ -88,7 +101,7 @@ class Machines:
         response = ec2.describe_instance_attribute(InstanceId=launched.instance_id, Attribute="userData")
         boot_data = user_data.read(response.get("UserData", {}).get("Value", ""))
         if boot_data is None:
-            self._unmanaged.add(launched.instance_id)
+            self._foreign_ids.add(launched.instance_id)
             return
         [description] = ec2.describe_instances(InstanceIds=[launched.instance_id])["Reservations"][0]["Instances"]
         instance = Instance(
@@ -105,7 +118,7 @@ class Machines:
             name=group_name({tag["Key"]: tag["Value"] for tag in description.get("Tags", [])}),
         )
         self.instances[instance.id] = instance
-        self._run_next_step(instance, Program(self, instance).boot())
+        self._run_next_step(instance, BootProgram(self, instance).run())
 
     def on_terminating(self, instance_id: str) -> None:
         """Drain an instance that a lifecycle hook holds in `Terminating:Wait`, then complete the lifecycle action.
@@ -113,7 +126,7 @@ class Machines:
         An instance whose boot has not started the drain service does nothing: the hook times out.
         """
         instance = self.instances.get(instance_id)
-        if instance is not None and instance.watches:
+        if instance is not None and instance.runs_drain_service:
             self.cloud.clock.schedule(NOTICE_SECONDS, lambda: self._drain(instance))
 
     def _drain(self, instance: Instance) -> None:
@@ -133,34 +146,34 @@ class Machines:
                 LifecycleActionResult="CONTINUE",
             )
 
-    def metadata(self, stack: str, resource: str) -> JsonObject:
-        """Return the metadata of a stack's resource.
+    def read_metadata(self, stack: str, logical_id: str) -> JsonObject:
+        """Return the Metadata attribute of a stack's resource.
 
         Raises:
             ApiError: there is no such stack, or no such resource in it.
         """
-        stack_resource = self.cloud.stack(stack).resources.get(resource)
-        if stack_resource is None or not stack_resource.exists:
-            raise ValidationError(f"Resource {resource} does not exist for stack {stack}")
-        metadata: JsonObject = stack_resource.definition.body.get("Metadata", {})
+        resource = self.cloud.stack(stack).resources.get(logical_id)
+        if resource is None or not resource.exists:
+            raise ValidationError(f"Resource {logical_id} does not exist for stack {stack}")
+        metadata: JsonObject = resource.definition.body.get("Metadata", {})
         return metadata
 
-    def fail(self, resource: str, step: str, message: str, *, hint: str = "", times: float = float("inf")) -> None:
+    def inject_failure(self, group: str, step: str, message: str, *, hint: str = "", times: float = math.inf) -> None:
         """Make the boot of instances of a group fail in a step.
 
         Args:
-            resource: the node group's name, `master`, or the logical id of the Auto Scaling group.
+            group: the node group's name, `master`, or the logical id of the Auto Scaling group.
             step: name of the step, e.g. `downloads`.
             message: the reason that is logged.
             hint: advice that is logged with the reason; by default, where the log is.
             times: how many instances fail; by default, all.
         """
         boot_fault = BootFault(step, message, hint) if hint else BootFault(step, message)
-        self._fault_rules.append(_FaultRule(resource, boot_fault, times))
+        self._fault_rules.append(_FaultRule(group, boot_fault, remaining=times))
 
-    def hang(self, resource: str, step: str, *, times: float = float("inf")) -> None:
+    def inject_hang(self, group: str, step: str, *, times: float = math.inf) -> None:
         """Make the boot of instances of a group hang in a step, without a signal or a log line."""
-        self._fault_rules.append(_FaultRule(resource, BootFault(step), times))
+        self._fault_rules.append(_FaultRule(group, BootFault(step), remaining=times))
 
     @property
     def faults(self) -> list[Fault]:
@@ -170,23 +183,24 @@ class Machines:
                 group=fault_rule.group,
                 step=fault_rule.boot_fault.step,
                 message=fault_rule.boot_fault.message,
-                times=0 if fault_rule.times == math.inf else int(fault_rule.times),
+                times=0 if fault_rule.remaining == math.inf else int(fault_rule.remaining),  # 0 means all
             )
             for fault_rule in self._fault_rules
-            if fault_rule.times > 0
+            if fault_rule.remaining > 0
         ]
 
-    def heal(self) -> None:
+    def remove_faults(self) -> None:
         """Remove all faults: instances that are launched from now on boot normally."""
         self._fault_rules.clear()
 
     def take_fault(self, instance: Instance) -> BootFault | None:
         """Return the fault for an instance's boot, and count the instance; None if it boots normally."""
+        scaling_group = instance.boot_data.references["resource"]  # the logical id, which the instance signals
         for fault_rule in self._fault_rules:
-            if fault_rule.times > 0 and matches_group(
-                fault_rule.group, instance.name, instance.boot_data.references["resource"]
+            if fault_rule.remaining > 0 and designates_group(
+                fault_rule.group, name=instance.name, logical_id=scaling_group
             ):
-                fault_rule.times -= 1
+                fault_rule.remaining -= 1
                 return fault_rule.boot_fault
         return None
 
@@ -197,20 +211,21 @@ class Machines:
 
     def has_quorum(self, cluster: KubernetesCluster) -> bool:
         """Return whether more than half of the cluster's masters run, which etcd needs for its quorum."""
-        running_masters = [member for member in cluster.members.values() if member not in self._stopped_at]
+        running_masters = [
+            instance_id for instance_id in cluster.members.values() if instance_id not in self._stopped_at
+        ]
         return 2 * len(running_masters) > len(cluster.members)
 
     def refresh(self) -> None:
         """Find instances that were launched or stopped outside of CloudFormation, and update the clusters' nodes."""
         running_ids = self._running_ids()
         self._note_stopped(running_ids)
-        if new_ids := sorted(running_ids - self.instances.keys() - self._unmanaged):
+        if new_ids := sorted(running_ids - self.instances.keys() - self._foreign_ids):
             response = client("ec2", self.region).describe_instances(InstanceIds=new_ids)
-            for description in (
-                instance for reservation in response["Reservations"] for instance in reservation["Instances"]
-            ):
-                tags = {tag["Key"]: tag["Value"] for tag in description.get("Tags", [])}
-                self(LaunchedInstance(description["InstanceId"], tags.get(GROUP_TAG, "")))
+            for reservation in response["Reservations"]:
+                for description in reservation["Instances"]:
+                    tags = {tag["Key"]: tag["Value"] for tag in description.get("Tags", [])}
+                    self(LaunchedInstance(description["InstanceId"], tags.get(GROUP_TAG, "")))
 
     def _note_stopped(self, running_ids: Set[str]) -> None:
         """Record which instances have stopped by now, and update the nodes of clusters that have a quorum."""
@@ -228,11 +243,13 @@ class Machines:
         now = self.cloud.clock.now
         for node in cluster.state.list("nodes"):
             name = node["metadata"]["name"]
-            seconds_silent = now - self._stopped_at.get(name, now)
-            if seconds_silent >= NODE_REMOVED_AFTER:
-                cluster.controllers.forget(name)
-            elif seconds_silent >= NOT_READY_AFTER:
-                cluster.state.set_ready(name, False, "NodeStatusUnknown", "Kubelet stopped posting node status.")
+            seconds_stopped = now - self._stopped_at.get(name, now)
+            if seconds_stopped >= NODE_REMOVED_AFTER_SECONDS:
+                cluster.controllers.remove_node(name)
+            elif seconds_stopped >= NOT_READY_AFTER_SECONDS:
+                cluster.state.set_ready(
+                    name, False, reason="NodeStatusUnknown", message="Kubelet stopped posting node status."
+                )
 
     def _run_next_step(self, instance: Instance, boot: Boot) -> None:
         """Run the next step of a boot, unless the instance was stopped, and schedule the one after it."""

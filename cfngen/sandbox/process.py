@@ -39,9 +39,9 @@ START_TIMEOUT = 60.0  # seconds until a new sandbox must answer
 ANSWER_TIMEOUT = 10.0  # seconds until a running sandbox must answer
 STOP_TIMEOUT = 5.0  # seconds until the process must have ended, after SIGTERM and after SIGKILL
 LOG_LINES = 12  # how many last lines of the log an error message shows
-IDLE_SECONDS = 3600.0
+IDLE_SECONDS = 3600.0  # a sandbox ends after this time without requests
 # Prefixes of environment variables that the process must not inherit: it needs no AWS configuration and no proxy.
-REMOVED_VARIABLES = (
+REMOVED_VARIABLE_PREFIXES = (
     "AWS_",
     "BOTO",
     "MOTO_",
@@ -67,7 +67,7 @@ class SandboxEndedError(CfngenError):
 
     def __init__(self, last: LastSandbox) -> None:
         super().__init__(
-            f"{last.story}; its stacks are lost: {', '.join(last.stacks)}",
+            f"{last.how_it_ended}; its stacks are lost: {', '.join(last.stacks)}",
             hint="`cfngen sandbox start` starts a new sandbox with an empty account.",
         )
 
@@ -129,12 +129,12 @@ class RunningSandbox:
 
         return session(self.endpoint, region)
 
-    def fail(self, region: str, resource: str, step: str, message: str, hint: str = "", times: int = 0) -> bool:
+    def inject_failure(self, region: str, group: str, step: str, message: str, hint: str = "", times: int = 0) -> bool:
         """Make instances that are launched from now on fail to boot.
 
         Args:
             region: the cluster's region.
-            resource: the node group's name, `master`, or the logical id of the Auto Scaling group.
+            group: the node group's name, `master`, or the logical id of the Auto Scaling group.
             step: the step of the boot program that fails, e.g. `downloads`.
             message: the reason that is logged; if empty, the instances hang in the step.
             hint: advice that is logged with the reason.
@@ -143,16 +143,20 @@ class RunningSandbox:
         Returns:
             Whether a stack of the region has such a group now. If not, it may be created later, or be misspelt.
         """
-        command: JsonDict = {"region": region, "resource": resource, "step": step, "message": message, "hint": hint}
+        command: JsonDict = {"region": region, "resource": group, "step": step, "message": message, "hint": hint}
         return bool(request_report(self.state, **command, times=times).get("known", True))
 
-    def heal(self, region: str) -> None:
+    def remove_faults(self, region: str) -> None:
         """Remove all faults: instances that are launched from now on boot normally."""
         request_report(self.state, region=region, step="")
 
 
 def start(
-    environ: Mapping[str, str], speed: float = DEFAULT_SPEED, idle: float = IDLE_SECONDS, *, anew: bool = False
+    environ: Mapping[str, str],
+    speed: float = DEFAULT_SPEED,
+    idle: float = IDLE_SECONDS,
+    *,
+    accept_lost_stacks: bool = False,
 ) -> RunningSandbox:
     """Return the running sandbox, or start one.
 
@@ -160,8 +164,8 @@ def start(
         environ: environment variables; they determine the path of the state file, and the process inherits them.
         speed: simulated seconds in a second of real time, for a new sandbox.
         idle: seconds without a request after which a new sandbox ends.
-        anew: start a new sandbox even if stacks were lost with the last one; otherwise that is an error, as the user
-            may not have noticed.
+        accept_lost_stacks: start a new sandbox even if stacks were lost with the last one; otherwise that is an error,
+            as the user may not have noticed.
 
     Raises:
         SandboxEndedError: the last sandbox ended without being stopped by its user, and stacks were lost with it.
@@ -171,18 +175,18 @@ def start(
     file = state_file(environ)
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _start_lock(file.with_suffix(".lock")):
-        if sandbox := running(environ):
+        if sandbox := find_running_sandbox(environ):
             return sandbox
         last = read_last_sandbox(file)
-        if last and last.stacks and last.end != STOPPED and not anew:
+        if last and last.stacks and last.end != STOPPED and not accept_lost_stacks:
             raise SandboxEndedError(last)
         _check_packages()
         file.unlink(missing_ok=True)
-        pid = _spawn(environ, file, ["--speed", str(speed), "--idle", str(idle)])
+        pid = _spawn_server(environ, file, ["--speed", str(speed), "--idle", str(idle)])
         return _await_answer(pid, file)
 
 
-def running(environ: Mapping[str, str]) -> RunningSandbox | None:
+def find_running_sandbox(environ: Mapping[str, str]) -> RunningSandbox | None:
     """Return the running sandbox; None if there is no state file, or the sandbox in it does not answer."""
     file = state_file(environ)
     state = SandboxState.read(file)
@@ -197,7 +201,7 @@ def running(environ: Mapping[str, str]) -> RunningSandbox | None:
 
 def stop(environ: Mapping[str, str]) -> bool:
     """Stop the sandbox, which deletes everything in it; return whether one was running."""
-    sandbox, file = running(environ), state_file(environ)
+    sandbox, file = find_running_sandbox(environ), state_file(environ)
     last = read_last_sandbox(file)
     file.unlink(missing_ok=True)
     if sandbox is not None:
@@ -210,7 +214,7 @@ def stop(environ: Mapping[str, str]) -> bool:
 
 def status(environ: Mapping[str, str]) -> SandboxStatus:
     """Return the status of the running sandbox, or of the last one."""
-    sandbox = running(environ)
+    sandbox = find_running_sandbox(environ)
     if sandbox is None:
         return status_without_sandbox(lost_sandbox(environ))
     return status_of_running(sandbox.endpoint, sandbox.pid, sandbox.state.speed, sandbox.status())
@@ -219,15 +223,15 @@ def status(environ: Mapping[str, str]) -> SandboxStatus:
 def lost_sandbox(environ: Mapping[str, str]) -> LastSandbox | None:
     """Return the record of the last sandbox if stacks were lost with it and none runs now."""
     last = read_last_sandbox(state_file(environ))
-    return last if last and last.stacks and running(environ) is None else None
+    return last if last and last.stacks and find_running_sandbox(environ) is None else None
 
 
 def state_file(environ: Mapping[str, str]) -> Path:
     """Return the path of the state file."""
     # Relative paths are ignored, as the XDG Base Directory Specification says.
-    base = environ.get("XDG_STATE_HOME", "")
+    configured_folder = environ.get("XDG_STATE_HOME", "")
     home = environ.get("HOME") or str(Path("~").expanduser())
-    folder = Path(base) if base.startswith("/") else Path(home) / ".local" / "state"
+    folder = Path(configured_folder) if configured_folder.startswith("/") else Path(home) / ".local" / "state"
     return folder / "cfngen" / "sandbox.json"
 
 
@@ -241,11 +245,17 @@ def _check_packages() -> None:
         )
 
 
-def _spawn(environ: Mapping[str, str], file: Path, options: list[str]) -> int:
-    """Start the process, detached from this one and its terminal; return its id."""
+def _spawn_server(environ: Mapping[str, str], state_path: Path, options: list[str]) -> int:
+    """Start the sandbox's server as a process detached from this one and its terminal; return its id.
+
+    Args:
+        environ: environment variables to inherit.
+        state_path: path of the state file, which the server writes; its log is beside it.
+        options: further options of the module `server`.
+    """
     project_root = Path(__file__).parents[2]
     python_path = [str(project_root), *filter(None, [environ.get("PYTHONPATH", "")])]
-    inherited = {key: value for key, value in environ.items() if not key.startswith(REMOVED_VARIABLES)}
+    inherited = {name: value for name, value in environ.items() if not name.startswith(REMOVED_VARIABLE_PREFIXES)}
     variables = {
         **inherited,
         "AWS_CONFIG_FILE": os.devnull,
@@ -253,13 +263,13 @@ def _spawn(environ: Mapping[str, str], file: Path, options: list[str]) -> int:
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "PYTHONPATH": os.pathsep.join(python_path),
     }
-    log = os.open(file.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    log = os.open(state_path.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         return os.posix_spawn(
             sys.executable,
-            [sys.executable, "-m", "cfngen.sandbox.server", "--state", str(file), *options],
+            [sys.executable, "-m", "cfngen.sandbox.server", "--state", str(state_path), *options],
             variables,
-            file_actions=[
+            file_actions=[  # no standard input; standard output and error go to the log
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_DUP2, log, 1),
                 (os.POSIX_SPAWN_DUP2, log, 2),
@@ -294,7 +304,8 @@ def _await_answer(pid: int, file: Path) -> RunningSandbox:
 
 def _is_alive(pid: int) -> bool:
     """Return whether a process exists and belongs to this user."""
-    # A child of this process that has ended stays a zombie until it is waited for.
+    # A child of this process that has ended stays a zombie until it is waited for; for other processes, waitpid raises
+    # ChildProcessError.
     with contextlib.suppress(ChildProcessError):
         return os.waitpid(pid, os.WNOHANG)[0] == 0
     try:
@@ -308,10 +319,10 @@ def _is_alive(pid: int) -> bool:
 
 def _terminate(pid: int) -> None:
     """Terminate a process, and kill it if it does not end."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    for signal_number in (signal.SIGTERM, signal.SIGKILL):
         deadline = time.monotonic() + STOP_TIMEOUT
         with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
+            os.kill(pid, signal_number)
         while time.monotonic() < deadline:
             if not _is_alive(pid):
                 return

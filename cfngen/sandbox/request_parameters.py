@@ -11,14 +11,14 @@ from moto.core.request import Request
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 
-def parameters(request: Request, protocol: str, operation: OperationModel, uri: JsonObject) -> JsonDict:
-    """Return the parameters by their names in the API, without those in the path of the URL.
+def parameters(request: Request, protocol: str, operation: OperationModel, path_parameters: JsonObject) -> JsonDict:
+    """Return the parameters of a request by their names in the API, without those in the path of the URL.
 
     Args:
         request: the request, normalised by moto.
-        protocol: protocol of the service.
+        protocol: protocol of the service, e.g. `query`.
         operation: botocore's model of the operation.
-        uri: the parameters in the path.
+        path_parameters: the parameters in the path of the URL, by name.
     """
     parser: Any = PROTOCOL_PARSERS[protocol](operation, map_type=dict)
     parsed: JsonDict = parser.parse(
@@ -28,7 +28,7 @@ def parameters(request: Request, protocol: str, operation: OperationModel, uri: 
             "headers": request.headers,
             "body": request.get_data(cache=True),
             "url_path": request.path,
-            "url_params": uri,
+            "url_params": path_parameters,
         }
     )
     return parsed

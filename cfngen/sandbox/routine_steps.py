@@ -1,6 +1,7 @@
 """Steps of the boot program without effect on the rest of the sandbox: their durations and log lines.
 
-The durations are estimates.
+The durations are estimates. Each function returns the text that a step logs, from the configuration in the user data
+and the instance.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from cfngen.sandbox.instance import Instance
 from cfngen.sandbox.user_data import JsonObject
 
 CERTIFICATE_LIFETIME = datetime.timedelta(days=365)
-MAX_PODS = 110
+MAX_PODS = 110  # of a node
+PREFIX_ADDRESSES = 16  # addresses in a prefix (/28) that a network interface gets in place of one address
 PRIMARY_INTERFACE = "ens5"  # the interface that an instance is launched with, as Linux names it on Nitro
 
 
@@ -31,8 +33,11 @@ def pod_network(configuration: JsonObject, instance: Instance) -> str:
         max_pods = configuration["kubeletPatch"].get("maxPods")
         if not max_pods:
             network_info = _describe_type(instance)["NetworkInfo"]
-            addresses = network_info["MaximumNetworkInterfaces"] * (network_info["Ipv4AddressesPerInterface"] - 1)
-            max_pods = min(MAX_PODS, addresses * (16 if network_settings["prefixes"] else 1) + 2)
+            # Each interface keeps one address for itself.
+            slots = network_info["MaximumNetworkInterfaces"] * (network_info["Ipv4AddressesPerInterface"] - 1)
+            addresses_per_slot = PREFIX_ADDRESSES if network_settings["prefixes"] else 1
+            # Two pods of the node's own network need no address.
+            max_pods = min(MAX_PODS, slots * addresses_per_slot + 2)
         results.append(f"nor interfaces other than {PRIMARY_INTERFACE}")
         results.append(f"room for {max_pods} pods")
     return ", ".join(results)
@@ -130,10 +135,10 @@ ROUTINE: Mapping[str, tuple[float, Callable[[JsonObject, Instance], str]]] = {
 
 
 def disks(instance: Instance) -> list[str]:
-    """Return the instance store disks; on Nitro the root volume is the first NVMe disk, so they follow it."""
+    """Return the devices of the instance store disks; on Nitro they follow the root volume, which is NVMe disk 0."""
     storage = _describe_type(instance).get("InstanceStorageInfo", {}).get("Disks", [])
-    count = sum(kind["Count"] for kind in storage)
-    return [f"/dev/nvme{number}n1" for number in range(1, count + 1)]
+    disk_count = sum(disk_kind["Count"] for disk_kind in storage)
+    return [f"/dev/nvme{number}n1" for number in range(1, disk_count + 1)]
 
 
 def certificates_end(now: datetime.datetime) -> str:
@@ -142,10 +147,12 @@ def certificates_end(now: datetime.datetime) -> str:
 
 
 def _commands_run(commands: list[str]) -> str:
+    """Return the log line of a step that runs commands."""
     return f"ran {len(commands)} of {len(commands)} commands"
 
 
 def _describe_type(instance: Instance) -> JsonObject:
+    """Return EC2's description of an instance's type."""
     region = instance.zone.rstrip("abcdefgh")
     [description] = client("ec2", region).describe_instance_types(InstanceTypes=[instance.type])["InstanceTypes"]
     instance_type: JsonObject = description

@@ -37,9 +37,9 @@ from cfngen.sandbox.cloudformation.clock import SIMULATION_START
 from cfngen.sandbox.control_api import CONTROL_PATH, DEFAULT_SPEED, HOST, STATUS_PATH, SandboxState, write_state
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.emulated_account import EmulatedAccount
-from cfngen.sandbox.groups import groups, matches_group
+from cfngen.sandbox.groups import designates_group, scaling_groups
 from cfngen.sandbox.json_types import JsonDict, JsonObject
-from cfngen.sandbox.last_sandbox import LastSandbox, write_last_sandbox
+from cfngen.sandbox.last_sandbox import IDLE, LastSandbox, write_last_sandbox
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 TICK_SECONDS = 0.05  # real time between two steps of simulated time
 MAX_TICK_SECONDS = 1.0  # limit of real time for one step, so that simulated time does not skip hours after a suspend
 STATE_FILE_POLL_SECONDS = 1.0  # between two checks of the state file
-IDLE_SECONDS = 3600.0
+IDLE_SECONDS = 3600.0  # the server ends after this time without requests
 # A cluster file may name AWS managed policies. moto loads them at the first call of IAM, which takes two seconds.
 MOTO_CONFIG: DefaultConfig = {"iam": {"load_aws_managed_policies": True}}
 
@@ -56,9 +56,16 @@ class Sandbox:
     """An emulated account that is served on loopback, with all its regions.
 
     Args:
-        accounts: the emulated accounts by region; they share one lock.
+        accounts: the emulated accounts by region; they share one lock, and their clocks advance together.
         application: moto's services.
-        speed: simulated seconds in a second.
+        speed: simulated seconds in a second of real time.
+
+    Attributes:
+        token: identifies the sandbox; every answer of the control API has it.
+        fault: an internal error of the sandbox; empty if there was none.
+        stopped: set to end the sandbox.
+        last_request_at: when the last request was answered, as `time.monotonic` shows it.
+        started: when the sandbox was started, by this machine's clock.
     """
 
     def __init__(self, accounts: Mapping[str, EmulatedAccount], application: WSGIApplication, speed: float) -> None:
@@ -70,7 +77,7 @@ class Sandbox:
         self.last_request_at = time.monotonic()
         self.started = datetime.datetime.now(datetime.timezone.utc)
         self._application = application
-        [self._first, *_] = accounts.values()
+        self._any_account = next(iter(accounts.values()))  # its lock and its time are those of all accounts
         self._server = make_server(HOST, 0, self.answer, threaded=True, request_handler=MotoRequestHandler)
         self._threads = [
             threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": TICK_SECONDS}, daemon=True),
@@ -85,7 +92,7 @@ class Sandbox:
     @property
     def lock(self) -> contextlib.AbstractContextManager[object]:
         """The lock to hold during every access to the emulated accounts."""
-        return self._first.lock
+        return self._any_account.lock
 
     def start(self) -> None:
         """Start the server and the simulated clock."""
@@ -103,13 +110,13 @@ class Sandbox:
             account.close()
 
     def answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer one request at a time, as moto is not thread-safe."""
+        """Answer a request to the control API or to a service; one at a time, as moto is not thread-safe."""
         if environ["PATH_INFO"] == STATUS_PATH:
             # A status request does not reset the idle time.
-            with self._first.lock:
+            with self._any_account.lock:
                 return _json_response("200 OK", self.status(), start_response)
         self.last_request_at = time.monotonic()
-        with self._first.lock:
+        with self._any_account.lock:
             if environ["PATH_INFO"] == CONTROL_PATH:
                 return self._handle_control_request(environ, start_response)
             return list(self._application(environ, start_response))
@@ -127,11 +134,11 @@ class Sandbox:
             if account.machines.instances
             for endpoint in account.kubernetes_endpoints()
         ]
-        now = self._first.cloud.clock.time.isoformat()
+        now = self._any_account.cloud.clock.time.isoformat()
         return {"token": self.token, "clusters": clusters, "time": now, "speed": self.speed, "fault": self.fault}
 
     def _handle_control_request(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Answer a request of the control API: carry out its command, if any, and report."""
+        """Answer a request of the control API: carry out its command, if it has one, and report."""
         status, result = "200 OK", {}
         if environ["REQUEST_METHOD"] == "POST":
             command = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
@@ -143,9 +150,13 @@ class Sandbox:
         return _json_response(status, {**self.report(), **result}, start_response)
 
     def status(self) -> JsonDict:
-        """Return the data of `cfngen sandbox status`."""
-        clock = self._first.cloud.clock
-        addresses = {
+        """Return the data of `cfngen sandbox status`.
+
+        `begin` and `time` are simulated times, `started` is real time; `faults` are the injected boot faults, `fault`
+        is an internal error of the sandbox.
+        """
+        clock = self._any_account.cloud.clock
+        api_addresses = {  # by region and name of the root stack
             (region, endpoint.stack): endpoint.address
             for region, account in self.accounts.items()
             if account.machines.instances
@@ -156,25 +167,27 @@ class Sandbox:
             for region, account in self.accounts.items()
             for fault in account.machines.faults
         ]
-        scaling_groups = [
+        groups = [
             {"region": region, "stack": group.stack, "name": group.name, "logicalId": group.logical_id}
             for region, account in self.accounts.items()
-            for group in groups(account.cloud)
+            for group in scaling_groups(account.cloud)
         ]
-        stacks = [{**stack, "address": addresses.get((stack["region"], stack["name"]), "")} for stack in self.stacks()]
+        stacks = [
+            {**stack, "address": api_addresses.get((stack["region"], stack["name"]), "")} for stack in self.stacks()
+        ]
         return {
             "token": self.token,
             "started": self.started.isoformat(),
             "begin": SIMULATION_START.isoformat(),
             "time": clock.time.isoformat(),
             "stacks": stacks,
-            "groups": scaling_groups,
+            "groups": groups,
             "faults": faults,
             "fault": self.fault,
         }
 
     def stacks(self) -> list[dict[str, str]]:
-        """Return the existing root stacks."""
+        """Return the existing root stacks: region, name and status."""
         return [
             {"region": region, "name": stack.name, "status": stack.status}
             for region, account in self.accounts.items()
@@ -185,29 +198,30 @@ class Sandbox:
     def _set_faults(self, command: JsonObject) -> None:
         """Carry out a command: instances launched from now on fail to boot, hang, or (without a step) boot normally."""
         machines = self.accounts[command["region"]].machines
-        times = command.get("times") or math.inf
+        times = command.get("times") or math.inf  # 0 means all instances
         if not command.get("step"):
-            machines.heal()
-        elif command.get("message"):
-            machines.fail(
-                command["resource"], command["step"], command["message"], hint=command.get("hint", ""), times=times
-            )
+            machines.remove_faults()
+            return
+        group, step, message = command["resource"], command["step"], command.get("message")
+        if message:
+            machines.inject_failure(group, step, message, hint=command.get("hint", ""), times=times)
         else:
-            machines.hang(command["resource"], command["step"], times=times)
+            machines.inject_hang(group, step, times=times)
 
     def _has_group(self, region: str, text: str) -> bool:
         """Return whether a stack of a region now has an Auto Scaling group that a text designates."""
-        return any(matches_group(text, group.name, group.logical_id) for group in groups(self.accounts[region].cloud))
+        groups = scaling_groups(self.accounts[region].cloud)
+        return any(designates_group(text, name=group.name, logical_id=group.logical_id) for group in groups)
 
     def _run_clock(self) -> None:
         """Advance simulated time step by step until the sandbox is closed."""
         previous = time.monotonic()
         while not self.stopped.wait(TICK_SECONDS):
             now = time.monotonic()
-            elapsed = min(now - previous, MAX_TICK_SECONDS) * self.speed
+            simulated_seconds = min(now - previous, MAX_TICK_SECONDS) * self.speed
             previous = now
             for account in self.accounts.values():
-                self._advance_account(account, elapsed)
+                self._advance_account(account, simulated_seconds)
 
     def _advance_account(self, account: EmulatedAccount, seconds: float) -> None:
         """Advance the time of one region; record an internal error instead of ending the clock."""
@@ -219,7 +233,7 @@ class Sandbox:
 
 
 def _json_response(status: str, content: object, start_response: StartResponse) -> Iterable[bytes]:
-    """Answer with a JSON document."""
+    """Start an HTTP response with a JSON document, and return its body."""
     body = json.dumps(content).encode()
     start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
     return [body]
@@ -234,7 +248,7 @@ def sandbox(speed: float = DEFAULT_SPEED) -> Iterator[Sandbox]:
         accounts = {region: EmulatedAccount(region, lock=lock, durations=DURATIONS, speed=speed) for region in regions}
         with serving({region: account.cloud for region, account in accounts.items()}) as served:
             for account in accounts.values():
-                account.machines.console = served.moto_extensions.console
+                account.machines.console = served.moto_extensions.set_console_output
             application = served.wsgi(DomainDispatcherApplication(create_backend_app))
             server = Sandbox(accounts, application, speed)
             server.start()
@@ -260,11 +274,11 @@ def main(arguments: list[str]) -> int:
         last = LastSandbox(served.token)
         write_last_sandbox(options.state, last)
         while not served.stopped.wait(STATE_FILE_POLL_SECONDS):
-            last = _remember_stacks(options.state, last, served)
+            last = _record_stacks(options.state, last, served)
             if SandboxState.read(options.state) != own_state:
                 break
             if time.monotonic() - served.last_request_at > options.idle:
-                last = dataclasses.replace(last, end="idle")
+                last = dataclasses.replace(last, end=IDLE)
                 break
         if SandboxState.read(options.state) == own_state:
             write_last_sandbox(
@@ -274,8 +288,17 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _remember_stacks(state: Path, last: LastSandbox, served: Sandbox) -> LastSandbox:
-    """Record the current stacks in the file of the last sandbox, in case this process is killed."""
+def _record_stacks(state: Path, last: LastSandbox, served: Sandbox) -> LastSandbox:
+    """Record the current stacks in the file of the last sandbox, in case this process is killed.
+
+    Args:
+        state: path of the state file.
+        last: the record so far.
+        served: the sandbox.
+
+    Returns:
+        The record with the current stacks.
+    """
     with served.lock:
         stacks = tuple(f"{stack['name']} in {stack['region']}" for stack in served.stacks())
     if stacks != last.stacks:

@@ -9,7 +9,7 @@ import boto3
 from botocore.config import Config
 from botocore.session import Session
 
-CREDENTIALS = ("sandbox", "sandbox")  # the sandbox accepts any credentials
+ACCESS_KEY, SECRET_KEY = "sandbox", "sandbox"  # the sandbox accepts any credentials
 
 
 class SandboxSession(boto3.Session):  # type: ignore[misc] # boto3 has no types
@@ -24,13 +24,14 @@ class SandboxSession(boto3.Session):  # type: ignore[misc] # boto3 has no types
         botocore_session = Session()
         settings = botocore_session.get_component("config_store")
         # Ignore the user's profiles and credentials, and an AWS_PROFILE that does not exist.
-        for name, value in {"profile": None, "config_file": os.devnull, "credentials_file": os.devnull}.items():
-            settings.set_config_variable(name, value)
+        settings.set_config_variable("profile", None)
+        settings.set_config_variable("config_file", os.devnull)
+        settings.set_config_variable("credentials_file", os.devnull)
         botocore_session.set_default_client_config(
             # Buckets have no DNS names on this machine, so they are in the path; a proxy could not reach the sandbox.
             Config(s3={"addressing_style": "path"}, proxies={}, use_fips_endpoint=False, use_dualstack_endpoint=False)
         )
-        super().__init__(*CREDENTIALS, region_name=region, botocore_session=botocore_session)
+        super().__init__(ACCESS_KEY, SECRET_KEY, region_name=region, botocore_session=botocore_session)
         self._endpoint = endpoint
 
     def client(self, service_name: str, *arguments: Any, **options: Any) -> Any:

@@ -89,22 +89,23 @@ def status_of_running(endpoint: str, process: int, speed: float, report: JsonObj
         endpoint: the endpoint URL of AWS's APIs.
         process: id of the process.
         speed: simulated seconds in a second of real time.
-        report: the sandbox's answer to a status request.
+        report: the sandbox's answer to a status request; see `Sandbox.status` of the module `server`.
     """
     time = datetime.fromisoformat(report["time"])
-    group_names: dict[tuple[str, str], list[str]] = {}  # by region and stack
+    group_names: dict[tuple[str, str], list[str]] = {}  # by region and name of the stack
     for group in report["groups"]:
         group_names.setdefault((group["region"], group["stack"]), []).append(group["name"])
     stacks = [
         SandboxStack(
-            stack["region"],
-            stack["name"],
-            stack["status"],
-            stack["address"],
-            tuple(group_names.get((stack["region"], stack["name"]), ())),
+            region=stack["region"],
+            name=stack["name"],
+            status=stack["status"],
+            api=stack["address"],
+            groups=tuple(group_names.get((stack["region"], stack["name"]), ())),
         )
         for stack in report["stacks"]
     ]
+    simulated_start = datetime.fromisoformat(report["begin"])
     return SandboxStatus(
         running=True,
         endpoint=endpoint,
@@ -112,7 +113,7 @@ def status_of_running(endpoint: str, process: int, speed: float, report: JsonObj
         speed=speed,
         started=datetime.fromisoformat(report["started"]),
         time=time,
-        age=(time - datetime.fromisoformat(report["begin"])).total_seconds(),
+        age=(time - simulated_start).total_seconds(),
         stacks=tuple(stacks),
         faults=tuple(SandboxFault(**fault) for fault in report["faults"]),
         defect=report["fault"],
@@ -127,4 +128,4 @@ def status_without_sandbox(last: LastSandbox | None) -> SandboxStatus:
     """
     if last is None:
         return SandboxStatus(running=False)
-    return SandboxStatus(running=False, ended=last.story, lost=last.stacks)
+    return SandboxStatus(running=False, ended=last.how_it_ended, lost=last.stacks)

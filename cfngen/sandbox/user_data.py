@@ -16,8 +16,8 @@ REFERENCES_LINE = re.compile(r"^REFERENCES = (\{.*\})$", re.MULTILINE)
 PROGRAM_LINE = re.compile(r'^PROGRAM = "(.*)"$', re.MULTILINE)
 JsonObject = Mapping[str, Any]
 """A JSON object; its fields depend on the version of cfngen that generated the user data."""
-# Takes the name of a stack and the logical id of a resource; returns the Metadata of the resource.
-Metadata = Callable[[str, str], JsonObject]
+# Takes the name of a stack and the logical id of a resource; returns the resource's Metadata attribute.
+MetadataReader = Callable[[str, str], JsonObject]
 
 
 class ProgramError(Exception):
@@ -76,18 +76,21 @@ def read(encoded: str) -> BootData | None:
         text = base64.b64decode(encoded).decode()
     except (binascii.Error, UnicodeDecodeError):
         return None
-    references, program = REFERENCES_LINE.search(text), PROGRAM_LINE.search(text)
-    if not references or not program:
+    references_match, program_match = REFERENCES_LINE.search(text), PROGRAM_LINE.search(text)
+    if not references_match or not program_match:
         return None
-    return BootData(json.loads(references[1]), json.loads(_unpack(program[1])["config.json"]))
+    first_stage_files = _unpack(program_match[1])
+    return BootData(
+        references=json.loads(references_match[1]), configuration=json.loads(first_stage_files["config.json"])
+    )
 
 
-def with_second_stage(first_stage: BootData, metadata: Metadata) -> BootData:
+def with_second_stage(first_stage: BootData, read_metadata: MetadataReader) -> BootData:
     """Return the boot data of an instance after it has fetched the second stage.
 
     Args:
         first_stage: the boot data in the user data.
-        metadata: returns the metadata of a resource; the metadata of one resource contains the second stage.
+        read_metadata: returns the Metadata of a resource; that of the program's resource contains the second stage.
 
     Raises:
         ProgramError: the SHA-256 of the second stage is not the one in the user data.
@@ -95,25 +98,32 @@ def with_second_stage(first_stage: BootData, metadata: Metadata) -> BootData:
     """
     stack, program = first_stage.references["stack"], first_stage.configuration["program"]
     resource, sha256 = program["resource"], program["sha256"]
-    packed_program = metadata(stack, resource)["cfngen"]["program"]
+    packed_program = read_metadata(stack, resource)["cfngen"]["program"]
     digest = hashlib.sha256(packed_program.encode()).hexdigest()
     if digest != sha256:
         raise ProgramError(f"{resource} of stack {stack} has SHA-256 {digest}, not {sha256}")
-    second_stage = _unpack(packed_program)
-    file_count = sum(name.startswith("files/") for name in second_stage)
+    second_stage_files = _unpack(packed_program)
     return BootData(
-        first_stage.references, {**first_stage.configuration, **json.loads(second_stage["role.json"])}, file_count
+        references=first_stage.references,
+        configuration={**first_stage.configuration, **json.loads(second_stage_files["role.json"])},
+        files=sum(path.startswith("files/") for path in second_stage_files),
     )
 
 
 def _unpack(packed: str) -> dict[str, str]:
-    """Return the files of a packed program by path: alternating paths and contents, compressed, in base85."""
-    items = lzma.decompress(base64.b85decode(packed)).decode().split("\0")
-    return dict(zip(items[::2], items[1::2], strict=True))
+    """Return the contents of the files of a packed program by path.
+
+    A packed program is alternating paths and contents, separated by null characters, compressed, in base85.
+    """
+    paths_and_contents = lzma.decompress(base64.b85decode(packed)).decode().split("\0")
+    return dict(zip(paths_and_contents[::2], paths_and_contents[1::2], strict=True))
 
 
 def substitute(value: Any, facts: Mapping[str, str]) -> Any:
-    """Return a value with every placeholder such as `${instanceId}` replaced by the fact of that name, if it exists."""
+    """Return a JSON value with every placeholder such as `${instanceId}` replaced by the fact of that name.
+
+    A placeholder without a fact of its name stays as it is.
+    """
     if isinstance(value, Mapping):
         return {key: substitute(item, facts) for key, item in value.items()}
     if isinstance(value, list):

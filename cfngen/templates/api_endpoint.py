@@ -17,14 +17,15 @@ from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.names import load_balancer_name
 from cfngen.cluster.topology import availability_zones, is_private
 from cfngen.templates.network import public_subnet_id, subnet_id, vpc_id
-from cfngen.templates.patterns import ADDRESS
-from cfngen.templates.property_value import Value
-from cfngen.templates.security_groups import overflow_security_groups
+from cfngen.templates.patterns import IPV4_PATTERN
+from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.security_groups import extra_security_groups
 from cfngen.templates.stack import ACCESS, Stack
 from cfngen.templates.tagging import tags
 
-# Resources with a public address depend on this resource, which the VPC stack has unless the VPC exists already.
-GATEWAY_ATTACHMENT = ("InternetGatewayAttachment",)
+# Logical ids on which resources with a public address depend. The VPC stack has this resource unless the VPC exists
+# already.
+_GATEWAY_ATTACHMENT = ("InternetGatewayAttachment",)
 
 # After two failed checks (20 seconds) the load balancer sends a master no more connections. The API server answers
 # /readyz without authentication (built-in role system:public-info-viewer), with 200 only once its etcd member answers
@@ -39,7 +40,7 @@ _HEALTH_CHECK = {
     "UnhealthyThresholdCount": 2,
 }
 _TARGET_GROUP_ATTRIBUTES = {
-    # A target is deregistered only when its slot is removed. Its connections are closed after this time.
+    # A target is deregistered only when its master slot is removed. Its connections are closed after this time.
     "deregistration_delay.timeout_seconds": "60",
     # If client addresses were preserved, a master's connection to the API would fail whenever the load balancer sends
     # it back to the same master. So masters see the load balancer's address instead.
@@ -54,70 +55,72 @@ class PublicAddress(NamedTuple):
 
     Attributes:
         address: the public IPv4 address, or a reference to it.
-        association: associates the address with the network interface; instances are launched after it.
+        association: the resource that associates the address with the master's network interface. The master's
+            instance must be launched after it.
     """
 
-    address: Value
+    address: PropertyValue
     association: ec2.EIPAssociation
 
 
-def add_elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.NetworkInterface) -> PublicAddress:
-    """Associate an Elastic IP with a slot's network interface: a new one, or the one that the cluster file names.
+def add_elastic_ip(stack: Stack, cluster: Cluster, master_slot: Slot, interface: ec2.NetworkInterface) -> PublicAddress:
+    """Associate an Elastic IP with a master's network interface: a new one, or the one that the cluster file names.
 
     If the cluster has one master, the Elastic IP is the API's public address. If the cluster has several masters, each
     master still needs an Elastic IP to reach the internet, because a launch template that names an existing interface
     cannot request a public address.
     """
     if cluster.api.elastic_ip:
-        allocation: Value = stack.parameter(
+        allocation_id: PropertyValue = stack.parameter(
             "ApiElasticIpAllocationId",
             label="Allocation id of the Elastic IP",
-            group=ACCESS,
+            parameter_group=ACCESS,
             description="Allocation id of the existing Elastic IP of the Kubernetes API",
             default=cluster.api.elastic_ip.allocation_id,
             AllowedPattern="^eipalloc-[0-9a-f]{8,17}$",
             ConstraintDescription="must be an allocation id, eipalloc-…",
         )
-        address: Value = stack.parameter(
+        public_address: PropertyValue = stack.parameter(
             "ApiElasticIp",
             label="Elastic IP",
-            group=ACCESS,
+            parameter_group=ACCESS,
             description="The existing Elastic IP itself; it goes into the API server's certificate",
             default=str(cluster.api.elastic_ip.address),
-            AllowedPattern=ADDRESS,
+            AllowedPattern=IPV4_PATTERN,
             ConstraintDescription="must be an IPv4 address",
         )
     else:
-        allocated = ec2.EIP(
-            str(MasterId(slot.letter, "ElasticIp")),
+        elastic_ip = ec2.EIP(
+            str(MasterId(master_slot.letter, "ElasticIp")),
             Domain="vpc",
-            Tags=tags(cluster, f"{cluster.name}-master-{slot.letter}"),
+            Tags=tags(cluster, f"{cluster.name}-master-{master_slot.letter}"),
         )
         # CloudFormation's reference of AWS::EC2::EIP requires this dependency. The association refers to the EIP, so it
         # also waits for the internet gateway.
-        stack.add(allocated, depends_on_in_standalone_template=GATEWAY_ATTACHMENT)
-        allocation, address = GetAtt(allocated, "AllocationId"), GetAtt(allocated, "PublicIp")
+        stack.add(elastic_ip, depends_on_in_standalone_template=_GATEWAY_ATTACHMENT)
+        allocation_id, public_address = GetAtt(elastic_ip, "AllocationId"), GetAtt(elastic_ip, "PublicIp")
     association = stack.add(
         ec2.EIPAssociation(
-            str(MasterId(slot.letter, "ElasticIpAssociation")),
-            AllocationId=allocation,
+            str(MasterId(master_slot.letter, "ElasticIpAssociation")),
+            AllocationId=allocation_id,
             NetworkInterfaceId=Ref(interface),
         ),
         # EC2 associates an address only once the VPC has its internet gateway.
-        depends_on_in_standalone_template=GATEWAY_ATTACHMENT if cluster.api.elastic_ip else (),
+        depends_on_in_standalone_template=_GATEWAY_ATTACHMENT if cluster.api.elastic_ip else (),
     )
-    return PublicAddress(address, association)
+    return PublicAddress(public_address, association)
 
 
-def add_load_balancer(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInterface]) -> Value:
+def add_load_balancer(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInterface]) -> PropertyValue:
     """Add the load balancer of a cluster with several masters; return its DNS name.
 
     A network load balancer passes TLS through, so client certificates reach the API server. The targets are the fixed
-    addresses of the slots, which do not change when an instance is replaced, so no instance has to register itself.
+    private addresses of the masters, which do not change when an instance is replaced, so no instance has to register
+    itself.
     """
     is_public = cluster.api.public
-    # The scheme is part of the logical ids, because a change of the scheme replaces load balancer, target group and
-    # listener.
+    # The logical ids differ between the two schemes, so a change of the scheme replaces the load balancer, the target
+    # group and the listener.
     logical_id_prefix = "Api" if is_public else "InternalApi"
     balancer_name = load_balancer_name(cluster)
     # Network load balancers take no subnets of Local Zones (CreateLoadBalancer, Elastic Load Balancing API Reference).
@@ -135,13 +138,13 @@ def add_load_balancer(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.N
                 stack.parameter_from_other_stack(
                     "ApiLoadBalancerSecurityGroupId", description="Security group of the API's load balancer"
                 ),
-                *overflow_security_groups(stack, cluster, "ApiLoadBalancer"),
+                *extra_security_groups(stack, cluster, "ApiLoadBalancer"),
             ],
             # A connection that arrives in a zone without a healthy master goes to a master in another zone.
             LoadBalancerAttributes=[elb.LoadBalancerAttributes(Key="load_balancing.cross_zone.enabled", Value="true")],
             Tags=tags(cluster, balancer_name),
         ),
-        depends_on_in_standalone_template=GATEWAY_ATTACHMENT if is_public else (),
+        depends_on_in_standalone_template=_GATEWAY_ATTACHMENT if is_public else (),
     )
     target_group = stack.add(
         elb.TargetGroup(

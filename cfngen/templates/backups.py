@@ -19,10 +19,12 @@ from cfngen.cluster.model import Cluster
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
 
-BUCKET_NAME = "BackupBucketName"
-DESCRIPTION = "S3 bucket of etcd's snapshots, which lie under <cluster>/etcd/"
-RETAIN_ALWAYS = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
-RETAIN_ONCE_CREATED = {"DeletionPolicy": "RetainExceptOnCreate", "UpdateReplacePolicy": "Retain"}
+BUCKET_NAME_OUTPUT = "BackupBucketName"
+"""Name of the secrets stack's output, and of the parameters of other stacks, for the bucket's name."""
+BUCKET_DESCRIPTION = "S3 bucket of etcd's snapshots, which lie under <cluster>/etcd/"
+# Attributes of a resource that CloudFormation keeps: always, or unless the stack's creation fails.
+ALWAYS_RETAINED = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
+RETAINED_ONCE_CREATED = {"DeletionPolicy": "RetainExceptOnCreate", "UpdateReplacePolicy": "Retain"}
 UNFINISHED_UPLOADS_DAYS = 7
 """Days after which S3 deletes the parts of an upload that was not completed."""
 
@@ -36,7 +38,7 @@ def add_bucket(stack: Stack, cluster: Cluster) -> None:
     if not backups.enabled:
         return
     if backups.bucket:
-        stack.output(BUCKET_NAME, backups.bucket, DESCRIPTION, in_root=True)
+        stack.output(BUCKET_NAME_OUTPUT, value=backups.bucket, description=BUCKET_DESCRIPTION, also_output_of_root=True)
         return
     bucket = stack.add(
         s3.Bucket(
@@ -56,29 +58,29 @@ def add_bucket(stack: Stack, cluster: Cluster) -> None:
                 BlockPublicAcls=True, BlockPublicPolicy=True, IgnorePublicAcls=True, RestrictPublicBuckets=True
             ),
             Tags=tags(cluster, f"{cluster.name}-etcd-backups"),
-            **RETAIN_ONCE_CREATED,
+            **RETAINED_ONCE_CREATED,
         )
     )
     stack.add(
         s3.BucketPolicy(
-            "BackupBucketPolicy", Bucket=Ref(bucket), PolicyDocument=_deny_without_tls(bucket), **RETAIN_ALWAYS
+            "BackupBucketPolicy", Bucket=Ref(bucket), PolicyDocument=_deny_without_tls(bucket), **ALWAYS_RETAINED
         )
     )
-    stack.output(BUCKET_NAME, Ref(bucket), DESCRIPTION, in_root=True)
+    stack.output(BUCKET_NAME_OUTPUT, value=Ref(bucket), description=BUCKET_DESCRIPTION, also_output_of_root=True)
 
 
-def bucket_name(stack: Stack) -> Any:
-    """Return a reference to the name of the backup bucket, for stacks other than the secrets stack."""
-    return stack.parameter_from_other_stack(BUCKET_NAME, description=DESCRIPTION)
+def backup_bucket_name(stack: Stack) -> Any:
+    """Add the parameter for the backup bucket's name to a stack other than the secrets stack; return its reference."""
+    return stack.parameter_from_other_stack(BUCKET_NAME_OUTPUT, description=BUCKET_DESCRIPTION)
 
 
 def _lifecycle_rules(cluster: Cluster) -> list[s3.LifecycleRule]:
-    """Return the lifecycle rules, which delete old snapshots and parts of unfinished uploads.
+    """Return the bucket's lifecycle rules, which delete old snapshots and parts of unfinished uploads.
 
     Other objects in the bucket, such as operators' requests, are kept.
     """
     backups = cluster.etcd.backups
-    retention_days = {"Hourly": backups.hourly_days, "Daily": backups.daily_days}
+    retention_days_by_schedule = {"Hourly": backups.hourly_days, "Daily": backups.daily_days}
     return [
         *(
             s3.LifecycleRule(
@@ -87,7 +89,7 @@ def _lifecycle_rules(cluster: Cluster) -> list[s3.LifecycleRule]:
                 Prefix=f"{cluster.name}/etcd/{schedule.lower()}/",
                 ExpirationInDays=days,
             )
-            for schedule, days in retention_days.items()
+            for schedule, days in retention_days_by_schedule.items()
         ),
         s3.LifecycleRule(
             Id="UnfinishedUploads",
@@ -101,7 +103,7 @@ def _lifecycle_rules(cluster: Cluster) -> list[s3.LifecycleRule]:
 
 def _deny_without_tls(bucket: s3.Bucket) -> PolicyDocument:
     """Return a bucket policy that denies requests without TLS; IAM policies decide about all other requests."""
-    arn = GetAtt(bucket, "Arn")
+    bucket_arn = GetAtt(bucket, "Arn")
     return PolicyDocument(
         Version="2012-10-17",
         Statement=[
@@ -110,7 +112,7 @@ def _deny_without_tls(bucket: s3.Bucket) -> PolicyDocument:
                 Effect=Deny,
                 Principal=AwsPrincipal("*"),
                 Action=[Action("s3", "*")],
-                Resource=[arn, Sub("${Bucket}/*", Bucket=arn)],
+                Resource=[bucket_arn, Sub("${Bucket}/*", Bucket=bucket_arn)],
                 Condition=Condition(Bool({"aws:SecureTransport": "false"})),
             )
         ],

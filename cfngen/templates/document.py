@@ -1,4 +1,4 @@
-"""A finished template, as the modules for lint, output and deploy use it."""
+"""The class `Document`: a complete template, as lint, output and deploy take it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 TemplateBody = dict[str, Any]
-"""A template as JSON-ready data; cfn-lint checks which keys it has."""
+"""A template as JSON-ready data, e.g. `{"Parameters": {…}, "Resources": {…}}`."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Document:
             `cluster` or `standalone`.
         body: the template as JSON-ready data.
         module: the module that built the template, e.g. `cfngen.templates.vpc`; lint errors name it.
-        children: names of the templates that this one nests; only the root has any.
+        children: names of the templates that this template nests; only the root template nests others.
     """
 
     name: str

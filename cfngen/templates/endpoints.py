@@ -26,7 +26,7 @@ def build(cluster: Cluster) -> Stack | None:
         cluster,
         name="endpoints",
         logical_id=ENDPOINTS_STACK,
-        module=__name__,
+        source_module=__name__,
         description=f"VPC endpoints of the Kubernetes cluster {cluster.name}: AWS services at private addresses",
     )
     vpc = vpc_id(stack, cluster)

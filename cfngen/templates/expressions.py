@@ -1,4 +1,4 @@
-"""Functions that analyse and change expressions in templates: references, texts and the replacement of parameters.
+"""Functions that analyse and change expressions in templates: their references, their texts and their parameters.
 
 An expression is JSON data. A mapping whose only key is `Ref` or starts with `Fn::` calls an intrinsic function. Other
 data is a literal value. Malformed calls are treated as literal values too; cfn-lint reports them.
@@ -31,7 +31,10 @@ class Reference(NamedTuple):
 
 
 def function_call(value: object) -> tuple[str, object]:
-    """Return the name and the argument of the intrinsic function that a value calls, or `("", None)` for other data."""
+    """Return the name and the argument of the intrinsic function that a value calls, e.g. `("Ref", "VpcCidr")`.
+
+    The result is `("", None)` if the value calls no function.
+    """
     if isinstance(value, Mapping) and len(value) == 1:
         [(name, argument)] = value.items()
         if name == "Ref" or str(name).startswith("Fn::"):
@@ -67,8 +70,8 @@ def references(value: object) -> Iterator[Reference]:
             yield Reference(str(argument))
         elif attribute_reference:
             yield attribute_reference
-        elif key == "Fn::Sub" and (sub := _text_and_variables(argument)):
-            text, variables = sub
+        elif key == "Fn::Sub" and (text_and_variables := _text_and_variables(argument)):
+            text, variables = text_and_variables
             for placeholder in _PLACEHOLDER.findall(text):
                 name = _placeholder_name(placeholder)
                 if name and name not in variables:
@@ -98,26 +101,30 @@ def sub_parts(argument: object) -> list[object]:
         argument: the argument of Fn::Sub: a text, or a list of a text and its variables. The result is empty if it is
             malformed.
     """
-    sub = _text_and_variables(argument)
-    if sub is None:
+    text_and_variables = _text_and_variables(argument)
+    if text_and_variables is None:
         return []
-    text, variables = sub
+    text, variables = text_and_variables
     parts: list[object] = []
     for index, piece in enumerate(_PLACEHOLDER.split(text)):
-        is_placeholder = index % 2 == 1  # re.split puts the captured placeholders at the odd positions
-        name = _placeholder_name(piece) if is_placeholder else ""
-        if not is_placeholder:
+        is_literal_text = index % 2 == 0  # re.split puts the captured placeholders at the odd positions
+        if is_literal_text:
             parts.append(piece)
-        elif not name:
+            continue
+        name = _placeholder_name(piece)
+        if name:
+            parts.append(variables.get(name, _function_call_of(_dotted_reference(name))))
+        else:
             # `${!Name}` is an escape: it stands for the text `${Name}`.
             parts.append(f"${{{piece[1:]}}}")
-        else:
-            parts.append(variables.get(name, _call_of(_dotted_reference(name))))
     return parts
 
 
 def text_parts(value: object) -> TextParts:
-    """Return the text that an expression evaluates to, as parts; Fn::Sub and Fn::Join are split into their parts."""
+    """Return the text that an expression evaluates to, as parts; None stands for a part known only at deployment.
+
+    Fn::Sub and Fn::Join are split into their parts. Any other function call is one unknown part.
+    """
     if isinstance(value, bool):
         return [str(value).lower()]
     if not isinstance(value, Mapping):
@@ -177,19 +184,24 @@ def substitute(value: object, expressions: Mapping[str, object]) -> object:
     function, argument = function_call(value)
     if function == "Ref" and isinstance(argument, str) and argument in expressions:
         return expressions[argument]
-    sub = _text_and_variables(argument) if function == "Fn::Sub" else None
-    if sub:
-        text, variables = sub
+    text_and_variables = _text_and_variables(argument) if function == "Fn::Sub" else None
+    if text_and_variables:
+        text, variables = text_and_variables
         substituted_variables = {name: substitute(item, expressions) for name, item in variables.items()}
         return _substitute_sub(text, substituted_variables, expressions)
     return {key: substitute(item, expressions) for key, item in value.items()}
 
 
 def _substitute_sub(text: str, variables: Mapping[str, object], expressions: Mapping[str, object]) -> dict[str, object]:
-    """Return an Fn::Sub in which the placeholders of variables and of replaced parameters have their values.
+    """Return a call of Fn::Sub in which expressions replace the placeholders of variables and of parameters.
 
     A literal text, Ref or Fn::GetAtt is written into the text in place of the placeholder. Any other expression becomes
     a variable of the Fn::Sub.
+
+    Args:
+        text: the text of the Fn::Sub.
+        variables: values of the variables of the Fn::Sub, by name.
+        expressions: the replacement for each parameter, by the parameter's name; other placeholders stay.
     """
     remaining_variables: dict[str, object] = {}
 
@@ -242,7 +254,7 @@ def _attribute_reference(argument: object) -> Reference | None:
     return None
 
 
-def _call_of(referenced: Reference) -> dict[str, object]:
-    """Return the call of Ref or Fn::GetAtt that makes a reference."""
+def _function_call_of(referenced: Reference) -> dict[str, object]:
+    """Return the call of Ref or Fn::GetAtt for a reference."""
     name, attribute = referenced
     return {"Fn::GetAtt": [name, attribute]} if attribute else {"Ref": name}

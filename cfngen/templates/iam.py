@@ -14,14 +14,14 @@ from awacs.aws import Statement as TrustStatement
 from awacs.sts import AssumeRole
 from troposphere import GetAtt, Ref, Sub, iam
 
-from cfngen.cluster.logical_ids import group_id
+from cfngen.cluster.logical_ids import node_group_prefix
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.network_plugins import network_plugin
-from cfngen.permissions.addons import addons
+from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.instances import master_statements, node_statements
-from cfngen.permissions.pod_network import pod_network
+from cfngen.permissions.pod_network import pod_network_statements
 from cfngen.permissions.statements import Expression, Statement
-from cfngen.templates.backups import bucket_name
+from cfngen.templates.backups import backup_bucket_name
 from cfngen.templates.network import route_table_id, vpc_id
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
@@ -34,9 +34,10 @@ _ASSUMED_BY_EC2 = TrustStatement(
 
 
 class StackReferences:
-    """References to the cluster's resources for IAM statements in one stack.
+    """References to the cluster's resources, for the IAM statements in one stack (see `permissions.references`).
 
-    Reading a property adds the parameter that it refers to, so a stack has only the parameters that it uses.
+    Reading a property adds to the stack the parameter that the reference names, so a stack has only the parameters that
+    its statements use.
     """
 
     def __init__(self, stack: Stack, cluster: Cluster) -> None:
@@ -44,43 +45,43 @@ class StackReferences:
         self._cluster = cluster
 
     @property
-    def ca_secret(self) -> Expression:
+    def ca_secret_arn(self) -> Expression:
         """ARN of the secret that contains the certificate authorities."""
         return self._stack.parameter_from_other_stack(
             "CaSecretArn", description="Secret that holds the certificate authorities"
         )
 
     @property
-    def join_secret(self) -> Expression:
+    def join_secret_arn(self) -> Expression:
         """ARN of the secret that contains the data that nodes need to join."""
         return self._stack.parameter_from_other_stack(
             "JoinSecretArn", description="Secret that holds what nodes need to join"
         )
 
     @property
-    def secrets_key(self) -> Expression:
+    def secrets_key_arn(self) -> Expression:
         """ARN of the KMS key that encrypts both secrets."""
         description = "KMS key that encrypts the cluster's secrets"
         return self._stack.parameter_from_other_stack("SecretsKeyArn", description=description)
 
     @property
-    def backup_bucket(self) -> Expression:
+    def backup_bucket_name(self) -> Expression:
         """Name of the bucket of etcd's snapshots."""
-        return bucket_name(self._stack)
+        return backup_bucket_name(self._stack)
 
     @property
-    def root_stack(self) -> Expression:
+    def root_stack_name(self) -> Expression:
         """Name of the root stack."""
         description = "Name of the cluster's root stack; instances may signal it and its children"
         return self._stack.parameter_from_other_stack("ClusterStackName", description=description)
 
     @property
-    def vpc(self) -> Expression:
+    def vpc_id(self) -> Expression:
         """Id of the VPC."""
         return vpc_id(self._stack, self._cluster)
 
     @property
-    def route_table(self) -> Expression:
+    def route_table_id(self) -> Expression:
         """Id of the route table with the pods' routes."""
         return route_table_id(self._stack, self._cluster)
 
@@ -95,41 +96,41 @@ def build(cluster: Cluster) -> Stack:
         cluster,
         name="iam",
         logical_id="IamStack",
-        module=__name__,
+        source_module=__name__,
         description=f"IAM roles and instance profiles of the Kubernetes cluster {cluster.name}",
     )
     references = StackReferences(stack, cluster)
-    for prefix, profile in (
-        (
-            "Master",
-            _add_role(
-                stack,
-                cluster,
-                prefix="Master",
-                owner="masters",
-                statements=master_statements(cluster, references),
-                managed_policies=cluster.control_plane.additional_policies,
-            ),
-        ),
-        (
-            "Node",
-            _add_role(
-                stack,
-                cluster,
-                prefix="Node",
-                owner="nodes",
-                statements=node_statements(cluster, references),
-                managed_policies=(),
-            ),
-        ),
-    ):
-        stack.output(f"{prefix}InstanceProfileArn", GetAtt(profile, "Arn"), f"Instance profile of {prefix.lower()}s")
+    masters_profile = _add_role(
+        stack,
+        cluster,
+        logical_id_prefix="Master",
+        used_by="masters",
+        statements=master_statements(cluster, references),
+        managed_policies=cluster.control_plane.additional_policies,
+    )
+    nodes_profile = _add_role(
+        stack,
+        cluster,
+        logical_id_prefix="Node",
+        used_by="nodes",
+        statements=node_statements(cluster, references),
+        managed_policies=(),
+    )
+    stack.output(
+        "MasterInstanceProfileArn", value=GetAtt(masters_profile, "Arn"), description="Instance profile of masters"
+    )
+    stack.output("NodeInstanceProfileArn", value=GetAtt(nodes_profile, "Arn"), description="Instance profile of nodes")
     on_masters = f"on masters of the Kubernetes cluster {cluster.name}"
-    if network_plugin(cluster).interfaces:
-        statements = pod_network(cluster, references, master=True)
-        _attach_to_masters(stack, "PodAddressesPolicy", f"pods' addresses {on_masters}", statements)
-    if statements := addons(cluster, references):
-        _attach_to_masters(stack, "AddonsPolicy", f"add-ons {on_masters}", statements)
+    if network_plugin(cluster).gives_pods_vpc_addresses:
+        _attach_to_masters(
+            stack,
+            "PodAddressesPolicy",
+            description=f"pods' addresses {on_masters}",
+            statements=pod_network_statements(cluster, references, for_masters=True),
+        )
+    statements_for_addons = addon_statements(cluster, references)
+    if statements_for_addons:
+        _attach_to_masters(stack, "AddonsPolicy", description=f"add-ons {on_masters}", statements=statements_for_addons)
     return stack
 
 
@@ -149,8 +150,8 @@ def node_profile(stack: Stack, cluster: Cluster, group: NodeGroup) -> Any:
     profile = _add_role(
         stack,
         cluster,
-        prefix=group_id(group.name),
-        owner=f"node group {group.name}",
+        logical_id_prefix=node_group_prefix(group.name),
+        used_by=f"node group {group.name}",
         statements=node_statements(cluster, StackReferences(stack, cluster)),
         managed_policies=group.additional_policies,
     )
@@ -158,10 +159,10 @@ def node_profile(stack: Stack, cluster: Cluster, group: NodeGroup) -> Any:
 
 
 def _attach_to_masters(stack: Stack, logical_id: str, description: str, statements: list[Statement]) -> None:
-    """Add a managed policy with the statements and attach it to the masters' role.
+    """Add a managed policy with the statements, and attach it to the masters' role.
 
-    The statements would not fit into the role's inline policy: the inline policies of a role may have 10,240 characters
-    in all, and the inline policy of masters is near that limit.
+    The statements would not fit into the role's inline policy: IAM allows 10,240 characters for all inline policies of
+    a role, and the inline policy of masters is near that limit.
     """
     stack.add(
         iam.ManagedPolicy(
@@ -177,8 +178,8 @@ def _add_role(
     stack: Stack,
     cluster: Cluster,
     *,
-    prefix: str,
-    owner: str,
+    logical_id_prefix: str,
+    used_by: str,
     statements: list[Statement],
     managed_policies: tuple[str, ...],
 ) -> iam.InstanceProfile:
@@ -187,8 +188,8 @@ def _add_role(
     Args:
         stack: the stack to add to.
         cluster: the cluster.
-        prefix: prefix of the logical ids of role and profile.
-        owner: the instances that use the role, e.g. `masters`, for its description and Name tag.
+        logical_id_prefix: prefix of the logical ids of role and profile, e.g. `Master` for `MasterRole`.
+        used_by: the instances that use the role, e.g. `masters`, for its description and Name tag.
         statements: statements of the role's inline policy.
         managed_policies: ARNs of the managed policies to attach.
     """
@@ -199,14 +200,14 @@ def _add_role(
         optional_properties["PermissionsBoundary"] = cluster.iam.permissions_boundary
     role = stack.add(
         iam.Role(
-            f"{prefix}Role",
-            Description=f"{owner} of the Kubernetes cluster {cluster.name}",
+            f"{logical_id_prefix}Role",
+            Description=f"{used_by} of the Kubernetes cluster {cluster.name}",
             AssumeRolePolicyDocument=PolicyDocument(Version="2012-10-17", Statement=[_ASSUMED_BY_EC2]),
             Policies=[
                 iam.Policy(PolicyName="kubernetes", PolicyDocument={"Version": "2012-10-17", "Statement": statements})
             ],
-            Tags=tags(cluster, f"{cluster.name} {owner}"),
+            Tags=tags(cluster, f"{cluster.name} {used_by}"),
             **optional_properties,
         )
     )
-    return stack.add(iam.InstanceProfile(f"{prefix}InstanceProfile", Roles=[Ref(role)]))
+    return stack.add(iam.InstanceProfile(f"{logical_id_prefix}InstanceProfile", Roles=[Ref(role)]))

@@ -7,7 +7,7 @@ from typing import Literal
 
 from cfngen.cluster.logical_ids import ImageId, pascal
 from cfngen.cluster.model import Architecture, Image
-from cfngen.templates.property_value import Value
+from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.stack import Stack
 
 
@@ -16,8 +16,9 @@ class DistributionFacts:
     """Facts about a distribution's official images.
 
     Attributes:
-        ssm_parameter: public SSM parameter of the newest image, by architecture; see documentation.ubuntu.com,
-            wiki.debian.org/Cloud/AmazonEC2Image and docs.aws.amazon.com/linux/al2023.
+        ssm_parameter: name of the public SSM parameter with the newest image's AMI id, by architecture (`amd64`,
+            `arm64`). See documentation.ubuntu.com, wiki.debian.org/Cloud/AmazonEC2Image and
+            docs.aws.amazon.com/linux/al2023.
         root_device: name of the root device in the image's block device mapping.
         user: login name of the image's default user.
     """
@@ -28,7 +29,7 @@ class DistributionFacts:
 
 
 def _ubuntu(version: str, volume_type: str) -> DistributionFacts:
-    """Return the facts about a version of Ubuntu; `volume_type` is the type in the name of Canonical's parameter."""
+    """Return the facts about an Ubuntu version; Canonical's parameter names contain the type of the root volume."""
     path = f"/aws/service/canonical/ubuntu/server/{version}/stable/current"
     return DistributionFacts(
         ssm_parameter={
@@ -40,6 +41,7 @@ def _ubuntu(version: str, volume_type: str) -> DistributionFacts:
 
 
 def _debian(version: str) -> DistributionFacts:
+    """Return the facts about a Debian version, e.g. `12`."""
     path = f"/aws/service/debian/release/{version}/latest"
     return DistributionFacts(
         ssm_parameter={architecture: f"{path}/{architecture}" for architecture in ("amd64", "arm64")},
@@ -48,7 +50,9 @@ def _debian(version: str) -> DistributionFacts:
     )
 
 
-_AL2023 = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-6.1"
+_AL2023_PARAMETER_PREFIX = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-6.1"
+
+# The distributions by the names that they have in the cluster file.
 DISTRIBUTIONS = {
     # Canonical publishes 24.04 under ebs-gp3 and 22.04 under ebs-gp2.
     "ubuntu-24.04": _ubuntu("24.04", volume_type="gp3"),
@@ -56,7 +60,7 @@ DISTRIBUTIONS = {
     "debian-12": _debian("12"),
     "debian-13": _debian("13"),
     "amazon-linux-2023": DistributionFacts(
-        ssm_parameter={"amd64": f"{_AL2023}-x86_64", "arm64": f"{_AL2023}-arm64"},
+        ssm_parameter={"amd64": f"{_AL2023_PARAMETER_PREFIX}-x86_64", "arm64": f"{_AL2023_PARAMETER_PREFIX}-arm64"},
         root_device="/dev/xvda",
         user="ec2-user",
     ),
@@ -64,8 +68,8 @@ DISTRIBUTIONS = {
 
 
 def image_parameter(
-    stack: Stack, role: Literal["Master", "Node"], image: Image, architecture: Architecture, *, group: str
-) -> Value:
+    stack: Stack, role: Literal["Master", "Node"], image: Image, architecture: Architecture, *, parameter_group: str
+) -> PropertyValue:
     """Add the stack parameter for the machine image and return a reference to the AMI id.
 
     If the cluster file gives an AMI id, that id is the parameter's default. Otherwise the default is the name of an SSM
@@ -81,7 +85,7 @@ def image_parameter(
         role: whether masters or nodes are launched from the image.
         image: the image that the cluster file selects.
         architecture: architecture of the instance type.
-        group: heading under which the console shows the parameter.
+        parameter_group: heading under which the console shows the parameter.
     """
     description = f"{image.distribution}, {architecture}"
     if image.id:
@@ -89,7 +93,7 @@ def image_parameter(
             str(ImageId(role, pascal(image.id))),
             type="AWS::EC2::Image::Id",
             label=f"Machine image ({role.lower()}s, {description})",
-            group=group,
+            parameter_group=parameter_group,
             description=f"AMI of the instances ({description})",
             default=image.id,
         )
@@ -97,19 +101,19 @@ def image_parameter(
         str(ImageId(role, f"{pascal(image.ssm_parameter or image.distribution)}{architecture.capitalize()}")),
         type="AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>",
         label=f"SSM parameter of the machine image ({role.lower()}s, {description})",
-        group=group,
+        parameter_group=parameter_group,
         description=f"SSM parameter that names the AMI of the instances ({description})",
         default=image.ssm_parameter or DISTRIBUTIONS[image.distribution].ssm_parameter[architecture],
     )
 
 
 def root_device(image: Image) -> str:
-    """Return the name of the image's root device."""
+    """Return the name of the image's root device: the name in the cluster file, or else the distribution's."""
     return image.root_device or DISTRIBUTIONS[image.distribution].root_device
 
 
 def login_name(image: Image) -> str:
-    """Return the login name of the image's default user."""
+    """Return the login name of the default user in the image's distribution, e.g. `ubuntu`."""
     return DISTRIBUTIONS[image.distribution].user
 
 

@@ -14,30 +14,30 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.releases import exact_version
 
-# Keys that more than one function needs.
+# Keys of settings that more than one function needs.
 VERSION_KEY = "kubernetesVersion"
-COUNT_KEY = "controlPlane.count"
-# Its value is the zone of each slot, in order: `us-west-2a us-west-2b us-west-2c`.
-ZONES_KEY = "controlPlane.zones"
-PLUGIN_KEY = "network.plugin"
+MASTER_COUNT_KEY = "controlPlane.count"
+# The value of this setting is the zone of each master, in order: `us-west-2a us-west-2b us-west-2c`.
+MASTER_ZONES_KEY = "controlPlane.zones"
+NETWORK_PLUGIN_KEY = "network.plugin"
 _TOPOLOGY_KEY = "network.topology"
 # Older templates do not record these settings, because no other value existed when they were generated.
-_UNRECORDED = {PLUGIN_KEY: "vpc-routes", _TOPOLOGY_KEY: "public"}
+_UNRECORDED = {NETWORK_PLUGIN_KEY: "vpc-routes", _TOPOLOGY_KEY: "public"}
 
 
 def immutable_settings(cluster: Cluster) -> dict[str, str]:
     """Return the settings that a deployment compares with those of the deployed template, by their keys."""
     network = cluster.network
     # If pods get addresses from the subnets, the cluster has no pod range.
-    pod_range = {"network.podCidr": str(network.pod_cidr)} if network_plugin(cluster).pod_range else {}
+    pod_range = {"network.podCidr": str(network.pod_cidr)} if network_plugin(cluster).uses_pod_cidr else {}
     return {
         VERSION_KEY: exact_version(cluster.kubernetes_version),
-        COUNT_KEY: str(cluster.control_plane.count),
-        ZONES_KEY: " ".join(slot.subnet.zone for slot in cluster.slots),
+        MASTER_COUNT_KEY: str(cluster.control_plane.count),
+        MASTER_ZONES_KEY: " ".join(slot.subnet.zone for slot in cluster.slots),
         "controlPlane.volume.kmsKey": cluster.control_plane.volume.kms_key or "the account's key for EBS",
         "certificateAuthority.secret": cluster.certificate_authority.secret or "made with the cluster",
         "api.port": str(cluster.api.port),
-        PLUGIN_KEY: network.plugin,
+        NETWORK_PLUGIN_KEY: network.plugin,
         **pod_range,
         "network.serviceCidr": str(network.service_cidr),
         "network.dnsServiceIp": str(network.dns_service_ip),
@@ -58,6 +58,6 @@ def settings_to_record(cluster: Cluster) -> dict[str, str]:
 
 
 def recorded_settings(template: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the settings recorded in a root template; empty if the template records none."""
+    """Return the settings recorded in the metadata of a root template, by key; empty if it records none."""
     recorded: Mapping[str, str] = template.get("Metadata", {}).get("cfngen", {}).get("immutableSettings", {})
     return {**_UNRECORDED, **recorded} if recorded else recorded

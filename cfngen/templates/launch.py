@@ -5,13 +5,13 @@ from __future__ import annotations
 from troposphere import GetAtt, Ref, autoscaling, cloudformation, ec2, policies
 
 from cfngen.cluster import logical_ids
-from cfngen.cluster.checks.volumes import TYPES
+from cfngen.cluster.checks.volumes import VOLUME_TYPES
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Architecture, Cluster, Instances, Volume
-from cfngen.cluster.upgrade_timeouts import MAX_PAUSE_MINUTES, SPARE
+from cfngen.cluster.upgrade_timeouts import MAX_PAUSE_MINUTES, SPARE_MINUTES
 from cfngen.templates.images import root_device
-from cfngen.templates.property_value import Value
-from cfngen.templates.secrets import key_name
+from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.secrets import key_name_property
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
 from cfngen.userdata import UserData
@@ -20,69 +20,74 @@ from cfngen.userdata import UserData
 # AutoScalingRollingUpdate, SuspendProcesses). Launch and Terminate stay active: the update itself needs them.
 SUSPENDED_PROCESSES = ["AlarmNotification", "AZRebalance", "HealthCheck", "ReplaceUnhealthy", "ScheduledActions"]
 
-# AllowedPattern of instance types, by the image's architecture: types with at least 2 vCPU and 2 GiB.
-# Graviton's medium sizes have one vCPU, except the burstable t4g.medium.
-_ALLOWED_TYPES: dict[Architecture, str] = {
+# AllowedPattern of instance types, by the image's architecture: types with at least 2 vCPU and 2 GiB, as kubeadm needs.
+# The medium sizes of Graviton have one vCPU, so the pattern excludes them, except the burstable t4g.medium.
+_INSTANCE_TYPE_PATTERNS: dict[Architecture, str] = {
     "amd64": r"^(?!a1\.|[a-z]+[0-9]+g|mac|t2\.small$|[cm][13]\.(small|medium)$)"
     r"[a-z][a-z0-9-]*\.(?!nano|micro)[a-z0-9-]+$",
     "arm64": r"^(?!(?!t4g\.)[a-z0-9-]+\.medium$)(a1|[a-z]+[0-9]+g[a-z0-9-]*)\.(?!nano|micro)[a-z0-9-]+$",
 }
 
 
-def instance_type_parameter(stack: Stack, prefix: str, instances: Instances, group: str) -> Value:
-    """Add the parameter for the instance type and return the reference to it."""
+def instance_type_parameter(
+    stack: Stack, parameter_prefix: str, instances: Instances, parameter_group: str
+) -> PropertyValue:
+    """Add the parameter for the instance type and return the reference to it.
+
+    The user may choose another type of the same processor architecture only, since the image is for that architecture.
+    """
     required_architecture = architecture(instances.instance_type)
     return stack.parameter(
-        f"{prefix}InstanceType",
+        f"{parameter_prefix}InstanceType",
         label="Instance type",
-        group=group,
+        parameter_group=parameter_group,
         description=f"EC2 instance type ({required_architecture}, at least 2 vCPU and 2 GiB of memory)",
         default=instances.instance_type,
         only_in_this_nested_stack=True,
-        AllowedPattern=_ALLOWED_TYPES[required_architecture],
+        AllowedPattern=_INSTANCE_TYPE_PATTERNS[required_architecture],
         ConstraintDescription=(
             f"must be an {required_architecture} instance type with at least 2 vCPU and 2 GiB, e.g. t3.medium"
         ),
     )
 
 
-def launch_template(
+def add_launch_template(
     stack: Stack,
     cluster: Cluster,
-    prefix: str,
+    logical_id_prefix: str,
     instances: Instances,
     *,
-    name: str,
-    parameters: str,
-    group: str,
-    image: Value,
-    profile: Value,
-    interface: ec2.NetworkInterfaces,
+    name_tag: str,
+    parameter_prefix: str,
+    parameter_group: str,
+    image_id: PropertyValue,
+    instance_profile_arn: PropertyValue,
+    primary_interface: ec2.NetworkInterfaces,
     user_data: UserData,
-    **other_properties: Value,
+    **other_properties: PropertyValue,
 ) -> ec2.LaunchTemplate:
     """Add a launch template and return it.
 
     Args:
         stack: the stack to add to.
         cluster: the cluster.
-        prefix: prefix of the launch template's logical id, e.g. `MasterA` or `NodeGroupGpu`.
+        logical_id_prefix: prefix of the launch template's logical id, e.g. `MasterA` or `NodeGroupGpu`.
         instances: the settings of these instances in the cluster file.
-        name: value of the Name tag.
-        parameters: prefix of the parameters' names; the slots of all masters share the prefix `Master`.
-        group: heading under which the console shows the parameters.
-        image: the AMI id.
-        profile: ARN of the instance profile.
-        interface: the primary network interface.
-        user_data: UserData with the first stage of the boot program, and the second stage, which is stored as metadata
-            in the stack.
-        other_properties: further properties of the launch template's data.
+        name_tag: value of the Name tag.
+        parameter_prefix: prefix of the parameters' names; all masters share parameters with the prefix `Master`.
+        parameter_group: heading under which the console shows the parameters.
+        image_id: the AMI id.
+        instance_profile_arn: ARN of the instance profile.
+        primary_interface: the primary network interface.
+        user_data: the boot program. Its first stage becomes the UserData of the instances; its second stage is stored
+            as metadata of another resource in the stack.
+        other_properties: further properties of LaunchTemplateData.
     """
     root_volume_size = stack.parameter(
-        f"{parameters}RootVolumeSize",
+        f"{parameter_prefix}RootVolumeSize",
         type="Number",
         label="Size of the root volume (GiB)",
-        group=group,
+        parameter_group=parameter_group,
         description="Size of each instance's root volume in GiB",
         default=instances.root_volume.size,
         only_in_this_nested_stack=True,
@@ -90,24 +95,29 @@ def launch_template(
         MaxValue=_max_size_gib(instances.root_volume.type),
     )
     root_volume = ec2.EBSBlockDevice(
-        DeleteOnTermination=True, VolumeSize=root_volume_size, **volume_properties(instances.root_volume)
+        DeleteOnTermination=True, VolumeSize=root_volume_size, **ebs_volume_properties(instances.root_volume)
     )
-    # Instances get their tags from the Auto Scaling group. An existing network interface has its tags already.
+    # Instances get their tags from the Auto Scaling group. If the interface is a resource of its own, that resource has
+    # the tags already.
     tagged_types = ["volume"]
-    if "NetworkInterfaceId" not in interface.properties:
+    if "NetworkInterfaceId" not in primary_interface.properties:
         tagged_types.append("network-interface")
     tag_specifications = [
-        ec2.TagSpecifications(ResourceType=resource_type, Tags=tags(cluster, name)) for resource_type in tagged_types
+        ec2.TagSpecifications(ResourceType=resource_type, Tags=tags(cluster, name_tag))
+        for resource_type in tagged_types
     ]
     return stack.add(
         ec2.LaunchTemplate(
-            logical_ids.launch_template(prefix),
-            DependsOn=[_add_boot_program(stack, user_data)],
-            TagSpecifications=[ec2.TagSpecifications(ResourceType="launch-template", Tags=tags(cluster, name))],
+            logical_ids.launch_template_id(logical_id_prefix),
+            # The boot program's second stage must exist before an instance is launched.
+            DependsOn=[_add_second_stage(stack, user_data)],
+            TagSpecifications=[ec2.TagSpecifications(ResourceType="launch-template", Tags=tags(cluster, name_tag))],
             LaunchTemplateData=ec2.LaunchTemplateData(
-                ImageId=image,
-                InstanceType=instance_type_parameter(stack, parameters, instances, group),
-                IamInstanceProfile=ec2.IamInstanceProfile(Arn=profile),
+                ImageId=image_id,
+                InstanceType=instance_type_parameter(
+                    stack, parameter_prefix=parameter_prefix, instances=instances, parameter_group=parameter_group
+                ),
+                IamInstanceProfile=ec2.IamInstanceProfile(Arn=instance_profile_arn),
                 BlockDeviceMappings=[
                     ec2.LaunchTemplateBlockDeviceMapping(DeviceName=root_device(instances.image), Ebs=root_volume)
                 ],
@@ -121,30 +131,31 @@ def launch_template(
                     HttpPutResponseHopLimit=1,
                     InstanceMetadataTags="disabled",
                 ),
-                NetworkInterfaces=[interface],
+                NetworkInterfaces=[primary_interface],
                 TagSpecifications=tag_specifications,
                 UserData=user_data.value,
-                **key_name(stack, cluster),
+                **key_name_property(stack, cluster),
                 **other_properties,
             ),
         )
     )
 
 
-def _add_boot_program(stack: Stack, user_data: UserData) -> str:
+def _add_second_stage(stack: Stack, user_data: UserData) -> str:
     """Add a resource with the boot program's second stage, unless the stack has it; return the resource's logical id.
 
-    The program is the metadata of a wait condition handle that no wait condition uses: such a handle is free and
-    creates nothing in AWS. The logical id contains a digest of the program, so a new program is a new resource. Thus
-    instances of the old and of the new launch template each read the program for their UserData during an update.
+    The second stage is the metadata of a wait condition handle that no wait condition uses: such a handle is free and
+    creates nothing in AWS. The logical id contains a digest of the second stage, so a changed second stage is a new
+    resource. During an update, instances of the old and of the new launch template therefore each find the second stage
+    that fits their UserData.
     """
-    if user_data.resource not in stack.resources:
+    if user_data.resource not in stack.resource_ids:
         metadata = {"cfngen": {"role": user_data.role, "program": user_data.program}}
         stack.add(cloudformation.WaitConditionHandle(user_data.resource, Metadata=metadata))
     return user_data.resource
 
 
-def volume_properties(volume: Volume, **overrides: Value) -> dict[str, object]:
+def ebs_volume_properties(volume: Volume, **overrides: PropertyValue) -> dict[str, object]:
     """Return the properties of an encrypted EBS volume, except the size.
 
     Args:
@@ -156,19 +167,21 @@ def volume_properties(volume: Volume, **overrides: Value) -> dict[str, object]:
     return {"Encrypted": True, "VolumeType": volume.type, **set_properties, **overrides}
 
 
-def interchangeable_types(volume: Volume) -> list[str]:
-    """Return the EBS volume types that the template's parameter allows.
+def allowed_volume_types(volume: Volume) -> list[str]:
+    """Return the EBS volume types that the user may choose for a volume by a template parameter.
 
-    gp2 and gp3 can replace each other if the cluster file sets neither IOPS nor throughput. Any other type is fixed.
+    gp2 and gp3 can replace each other if the cluster file sets neither IOPS nor throughput. In any other case, only the
+    type in the cluster file is allowed.
     """
-    is_interchangeable = volume.iops is None and volume.throughput is None and volume.type in ("gp2", "gp3")
-    if not is_interchangeable:
+    is_gp2_or_gp3 = volume.type in ("gp2", "gp3")
+    if not is_gp2_or_gp3 or volume.iops is not None or volume.throughput is not None:
         return [volume.type]
     return [volume_type for volume_type in ("gp3", "gp2") if volume.size <= _max_size_gib(volume_type)]
 
 
 def _max_size_gib(volume_type: str) -> int:
-    _, max_size_gib = TYPES[volume_type].size_gib
+    """Return the maximum size of an EBS volume type in GiB."""
+    _, max_size_gib = VOLUME_TYPES[volume_type].size_gib
     return max_size_gib
 
 
@@ -182,26 +195,35 @@ def latest_version(template: ec2.LaunchTemplate) -> autoscaling.LaunchTemplateSp
     )
 
 
-def wait_for_signals(instances: Instances, count: Value) -> policies.CreationPolicy:
-    """Return a creation policy: `count` instances must signal success within the creation timeout."""
+def creation_policy(instances: Instances, signal_count: PropertyValue) -> policies.CreationPolicy:
+    """Return the creation policy by which CloudFormation waits for signals of success from instances.
+
+    Args:
+        instances: settings of the instances; their creation timeout limits the wait.
+        signal_count: number of signals to wait for.
+    """
     return policies.CreationPolicy(
-        ResourceSignal=policies.ResourceSignal(Count=count, Timeout=f"PT{instances.creation_timeout}M")
+        ResourceSignal=policies.ResourceSignal(Count=signal_count, Timeout=f"PT{instances.creation_timeout}M")
     )
 
 
-def roll_one_at_a_time(instances: Instances, drain_timeout: int = 0, master_wait: int = 0) -> policies.UpdatePolicy:
-    """Return the policy of a rolling update: each instance is replaced only after the previous one signalled success.
+def rolling_update_policy(
+    instances: Instances, drain_minutes: int = 0, master_wait_minutes: int = 0
+) -> policies.UpdatePolicy:
+    """Return the update policy of an Auto Scaling group, which replaces the instances one after another.
 
-    If the template's group sizes do not change, CloudFormation keeps the current ones, so an update does not undo what
-    an autoscaler changed (kubernetes-retired/kube-aws#972).
+    CloudFormation replaces an instance only after the new instance before it has signalled success. If the sizes of the
+    group in the template do not change, CloudFormation keeps the current sizes, so an update does not undo what an
+    autoscaler changed (kubernetes-retired/kube-aws#972).
 
     Args:
-        instances: the group's instances.
-        drain_timeout: minutes that the old node may take to evict its pods.
-        master_wait: minutes that a new node may wait until the masters have its Kubernetes version.
+        instances: settings of the group's instances.
+        drain_minutes: minutes that the old node may take to evict its pods.
+        master_wait_minutes: minutes that a new node may wait until the masters have its Kubernetes version.
     """
-    # The pause covers the termination of the old instance too; CloudFormation allows an hour at most.
-    pause_minutes = instances.creation_timeout + drain_timeout + master_wait + SPARE
+    # PauseTime is the time limit for one replacement: terminating the old instance, and the signal of the new one.
+    # CloudFormation allows at most an hour.
+    pause_minutes = instances.creation_timeout + drain_minutes + master_wait_minutes + SPARE_MINUTES
     return policies.UpdatePolicy(
         AutoScalingRollingUpdate=policies.AutoScalingRollingUpdate(
             MaxBatchSize=1,

@@ -15,124 +15,143 @@ from troposphere import Ref, autoscaling, ec2
 
 from cfngen import userdata
 from cfngen.cluster.instance_types import architecture
-from cfngen.cluster.logical_ids import MASTER_STACK, NodeGroupId, NodeGroupPart, group_id
+from cfngen.cluster.logical_ids import MASTER_STACK, NodeGroupId, NodeGroupPart, node_group_prefix
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.names import DRAIN_HOOK
 from cfngen.cluster.upgrade_timeouts import master_upgrade_wait
 from cfngen.templates import master
 from cfngen.templates.iam import node_profile
 from cfngen.templates.images import image_parameter
-from cfngen.templates.launch import latest_version, launch_template, roll_one_at_a_time, wait_for_signals
+from cfngen.templates.launch import add_launch_template, creation_policy, latest_version, rolling_update_policy
 from cfngen.templates.network import subnet_id
 from cfngen.templates.private_network import way_out
-from cfngen.templates.property_value import Value
-from cfngen.templates.security_groups import overflow_security_groups
+from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.security_groups import extra_security_groups
 from cfngen.templates.stack import NODES, Stack
-from cfngen.templates.tagging import group_tags
+from cfngen.templates.tagging import auto_scaling_group_tags
 
-# HeartbeatTimeout of the lifecycle hook. While a node is being drained, its instance sends a heartbeat every half
-# minute (boot/node/drain.py). After this time without a heartbeat, EC2 Auto Scaling terminates the instance.
+# HeartbeatTimeout of the lifecycle hook for draining. While a node is being drained, its instance sends a heartbeat
+# every half minute (boot/node/drain.py). After this time without one, EC2 Auto Scaling terminates the instance.
 HEARTBEAT_TIMEOUT_SECONDS = 120
 # A template can have 200 parameters, and each node group adds up to six to the root template. In a cluster with more
 # node groups, the sizes and instance types of the groups are not parameters but fixed values from the cluster file.
 MAX_GROUPS_WITH_PARAMETERS = 20
-MAX_NODES = 5000  # of one node group, as for maxSize in the cluster file
+# Highest number of nodes of one node group, the same as for maxSize in the cluster file.
+MAX_NODES = 5000
 
 
-def build(cluster: Cluster, group: NodeGroup) -> Stack:
+def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
     """Return the stack of a node group."""
-    prefix = group_id(group.name)
-    heading = f"Node group {group.name}"
+    logical_id_prefix = node_group_prefix(node_group.name)
+    parameter_group = f"Node group {node_group.name}"
     stack = Stack(
         cluster,
-        name=f"nodes-{group.name}",
-        logical_id=str(NodeGroupId(group.name, "Stack")),
-        module=__name__,
-        description=f"Node group {group.name} of the Kubernetes cluster {cluster.name}",
+        name=f"nodes-{node_group.name}",
+        logical_id=str(NodeGroupId(node_group.name, "Stack")),
+        source_module=__name__,
+        description=f"Node group {node_group.name} of the Kubernetes cluster {cluster.name}",
         uses_defaults_only=len(cluster.node_groups) > MAX_GROUPS_WITH_PARAMETERS,
     )
     stack.depends_on = (MASTER_STACK,)
-    group_logical_id = str(NodeGroupId(group.name, "AutoScalingGroup"))
-    name = f"{cluster.name}-nodes-{group.name}"
+    auto_scaling_group_id = str(NodeGroupId(node_group.name, "AutoScalingGroup"))
+    name_tag = f"{cluster.name}-nodes-{node_group.name}"
     user_data_references = {
         "stack": Ref("AWS::StackName"),
-        "resource": group_logical_id,
+        "resource": auto_scaling_group_id,
         "joinSecretArn": stack.parameter_from_other_stack(
             "JoinSecretArn", description="Secret that holds what nodes need to join"
         ),
     }
-    template = launch_template(
+    node_launch_template = add_launch_template(
         stack,
         cluster,
-        prefix,
-        group,
-        name=name,
-        parameters=prefix,
-        group=heading,
-        image=image_parameter(stack, "Node", group.image, architecture(group.instance_type), group=NODES),
-        profile=node_profile(stack, cluster, group),
-        interface=ec2.NetworkInterfaces(
+        logical_id_prefix=logical_id_prefix,
+        instances=node_group,
+        name_tag=name_tag,
+        parameter_prefix=logical_id_prefix,
+        parameter_group=parameter_group,
+        image_id=image_parameter(
+            stack,
+            role="Node",
+            image=node_group.image,
+            architecture=architecture(node_group.instance_type),
+            parameter_group=NODES,
+        ),
+        instance_profile_arn=node_profile(stack, cluster, node_group),
+        primary_interface=ec2.NetworkInterfaces(
             DeviceIndex=0,
-            AssociatePublicIpAddress=group.public_ip,
+            AssociatePublicIpAddress=node_group.public_ip,
             DeleteOnTermination=True,
             Groups=[
                 stack.parameter_from_other_stack("NodeSecurityGroupId", description="Security group of the nodes"),
-                *overflow_security_groups(stack, cluster, "Node"),
-                *group.additional_security_groups,
+                *extra_security_groups(stack, cluster, "Node"),
+                *node_group.additional_security_groups,
             ],
         ),
-        user_data=userdata.node(cluster, group, user_data_references),
-        **_market_options(stack, group, heading),
+        user_data=userdata.node(cluster, node_group, user_data_references),
+        **_spot_properties(stack, node_group, parameter_group),
     )
-    min_size, max_size = _add_size_parameters(stack, group, heading)
-    # Without a desired size, Auto Scaling launches the minimum.
-    desired_capacity = {} if group.desired_size is None else {"DesiredCapacity": str(group.desired_size)}
+    min_size, max_size = _add_size_parameters(stack, node_group, parameter_group)
+    # If the cluster file sets no desired size, Auto Scaling launches the minimum number of instances.
+    desired_capacity_property: dict[str, object] = {}
+    first_instance_count = min_size
+    if node_group.desired_size is not None:
+        desired_capacity_property["DesiredCapacity"] = str(node_group.desired_size)
+        first_instance_count = str(node_group.desired_size)
     stack.add(
         autoscaling.AutoScalingGroup(
-            group_logical_id,
+            auto_scaling_group_id,
             MinSize=min_size,
             MaxSize=max_size,
-            VPCZoneIdentifier=[subnet_id(stack, cluster, zone) for zone in group.zones],
-            LaunchTemplate=latest_version(template),
-            Tags=[*group_tags(cluster, name, discoverable=True), *_node_template_tags(group)],
-            CreationPolicy=wait_for_signals(group, count=desired_capacity.get("DesiredCapacity", min_size)),
-            UpdatePolicy=roll_one_at_a_time(
-                group, drain_timeout=group.drain_timeout, master_wait=master_upgrade_wait(cluster, group)
+            VPCZoneIdentifier=[subnet_id(stack, cluster, zone) for zone in node_group.zones],
+            LaunchTemplate=latest_version(node_launch_template),
+            Tags=[*auto_scaling_group_tags(cluster, name_tag, discoverable=True), *_node_template_tags(node_group)],
+            CreationPolicy=creation_policy(node_group, signal_count=first_instance_count),
+            UpdatePolicy=rolling_update_policy(
+                node_group,
+                drain_minutes=node_group.drain_timeout,
+                master_wait_minutes=master_upgrade_wait(cluster, node_group),
             ),
-            **desired_capacity,
-            **_drain_hook(group),
+            **desired_capacity_property,
+            **_drain_hook_property(node_group),
         ),
         depends_on_in_standalone_template=(
-            *(logical_id for zone in group.zones for logical_id in way_out(cluster, zone)),
-            master.last_group(cluster),
+            *(logical_id for zone in node_group.zones for logical_id in way_out(cluster, zone)),
+            master.last_master_group_id(cluster),
         ),
     )
-    stack.output(group_logical_id, Ref(group_logical_id), f"Auto Scaling group of node group {group.name}")
+    stack.output(
+        auto_scaling_group_id,
+        value=Ref(auto_scaling_group_id),
+        description=f"Auto Scaling group of node group {node_group.name}",
+    )
     return stack
 
 
-def _add_size_parameters(stack: Stack, group: NodeGroup, heading: str) -> tuple[Value, Value]:
-    """Add the parameters for the group's minimum and maximum size; return references to them.
+def _add_size_parameters(
+    stack: Stack, node_group: NodeGroup, parameter_group: str
+) -> tuple[PropertyValue, PropertyValue]:
+    """Add the parameters for the node group's minimum and maximum size; return references to them, in this order.
 
     A minimum above the maximum must be rejected before the creation starts, since Auto Scaling would reject it only
     after the masters are running. CloudFormation's rules cannot compare numbers. So a boundary from the cluster file
     limits both parameters: the minimum may be at most the boundary, and the maximum at least the boundary. The boundary
     is the group's desired size if the cluster file sets a desired size, otherwise the group's maximum size.
     """
-    boundary = group.max_size if group.desired_size is None else group.desired_size
+    boundary = node_group.max_size if node_group.desired_size is None else node_group.desired_size
     boundary_note = f"the template keeps the least number at or below {boundary} and the greatest at or above it"
-    # For each parameter: part of the logical id, label, default, MinValue, MaxValue.
+    # For each parameter: the last part of its logical id, label, default, MinValue, MaxValue.
     size_parameters: tuple[tuple[NodeGroupPart, str, int, int, int], ...] = (
-        ("MinSize", "Least number of nodes", group.min_size, 0, boundary),
-        ("MaxSize", "Greatest number of nodes", group.max_size, max(boundary, 1), MAX_NODES),
+        ("MinSize", "Least number of nodes", node_group.min_size, 0, boundary),
+        ("MaxSize", "Greatest number of nodes", node_group.max_size, max(boundary, 1), MAX_NODES),
     )
     min_size, max_size = (
         stack.parameter(
-            str(NodeGroupId(group.name, part)),
+            str(NodeGroupId(node_group.name, id_part)),
             type="Number",
             label=label,
-            group=heading,
-            description=f"{label} of group {group.name}, {lowest} to {highest}",
+            parameter_group=parameter_group,
+            description=f"{label} of group {node_group.name}, {lowest} to {highest}",
             default=default,
             only_in_this_nested_stack=True,
             MinValue=lowest,
@@ -140,18 +159,18 @@ def _add_size_parameters(stack: Stack, group: NodeGroup, heading: str) -> tuple[
             ConstraintDescription=f"must be {lowest} to {highest}: {boundary_note}, "
             "and another cluster file makes another one",
         )
-        for part, label, default, lowest, highest in size_parameters
+        for id_part, label, default, lowest, highest in size_parameters
     )
     return min_size, max_size
 
 
-def _drain_hook(group: NodeGroup) -> dict[str, object]:
-    """Return the property with the lifecycle hook that delays termination until the node is drained.
+def _drain_hook_property(node_group: NodeGroup) -> dict[str, object]:
+    """Return the Auto Scaling group's property for the lifecycle hook that delays termination until a node is drained.
 
-    The result is empty if nodes of the group are not drained. The hook is a property of the Auto Scaling group, because
-    a separate resource would be deleted before the instances, which would then be terminated without being drained.
+    The result is empty if the cluster file disables draining. The hook is not a separate resource, because that would
+    be deleted before the instances, which would then be terminated without being drained.
     """
-    if not group.drain_timeout:
+    if not node_group.drain_timeout:
         return {}
     hook = autoscaling.LifecycleHookSpecification(
         LifecycleHookName=DRAIN_HOOK,
@@ -162,29 +181,30 @@ def _drain_hook(group: NodeGroup) -> dict[str, object]:
     return {"LifecycleHookSpecificationList": [hook]}
 
 
-def _node_template_tags(group: NodeGroup) -> list[autoscaling.Tag]:
-    """Return tags that tell cluster-autoscaler the labels and taints of the group's nodes while the group has no nodes.
+def _node_template_tags(node_group: NodeGroup) -> list[autoscaling.Tag]:
+    """Return tags from which cluster-autoscaler learns the labels and taints of nodes while the group has no node.
 
     Source: "Auto-discovery setup" of cluster-autoscaler's cloudprovider/aws/README.md.
     """
-    prefix = "k8s.io/cluster-autoscaler/node-template"
-    node_tags = {f"{prefix}/label/{key}": value for key, value in group.labels.items()}
-    for taint in group.taints:
+    key_prefix = "k8s.io/cluster-autoscaler/node-template"
+    node_tags = {f"{key_prefix}/label/{key}": value for key, value in node_group.labels.items()}
+    for taint in node_group.taints:
         # A tag key contains only the taint's key, so of several taints with the same key only the first gets a tag.
-        node_tags.setdefault(f"{prefix}/taint/{taint.key}", f"{taint.value}:{taint.effect}")
+        node_tags.setdefault(f"{key_prefix}/taint/{taint.key}", f"{taint.value}:{taint.effect}")
+    # Instances do not get these tags: the third argument of Tag is PropagateAtLaunch.
     return [autoscaling.Tag(key, value, False) for key, value in sorted(node_tags.items())]
 
 
-def _market_options(stack: Stack, group: NodeGroup, heading: str) -> dict[str, object]:
-    """Return the launch template's property for spot instances; empty for a group of on-demand instances."""
-    if group.spot_price is None:
+def _spot_properties(stack: Stack, node_group: NodeGroup, parameter_group: str) -> dict[str, object]:
+    """Return the launch template's property for Spot Instances; empty for a node group of On-Demand Instances."""
+    if node_group.spot_price is None:
         return {}
-    price = stack.parameter(
-        str(NodeGroupId(group.name, "SpotPrice")),
+    max_price = stack.parameter(
+        str(NodeGroupId(node_group.name, "SpotPrice")),
         label="Spot price (US dollars per hour)",
-        group=heading,
+        parameter_group=parameter_group,
         description="Highest price per instance hour in US dollars",
-        default=group.spot_price,
+        default=node_group.spot_price,
         only_in_this_nested_stack=True,
         AllowedPattern=r"^[0-9]+(\.[0-9]+)?$",
         ConstraintDescription="must be a number such as 0.05",
@@ -192,6 +212,6 @@ def _market_options(stack: Stack, group: NodeGroup, heading: str) -> dict[str, o
     # EC2 Auto Scaling accepts one-time spot requests only; it replaces interrupted instances itself.
     return {
         "InstanceMarketOptions": ec2.InstanceMarketOptions(
-            MarketType="spot", SpotOptions=ec2.SpotOptions(MaxPrice=price, SpotInstanceType="one-time")
+            MarketType="spot", SpotOptions=ec2.SpotOptions(MaxPrice=max_price, SpotInstanceType="one-time")
         )
     }

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from troposphere import GetAtt, Ref, Sub, ec2
 
 from cfngen.cluster import endpoints
-from cfngen.cluster.logical_ids import EndpointId, SubnetId, ZonalId, zone_id
+from cfngen.cluster.logical_ids import EndpointId
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.subnet_ids import SubnetId, ZonalId, zone_id
 from cfngen.cluster.topology import (
     created_subnets,
     has_one_route_table,
@@ -22,7 +23,7 @@ from cfngen.cluster.topology import (
     public_subnets,
 )
 from cfngen.templates.existing_network import nat_gateway_parameter, public_subnet_parameter
-from cfngen.templates.property_value import Value
+from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
 
@@ -30,7 +31,7 @@ _SHARED_TABLE = "PrivateRouteTable"
 _SHARED_ROUTE = "NatRoute"
 
 
-def add_route_tables(stack: Stack, cluster: Cluster, vpc: Value) -> Mapping[str, Value]:
+def add_route_tables(stack: Stack, cluster: Cluster, vpc: PropertyValue) -> Mapping[str, PropertyValue]:
     """Add the private route tables with their routes, the NAT gateways, and the endpoint for S3.
 
     Returns:
@@ -39,7 +40,7 @@ def add_route_tables(stack: Stack, cluster: Cluster, vpc: Value) -> Mapping[str,
     zones = [subnet.zone for subnet in created_subnets(cluster) if not subnet.route_table]
     gateways = {zone: _nat_gateway(stack, cluster, zone) for zone in nat_gateway_zones(cluster)}
     tables: dict[str, ec2.RouteTable] = {}
-    table_by_zone: dict[str, Value] = {}
+    table_by_zone: dict[str, PropertyValue] = {}
     for zone in zones:
         table_id = _SHARED_TABLE if has_one_route_table(cluster) else str(ZonalId("PrivateRouteTable", zone_id(zone)))
         if table_id not in tables:
@@ -76,7 +77,7 @@ def way_out(cluster: Cluster, zone: str) -> tuple[str, ...]:
 
 
 def _add_table(
-    stack: Stack, cluster: Cluster, vpc: Value, table_id: str, zone: str, gateways: Mapping[str, Value]
+    stack: Stack, cluster: Cluster, vpc: PropertyValue, table_id: str, zone: str, gateways: Mapping[str, PropertyValue]
 ) -> ec2.RouteTable:
     """Add the route table of a zone, or of all zones, and its route to a NAT gateway if the zone uses one."""
     is_shared = table_id == _SHARED_TABLE
@@ -95,7 +96,7 @@ def _add_table(
     return table
 
 
-def _nat_gateway(stack: Stack, cluster: Cluster, zone: str) -> Value:
+def _nat_gateway(stack: Stack, cluster: Cluster, zone: str) -> PropertyValue:
     """Return a reference to the NAT gateway in a zone: the existing one, or a new one in the zone's public subnet."""
     short_zone = zone_id(zone)
     subnet = next(candidate for candidate in cluster.network.subnets if candidate.zone == zone)

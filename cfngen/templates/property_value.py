@@ -1,8 +1,8 @@
-"""The type of property values in templates; troposphere itself does not define one."""
+"""The type of a property's value in a template; troposphere itself does not define one."""
 
 from __future__ import annotations
 
 from troposphere import AWSHelperFn
 
-Value = AWSHelperFn | str | int
-"""A text, a number, or an expression that CloudFormation evaluates, such as a reference to a parameter."""
+PropertyValue = AWSHelperFn | str | int
+"""Value of a resource's property: a text, a number, or an expression such as a reference to a parameter."""

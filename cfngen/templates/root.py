@@ -7,20 +7,20 @@ from collections.abc import Sequence
 import troposphere
 from troposphere import GetAtt, Join, Ref, Sub, cloudformation
 
-from cfngen.cluster.logical_ids import SecurityGroupId
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.security_group_ids import SecurityGroupId
 from cfngen.templates.document import Document
 from cfngen.templates.immutable_settings import settings_to_record
 from cfngen.templates.stack import DELETED_WITH_STACK, TEMPLATES, Parameter, Stack, add_parameter, complete_template
-from cfngen.templates.tagging import tags, tags_without_cluster_tag
-from cfngen.templates.wiring import ROOT_VALUES, Wiring
+from cfngen.templates.tagging import tags, tags_without_kubernetes_io_tag
+from cfngen.templates.wiring import VALUES_FROM_ROOT_STACK, Wiring
 
-_TEMPLATE_LOCATION = (
+_TEMPLATE_LOCATION_PARAMETERS = (
     Parameter(
         "TemplateBucket",
         type="String",
         label="Bucket of the templates",
-        group=TEMPLATES,
+        parameter_group=TEMPLATES,
         description="S3 bucket, in this region, that holds the templates of the nested stacks",
         constraints={
             "AllowedPattern": r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$",
@@ -31,7 +31,7 @@ _TEMPLATE_LOCATION = (
         "TemplatePrefix",
         type="String",
         label="Folder of the templates",
-        group=TEMPLATES,
+        parameter_group=TEMPLATES,
         description="Folder in the bucket, ending in a slash; empty if the templates lie at the top",
         default="",
         constraints={
@@ -48,14 +48,14 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     Args:
         cluster: the cluster.
         stacks: the stacks to nest, each after the stacks whose outputs it takes.
-        wiring: the output that supplies each parameter.
+        wiring: the source of the value of each parameter of these stacks.
     """
     template = troposphere.Template()
     template.set_version()
     template.set_description(f"Kubernetes cluster {cluster.name}: root of its nested stacks")
-    parameters = [*wiring.root_parameters.values(), *_TEMPLATE_LOCATION]
+    parameters = [*wiring.root_parameters.values(), *_TEMPLATE_LOCATION_PARAMETERS]
     for parameter in parameters:
-        add_parameter(template, parameter, type=_root_type(parameter))
+        add_parameter(template, parameter, type=_type_in_root(parameter))
     for stack in stacks:
         template.add_resource(_nested_stack(cluster, stack, wiring))
         for wait_condition_id, wait_condition in stack.root_wait_conditions.items():
@@ -65,14 +65,20 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
                 )
             )
         for output in stack.outputs.values():
-            if output.in_root:
+            if output.also_output_of_root:
                 value = GetAtt(stack.logical_id, f"Outputs.{output.name}")
                 template.add_output(troposphere.Output(output.name, Description=output.description, Value=value))
-    body = complete_template(template, cluster, "cluster", parameters, settings_to_record(cluster))
-    return Document("cluster", body, __name__, tuple(stack.name for stack in stacks))
+    body = complete_template(
+        template,
+        cluster,
+        name="cluster",
+        parameters=parameters,
+        settings_to_record=settings_to_record(cluster),
+    )
+    return Document("cluster", body, module=__name__, children=tuple(stack.name for stack in stacks))
 
 
-def _root_type(parameter: Parameter) -> str:
+def _type_in_root(parameter: Parameter) -> str:
     """Return the type that a nested stack's parameter has in the root template."""
     # The nested stack resolves the SSM parameter, so the root must pass on the parameter's name. If the parameter had
     # the same type in the root, CloudFormation would resolve it there, and the nested stack would get an AMI id.
@@ -80,17 +86,22 @@ def _root_type(parameter: Parameter) -> str:
 
 
 def _nested_stack(cluster: Cluster, stack: Stack, wiring: Wiring) -> cloudformation.Stack:
-    """Return the resource that nests a stack."""
-    values = {parameter.name: _passed_value(parameter, wiring) for parameter in stack.parameters.values()}
+    """Return the root's resource AWS::CloudFormation::Stack that nests a stack."""
+    passed_values = {parameter.name: _passed_value(parameter, wiring) for parameter in stack.parameters.values()}
     # The cloud controller manager fails if two security groups of an instance have the tag
-    # `kubernetes.io/cluster/<name>`, so additional groups do not have the tag (`cfngen.templates.security_groups`).
-    # Resources inherit the tags of their stack, so a stack that contains such groups must not have the tag either.
-    security_groups = [group for logical_id in stack.resources if (group := SecurityGroupId.parse(logical_id))]
-    omits_cluster_tag = any(group.role == "ApiLoadBalancer" or group.number > 1 for group in security_groups)
-    tag_function = tags_without_cluster_tag if omits_cluster_tag else tags
+    # `kubernetes.io/cluster/<name>`, so only the first group of masters and of nodes has it
+    # (`cfngen.templates.security_groups`). Resources inherit the tags of their stack, so a stack that contains other
+    # groups must not have the tag either.
+    security_group_ids = [
+        group_id for logical_id in stack.resource_ids if (group_id := SecurityGroupId.parse(logical_id))
+    ]
+    has_group_without_tag = any(
+        group_id.role == "ApiLoadBalancer" or group_id.number > 1 for group_id in security_group_ids
+    )
+    tag_function = tags_without_kubernetes_io_tag if has_group_without_tag else tags
     optional_properties: dict[str, object] = {}
-    if values:
-        optional_properties["Parameters"] = values
+    if passed_values:
+        optional_properties["Parameters"] = passed_values
     if stack.depends_on:
         optional_properties["DependsOn"] = list(stack.depends_on)
     return cloudformation.Stack(
@@ -105,7 +116,11 @@ def _nested_stack(cluster: Cluster, stack: Stack, wiring: Wiring) -> cloudformat
 
 
 def _passed_value(parameter: Parameter, wiring: Wiring) -> object:
-    """Return the value that the root passes to a nested stack's parameter."""
+    """Return the value that the root passes to a nested stack's parameter.
+
+    It is a reference to the root's parameter of the same name, to an output of an earlier nested stack, or a value of
+    the root stack itself.
+    """
     if not parameter.is_from_other_stack:
         reference = Ref(parameter.name)
         # AWS::CloudFormation::Stack takes a list as text, with commas between the items.
@@ -113,4 +128,4 @@ def _passed_value(parameter: Parameter, wiring: Wiring) -> object:
     if parameter.name in wiring.suppliers:
         stack, output = wiring.suppliers[parameter.name]
         return GetAtt(stack.logical_id, f"Outputs.{output.name}")
-    return ROOT_VALUES[parameter.name]
+    return VALUES_FROM_ROOT_STACK[parameter.name]

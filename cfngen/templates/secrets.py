@@ -25,11 +25,11 @@ def build(cluster: Cluster) -> Stack:
         cluster,
         name="secrets",
         logical_id="SecretsStack",
-        module=__name__,
+        source_module=__name__,
         description=f"Secrets of the Kubernetes cluster {cluster.name}: "
         "encryption key, certificate authorities, join information",
     )
-    key = stack.add(
+    kms_key = stack.add(
         kms.Key(
             "SecretsKey",
             Description=f"Encrypts the secrets of the Kubernetes cluster {cluster.name}",
@@ -40,28 +40,35 @@ def build(cluster: Cluster) -> Stack:
             **DELETED_WITH_STACK,
         )
     )
-    authorities = _add_secret(
+    ca_secret = _add_secret(
         stack,
         cluster,
-        key,
+        kms_key,
         logical_id="CaSecret",
         name_suffix="ca",
         description="Certificate authorities of {cluster}, made by its first master",
     )
-    join = _add_secret(
+    join_secret = _add_secret(
         stack,
         cluster,
-        key,
+        kms_key,
         logical_id="JoinSecret",
         name_suffix="join",
         description="What nodes need to join {cluster}, renewed by its masters",
     )
-    stack.output("SecretsKeyArn", GetAtt(key, "Arn"), "KMS key that encrypts the cluster's secrets")
-    stack.output("CaSecretArn", Ref(authorities), "Secret that holds the certificate authorities", in_root=True)
-    stack.output("JoinSecretArn", Ref(join), "Secret that holds what nodes need to join")
+    stack.output(
+        "SecretsKeyArn", value=GetAtt(kms_key, "Arn"), description="KMS key that encrypts the cluster's secrets"
+    )
+    stack.output(
+        "CaSecretArn",
+        value=Ref(ca_secret),
+        description="Secret that holds the certificate authorities",
+        also_output_of_root=True,
+    )
+    stack.output("JoinSecretArn", value=Ref(join_secret), description="Secret that holds what nodes need to join")
     backups.add_bucket(stack, cluster)
     if cluster.ssh.public_key:
-        pair = stack.add(
+        key_pair = stack.add(
             ec2.KeyPair(
                 "SshKeyPair",
                 KeyName=_key_pair_name(cluster, cluster.ssh.public_key),
@@ -69,19 +76,28 @@ def build(cluster: Cluster) -> Stack:
                 Tags=tags(cluster, f"{cluster.name}-ssh"),
             )
         )
-        stack.output("KeyName", Ref(pair), "EC2 key pair of the instances")
+        stack.output("KeyName", value=Ref(key_pair), description="EC2 key pair of the instances")
     return stack
 
 
 def _add_secret(
-    stack: Stack, cluster: Cluster, key: kms.Key, logical_id: str, name_suffix: str, description: str
+    stack: Stack, cluster: Cluster, kms_key: kms.Key, logical_id: str, name_suffix: str, description: str
 ) -> secretsmanager.Secret:
-    """Add a secret without a value; `{cluster}` in the description is replaced by the cluster."""
+    """Add a secret without a value.
+
+    Args:
+        stack: the stack to add to.
+        cluster: the cluster.
+        kms_key: the key that encrypts the secret.
+        logical_id: logical id of the secret.
+        name_suffix: end of the Name tag, after the cluster's name.
+        description: description, in which `{cluster}` stands for "the Kubernetes cluster" and its name.
+    """
     return stack.add(
         secretsmanager.Secret(
             logical_id,
             Description=description.format(cluster=f"the Kubernetes cluster {cluster.name}"),
-            KmsKeyId=GetAtt(key, "Arn"),
+            KmsKeyId=GetAtt(kms_key, "Arn"),
             Tags=tags(cluster, f"{cluster.name}-{name_suffix}"),
             **DELETED_WITH_STACK,
         )
@@ -89,7 +105,7 @@ def _add_secret(
 
 
 def _key_pair_name(cluster: Cluster, public_key: str) -> str:
-    """Return a name for the key pair that contains a digest of the public key and the tags.
+    """Return the name of the EC2 key pair, which contains a digest of the public key and the tags.
 
     If the public key or the tags change, CloudFormation creates a new key pair before it deletes the old one, so the
     two need different names (aws-cloudformation/cloudformation-coverage-roadmap#2280).
@@ -98,8 +114,8 @@ def _key_pair_name(cluster: Cluster, public_key: str) -> str:
     return f"{cluster.name}-ssh-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
 
 
-def key_name(stack: Stack, cluster: Cluster) -> dict[str, object]:
-    """Return the property KeyName of a launch template, or an empty dict if the cluster file has no SSH key."""
+def key_name_property(stack: Stack, cluster: Cluster) -> dict[str, object]:
+    """Return a launch template's property KeyName and its value; empty if the cluster file has no SSH key."""
     if cluster.ssh.public_key:
         return {"KeyName": stack.parameter_from_other_stack("KeyName", description="EC2 key pair of the instances")}
     if cluster.ssh.key_name:
@@ -107,7 +123,7 @@ def key_name(stack: Stack, cluster: Cluster) -> dict[str, object]:
             "KeyName",
             type="AWS::EC2::KeyPair::KeyName",
             label="SSH key pair",
-            group=ACCESS,
+            parameter_group=ACCESS,
             description="EC2 key pair of the instances",
             default=cluster.ssh.key_name,
         )

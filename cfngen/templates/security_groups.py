@@ -15,22 +15,23 @@ from troposphere import GetAtt, ec2
 
 from cfngen.cluster import addon_ports
 from cfngen.cluster.allowed_sources import SecurityGroupRole, sources_by_group
-from cfngen.cluster.logical_ids import RuleId, SecurityGroupId, source_id
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import load_balancer_name
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.sections.network import PrefixList
+from cfngen.cluster.security_group_ids import RuleId, SecurityGroupId, source_id
 from cfngen.cluster.topology import has_api_load_balancer
 from cfngen.templates.network import vpc_id
-from cfngen.templates.patterns import CIDR
-from cfngen.templates.property_value import Value
+from cfngen.templates.patterns import CIDR_PATTERN
+from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.stack import ACCESS, Stack
-from cfngen.templates.tagging import tags, tags_without_cluster_tag
+from cfngen.templates.tagging import tags, tags_without_kubernetes_io_tag
 
 KUBELET_PORT = 10250
 ICMP_FRAGMENTATION_NEEDED = (3, 4)
-"""Type and code of the ICMP message, in place of the port range of a rule."""
-_ROLE_NAMES: Mapping[SecurityGroupRole, str] = {
+"""ICMP type and code, which take the place of the first and the last port in a rule."""
+# What the security groups of a role protect, for descriptions and Name tags.
+_PROTECTED_BY_ROLE: Mapping[SecurityGroupRole, str] = {
     "Master": "masters",
     "Node": "nodes",
     "ApiLoadBalancer": "load balancer of the API",
@@ -43,56 +44,71 @@ def build(cluster: Cluster) -> Stack:
         cluster,
         name="security-groups",
         logical_id="SecurityGroupsStack",
-        module=__name__,
+        source_module=__name__,
         description=f"Security groups of the Kubernetes cluster {cluster.name}: "
         "masters, nodes and the rules between them",
     )
-    vpc = vpc_id(stack, cluster)
-    masters_group = GetAtt(_add_group(stack, cluster, vpc, role="Master", instances="masters"), "GroupId")
-    nodes_group = GetAtt(_add_group(stack, cluster, vpc, role="Node", instances="nodes"), "GroupId")
+    vpc_reference = vpc_id(stack, cluster)
+    masters_group = GetAtt(
+        _add_instances_group(stack, cluster, vpc_reference, role="Master", instances="masters"), "GroupId"
+    )
+    nodes_group = GetAtt(_add_instances_group(stack, cluster, vpc_reference, role="Node", instances="nodes"), "GroupId")
 
-    # A rule without a purpose opens all ports.
-    _allow_group(
+    # `purpose` is the part of a rule's logical id that names the opened port; it is empty if all ports are opened.
+    _allow_from_group(
         stack,
         RuleId("Node", purpose="", source="Nodes"),
         target_group=nodes_group,
         source_group=nodes_group,
         description="Nodes and pods to nodes and pods",
     )
-    _allow_group(
+    _allow_from_group(
         stack,
         RuleId("Node", purpose="", source="Masters"),
         target_group=nodes_group,
         source_group=masters_group,
         description="API server to kubelets, webhooks and pods",
     )
-    _allow_group(
+    _allow_from_group(
         stack,
         RuleId("Master", purpose="", source="Masters"),
         target_group=masters_group,
         source_group=masters_group,
         description="Masters to each other: etcd, API server, kubelet",
     )
-    # kube-up let nodes reach every port of the master, including etcd's. cfngen opens only the ports that kubeadm
-    # documents and those of the network plug-in and the add-ons.
-    openings = (*network_plugin(cluster).openings, *addon_ports.openings(cluster))
-    for purpose, protocol, port, description in (
-        ("Api", "tcp", cluster.api.port, "Nodes and pods to the API server"),
-        ("Kubelet", "tcp", KUBELET_PORT, "Metrics collection from the kubelet"),
-        *((opening.name, opening.protocol, opening.port, opening.purpose) for opening in openings),
-    ):
+    # kube-up let nodes reach every port of the master, including etcd's. On masters, cfngen opens to nodes only the
+    # ports that kubeadm documents and those of the network plug-in and the add-ons.
+    _allow_from_group(
+        stack,
+        RuleId("Master", purpose="Api", source="Nodes"),
+        target_group=masters_group,
+        source_group=nodes_group,
+        description="Nodes and pods to the API server",
+        protocol="tcp",
+        ports=(cluster.api.port, cluster.api.port),
+    )
+    _allow_from_group(
+        stack,
+        RuleId("Master", purpose="Kubelet", source="Nodes"),
+        target_group=masters_group,
+        source_group=nodes_group,
+        description="Metrics collection from the kubelet",
+        protocol="tcp",
+        ports=(KUBELET_PORT, KUBELET_PORT),
+    )
+    for opening in (*network_plugin(cluster).master_ports, *addon_ports.master_ports(cluster)):
         # For ICMP, FromPort is the type and ToPort the code; -1 means all codes.
-        ports = (port, -1 if protocol == "icmp" else port)
-        _allow_group(
+        last_port = -1 if opening.protocol == "icmp" else opening.port
+        _allow_from_group(
             stack,
-            RuleId("Master", purpose=purpose, source="Nodes"),
+            RuleId("Master", purpose=opening.rule_purpose, source="Nodes"),
             target_group=masters_group,
             source_group=nodes_group,
-            description=description,
-            protocol=protocol,
-            ports=ports,
+            description=opening.description,
+            protocol=opening.protocol,
+            ports=(opening.port, last_port),
         )
-    _allow_group(
+    _allow_from_group(
         stack,
         RuleId("Master", purpose="PathMtu", source="Nodes"),
         target_group=masters_group,
@@ -101,41 +117,49 @@ def build(cluster: Cluster) -> Stack:
         protocol="icmp",
         ports=ICMP_FRAGMENTATION_NEEDED,
     )
-    first_groups: dict[SecurityGroupRole, Value] = {"Master": masters_group, "Node": nodes_group}
+    first_groups: dict[SecurityGroupRole, PropertyValue] = {"Master": masters_group, "Node": nodes_group}
     has_load_balancer = has_api_load_balancer(cluster)
     if has_load_balancer:
         balancer_group = _add_load_balancer_group(
-            stack, cluster, vpc, masters_group=masters_group, nodes_group=nodes_group
+            stack, cluster, vpc_reference, masters_group=masters_group, nodes_group=nodes_group
         )
         first_groups["ApiLoadBalancer"] = balancer_group
-        _allow_range_parameter(
+        _allow_range_of_parameter(
             stack, cluster, balancer_group, RuleId("ApiLoadBalancer", purpose="", source="AllowedCidr")
         )
     else:
-        _allow_range_parameter(stack, cluster, masters_group, RuleId("Master", purpose="Api", source="AllowedCidr"))
+        _allow_range_of_parameter(stack, cluster, masters_group, RuleId("Master", purpose="Api", source="AllowedCidr"))
     for role, first_group in first_groups.items():
-        _allow_sources(stack, cluster, vpc, role, first_group=first_group, masters_group=masters_group)
+        _allow_listed_sources(stack, cluster, vpc_reference, role, first_group=first_group, masters_group=masters_group)
 
-    stack.output("MasterSecurityGroupId", masters_group, "Security group of the masters")
-    stack.output("NodeSecurityGroupId", nodes_group, "Security group of the nodes")
+    stack.output("MasterSecurityGroupId", value=masters_group, description="Security group of the masters")
+    stack.output("NodeSecurityGroupId", value=nodes_group, description="Security group of the nodes")
     if has_load_balancer:
         stack.output(
             "ApiLoadBalancerSecurityGroupId",
-            first_groups["ApiLoadBalancer"],
-            "Security group of the API's load balancer",
+            value=first_groups["ApiLoadBalancer"],
+            description="Security group of the API's load balancer",
         )
     return stack
 
 
-def _add_group(
-    stack: Stack, cluster: Cluster, vpc: Value, role: SecurityGroupRole, instances: str
+def _add_instances_group(
+    stack: Stack, cluster: Cluster, vpc_reference: PropertyValue, role: SecurityGroupRole, instances: str
 ) -> ec2.SecurityGroup:
-    """Add the first security group of masters or nodes; it has the cluster's tags and allows all outgoing traffic."""
+    """Add the first security group of masters or nodes, which allows all outgoing traffic.
+
+    Args:
+        stack: the stack to add to.
+        cluster: the cluster.
+        vpc_reference: id of the VPC.
+        role: the role in the group's logical id.
+        instances: `masters` or `nodes`, for the group's description and Name tag.
+    """
     return stack.add(
         ec2.SecurityGroup(
             str(SecurityGroupId(role)),
             GroupDescription=f"Kubernetes cluster {cluster.name}: {instances}",
-            VpcId=vpc,
+            VpcId=vpc_reference,
             SecurityGroupEgress=[_egress_to_anywhere()],
             Tags=tags(cluster, f"{cluster.name}-{instances}"),
         )
@@ -149,8 +173,8 @@ def _egress_to_anywhere() -> ec2.SecurityGroupRule:
     )
 
 
-def _egress_to_masters(cluster: Cluster, masters_group: Value) -> ec2.SecurityGroupRule:
-    """Return the rule that allows connections to the API servers only."""
+def _egress_to_masters(cluster: Cluster, masters_group: PropertyValue) -> ec2.SecurityGroupRule:
+    """Return the rule for outgoing connections to the API servers, the only ones that the load balancer makes."""
     return ec2.SecurityGroupRule(
         DestinationSecurityGroupId=masters_group,
         IpProtocol="tcp",
@@ -160,21 +184,31 @@ def _egress_to_masters(cluster: Cluster, masters_group: Value) -> ec2.SecurityGr
     )
 
 
-def _allow_group(
+def _allow_from_group(
     stack: Stack,
-    rule: RuleId,
+    rule_id: RuleId,
     *,
-    target_group: Value,
-    source_group: Value,
+    target_group: PropertyValue,
+    source_group: PropertyValue,
     description: str,
     protocol: str = "-1",
     ports: tuple[int, int] | None = None,
 ) -> None:
-    """Add a rule to `target_group` that allows traffic from `source_group`, by default on all protocols and ports."""
+    """Add a rule that lets instances of `source_group` reach those of `target_group`.
+
+    Args:
+        stack: the stack to add to.
+        rule_id: logical id of the rule.
+        target_group: security group that gets the rule.
+        source_group: security group that the traffic comes from.
+        description: description of the rule.
+        protocol: `tcp`, `udp` or `icmp`; by default all protocols.
+        ports: first and last port, or type and code for `icmp`; None for all ports.
+    """
     port_properties = {"FromPort": ports[0], "ToPort": ports[1]} if ports else {}
     stack.add(
         ec2.SecurityGroupIngress(
-            str(rule),
+            str(rule_id),
             GroupId=target_group,
             SourceSecurityGroupId=source_group,
             IpProtocol=protocol,
@@ -184,20 +218,30 @@ def _allow_group(
     )
 
 
-def _allow_source(
+def _allow_from_address_source(
     stack: Stack,
-    rule: RuleId,
-    target_group: Value,
+    rule_id: RuleId,
+    target_group: PropertyValue,
     *,
     source_property: Literal["CidrIp", "SourcePrefixListId"],
-    source: Value,
+    source: PropertyValue,
     port: int,
     description: str,
 ) -> None:
-    """Add a rule to `target_group` that allows TCP connections to a port from an address range or a prefix list."""
+    """Add a rule to `target_group` that allows TCP connections to a port from an address range or a prefix list.
+
+    Args:
+        stack: the stack to add to.
+        rule_id: logical id of the rule.
+        target_group: security group that gets the rule.
+        source_property: property of the rule that takes the source.
+        source: the address range, or the id of the prefix list.
+        port: the port.
+        description: description of the rule.
+    """
     stack.add(
         ec2.SecurityGroupIngress(
-            str(rule),
+            str(rule_id),
             GroupId=target_group,
             IpProtocol="tcp",
             FromPort=port,
@@ -208,68 +252,82 @@ def _allow_source(
     )
 
 
-def overflow_security_groups(stack: Stack, cluster: Cluster, role: SecurityGroupRole) -> list[Value]:
-    """Return references to the additional security groups of a role; most clusters need none.
+def extra_security_groups(stack: Stack, cluster: Cluster, role: SecurityGroupRole) -> list[PropertyValue]:
+    """Return references to the security groups of a role except the first; most clusters have no such groups.
 
-    The first security group of masters, nodes or load balancer always exists. Additional groups contain the rules for
-    allowed sources that would exceed the first group's quota of rules.
+    The first security group of masters, nodes or load balancer always exists. Extra security groups contain the rules
+    for allowed sources that would exceed the quota of rules in the first group.
     """
+    group_count = len(sources_by_group(cluster, role))
     return [
         stack.parameter_from_other_stack(
-            str(SecurityGroupId(role, position + 1, "Id")),
-            description=f"Security group {position + 1} of the {_ROLE_NAMES[role]}",
+            str(SecurityGroupId(role, group_number, "Id")),
+            description=f"Security group {group_number} of the {_PROTECTED_BY_ROLE[role]}",
         )
-        for position in range(1, len(sources_by_group(cluster, role)))
+        for group_number in range(2, group_count + 1)
     ]
 
 
-def _allow_sources(
-    stack: Stack, cluster: Cluster, vpc: Value, role: SecurityGroupRole, *, first_group: Value, masters_group: Value
+def _allow_listed_sources(
+    stack: Stack,
+    cluster: Cluster,
+    vpc_reference: PropertyValue,
+    role: SecurityGroupRole,
+    *,
+    first_group: PropertyValue,
+    masters_group: PropertyValue,
 ) -> None:
-    """Add a rule for each source that the cluster file allows.
+    """Add a rule for each source that the cluster file allows to reach the API or SSH.
 
-    If the rules exceed the quota of the first security group, additional security groups are added for the rest.
+    Rules that exceed the quota of the first security group go into extra security groups, which are added here.
 
     Args:
         stack: the stack to add to.
         cluster: the cluster.
-        vpc: id of the VPC.
-        role: masters, nodes or load balancer, which the sources may reach.
+        vpc_reference: id of the VPC.
+        role: masters, nodes or load balancer; the sources that may reach this role get rules.
         first_group: id of the role's first security group, which was added before.
-        masters_group: id of the masters' security group; the load balancer's groups allow outgoing traffic to it only.
+        masters_group: id of the masters' security group; the load balancer may open connections to this group only.
     """
-    for position, sources in enumerate(sources_by_group(cluster, role)):
-        if position == 0:
+    for group_number, sources in enumerate(sources_by_group(cluster, role), start=1):
+        if group_number == 1:
             target_group = first_group
         else:
-            additional_group = ec2.SecurityGroup(
-                str(SecurityGroupId(role, position + 1)),
-                GroupDescription=f"Kubernetes cluster {cluster.name}: who else may reach the {_ROLE_NAMES[role]}",
-                VpcId=vpc,
+            extra_group = ec2.SecurityGroup(
+                str(SecurityGroupId(role, group_number)),
+                GroupDescription=(
+                    f"Kubernetes cluster {cluster.name}: who else may reach the {_PROTECTED_BY_ROLE[role]}"
+                ),
+                VpcId=vpc_reference,
                 SecurityGroupEgress=[
                     _egress_to_masters(cluster, masters_group) if role == "ApiLoadBalancer" else _egress_to_anywhere()
                 ],
-                Tags=tags_without_cluster_tag(
-                    cluster, f"{cluster.name}-{_ROLE_NAMES[role]}-{position + 1}".replace(" ", "-")
+                Tags=tags_without_kubernetes_io_tag(
+                    cluster, f"{cluster.name}-{_PROTECTED_BY_ROLE[role]}-{group_number}".replace(" ", "-")
                 ),
             )
-            target_group = GetAtt(stack.add(additional_group), "GroupId")
+            target_group = GetAtt(stack.add(extra_group), "GroupId")
             stack.output(
-                str(SecurityGroupId(role, position + 1, "Id")),
-                target_group,
-                f"Security group {position + 1} of the {_ROLE_NAMES[role]}",
+                str(SecurityGroupId(role, group_number, "Id")),
+                value=target_group,
+                description=f"Security group {group_number} of the {_PROTECTED_BY_ROLE[role]}",
             )
         for source in sources:
             # The load balancer's groups only have rules for the API, so their logical ids omit the purpose.
             purpose = "" if role == "ApiLoadBalancer" else source.purpose
             port_name = "Kubernetes API" if source.purpose == "Api" else "SSH"
-            is_prefix_list = isinstance(source.origin, PrefixList)
-            cidr_or_list_id = source.origin.id if isinstance(source.origin, PrefixList) else str(source.origin)
-            _allow_source(
+            # A source is a prefix list or an address range.
+            if isinstance(source.origin, PrefixList):
+                source_property: Literal["CidrIp", "SourcePrefixListId"] = "SourcePrefixListId"
+                cidr_or_list_id = source.origin.id
+            else:
+                source_property = "CidrIp"
+                cidr_or_list_id = str(source.origin)
+            _allow_from_address_source(
                 stack,
                 RuleId(role, purpose=purpose, source=source_id(cidr_or_list_id)),
                 target_group,
-                source_property="SourcePrefixListId" if is_prefix_list else "CidrIp",
+                source_property=source_property,
                 source=cidr_or_list_id,
                 port=source.port,
                 description=f"{port_name} from {cidr_or_list_id}",
@@ -277,25 +335,30 @@ def _allow_sources(
 
 
 def _add_load_balancer_group(
-    stack: Stack, cluster: Cluster, vpc: Value, *, masters_group: Value, nodes_group: Value
-) -> Value:
+    stack: Stack,
+    cluster: Cluster,
+    vpc_reference: PropertyValue,
+    *,
+    masters_group: PropertyValue,
+    nodes_group: PropertyValue,
+) -> PropertyValue:
     """Add the first security group of the API's load balancer and its rules; return the group's id.
 
     One rule lets the load balancer reach the masters. Masters see the load balancer's address as the source of each
-    connection, so they need no rules for the load balancer's clients.
+    connection, so their security group needs no rules for the clients of the load balancer.
     """
     port = cluster.api.port
     group = stack.add(
         ec2.SecurityGroup(
             str(SecurityGroupId("ApiLoadBalancer")),
             GroupDescription=f"Kubernetes cluster {cluster.name}: load balancer of the API",
-            VpcId=vpc,
+            VpcId=vpc_reference,
             SecurityGroupEgress=[_egress_to_masters(cluster, masters_group)],
-            Tags=tags_without_cluster_tag(cluster, load_balancer_name(cluster)),
+            Tags=tags_without_kubernetes_io_tag(cluster, load_balancer_name(cluster)),
         )
     )
     balancer_group = GetAtt(group, "GroupId")
-    _allow_group(
+    _allow_from_group(
         stack,
         RuleId("Master", purpose="Api", source="LoadBalancer"),
         target_group=masters_group,
@@ -309,7 +372,7 @@ def _add_load_balancer_group(
         # groups of masters and nodes. An internet-facing load balancer sees public addresses, which rules for security
         # groups do not match.
         for source, source_group in (("Masters", masters_group), ("Nodes", nodes_group)):
-            _allow_group(
+            _allow_from_group(
                 stack,
                 RuleId("ApiLoadBalancer", purpose="", source=source),
                 target_group=balancer_group,
@@ -321,8 +384,8 @@ def _add_load_balancer_group(
     return balancer_group
 
 
-def _allow_range_parameter(stack: Stack, cluster: Cluster, target_group: Value, rule: RuleId) -> None:
-    """Add a parameter for the address range that may reach the API, and a rule that allows the range.
+def _allow_range_of_parameter(stack: Stack, cluster: Cluster, target_group: PropertyValue, rule_id: RuleId) -> None:
+    """Add a parameter for the address range that may reach the API, and a rule that allows this range.
 
     If the cluster file lists the allowed sources, the user need not enter a range, so nothing is added.
     """
@@ -331,14 +394,14 @@ def _allow_range_parameter(stack: Stack, cluster: Cluster, target_group: Value, 
     cidr = stack.parameter(
         "ApiAllowedCidr",
         label="Who may reach the Kubernetes API",
-        group=ACCESS,
+        parameter_group=ACCESS,
         description="IPv4 address range that may reach the Kubernetes API server, e.g. 203.0.113.7/32",
-        AllowedPattern=CIDR,
+        AllowedPattern=CIDR_PATTERN,
         ConstraintDescription="must be an IPv4 CIDR such as 203.0.113.7/32",
     )
-    _allow_source(
+    _allow_from_address_source(
         stack,
-        rule,
+        rule_id,
         target_group,
         source_property="CidrIp",
         source=cidr,

@@ -1,9 +1,9 @@
-"""A stack under construction: its parameters, resources and outputs, and the settings of its resource in the root.
+"""A stack under construction: its parameters, resources and outputs, and how the root stack nests it.
 
 Functions that add a resource return the troposphere object, so that other resources can refer to that object instead of
-repeating its logical id. There are two kinds of parameters. A parameter from another stack ("wired parameter") takes
-the value of an earlier stack's output of the same name. The value of any other parameter is chosen by the user who
-deploys the stack; its default comes from the cluster file.
+repeating its logical id. There are two kinds of parameters. A parameter from another stack takes the value of an
+earlier stack's output of the same name. The value of any other parameter is chosen by the user who deploys the stack;
+its default comes from the cluster file.
 """
 
 from __future__ import annotations
@@ -18,15 +18,19 @@ from troposphere.policies import CreationPolicy
 
 from cfngen.cluster.model import Cluster
 from cfngen.templates.document import Document, TemplateBody
-from cfngen.templates.literal import literal
-from cfngen.templates.property_value import Value
+from cfngen.templates.literal import protect_placeholders
+from cfngen.templates.property_value import PropertyValue
 
 Resource = TypeVar("Resource")
 
-# Headings under which the console groups the parameters. Each node group has a heading of its own too.
-NETWORK, ACCESS, MASTERS, NODES, TEMPLATES = "Network", "Access", "Masters", "All nodes", "Where the templates are"
+# Parameter groups: the headings under which the console shows parameters. Each node group has a heading of its own too.
+NETWORK = "Network"
+ACCESS = "Access"
+MASTERS = "Masters"
+NODES = "All nodes"
+TEMPLATES = "Where the templates are"
 
-# Deletion policies of resources that contain data but are deleted with the stack.
+# Attributes of resources that contain data, but are deleted together with the stack.
 DELETED_WITH_STACK = {"DeletionPolicy": "Delete", "UpdateReplacePolicy": "Delete"}
 
 
@@ -38,17 +42,17 @@ class Parameter:
         name: logical id of the parameter, the same in every stack that has it.
         type: CloudFormation type, e.g. `String` or `AWS::EC2::VPC::Id`.
         label: text that the console shows in place of the name.
-        group: heading under which the console shows the parameter.
+        parameter_group: heading under which the console shows the parameter.
         description: explanation that the console shows below the label.
         default: default value, or None if the user must enter a value.
-        constraints: further keys of the parameter's definition, e.g. `AllowedPattern`.
+        constraints: further keys of the parameter's definition and their values, e.g. `AllowedPattern`.
         is_from_other_stack: whether an earlier stack's output, or the root stack itself, supplies the value.
     """
 
     name: str
     type: str
     label: str
-    group: str
+    parameter_group: str
     description: str
     default: str | int | None = None
     constraints: Mapping[str, object] = field(default_factory=dict)
@@ -63,21 +67,21 @@ class Output:
         name: logical id of the output, also the name of the parameters that take its value.
         value: the expression that CloudFormation evaluates to the output's value, as JSON-ready data.
         description: explanation that the console shows beside the value.
-        in_root: whether the root stack has the same output, so that users need not open the nested stack.
+        also_output_of_root: whether the root stack has this output too, so that users need not open the nested stack.
     """
 
     name: str
     value: object
     description: str
-    in_root: bool
+    also_output_of_root: bool
 
 
 @dataclass(frozen=True)
 class RootWaitCondition:
-    """A wait condition of the root stack for instances of a nested stack.
+    """A wait condition that the root stack has for the instances of a nested stack.
 
     Attributes:
-        policy: creation policy of the wait condition.
+        policy: creation policy of the wait condition: how many signals it waits for, and how long.
         launched_by_group: logical id of the Auto Scaling group in the nested stack whose instances send the signal.
     """
 
@@ -86,19 +90,19 @@ class RootWaitCondition:
 
 
 class Stack:
-    """A template under construction.
+    """A nested stack, whose template is under construction.
 
     Attributes:
         name: the stack's name within the cluster, also the file name without `.json`, e.g. `vpc` or `nodes-gpu`.
         logical_id: logical id of the nested stack in the root, e.g. `VpcStack`.
-        module: the module that builds the stack.
+        source_module: the Python module that builds the stack, e.g. `cfngen.templates.vpc`; lint errors name it.
         parameters: the stack's parameters by name.
         outputs: the stack's outputs by name.
         uses_defaults_only: whether the template has default values in place of the parameters that only this nested
             stack would have, to stay below the root's maximum number of parameters.
-        depends_on_in_standalone_template: resources of other stacks on which a resource depends, by the resource's
-            logical id. Only the standalone template has these dependencies; between nested stacks, the order of the
-            stacks already implies them.
+        depends_on_in_standalone_template: for each logical id of a resource, the logical ids of the resources of other
+            stacks on which the resource depends. Only the standalone template has these dependencies; between nested
+            stacks, the order of the stacks already implies them.
         depends_on: logical ids of nested stacks that must be complete before this stack. Stacks whose outputs this
             stack takes need not be listed.
         root_wait_conditions: wait conditions for instances of this stack, by logical id. They are in the root stack, so
@@ -110,14 +114,14 @@ class Stack:
         cluster: Cluster,
         name: str,
         logical_id: str,
-        module: str,
+        source_module: str,
         description: str,
         *,
         uses_defaults_only: bool = False,
     ) -> None:
         self.name = name
         self.logical_id = logical_id
-        self.module = module
+        self.source_module = source_module
         self.uses_defaults_only = uses_defaults_only
         self.parameters: dict[str, Parameter] = {}
         self.outputs: dict[str, Output] = {}
@@ -134,31 +138,41 @@ class Stack:
         name: str,
         *,
         label: str,
-        group: str,
+        parameter_group: str,
         description: str,
         type: str = "String",  # noqa: A002 - CloudFormation's own word
         default: str | int | None = None,
         only_in_this_nested_stack: bool = False,
         **constraints: object,
-    ) -> Value:
+    ) -> PropertyValue:
         """Add a parameter whose value the user chooses at deployment; return a reference to it.
 
         Args:
             name: logical id of the parameter.
             label: text that the console shows in place of the name.
-            group: heading under which the console shows the parameter.
+            parameter_group: heading under which the console shows the parameter.
             description: explanation that the console shows below the label.
-            type: CloudFormation type.
+            type: CloudFormation type, e.g. `Number`.
             default: default value, or None if the user must enter a value.
-            only_in_this_nested_stack: whether no other nested stack has the parameter. If also this stack was created
-                with `uses_defaults_only`, the parameter is not added, and the default value is returned.
-            constraints: further keys of the parameter's definition, e.g. `AllowedPattern`.
+            only_in_this_nested_stack: whether no other nested stack has the parameter. If this stack has
+                `uses_defaults_only`, such a parameter is not added; the result is the default value itself.
+            constraints: further keys of the parameter's definition and their values, e.g. `AllowedPattern`.
         """
         if only_in_this_nested_stack and self.uses_defaults_only and default is not None:
             return default
-        return self._add_parameter(Parameter(name, type, label, group, description, default, constraints))
+        return self._add_parameter(
+            Parameter(
+                name,
+                type=type,
+                label=label,
+                parameter_group=parameter_group,
+                description=description,
+                default=default,
+                constraints=constraints,
+            )
+        )
 
-    def parameter_from_other_stack(self, name: str, *, description: str) -> Value:
+    def parameter_from_other_stack(self, name: str, *, description: str) -> PropertyValue:
         """Add a parameter that takes the output of the same name from an earlier stack; return a reference to it.
 
         In a change set created before the earlier stack exists, CloudFormation passes a placeholder in place of the
@@ -167,10 +181,17 @@ class Stack:
         placeholder. The lint rule E9019 rejects templates in which a parameter has another type or its value is parsed.
         """
         return self._add_parameter(
-            Parameter(name, "String", name, "From the other stacks", description, is_from_other_stack=True)
+            Parameter(
+                name,
+                type="String",
+                label=name,
+                parameter_group="From the other stacks",
+                description=description,
+                is_from_other_stack=True,
+            )
         )
 
-    def _add_parameter(self, parameter: Parameter) -> Value:
+    def _add_parameter(self, parameter: Parameter) -> PropertyValue:
         """Add a parameter, unless the stack has one of that name; return a reference to it."""
         if parameter.name not in self.parameters:
             self.parameters[parameter.name] = parameter
@@ -204,23 +225,25 @@ class Stack:
         self.root_wait_conditions[logical_id] = RootWaitCondition(policy, launched_by_group)
 
     @property
-    def resources(self) -> Collection[str]:
+    def resource_ids(self) -> Collection[str]:
         """Logical ids of the resources added so far."""
         return set(self._template.resources)
 
-    def output(self, name: str, value: Value, description: str, *, in_root: bool = False) -> None:
-        """Add an output; with `in_root` the root stack gets the same output."""
+    def output(self, name: str, value: PropertyValue, description: str, *, also_output_of_root: bool = False) -> None:
+        """Add an output; with `also_output_of_root` the root stack gets the same output."""
         self._template.add_output(troposphere.Output(name, Description=description, Value=value))
-        self.outputs[name] = Output(name, as_json(value), description, in_root)
+        self.outputs[name] = Output(
+            name, value=as_json(value), description=description, also_output_of_root=also_output_of_root
+        )
 
     def document(self) -> Document:
         """Return the stack's complete template."""
         body = complete_template(self._template, self._cluster, self.name, self.parameters.values())
-        return Document(self.name, body, self.module)
+        return Document(self.name, body, module=self.source_module)
 
 
 def add_parameter(template: Template, parameter: Parameter, *, type: str | None = None) -> None:  # noqa: A002
-    """Add a parameter to a troposphere template; `type` replaces the parameter's type."""
+    """Add a parameter to a troposphere template, with its own type or with another CloudFormation type, `type`."""
     definition = {"Type": type or parameter.type, "Description": parameter.description, **parameter.constraints}
     if parameter.default is not None:
         definition["Default"] = parameter.default
@@ -240,36 +263,39 @@ def complete_template(
         template: the troposphere template, with all parameters, resources and outputs.
         cluster: the cluster; its name and region are written into the template.
         name: the stack's name; it is written into the metadata, by which cfngen recognizes templates that it generated.
-        parameters: the template's parameters, in the order in which the console shows them within a group.
-        settings_to_record: the cluster's immutable settings, for the metadata of the root and standalone templates.
+        parameters: the template's parameters, in the order in which the console shows them below each heading.
+        settings_to_record: the immutable settings, by their keys in the cluster file, for the metadata of the root and
+            standalone templates.
     """
-    groups: dict[str, list[str]] = {}
-    labels: dict[str, dict[str, str]] = {}
+    names_by_parameter_group: dict[str, list[str]] = {}
+    parameter_labels: dict[str, dict[str, str]] = {}
     for parameter in parameters:
-        groups.setdefault(parameter.group, []).append(parameter.name)
-        labels[parameter.name] = {"default": parameter.label}
+        names_by_parameter_group.setdefault(parameter.parameter_group, []).append(parameter.name)
+        parameter_labels[parameter.name] = {"default": parameter.label}
     # The headings of node groups are not listed; they come between NODES and TEMPLATES.
     heading_order = {NETWORK: 0, ACCESS: 1, MASTERS: 2, NODES: 3, TEMPLATES: 5}
     node_group_order = 4
-    recorded = {"immutableSettings": dict(settings_to_record)} if settings_to_record else {}
+    cfngen_metadata: dict[str, object] = {"cluster": cluster.name, "stack": name}
+    if settings_to_record:
+        cfngen_metadata["immutableSettings"] = dict(settings_to_record)
     metadata: dict[str, object] = {
-        "cfngen": {"cluster": cluster.name, "stack": name, **recorded},
+        "cfngen": cfngen_metadata,
         # cfn-lint then checks the template for this region, also when the user runs it without options.
         "cfn-lint": {"config": {"regions": [cluster.region]}},
     }
-    if groups:
+    if names_by_parameter_group:
+        headings = sorted(names_by_parameter_group, key=lambda heading: heading_order.get(heading, node_group_order))
         metadata["AWS::CloudFormation::Interface"] = {
             "ParameterGroups": [
-                {"Label": {"default": group}, "Parameters": groups[group]}
-                for group in sorted(groups, key=lambda heading: heading_order.get(heading, node_group_order))
+                {"Label": {"default": heading}, "Parameters": names_by_parameter_group[heading]} for heading in headings
             ],
-            "ParameterLabels": labels,
+            "ParameterLabels": parameter_labels,
         }
     template.set_metadata(metadata)
     body: TemplateBody = as_json(template.to_dict())
     for resource in body.get("Resources", {}).values():
         if "Properties" in resource:
-            resource["Properties"] = literal(resource["Properties"])
+            resource["Properties"] = protect_placeholders(resource["Properties"])
     # The zones, the images and the DHCP domain belong to the cluster's region. In another region this rule fails before
     # CloudFormation creates anything; without it the stack would fail during the creation.
     body["Rules"] = {
@@ -287,7 +313,7 @@ def complete_template(
 
 
 def as_json(value: object) -> Any:
-    """Return an expression as JSON-ready data: troposphere objects become dicts, tuples become lists."""
+    """Return an expression as JSON-ready data, in which troposphere objects are dicts and tuples are lists."""
     if hasattr(value, "to_dict"):
         return as_json(value.to_dict())
     if hasattr(value, "JSONrepr"):

@@ -17,10 +17,11 @@ from cfngen.templates.document import Document, TemplateBody
 from cfngen.templates.expressions import substitute
 from cfngen.templates.immutable_settings import settings_to_record
 from cfngen.templates.stack import Stack, add_parameter, as_json, complete_template
-from cfngen.templates.wiring import ROOT_VALUES, Wiring, WiringError
+from cfngen.templates.wiring import VALUES_FROM_ROOT_STACK, Wiring, WiringError
 
-# The size of a template in S3 (1 MB) and its resources (AWS CloudFormation quotas).
-MAX_BYTES, MAX_RESOURCES = 1_000_000, 500
+# Maximum size of a template that is read from S3, and maximum number of its resources (AWS CloudFormation quotas).
+MAX_BYTES = 1_000_000
+MAX_RESOURCES = 500
 
 
 def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document | None:
@@ -29,7 +30,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     Args:
         cluster: the cluster.
         stacks: all nested stacks, each after the stacks whose outputs it takes.
-        wiring: the output that supplies each parameter.
+        wiring: the source of the value of each parameter of these stacks.
 
     Raises:
         WiringError: two stacks use the same logical id.
@@ -40,41 +41,54 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     for parameter in wiring.root_parameters.values():
         add_parameter(template, parameter)
     body = complete_template(
-        template, cluster, "standalone", wiring.root_parameters.values(), settings_to_record(cluster)
+        template,
+        cluster,
+        name="standalone",
+        parameters=wiring.root_parameters.values(),
+        settings_to_record=settings_to_record(cluster),
     )
     resources: TemplateBody = {}
     outputs: dict[str, object] = {}
-    # Expressions in place of the parameters from other stacks, by the parameter's name.
-    expressions: dict[str, object] = dict(ROOT_VALUES)
+    # Values of the parameters from other stacks, by the parameter's name; they replace the references to them.
+    values_from_other_stacks: dict[str, object] = dict(VALUES_FROM_ROOT_STACK)
     for stack in stacks:
         for logical_id, resource in stack.document().body["Resources"].items():
             if logical_id in resources or logical_id in wiring.root_parameters:
                 raise WiringError(f"{stack.name} uses the logical id {logical_id} a second time")
-            resources[logical_id] = substitute(resource, expressions)
-            _add_dependencies(resources, logical_id, stack.depends_on_in_standalone_template.get(logical_id, ()))
+            resources[logical_id] = substitute(resource, values_from_other_stacks)
+            _add_dependencies(
+                resources, logical_id, dependencies=stack.depends_on_in_standalone_template.get(logical_id, ())
+            )
         for wait_condition_id, wait_condition in stack.root_wait_conditions.items():
             condition = cloudformation.WaitCondition(
                 wait_condition_id, DependsOn=[wait_condition.launched_by_group], CreationPolicy=wait_condition.policy
             )
             resources[wait_condition_id] = as_json(condition)
-        expressions.update({output.name: substitute(output.value, expressions) for output in stack.outputs.values()})
-        outputs.update(
-            {
-                output.name: {"Description": output.description, "Value": expressions[output.name]}
-                for output in stack.outputs.values()
-                if output.in_root
-            }
+        values_from_other_stacks.update(
+            {output.name: substitute(output.value, values_from_other_stacks) for output in stack.outputs.values()}
         )
-    body["Resources"], body["Outputs"] = resources, outputs
+        for output in stack.outputs.values():
+            if output.also_output_of_root:
+                outputs[output.name] = {
+                    "Description": output.description,
+                    "Value": values_from_other_stacks[output.name],
+                }
+    body["Resources"] = resources
+    body["Outputs"] = outputs
     if len(resources) > MAX_RESOURCES or len(json.dumps(body, indent=2)) > MAX_BYTES:
         return None
-    return Document("standalone", body, __name__)
+    return Document("standalone", body, module=__name__)
 
 
 def _add_dependencies(resources: TemplateBody, logical_id: str, dependencies: Sequence[str]) -> None:
-    """Add dependencies to a resource's DependsOn, except resources that the template does not create.
+    """Add logical ids to a resource's DependsOn, except those of resources that the template does not have.
 
-    For example, the template of a cluster in existing subnets has no route to the internet.
+    For example, the template of a cluster in existing subnets has no `InternetRoute`.
+
+    Args:
+        resources: the template's resources by logical id; the resource is changed in place.
+        logical_id: logical id of the resource that gets the dependencies.
+        dependencies: logical ids of the resources on which it depends.
     """
     created_dependencies = [dependency for dependency in dependencies if dependency in resources]
     if created_dependencies:

@@ -29,7 +29,7 @@ def tag_map(cluster: Cluster, name: str, **other_tags: str) -> dict[str, str]:
 
 
 def cluster_tags(cluster: Cluster) -> dict[str, str]:
-    """Return the two tags by which programs recognize the cluster's resources."""
+    """Return the two tags, as values by key, by which programs recognize the cluster's resources."""
     return {CLUSTER: cluster.name, f"kubernetes.io/cluster/{cluster.name}": "owned"}
 
 
@@ -38,15 +38,17 @@ def tags(cluster: Cluster, name: str, **other_tags: str) -> Tags:
     return Tags(tag_map(cluster, name, **other_tags))
 
 
-def tags_without_cluster_tag(cluster: Cluster, name: str) -> Tags:
-    """Return tags without `kubernetes.io/cluster/<name>`, for a resource that controllers must not find by that tag.
+def tags_without_kubernetes_io_tag(cluster: Cluster, name: str) -> Tags:
+    """Return a resource's tags without `kubernetes.io/cluster/<name>`, by which controllers would find the resource.
 
-    The tag `KubernetesCluster` stays, since IAM conditions need it.
+    The tag `KubernetesCluster` is included, since IAM conditions need it.
     """
     return Tags({**cluster.tags, CLUSTER: cluster.name, NAME: name})
 
 
-def group_tags(cluster: Cluster, name: str, *, discoverable: bool, **other_tags: str) -> list[autoscaling.Tag]:
+def auto_scaling_group_tags(
+    cluster: Cluster, name: str, *, discoverable: bool, **other_tags: str
+) -> list[autoscaling.Tag]:
     """Return the tags of an Auto Scaling group, which its instances get at launch.
 
     Args:
@@ -56,8 +58,11 @@ def group_tags(cluster: Cluster, name: str, *, discoverable: bool, **other_tags:
             get these tags.
         other_tags: further tags, by key.
     """
-    result = [autoscaling.Tag(key, value, True) for key, value in sorted(tag_map(cluster, name, **other_tags).items())]
+    # The third argument of Tag is PropagateAtLaunch: whether instances get the tag.
+    group_tags = [
+        autoscaling.Tag(key, value, True) for key, value in sorted(tag_map(cluster, name, **other_tags).items())
+    ]
     if discoverable:
-        result.append(autoscaling.Tag("k8s.io/cluster-autoscaler/enabled", "true", False))
-        result.append(autoscaling.Tag(f"k8s.io/cluster-autoscaler/{cluster.name}", "owned", False))
-    return result
+        group_tags.append(autoscaling.Tag("k8s.io/cluster-autoscaler/enabled", "true", False))
+        group_tags.append(autoscaling.Tag(f"k8s.io/cluster-autoscaler/{cluster.name}", "owned", False))
+    return group_tags

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from troposphere import GetAtt, Ref, ec2
 
-from cfngen.cluster.logical_ids import SubnetId, zone_id
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.subnet_ids import SubnetId, zone_id
 from cfngen.cluster.topology import (
     created_subnets,
     is_private,
@@ -26,8 +26,8 @@ from cfngen.templates.existing_network import (
     vpc_parameter,
     zone_parameter,
 )
-from cfngen.templates.patterns import VPC_CIDR
-from cfngen.templates.property_value import Value
+from cfngen.templates.patterns import VPC_CIDR_PATTERN
+from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.stack import NETWORK, Stack
 from cfngen.templates.tagging import tags
 
@@ -48,10 +48,10 @@ def build(cluster: Cluster) -> Stack | None:
         cluster,
         name="vpc",
         logical_id="VpcStack",
-        module=__name__,
+        source_module=__name__,
         description=f"Network of the Kubernetes cluster {cluster.name}: {_contents(cluster)}",
     )
-    vpc: Value = vpc_parameter(stack, cluster) if network.vpc.id else Ref(_add_vpc(stack, cluster))
+    vpc: PropertyValue = vpc_parameter(stack, cluster) if network.vpc.id else Ref(_add_vpc(stack, cluster))
     if not network.vpc.id:
         _add_dhcp_options(stack, cluster, vpc)
     public_route_table = _add_public_route_table(stack, cluster, vpc) if uses_internet_gateway(cluster) else None
@@ -62,8 +62,8 @@ def build(cluster: Cluster) -> Stack | None:
         _associate(stack, SubnetId(zone_id(zone), is_public=True), public_subnet, Ref(public_route_table))
         stack.output(
             str(SubnetId(zone_id(zone), "Id", is_public=True)),
-            GetAtt(public_subnet, "SubnetId"),
-            f"Public subnet in zone {zone_id(zone)}",
+            value=GetAtt(public_subnet, "SubnetId"),
+            description=f"Public subnet in zone {zone_id(zone)}",
         )
     private_tables = private_network.add_route_tables(stack, cluster, vpc) if is_private(cluster) else {}
     for subnet in created_subnets(cluster):
@@ -78,17 +78,17 @@ def build(cluster: Cluster) -> Stack | None:
             role_tags=_PRIVATE_ROLE if is_private(cluster) else _PUBLIC_ROLE,
         )
         if subnet.route_table:
-            table: Value = route_table_parameter(stack, subnet.zone, subnet.route_table)
+            table: PropertyValue = route_table_parameter(stack, subnet.zone, subnet.route_table)
         else:
             table = private_tables[subnet.zone] if is_private(cluster) else Ref(public_route_table)
         _associate(stack, SubnetId(short_zone), subnet_resource, table)
         stack.output(
             str(SubnetId(short_zone, "Id")), GetAtt(subnet_resource, "SubnetId"), f"Subnet in zone {short_zone}"
         )
-    stack.output("VpcId", vpc, "VPC of the cluster", in_root=True)
-    if network_plugin(cluster).routes and not any(subnet.id for subnet in network.subnets):
+    stack.output("VpcId", value=vpc, description="VPC of the cluster", also_output_of_root=True)
+    if network_plugin(cluster).uses_vpc_routes and not any(subnet.id for subnet in network.subnets):
         pods_table = private_tables[network.subnets[0].zone] if is_private(cluster) else Ref(public_route_table)
-        stack.output("RouteTableId", pods_table, "Route table that holds the pods' routes")
+        stack.output("RouteTableId", value=pods_table, description="Route table that holds the pods' routes")
     return stack
 
 
@@ -110,13 +110,14 @@ def _contents(cluster: Cluster) -> str:
 
 
 def _add_vpc(stack: Stack, cluster: Cluster) -> ec2.VPC:
+    """Add the VPC, and the parameter for its address range."""
     cidr = stack.parameter(
         "VpcCidr",
         label="Address range of the VPC",
-        group=NETWORK,
+        parameter_group=NETWORK,
         description="IPv4 address range of the VPC; the subnets and the masters' addresses lie in it. Decided once",
         default=str(cluster.network.vpc.cidr),
-        AllowedPattern=VPC_CIDR,
+        AllowedPattern=VPC_CIDR_PATTERN,
         ConstraintDescription="must be an IPv4 CIDR from /16 to /28",
     )
     return stack.add(
@@ -130,13 +131,14 @@ def _add_vpc(stack: Stack, cluster: Cluster) -> ec2.VPC:
     )
 
 
-def _add_dhcp_options(stack: Stack, cluster: Cluster, vpc: Value) -> None:
+def _add_dhcp_options(stack: Stack, cluster: Cluster, vpc: PropertyValue) -> None:
     """Associate DHCP options with the VPC.
 
-    The options are those that the cluster file names, or new ones with the region's domain name, as kube-up created
-    them. If the cluster file says `default`, the VPC keeps the account's default DHCP options.
+    They are the DHCP options whose id is in the cluster file. If the file has no id, they are new ones with the
+    region's domain name, as kube-up created them. If the file says `default`, the VPC keeps the account's default
+    DHCP options.
     """
-    dhcp_options: Value = cluster.network.dhcp_options
+    dhcp_options: PropertyValue = cluster.network.dhcp_options
     if dhcp_options == "default":
         return
     if dhcp_options is None:
@@ -154,11 +156,11 @@ def _add_dhcp_options(stack: Stack, cluster: Cluster, vpc: Value) -> None:
     stack.add(ec2.VPCDHCPOptionsAssociation("DhcpOptionsAssociation", VpcId=vpc, DhcpOptionsId=dhcp_options))
 
 
-def _add_public_route_table(stack: Stack, cluster: Cluster, vpc: Value) -> ec2.RouteTable:
+def _add_public_route_table(stack: Stack, cluster: Cluster, vpc: PropertyValue) -> ec2.RouteTable:
     """Add the route table of public subnets, with the route to the internet gateway."""
     attachment = None
     if cluster.network.vpc.id:
-        gateway: Value = internet_gateway_parameter(stack, cluster)
+        gateway: PropertyValue = internet_gateway_parameter(stack, cluster)
     else:
         gateway, attachment = _add_internet_gateway(stack, cluster, vpc)
     route_table = stack.add(ec2.RouteTable("RouteTable", VpcId=vpc, Tags=tags(cluster, f"{cluster.name}-public")))
@@ -177,7 +179,9 @@ def _add_public_route_table(stack: Stack, cluster: Cluster, vpc: Value) -> ec2.R
     return route_table
 
 
-def _add_internet_gateway(stack: Stack, cluster: Cluster, vpc: Value) -> tuple[Value, ec2.VPCGatewayAttachment]:
+def _add_internet_gateway(
+    stack: Stack, cluster: Cluster, vpc: PropertyValue
+) -> tuple[PropertyValue, ec2.VPCGatewayAttachment]:
     """Add an internet gateway and attach it to the VPC; return a reference to the gateway, and the attachment."""
     gateway = stack.add(ec2.InternetGateway("InternetGateway", Tags=tags(cluster, cluster.name)))
     attachment = stack.add(
@@ -189,7 +193,7 @@ def _add_internet_gateway(stack: Stack, cluster: Cluster, vpc: Value) -> tuple[V
 def _add_subnet(
     stack: Stack,
     cluster: Cluster,
-    vpc: Value,
+    vpc: PropertyValue,
     *,
     zone: str,
     cidr: str,
@@ -213,10 +217,10 @@ def _add_subnet(
     cidr_parameter = stack.parameter(
         str(SubnetId(short_zone, "Cidr", is_public=is_public)),
         label=f"Address range of {name} {short_zone}",
-        group=NETWORK,
+        parameter_group=NETWORK,
         description=f"IPv4 address range of the {name} in zone {short_zone}. Decided once",
         default=cidr,
-        AllowedPattern=VPC_CIDR,
+        AllowedPattern=VPC_CIDR_PATTERN,
         ConstraintDescription="must be an IPv4 CIDR from /16 to /28 inside the VPC's",
     )
     return stack.add(
@@ -230,7 +234,7 @@ def _add_subnet(
     )
 
 
-def _associate(stack: Stack, subnet_id: SubnetId, subnet: ec2.Subnet, route_table: Value) -> None:
+def _associate(stack: Stack, subnet_id: SubnetId, subnet: ec2.Subnet, route_table: PropertyValue) -> None:
     """Associate a subnet with a route table."""
     logical_id = SubnetId(subnet_id.zone, "RouteTableAssociation", is_public=subnet_id.is_public)
     stack.add(ec2.SubnetRouteTableAssociation(str(logical_id), SubnetId=Ref(subnet), RouteTableId=route_table))

@@ -1,15 +1,19 @@
-"""Matches parameters of nested stacks with outputs of earlier stacks, for the root and the standalone template."""
+"""Finds, for each parameter of a nested stack, the earlier stack's output of the same name that supplies its value.
+
+The root template and the standalone template are built from the result.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cfngen.errors import CfngenError
 from cfngen.templates.stack import Output, Parameter, Stack
 
-# Values that no nested stack supplies but the root stack, by the parameter's name.
-ROOT_VALUES: Mapping[str, object] = {"ClusterStackName": {"Ref": "AWS::StackName"}}
+# Values of parameters that the root stack itself supplies, not another nested stack's output, by the parameter's name.
+VALUES_FROM_ROOT_STACK: Mapping[str, object] = {"ClusterStackName": {"Ref": "AWS::StackName"}}
 
 
 class WiringError(CfngenError):
@@ -18,18 +22,25 @@ class WiringError(CfngenError):
     code = "wiring"
 
 
+class Supplier(NamedTuple):
+    """The output of a nested stack that supplies a parameter's value, with the stack that has the output."""
+
+    stack: Stack
+    output: Output
+
+
 @dataclass(frozen=True)
 class Wiring:
-    """The source of the value of each parameter of a cluster's stacks.
+    """The source of the value of each parameter of a cluster's nested stacks.
 
     Attributes:
         root_parameters: parameters whose values the user chooses, by name. The root template and the standalone
             template have them.
-        suppliers: the stack and the output that supply a parameter's value, by the parameter's name.
+        suppliers: outputs that supply the values of parameters, by the parameter's name.
     """
 
     root_parameters: Mapping[str, Parameter]
-    suppliers: Mapping[str, tuple[Stack, Output]]
+    suppliers: Mapping[str, Supplier]
 
 
 def wire(stacks: Sequence[Stack]) -> Wiring:
@@ -43,11 +54,11 @@ def wire(stacks: Sequence[Stack]) -> Wiring:
             define a parameter of the same name differently.
     """
     root_parameters: dict[str, Parameter] = {}
-    suppliers: dict[str, tuple[Stack, Output]] = {}
+    suppliers: dict[str, Supplier] = {}
     for stack in stacks:
         for parameter in stack.parameters.values():
             if parameter.is_from_other_stack:
-                if parameter.name not in suppliers and parameter.name not in ROOT_VALUES:
+                if parameter.name not in suppliers and parameter.name not in VALUES_FROM_ROOT_STACK:
                     raise WiringError(f"{stack.name} needs {parameter.name}, but no earlier stack has this output")
             elif root_parameters.setdefault(parameter.name, parameter) != parameter:
                 raise WiringError(
@@ -56,7 +67,7 @@ def wire(stacks: Sequence[Stack]) -> Wiring:
         for output in stack.outputs.values():
             if output.name in suppliers:
                 raise WiringError(
-                    f"{stack.name} and {suppliers[output.name][0].name} both have the output {output.name}"
+                    f"{stack.name} and {suppliers[output.name].stack.name} both have the output {output.name}"
                 )
-            suppliers[output.name] = (stack, output)
+            suppliers[output.name] = Supplier(stack, output)
     return Wiring(root_parameters, suppliers)

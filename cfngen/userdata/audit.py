@@ -15,8 +15,9 @@ from cfngen.cluster.model import Cluster
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
-POLICY = "/etc/kubernetes/audit-policy.json"
-FOLDER = "/var/log/kubernetes/audit"
+POLICY_FILE = "/etc/kubernetes/audit-policy.json"
+# The folder on masters with the log file.
+LOG_FOLDER = "/var/log/kubernetes/audit"
 # Users and groups of Kubernetes' components, which read often. Their reads are not logged, but their changes are.
 _COMPONENT_USERS = ("system:apiserver", "system:kube-controller-manager", "system:kube-scheduler", "system:kube-proxy")
 _COMPONENT_GROUPS = ("system:nodes", "system:serviceaccounts:kube-system")
@@ -24,12 +25,11 @@ _READ_VERBS = ("get", "list", "watch")
 
 
 def policy(cluster: Cluster) -> JsonObject:
-    """Return the audit policy of the cluster file, or the default policy.
+    """Return the audit policy of the cluster file or, if it has none, cfngen's default policy.
 
-    The first rule that matches a request applies.
-
-    The default logs only metadata (who, when, from where, which object, result), not the bodies of requests and
-    responses: these would put Secrets into the log and make it many times larger.
+    To each request the first rule that matches it applies. The default policy logs only metadata (who, when, from
+    where, which object, result), not the bodies of requests and responses: these would put Secrets into the log and
+    make it many times larger.
     """
     if cluster.control_plane.audit_log.policy:
         return dict(cluster.control_plane.audit_log.policy)
@@ -78,10 +78,10 @@ def files(cluster: Cluster) -> dict[str, str]:
     """Return the file with the audit policy, by path; empty if the audit log is disabled."""
     if not cluster.control_plane.audit_log.enabled:
         return {}
-    return {POLICY: json.dumps(policy(cluster), indent=1) + "\n"}
+    return {POLICY_FILE: json.dumps(policy(cluster), indent=1) + "\n"}
 
 
-def arguments(cluster: Cluster) -> Mapping[str, str]:
+def api_server_flags(cluster: Cluster) -> Mapping[str, str]:
     """Return the API server's flags for the audit log; empty if the audit log is disabled."""
     log = cluster.control_plane.audit_log
     if not log.enabled:
@@ -90,16 +90,22 @@ def arguments(cluster: Cluster) -> Mapping[str, str]:
         "audit-log-maxage": str(log.max_age),
         "audit-log-maxbackup": str(log.max_backups),
         "audit-log-maxsize": str(log.max_size),
-        "audit-log-path": f"{FOLDER}/audit.log",
-        "audit-policy-file": POLICY,
+        "audit-log-path": f"{LOG_FOLDER}/audit.log",
+        "audit-policy-file": POLICY_FILE,
     }
 
 
-def volumes(cluster: Cluster) -> list[JsonObject]:
+def api_server_volumes(cluster: Cluster) -> list[JsonObject]:
     """Return the host paths to mount into the API server's container; empty if the audit log is disabled."""
     if not cluster.control_plane.audit_log.enabled:
         return []
     return [
-        {"name": "audit-policy", "hostPath": POLICY, "mountPath": POLICY, "readOnly": True, "pathType": "File"},
-        {"name": "audit-log", "hostPath": FOLDER, "mountPath": FOLDER, "pathType": "DirectoryOrCreate"},
+        {
+            "name": "audit-policy",
+            "hostPath": POLICY_FILE,
+            "mountPath": POLICY_FILE,
+            "readOnly": True,
+            "pathType": "File",
+        },
+        {"name": "audit-log", "hostPath": LOG_FOLDER, "mountPath": LOG_FOLDER, "pathType": "DirectoryOrCreate"},
     ]

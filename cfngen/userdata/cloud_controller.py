@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
-from cfngen.releases import CLOUD_CONTROLLER_MANAGER
-from cfngen.userdata.files import CLOUD_CONFIG
+from cfngen.releases import CLOUD_CONTROLLER_MANAGER_IMAGE
+from cfngen.userdata.files import CLOUD_CONFIG_FILE
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 NAME = "cloud-controller-manager"
 NAMESPACE = "kube-system"
 RBAC = "rbac.authorization.k8s.io"
-PERMISSIONS = (
-    # (API group, resources, verbs)
+# What the manager may do: (API group, resources, verbs); several resources or verbs are separated by spaces.
+CLUSTER_ROLE_RULES = (
     ("", "events", "create patch update"),
     ("", "nodes", "*"),
     ("", "nodes/status", "patch"),
@@ -36,7 +36,7 @@ def manifests(cluster: Cluster) -> list[JsonObject]:
     service_account = {"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}
     rules = [
         {"apiGroups": [group], "resources": resources.split(), "verbs": verbs.split()}
-        for group, resources, verbs in PERMISSIONS
+        for group, resources, verbs in CLUSTER_ROLE_RULES
     ]
     return [
         _object("v1", "ServiceAccount", NAME, NAMESPACE),
@@ -62,14 +62,17 @@ def manifests(cluster: Cluster) -> list[JsonObject]:
 
 
 def _object(version: str, kind: str, name: str, namespace: str = "", **fields: object) -> JsonObject:
-    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    """Return a Kubernetes object; `fields` are its top-level fields besides the common ones."""
+    metadata = {"name": name}
+    if namespace:
+        metadata["namespace"] = namespace
     return {"apiVersion": version, "kind": kind, "metadata": metadata, **fields}
 
 
 def _daemon_set(cluster: Cluster) -> JsonObject:
     """Return the specification of the manager's DaemonSet, which runs a pod on each master."""
     labels = {"k8s-app": NAME}
-    if network_plugin(cluster).routes:
+    if network_plugin(cluster).uses_vpc_routes:
         route_flags = {
             "cluster-cidr": str(cluster.network.pod_cidr),
             "allocate-node-cidrs": "true",
@@ -80,7 +83,7 @@ def _daemon_set(cluster: Cluster) -> JsonObject:
         route_flags = {"configure-cloud-routes": "false"}
     flags = {
         "cloud-provider": "aws",
-        "cloud-config": CLOUD_CONFIG,
+        "cloud-config": CLOUD_CONFIG_FILE,
         "cluster-name": cluster.name,
         **route_flags,
         "use-service-account-credentials": "true",
@@ -89,7 +92,7 @@ def _daemon_set(cluster: Cluster) -> JsonObject:
     }
     container = {
         "name": NAME,
-        "image": CLOUD_CONTROLLER_MANAGER,
+        "image": CLOUD_CONTROLLER_MANAGER_IMAGE,
         "args": [f"--{flag}={value}" for flag, value in flags.items()],
         # The pod connects to the API server on the same master, since service addresses do not work before kube-proxy
         # runs.
@@ -98,7 +101,7 @@ def _daemon_set(cluster: Cluster) -> JsonObject:
             {"name": "KUBERNETES_SERVICE_PORT", "value": str(cluster.api.port)},
         ],
         "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}},
-        "volumeMounts": [{"name": "cloud-config", "mountPath": CLOUD_CONFIG, "readOnly": True}],
+        "volumeMounts": [{"name": "cloud-config", "mountPath": CLOUD_CONFIG_FILE, "readOnly": True}],
     }
     pod = {
         "hostNetwork": True,
@@ -108,6 +111,6 @@ def _daemon_set(cluster: Cluster) -> JsonObject:
         # The pod tolerates all taints, also the "uninitialized" taint, which only this manager removes.
         "tolerations": [{"operator": "Exists"}],
         "containers": [container],
-        "volumes": [{"name": "cloud-config", "hostPath": {"path": CLOUD_CONFIG, "type": "File"}}],
+        "volumes": [{"name": "cloud-config", "hostPath": {"path": CLOUD_CONFIG_FILE, "type": "File"}}],
     }
     return {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}

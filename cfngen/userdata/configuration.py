@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cfngen.cluster.instance_types import architecture
-from cfngen.cluster.logical_ids import auto_scaling_group, group_id, slot_id, wait_condition
+from cfngen.cluster.logical_ids import auto_scaling_group_id, master_prefix, node_group_prefix, wait_condition_id
 from cfngen.cluster.model import Cluster, Instances, NodeGroup, Slot
 from cfngen.cluster.names import api_host
 from cfngen.cluster.upgrade_timeouts import master_upgrade_wait
-from cfngen.releases import PAUSE, exact_version, master_tools, release
+from cfngen.releases import PAUSE_IMAGE, exact_version, master_tools, release
 from cfngen.releases import Asset as PinnedAsset
 from cfngen.userdata import addons, cloud_controller, files, instances, kubeadm, node_rights, pod_network
-from cfngen.userdata import references as names
+from cfngen.userdata import references as reference_names
 from cfngen.userdata.mirror import mirrored
-from cfngen.userdata.pack import UNIT, UserData, pack
-from cfngen.userdata.steps import drain_minutes, first_stage, steps, tasks
+from cfngen.userdata.pack import BOOT_UNIT_NAME, UserData, pack
+from cfngen.userdata.steps import drain_minutes, first_stage_steps, steps, tasks
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import Asset, Config, JsonObject, MasterConfig, NodeConfig
@@ -32,10 +32,11 @@ MASTER_PACKAGES = {
 }
 # The folder that each archive is unpacked to, by the download's name.
 ARCHIVE_FOLDERS = {"containerd": "/usr/local", "cni-plugins": "/opt/cni/bin"}
-# Paths of downloaded programs that are not stored in `files.BIN`, by the download's name.
+# Paths of downloaded programs that are not stored in `files.BIN_FOLDER`, by the download's name.
 ASSET_FILES = {"runc": "/usr/local/sbin/runc"}
-# Archives of which only some files are unpacked, to `files.BIN`: shell patterns of these files, by the download's name.
-MEMBERS = {"helm": ["*/helm"], "etcd": ["*/etcdctl", "*/etcdutl"]}
+# Archives of which only some files are unpacked, to `files.BIN_FOLDER`: by the download's name, shell patterns of these
+# files' paths in the archive.
+ARCHIVE_MEMBERS = {"helm": ["*/helm"], "etcd": ["*/etcdctl", "*/etcdutl"]}
 
 
 def master(
@@ -54,16 +55,18 @@ def master(
         UserDataTooLargeError: the user data is larger than EC2 allows.
         ValueError: a reference is missing or unknown.
     """
-    names.check(references, names.of_master(cluster))
+    reference_names.check_names(references, reference_names.of_master(cluster))
     control_plane = cluster.control_plane
     config: MasterConfig = {
         **_common_config(cluster, control_plane, "master"),
         "endpoint": kubeadm.endpoint(cluster),
-        "kubelet": kubeadm.kubelet(cluster),
-        "kubeadm": kubeadm.init(cluster),
+        "kubelet": kubeadm.kubelet_configuration(cluster),
+        "kubeadm": kubeadm.init_documents(cluster),
         "apiHost": api_host(cluster),
         "masters": {
-            master_slot.letter: f"${{{names.address_reference(master_slot)}}}" for master_slot in cluster.slots
+            # A placeholder such as `${addressA}`, which the boot program replaces by the address.
+            master_slot.letter: f"${{{reference_names.address_reference(master_slot)}}}"
+            for master_slot in cluster.slots
         },
         "manifests": [*node_rights.manifests(cluster), *cloud_controller.manifests(cluster)],
         "addons": addons.releases(cluster),
@@ -77,12 +80,19 @@ def master(
     if rehearsal is not None:
         # All steps become a task that no timer runs, so that the program still contains their modules.
         config["tasks"] = {**config["tasks"], "steps": config["steps"]}
-        config["steps"] = first_stage(config["steps"])
+        config["steps"] = first_stage_steps(config["steps"])
         config["rehearsal"] = rehearsal
     unpacked_files = _unpacked_files(
         files.common(cluster, master=True), files.of_master(cluster), instances.files(cluster, control_plane)
     )
-    return pack("master", "Master", config, unpacked_files, references, control_plane.cloud_config)
+    return pack(
+        role="master",
+        prefix="Master",
+        config=config,
+        files=unpacked_files,
+        references=references,
+        cloud_config=control_plane.cloud_config,
+    )
 
 
 def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, object]) -> UserData:
@@ -97,17 +107,24 @@ def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, object]) -
         UserDataTooLargeError: the user data is larger than EC2 allows.
         ValueError: a reference is missing or unknown.
     """
-    names.check(references, names.of_node())
+    reference_names.check_names(references, reference_names.of_node())
     config: NodeConfig = {
         **_common_config(cluster, group, "node"),
-        "join": kubeadm.join(group),
-        "pause": PAUSE,
+        "join": kubeadm.join_configuration(group),
+        "pause": PAUSE_IMAGE,
         "upgradeWait": master_upgrade_wait(cluster, group),
     }
     unpacked_files = _unpacked_files(
         files.common(cluster, master=False), files.of_node(), instances.files(cluster, group)
     )
-    return pack(f"nodes-{group.name}", group_id(group.name), config, unpacked_files, references, group.cloud_config)
+    return pack(
+        role=f"nodes-{group.name}",
+        prefix=node_group_prefix(group.name),
+        config=config,
+        files=unpacked_files,
+        references=references,
+        cloud_config=group.cloud_config,
+    )
 
 
 def roles(cluster: Cluster) -> tuple[UserData, ...]:
@@ -115,23 +132,31 @@ def roles(cluster: Cluster) -> tuple[UserData, ...]:
     from troposphere import Ref
 
     slot = cluster.slots[0]
-    prefix = slot_id(slot.letter)
-    master_references = {name: Ref(name) for name in names.of_master(cluster)}
+    prefix = master_prefix(slot.letter)
+    master_references = {name: Ref(name) for name in reference_names.of_master(cluster)}
     master_references.update(
-        resource=auto_scaling_group(prefix), condition=wait_condition(prefix), conditionStack=Ref("ClusterStackName")
+        resource=auto_scaling_group_id(prefix),
+        condition=wait_condition_id(prefix),
+        conditionStack=Ref("ClusterStackName"),
     )
-    node_references = {name: Ref(name) for name in names.of_node()}
+    node_references = {name: Ref(name) for name in reference_names.of_node()}
     return (
         master(cluster, slot, master_references),
         *(
-            node(cluster, group, {**node_references, "resource": auto_scaling_group(group_id(group.name))})
+            node(cluster, group, {**node_references, "resource": auto_scaling_group_id(node_group_prefix(group.name))})
             for group in cluster.node_groups
         ),
     )
 
 
 def _common_config(cluster: Cluster, group: Instances, role: str) -> Config:
-    """Return the keys that are in the configuration of both masters and nodes."""
+    """Return the keys that are in the configuration of both masters and nodes.
+
+    Args:
+        cluster: the cluster.
+        group: the masters, or a node group.
+        role: `master` or `node`.
+    """
     config: Config = {
         "role": role,
         "cluster": cluster.name,
@@ -144,7 +169,7 @@ def _common_config(cluster: Cluster, group: Instances, role: str) -> Config:
         "services": ["containerd", *pod_network.services(cluster)],
         "podNetwork": pod_network.configuration(cluster),
         "kubernetesVersion": f"v{exact_version(cluster.kubernetes_version)}",
-        "kubeletPatch": instances.kubelet(cluster, group),
+        "kubeletPatch": instances.kubelet_configuration(cluster, group),
     }
     hooks = instances.hooks(group)
     if hooks["files"] or hooks["units"] or hooks["after"]:
@@ -157,35 +182,35 @@ def _common_config(cluster: Cluster, group: Instances, role: str) -> Config:
 
 
 def _common_assets(cluster: Cluster, group: Instances) -> list[Asset]:
-    """Return the downloads of every instance."""
+    """Return the downloads of every instance of a group: containerd and Kubernetes' programs."""
     return _assets(cluster, release(cluster.kubernetes_version, architecture(group.instance_type)).assets)
 
 
 def _assets(cluster: Cluster, pinned_assets: tuple[PinnedAsset, ...]) -> list[Asset]:
-    """Return the downloads for the boot program: URL, digest, and the file or folder on the instance to write."""
+    """Return downloads as the boot program reads them, with the file or folder on the instance to write."""
     assets: list[Asset] = []
     for pinned in pinned_assets:
         asset: Asset = {"url": mirrored(cluster, pinned.url), "sha256": pinned.sha256}
-        if pinned.name in MEMBERS:
-            asset["folder"] = files.BIN
-            asset["members"] = MEMBERS[pinned.name]
+        if pinned.name in ARCHIVE_MEMBERS:
+            asset["folder"] = files.BIN_FOLDER
+            asset["members"] = ARCHIVE_MEMBERS[pinned.name]
         elif pinned.name in ARCHIVE_FOLDERS:
             asset["folder"] = ARCHIVE_FOLDERS[pinned.name]
         else:
-            asset["file"] = ASSET_FILES.get(pinned.name, f"{files.BIN}/{pinned.name}")
+            asset["file"] = ASSET_FILES.get(pinned.name, f"{files.BIN_FOLDER}/{pinned.name}")
         assets.append(asset)
     return assets
 
 
 def _unpacked_files(*file_groups: Mapping[str, str]) -> dict[str, str]:
-    """Return all files and the unit of the boot program, by the path below /opt/cfngen that they are unpacked to.
+    """Return the given files and the unit of the boot program, by the path below /opt/cfngen to unpack them to.
 
     The boot program copies the files in /opt/cfngen/files to their final paths.
 
     Args:
-        file_groups: texts of files by their final path.
+        file_groups: mappings with the texts of files by their final path.
     """
-    unpacked = {UNIT: files.BOOT_UNIT}
+    unpacked = {BOOT_UNIT_NAME: files.BOOT_UNIT}
     for texts_by_path in file_groups:
         unpacked.update({f"files{path}": text for path, text in texts_by_path.items()})
     return unpacked

@@ -11,19 +11,23 @@ from typing import TYPE_CHECKING
 
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Instances
-from cfngen.releases import PAUSE
+from cfngen.releases import PAUSE_IMAGE
 from cfngen.userdata.deep_merge import merge
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
-CERTS = "/etc/containerd/certs.d"
+# containerd's folder with one folder per registry, for the registry's mirrors.
+REGISTRIES_FOLDER = "/etc/containerd/certs.d"
+# Names of containerd's plug-ins.
 _IMAGES = "io.containerd.cri.v1.images"
 _RUNTIME = "io.containerd.cri.v1.runtime"
 _TRANSFER = "io.containerd.transfer.v1.local"
 # containerd's default, for which its transfer service needs no configuration.
 _DEFAULT_SNAPSHOTTER = "overlayfs"
+# Pattern of the TOML keys that need no quotes.
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+# TOML's escape sequences, by the character.
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
@@ -36,8 +40,8 @@ def configuration(instances: Instances, cni: JsonObject) -> str:
         cni: fields of the CRI runtime's `cni`: where containerd finds the configuration of the pod network.
     """
     images = {
-        "pinned_images": {"sandbox": PAUSE},
-        "registry": {"config_path": CERTS},
+        "pinned_images": {"sandbox": PAUSE_IMAGE},
+        "registry": {"config_path": REGISTRIES_FOLDER},
         "snapshotter": instances.containerd.snapshotter,
     }
     runc = {"runtime_type": "io.containerd.runc.v2", "options": {"SystemdCgroup": True}}
@@ -76,15 +80,19 @@ def mirrors(instances: Instances) -> dict[str, str]:
     containerd tries the mirrors in order, and the registry itself if no mirror has the image.
     """
     return {
-        f"{CERTS}/{registry}/hosts.toml": toml({"host": {url: _mirror_settings(url) for url in urls}})
+        f"{REGISTRIES_FOLDER}/{registry}/hosts.toml": toml({"host": {url: _mirror_settings(url) for url in urls}})
         for registry, urls in instances.containerd.registry_mirrors.items()
     }
 
 
 def _mirror_settings(url: str) -> JsonObject:
-    # containerd appends /v2 to an address; a mirror that serves several registries has it in the middle.
-    has_own_path = re.search(r"^https?://[^/]+/(.*/)?v2(/|$)", url)
-    return {"capabilities": ["pull", "resolve"], **({"override_path": True} if has_own_path else {})}
+    """Return the fields of a mirror in `hosts.toml`."""
+    settings: JsonObject = {"capabilities": ["pull", "resolve"]}
+    # By default containerd appends /v2 to a mirror's URL. The URL of a mirror that serves several registries may
+    # contain /v2 already, with the path of one registry after it.
+    if re.search(r"^https?://[^/]+/(.*/)?v2(/|$)", url):
+        settings["override_path"] = True
+    return settings
 
 
 def toml(data: Mapping[str, object]) -> str:
@@ -110,10 +118,16 @@ def _tables(data: Mapping[str, object], path: tuple[str, ...]) -> Iterator[str]:
 
 
 def _toml_key(key: str) -> str:
+    """Return a key as TOML: bare if TOML allows it, otherwise quoted."""
     return key if _BARE_KEY.fullmatch(key) else _toml_string(key)
 
 
 def _toml_value(value: object) -> str:
+    """Return a value as TOML; mappings, which occur in lists here, become inline tables.
+
+    Raises:
+        ValueError: the value has no counterpart in TOML.
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -128,8 +142,11 @@ def _toml_value(value: object) -> str:
 
 
 def _toml_string(text: str) -> str:
+    """Return a text as a quoted TOML string."""
     return f'"{"".join(_ESCAPES.get(character) or _escape_control(character) for character in text)}"'
 
 
 def _escape_control(character: str) -> str:
-    return f"\\u{ord(character):04x}" if character < " " or character == "\x7f" else character
+    """Return the escape sequence of a control character; any other character is returned as it is."""
+    is_control = character < " " or character == "\x7f"
+    return f"\\u{ord(character):04x}" if is_control else character

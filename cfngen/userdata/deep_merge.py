@@ -1,4 +1,4 @@
-"""Deep-merges settings of the cluster file into cfngen's own."""
+"""Merges settings of the cluster file over cfngen's own, field by field at any depth."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def merge(base: Mapping[str, object], override: Mapping[str, object]) -> JsonObj
         base_value = merged.get(key)
         if isinstance(base_value, Mapping) and isinstance(value, Mapping):
             merged[key] = merge(base_value, value)
-        elif (base_items := _by_name(base_value)) and (override_items := _by_name(value)) is not None:
+            continue
+        base_items, override_items = _by_name(base_value), _by_name(value)
+        if base_items and override_items is not None:
             merged[key] = list(merge(base_items, override_items).values())
         else:
             merged[key] = value

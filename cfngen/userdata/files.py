@@ -13,11 +13,15 @@ from cfngen.userdata.lines import text_of
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
-BIN = "/usr/local/bin"
-UNITS = "/etc/systemd/system"
+# The folder of Kubernetes' programs and of containerd.
+BIN_FOLDER = "/usr/local/bin"
+UNITS_FOLDER = "/etc/systemd/system"
 BOOT_SERVICE = "cfngen-boot.service"
-CREDENTIAL_PROVIDERS = "/etc/kubernetes/credential-providers.json"
-CLOUD_CONFIG = "/etc/kubernetes/cloud.config"
+# The kubelet's CredentialProviderConfig.
+CREDENTIAL_PROVIDERS_FILE = "/etc/kubernetes/credential-providers.json"
+# The configuration of the cloud controller manager.
+CLOUD_CONFIG_FILE = "/etc/kubernetes/cloud.config"
+# The folder at which a master's data volume is mounted.
 MASTER_MOUNT = "/mnt/master"
 
 
@@ -40,49 +44,62 @@ def common(cluster: Cluster, *, master: bool) -> dict[str, str]:
         # On Debian cloud-init rewrites /etc/hosts at each boot, without the API's name. The kubelet, and pods with
         # hostNetwork, which get a copy of the file, would start before the boot program has added the name again.
         "/etc/cloud/cloud.cfg.d/99-cfngen-hosts.cfg": "manage_etc_hosts: false\n",
-        CREDENTIAL_PROVIDERS: json.dumps(credential_providers()) + "\n",
-        f"{UNITS}/containerd.service": CONTAINERD_UNIT,
-        f"{UNITS}/kubelet.service": kubelet_unit(master=master),
+        CREDENTIAL_PROVIDERS_FILE: json.dumps(credential_providers()) + "\n",
+        f"{UNITS_FOLDER}/containerd.service": CONTAINERD_UNIT,
+        f"{UNITS_FOLDER}/kubelet.service": kubelet_unit(master=master),
         **pod_network.files(cluster),
     }
 
 
 def of_master(cluster: Cluster) -> dict[str, str]:
     """Return the files that only masters have, by path."""
-    route_table = ["RouteTableID = ${routeTableId}"] if network_plugin(cluster).routes else []
-    return {
+    route_table_lines = ["RouteTableID = ${routeTableId}"] if network_plugin(cluster).uses_vpc_routes else []
+    files_by_path = {
         # With the key KubernetesClusterTag the cloud controller manager tags its resources with KubernetesCluster,
         # which all IAM conditions of masters check. With KubernetesClusterID alone it would not (tags.go of the cloud
         # provider).
-        CLOUD_CONFIG: text_of("[Global]", f"KubernetesClusterTag = {cluster.name}", *route_table),
+        CLOUD_CONFIG_FILE: text_of("[Global]", f"KubernetesClusterTag = {cluster.name}", *route_table_lines),
         # A token is valid for 24 h: three renewals may fail before the last token expires.
-        **timer("join", "Renewal of the information that nodes join with", "*-*-* 0/6:00", "10min"),
+        **timer_units(
+            "join", title="Renewal of the information that nodes join with", calendar="*-*-* 0/6:00", delay="10min"
+        ),
         **audit.files(cluster),
         # The timer's task must not run while the boot program writes the certificate authorities, nor before the API
         # server is up.
-        **timer("certificates", "Renewal of this master's certificates", "daily", "4h", BOOT_SERVICE),
+        **timer_units(
+            "certificates",
+            title="Renewal of this master's certificates",
+            calendar="daily",
+            delay="4h",
+            after_unit=BOOT_SERVICE,
+        ),
         "/etc/profile.d/cfngen.sh": "export KUBECONFIG=/etc/kubernetes/admin.conf\n",
-        **timer("approve", "Approval of the kubelets' serving certificates", "minutely", after_unit=BOOT_SERVICE),
-        **timer("addons", "Add-ons", "hourly", "10min"),
+        **timer_units(
+            "approve",
+            title="Approval of the kubelets' serving certificates",
+            calendar="minutely",
+            after_unit=BOOT_SERVICE,
+        ),
+        **timer_units("addons", title="Add-ons", calendar="hourly", delay="10min"),
         # A failed add-on is also reported in the instance's console output.
-        f"{UNITS}/cfngen-addons.service.d/console.conf": text_of("[Service]", "StandardOutput=journal+console"),
+        f"{UNITS_FOLDER}/cfngen-addons.service.d/console.conf": text_of("[Service]", "StandardOutput=journal+console"),
+    }
+    if cluster.etcd.backups.enabled:
         # The task runs every minute, so that a request of `cfngen etcd backup` is handled soon; the task itself decides
         # whether a snapshot is due. After a reboot it waits until the boot program has found etcd healthy, else the
         # console would report a failure.
-        **(
-            timer("backup", "Snapshots of etcd", "minutely", after_unit=BOOT_SERVICE)
-            if cluster.etcd.backups.enabled
-            else {}
-        ),
-    }
+        files_by_path.update(
+            timer_units("backup", title="Snapshots of etcd", calendar="minutely", after_unit=BOOT_SERVICE)
+        )
+    return files_by_path
 
 
 def of_node() -> dict[str, str]:
     """Return the files that only nodes have, by path."""
-    return timer("addresses", "Addresses of the masters in /etc/hosts", "hourly", "30min")
+    return timer_units("addresses", title="Addresses of the masters in /etc/hosts", calendar="hourly", delay="30min")
 
 
-def timer(task: str, title: str, calendar: str, delay: str = "10s", after_unit: str = "") -> dict[str, str]:
+def timer_units(task: str, title: str, calendar: str, delay: str = "10s", after_unit: str = "") -> dict[str, str]:
     """Return the units that run a task of the boot program, `cfngen-<task>.service` and `.timer`, by path.
 
     Args:
@@ -94,7 +111,7 @@ def timer(task: str, title: str, calendar: str, delay: str = "10s", after_unit: 
         after_unit: a unit; while it is starting, the task waits.
     """
     return {
-        f"{UNITS}/cfngen-{task}.service": text_of(
+        f"{UNITS_FOLDER}/cfngen-{task}.service": text_of(
             "[Unit]",
             f"Description={title}",
             "Wants=network-online.target",
@@ -105,7 +122,7 @@ def timer(task: str, title: str, calendar: str, delay: str = "10s", after_unit: 
             "WorkingDirectory=/opt/cfngen",
             f"ExecStart=/usr/bin/python3 -m boot {task}",
         ),
-        f"{UNITS}/cfngen-{task}.timer": text_of(
+        f"{UNITS_FOLDER}/cfngen-{task}.timer": text_of(
             "[Unit]",
             f"Description={title}",
             "",
@@ -122,15 +139,21 @@ def timer(task: str, title: str, calendar: str, delay: str = "10s", after_unit: 
 
 
 def credential_providers() -> JsonObject:
-    """Return the kubelet's CredentialProviderConfig, with which it gets passwords of ECR registries by the IAM role."""
+    """Return the kubelet's CredentialProviderConfig.
+
+    With it the kubelet gets passwords for ECR registries, by the instance's IAM role.
+    """
     # Host names of ECR's registries as in the provider's ecrPrivateHostPattern: with `dkr.` for IPv4, with `dkr-` for
     # dual-stack.
-    domain_suffixes = {
+    domains_by_prefix = {
         "dkr.": ("amazonaws.com", "amazonaws.com.cn"),
         "dkr-": ("on.aws", "on.amazonwebservices.com.cn"),
     }
-    services = [
-        (prefix + service, suffixes) for prefix, suffixes in domain_suffixes.items() for service in ("ecr", "ecr-fips")
+    image_patterns = [
+        f"*.{prefix}{service}.*.{domain}"
+        for prefix, domains in domains_by_prefix.items()
+        for service in ("ecr", "ecr-fips")
+        for domain in domains
     ]
     return {
         "apiVersion": "kubelet.config.k8s.io/v1",
@@ -139,7 +162,7 @@ def credential_providers() -> JsonObject:
             {
                 "name": "ecr-credential-provider",
                 "apiVersion": "credentialprovider.kubelet.k8s.io/v1",
-                "matchImages": [f"*.{service}.*.{suffix}" for service, suffixes in services for suffix in suffixes],
+                "matchImages": image_patterns,
                 "defaultCacheDuration": "12h",
             }
         ],
@@ -147,9 +170,11 @@ def credential_providers() -> JsonObject:
 
 
 def kubelet_unit(*, master: bool) -> str:
-    """Return the kubelet's unit, with the files that kubeadm writes.
+    """Return the kubelet's systemd unit, which uses the files that kubeadm writes.
 
-    A master's kubelet never runs without the data volume: etcd would begin an empty cluster on the root disk.
+    Args:
+        master: whether it is a master's unit. A master's kubelet never runs without the data volume, as etcd would
+            begin an empty cluster on the root disk.
     """
     return text_of(
         "[Unit]",
@@ -161,7 +186,7 @@ def kubelet_unit(*, master: bool) -> str:
         "",
         "[Service]",
         "EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env",
-        f"ExecStart={BIN}/kubelet --bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf "
+        f"ExecStart={BIN_FOLDER}/kubelet --bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf "
         "--kubeconfig=/etc/kubernetes/kubelet.conf --config=/var/lib/kubelet/config.yaml $KUBELET_KUBEADM_ARGS",
         "Restart=always",
         "RestartSec=5",
@@ -199,7 +224,7 @@ CONTAINERD_UNIT = text_of(
     "",
     "[Service]",
     "Type=notify",
-    f"ExecStart={BIN}/containerd",
+    f"ExecStart={BIN_FOLDER}/containerd",
     "Delegate=yes",
     "KillMode=process",
     "Restart=always",

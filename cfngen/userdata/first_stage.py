@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
+# Patterns of two lines of the loader: the values of the references, as JSON, and the packed first stage.
 _REFERENCES = re.compile(r"^REFERENCES = (\{.*\})$", re.MULTILINE)
 _PROGRAM = re.compile(r'^PROGRAM = "([^"]*)"$', re.MULTILINE)
 
@@ -36,7 +37,7 @@ class FirstStage:
 
     @property
     def program(self) -> str:
-        """Logical id of the resource whose metadata holds the second stage."""
+        """Logical id of the resource whose metadata contains the second stage."""
         return str(self.config["program"]["resource"])
 
     @property

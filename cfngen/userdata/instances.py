@@ -6,13 +6,14 @@ have a time-out for draining.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster, Instances
 from cfngen.userdata import containerd, kubeadm, pod_network
 from cfngen.userdata.deep_merge import merge
-from cfngen.userdata.files import UNITS
+from cfngen.userdata.files import UNITS_FOLDER
 from cfngen.userdata.lines import text_of
 from cfngen.userdata.steps import drain_minutes
 
@@ -31,41 +32,44 @@ def hooks(instances: Instances) -> Hooks:
     }
 
 
-def kubelet(cluster: Cluster, instances: Instances) -> JsonObject:
-    """Return the kubelet's settings: the group's override the cluster's, which override cfngen's."""
-    return merge(kubeadm.kubelet(cluster), instances.kubelet_configuration)
+def kubelet_configuration(cluster: Cluster, instances: Instances) -> JsonObject:
+    """Return the kubelet's settings for a group: the group's override the cluster's, which override cfngen's."""
+    return merge(kubeadm.kubelet_configuration(cluster), instances.kubelet_configuration)
 
 
 def files(cluster: Cluster, instances: Instances) -> dict[str, str]:
     """Return the configuration files that depend on a group's settings, by path."""
-    return {
+    files_by_path = {
         "/etc/containerd/config.toml": containerd.configuration(instances, pod_network.containerd(cluster)),
         **containerd.mirrors(instances),
-        **_inhibit_delay_file(kubelet(cluster, instances)),
-        **({f"{UNITS}/cfngen-drain.service": DRAIN_UNIT} if drain_minutes(instances) else {}),
+        **_inhibit_delay_file(kubelet_configuration(cluster, instances)),
     }
+    if drain_minutes(instances):
+        files_by_path[f"{UNITS_FOLDER}/cfngen-drain.service"] = DRAIN_UNIT
+    return files_by_path
 
 
 def _inhibit_delay_file(kubelet: JsonObject) -> dict[str, str]:
-    """Return the logind setting that lets the kubelet delay a shutdown by its `shutdownGracePeriod`.
+    """Return the file, by path, with which logind lets the kubelet delay a shutdown by its `shutdownGracePeriod`.
 
     The kubelet itself writes 99-kubelet.conf. But logind uses the file whose name sorts last, and unattended-upgrades
     of Debian and Ubuntu installs one whose name starts with a letter (kubernetes/kubernetes#102818).
     """
-    seconds = duration(str(kubelet.get("shutdownGracePeriod", "0s")))
+    seconds = duration_seconds(str(kubelet.get("shutdownGracePeriod", "0s")))
     if not seconds:
         return {}
     return {"/etc/systemd/logind.conf.d/zz-cfngen.conf": text_of("[Login]", f"InhibitDelayMaxSec={seconds}")}
 
 
-def duration(text: str) -> int:
+def duration_seconds(text: str) -> int:
     """Return the seconds of a duration as Kubernetes writes it, e.g. `1m30s`, rounded up; 0 for any other text."""
     parts = re.findall(r"([0-9]*\.?[0-9]+)(ms|[hms])", text)
     seconds = sum(float(number) * _SECONDS_PER_UNIT[unit] for number, unit in parts)
-    return int(-(-seconds // 1))
+    return math.ceil(seconds)
 
 
-# The unit does not depend on that of the boot program, so the lifecycle action is completed even if the boot fails.
+# The systemd unit of the service that drains a node. It does not depend on the unit of the boot program, so that the
+# termination of an instance is also completed if its boot has failed.
 DRAIN_UNIT = text_of(
     "[Unit]",
     "Description=Moves pods elsewhere before this instance is terminated",

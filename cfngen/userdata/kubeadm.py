@@ -16,14 +16,15 @@ from cfngen.cluster.topology import has_public_endpoint
 from cfngen.releases import exact_version
 from cfngen.userdata import audit
 from cfngen.userdata.deep_merge import merge
-from cfngen.userdata.files import BIN, CREDENTIAL_PROVIDERS, MASTER_MOUNT
+from cfngen.userdata.files import BIN_FOLDER, CREDENTIAL_PROVIDERS_FILE, MASTER_MOUNT
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
-VERSION = "kubeadm.k8s.io/v1beta4"
+API_VERSION = "kubeadm.k8s.io/v1beta4"
 # The API server's EncryptionConfiguration, which the boot program writes with the key (boot/master/encryption.py).
-ENCRYPTION = "/etc/kubernetes/encryption.json"
+ENCRYPTION_FILE = "/etc/kubernetes/encryption.json"
+# The folder with the boot program's patches of what kubeadm writes, as a field of kubeadm's documents.
 PATCHES = {"directory": "/opt/cfngen/patches"}
 
 
@@ -32,15 +33,15 @@ def endpoint(cluster: Cluster) -> str:
     return f"{api_host(cluster)}:{cluster.api.port}"
 
 
-def init(cluster: Cluster) -> list[JsonObject]:
+def init_documents(cluster: Cluster) -> list[JsonObject]:
     """Return the documents of `kubeadm init`: InitConfiguration and ClusterConfiguration."""
     return [
         {
-            "apiVersion": VERSION,
+            "apiVersion": API_VERSION,
             "kind": "InitConfiguration",
             "localAPIEndpoint": {"advertiseAddress": "${privateAddress}", "bindPort": cluster.api.port},
             "nodeRegistration": {
-                **_registration(),
+                **_node_registration(),
                 "taints": [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}],
             },
             # kubeadm always creates a token. Nodes use the one that masters publish, so this one may expire soon.
@@ -52,73 +53,80 @@ def init(cluster: Cluster) -> list[JsonObject]:
 
 
 def _cluster_configuration(cluster: Cluster) -> JsonObject:
+    """Return kubeadm's ClusterConfiguration, without the user's own fields from the cluster file."""
     network, plugin = cluster.network, network_plugin(cluster)
     # With several masters `publicAddress` is the DNS name of their load balancer, which exists even if the API is not
     # public; with one master it exists only if the API is public.
     has_public_address = has_public_endpoint(cluster)
     public_names = ["${publicAddress}"] if has_public_address else []
+    networking: JsonObject = {}
+    if plugin.uses_pod_cidr:
+        networking["podSubnet"] = str(network.pod_cidr)
+    networking["serviceSubnet"] = str(network.service_cidr)
+    networking["dnsDomain"] = network.dns_domain
+    # If the network plug-in uses one range of pod addresses per node, kube-controller-manager assigns the ranges. VPC
+    # routes to them are created by the cloud controller manager, not by kube-controller-manager.
+    controller_manager_flags = {
+        "allocate-node-cidrs": "true" if plugin.gives_nodes_pod_cidrs else "false",
+        "cloud-provider": "external",
+    }
+    if plugin.uses_pod_cidr:
+        controller_manager_flags["cluster-cidr"] = str(network.pod_cidr)
+    controller_manager_flags["configure-cloud-routes"] = "false"
     return {
-        "apiVersion": VERSION,
+        "apiVersion": API_VERSION,
         "kind": "ClusterConfiguration",
         "clusterName": cluster.name,
         "kubernetesVersion": f"v{exact_version(cluster.kubernetes_version)}",
         "controlPlaneEndpoint": endpoint(cluster),
-        "networking": {
-            **({"podSubnet": str(network.pod_cidr)} if plugin.pod_range else {}),
-            "serviceSubnet": str(network.service_cidr),
-            "dnsDomain": network.dns_domain,
-        },
+        "networking": networking,
         "apiServer": {
             # kubeadm adds the endpoint's name, the master's own address and name, the first service address and the
             # kubernetes.default names.
             "certSANs": [*public_names, "127.0.0.1", "localhost", *cluster.api.additional_names],
-            "extraArgs": _arguments({**audit.arguments(cluster), "encryption-provider-config": ENCRYPTION}),
+            "extraArgs": _extra_args(
+                {**audit.api_server_flags(cluster), "encryption-provider-config": ENCRYPTION_FILE}
+            ),
             "extraVolumes": [
-                *audit.volumes(cluster),
+                *audit.api_server_volumes(cluster),
                 {
                     "name": "encryption",
-                    "hostPath": ENCRYPTION,
-                    "mountPath": ENCRYPTION,
+                    "hostPath": ENCRYPTION_FILE,
+                    "mountPath": ENCRYPTION_FILE,
                     "readOnly": True,
                     "pathType": "File",
                 },
             ],
         },
-        "controllerManager": {
-            # If the network plug-in uses one range of pod addresses per node, kube-controller-manager assigns the
-            # ranges. VPC routes to them are created by the cloud controller manager, not here.
-            "extraArgs": _arguments(
-                {
-                    "allocate-node-cidrs": "true" if plugin.node_ranges else "false",
-                    "cloud-provider": "external",
-                    **({"cluster-cidr": str(network.pod_cidr)} if plugin.pod_range else {}),
-                    "configure-cloud-routes": "false",
-                }
-            )
-        },
+        "controllerManager": {"extraArgs": _extra_args(controller_manager_flags)},
         "etcd": {"local": {"dataDir": f"{MASTER_MOUNT}/etcd"}},
     }
 
 
-def join(group: NodeGroup) -> JsonObject:
-    """Return the JoinConfiguration of a group's nodes; the instance adds `discovery`."""
-    labels = ",".join(f"{key}={value}" for key, value in sorted(group.labels.items()))
-    registration = _registration(**({"node-labels": labels} if labels else {}))
+def join_configuration(group: NodeGroup) -> JsonObject:
+    """Return kubeadm's JoinConfiguration for a group's nodes; each instance adds `discovery`."""
+    label_flags = {}
+    if group.labels:
+        label_flags["node-labels"] = ",".join(f"{key}={value}" for key, value in sorted(group.labels.items()))
+    registration = _node_registration(**label_flags)
     if group.taints:
         registration["taints"] = [taint.model_dump() for taint in group.taints]
     return {
-        "apiVersion": VERSION,
+        "apiVersion": API_VERSION,
         "kind": "JoinConfiguration",
         "nodeRegistration": registration,
         "patches": PATCHES,
     }
 
 
-def kubelet(cluster: Cluster) -> JsonObject:
-    """Return fields of the KubeletConfiguration; an instance adds `providerID` and `resolvConf`."""
+def kubelet_configuration(cluster: Cluster) -> JsonObject:
+    """Return fields of the KubeletConfiguration for the whole cluster; an instance adds `providerID` and `resolvConf`.
+
+    Settings of the cluster file override cfngen's.
+    """
     # With the Amazon VPC plug-in there is no graceful shutdown: it would stop the plug-in like other pods, and leave
     # behind network interfaces that the plug-in was creating. kops configures none with this plug-in either.
-    if network_plugin(cluster).interfaces:
+    if network_plugin(cluster).gives_pods_vpc_addresses:
         grace_period, critical_pods_grace_period = "0s", "0s"
     else:
         grace_period, critical_pods_grace_period = "30s", "10s"
@@ -140,18 +148,22 @@ def kubelet(cluster: Cluster) -> JsonObject:
     return merge(defaults, cluster.kubernetes.kubelet_configuration)
 
 
-def _registration(**extra_arguments: str) -> JsonObject:
-    """Return how a kubelet registers its Node; `extra_arguments` are further flags of the kubelet."""
+def _node_registration(**extra_arguments: str) -> JsonObject:
+    """Return kubeadm's `nodeRegistration`: how a kubelet registers its Node.
+
+    Args:
+        extra_arguments: further flags of the kubelet, by name.
+    """
     # Nodes are named by the instance id, as a Node object keeps its first provider id: so the instance that replaces a
     # master registers another Node at once. The cloud controller manager recognises names that begin with i-.
     return {
         "name": "${instanceId}",
         "criSocket": "unix:///run/containerd/containerd.sock",
-        "kubeletExtraArgs": _arguments(
+        "kubeletExtraArgs": _extra_args(
             {
                 "cloud-provider": "external",
-                "image-credential-provider-bin-dir": BIN,
-                "image-credential-provider-config": CREDENTIAL_PROVIDERS,
+                "image-credential-provider-bin-dir": BIN_FOLDER,
+                "image-credential-provider-config": CREDENTIAL_PROVIDERS_FILE,
                 "node-ip": "${address}",
                 **extra_arguments,
             }
@@ -159,6 +171,6 @@ def _registration(**extra_arguments: str) -> JsonObject:
     }
 
 
-def _arguments(values_by_flag: Mapping[str, str]) -> list[dict[str, str]]:
+def _extra_args(values_by_flag: Mapping[str, str]) -> list[dict[str, str]]:
     """Return flags in the form of kubeadm's `extraArgs`."""
     return [{"name": flag, "value": value} for flag, value in values_by_flag.items()]

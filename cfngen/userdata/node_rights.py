@@ -19,7 +19,7 @@ RBAC = "rbac.authorization.k8s.io"
 
 
 def manifests(cluster: Cluster) -> list[JsonObject]:
-    """Return the Kubernetes objects to apply, in order; none if no node group is drained."""
+    """Return the ClusterRole and ClusterRoleBinding that let nodes list nodes; none if no node group is drained."""
     if not any(group.drain_timeout for group in cluster.node_groups):
         return []
     common_fields = {"apiVersion": f"{RBAC}/v1", "metadata": {"name": NAME}}

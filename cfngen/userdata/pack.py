@@ -22,18 +22,19 @@ from typing import TYPE_CHECKING, Any
 from cfngen.cluster.logical_ids import ProgramId
 from cfngen.errors import CfngenError
 from cfngen.userdata.references import MAX_LENGTHS
-from cfngen.userdata.source import packed, program_path, required, source
-from cfngen.userdata.steps import first_stage
+from cfngen.userdata.source import program_path, source_text, stripped_source, with_imported_modules
+from cfngen.userdata.steps import first_stage_steps
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import Config, JsonObject
 
 # EC2's limit for user data before base64 encoding: 16 KB.
-LIMIT = 16384
-UNIT = "cfngen-boot.service"
+MAX_USER_DATA_BYTES = 16384
+# The systemd unit that runs the boot program; it is part of the first stage.
+BOOT_UNIT_NAME = "cfngen-boot.service"
 # Keys of the configuration that the first stage needs; all others come with the second stage.
 FIRST_STAGE_KEYS = ("role", "cluster", "region", "timeout", "packages", "steps", "before")
-# Explicit, so that the output does not depend on a library's defaults.
+# Settings of the compression. They are explicit, so that the output does not depend on a library's defaults.
 LZMA_FILTERS = [
     {
         "id": lzma.FILTER_LZMA1,
@@ -47,7 +48,8 @@ LZMA_FILTERS = [
         "depth": 1000,
     }
 ]
-# Runs with Python 3.9 and newer, which all supported distributions have. In tests CFNGEN_ROOT is a folder instead of /.
+# The script in user data: it unpacks the first stage and starts the boot program. It runs with Python 3.9 and newer,
+# which all supported distributions have. In tests CFNGEN_ROOT is a folder that takes the place of /.
 LOADER = """\
 #!/usr/bin/python3
 # cfngen's boot program, packed; `cfngen userdata` shows it.
@@ -65,7 +67,8 @@ os.chmod(home + "{unit}", 0o644)
 for order in (["enable", home + "{unit}"], ["restart", "--no-block", "{unit}"]):
     subprocess.run(["systemctl", *order], check=True)
 """
-# User data if the cluster file has a cloud-config, beside the loader. No line of the loader begins with `--`.
+# User data if the cluster file has a cloud-config: a MIME document of the loader and the cloud-config. Parts begin with
+# `--cfngen`; no line of the loader does.
 MULTIPART = """\
 Content-Type: multipart/mixed; boundary="cfngen"
 MIME-Version: 1.0
@@ -86,7 +89,7 @@ class UserDataTooLargeError(CfngenError):
     """A role's user data exceeds EC2's limit.
 
     Attributes:
-        role: the role.
+        role: the role, `master` or `nodes-<group>`.
         size: the maximum size of its user data in bytes.
     """
 
@@ -94,7 +97,7 @@ class UserDataTooLargeError(CfngenError):
 
     def __init__(self, role: str, size: int) -> None:
         super().__init__(
-            f"the user data of {role} takes up to {size} bytes, and EC2 allows {LIMIT}",
+            f"the user data of {role} takes up to {size} bytes, and EC2 allows {MAX_USER_DATA_BYTES}",
             hint="shorten cloudConfig and preBootCommands, the parts of it that a cluster file decides",
         )
         self.role = role
@@ -107,14 +110,14 @@ class UserData:
 
     Attributes:
         role: `master` or `nodes-<group>`.
-        value: troposphere's Base64 of a Join, for a launch template.
+        value: the user data for a launch template: troposphere's Base64 of a Join of literal texts and references.
         size: maximum bytes of the user data (before base64), with every reference at its maximum length.
         resource: logical id of the resource, in the same stack, whose metadata is the second stage.
-        program: the second stage, packed: the metadata of that resource.
+        program: the packed second stage, for the metadata of that resource.
         files: texts by path, which `cfngen userdata` shows. `user-data.py` is the loader, with `${name}` for each
             reference and without the packed program. All others are the files unpacked to /opt/cfngen; Python sources
             have their comments here.
-        limit: bytes that EC2 allows.
+        limit: the maximum bytes of user data (before base64) that EC2 allows.
     """
 
     role: str
@@ -123,7 +126,7 @@ class UserData:
     resource: str
     program: str
     files: Mapping[str, str]
-    limit: int = LIMIT
+    limit: int = MAX_USER_DATA_BYTES
 
 
 def pack(
@@ -140,22 +143,28 @@ def pack(
         role: the role's display name, `master` or `nodes-<group>`.
         prefix: prefix of the logical id of the resource with the second stage, e.g. `Master`.
         config: the role's configuration.
-        files: further files to unpack, by path under /opt/cfngen; the systemd unit that runs the program is one.
-        references: troposphere expressions, or plain texts, by the names of `MAX_LENGTHS`.
-        cloud_config: a cloud-config that cloud-init gets beside the loader.
+        files: the texts of further files to unpack, by path below /opt/cfngen, including BOOT_UNIT_NAME.
+        references: by the reference's name (a key of `MAX_LENGTHS`), a troposphere expression or a plain text.
+        cloud_config: the cloud-config that cloud-init gets beside the loader, if the cluster file has one.
 
     Raises:
         UserDataTooLargeError: the user data is larger than EC2 allows.
     """
     from troposphere import Base64, Join
 
-    first_modules = required(["__main__", *map(_module, first_stage(config["steps"]).values())])
-    functions = [*config["steps"].values(), *(name for task in config["tasks"].values() for name in task.values())]
-    second_modules = [module for module in required(map(_module, functions)) if module not in first_modules]
+    # The modules of each stage: those with the functions of its steps, and all that these import.
+    first_modules = with_imported_modules(
+        ["__main__", *map(_module_of_function, first_stage_steps(config["steps"]).values())]
+    )
+    functions = list(config["steps"].values())
+    for task_steps in config["tasks"].values():
+        functions += task_steps.values()
+    all_modules = with_imported_modules(map(_module_of_function, functions))
+    second_modules = [module for module in all_modules if module not in first_modules]
     role_config = {key: value for key, value in config.items() if key not in FIRST_STAGE_KEYS}
-    second_files = {program_path(module): packed(module) for module in second_modules}
-    second_files["role.json"] = _json(role_config)
-    second_files.update({path: text for path, text in files.items() if path != UNIT})
+    second_files = {program_path(module): stripped_source(module) for module in second_modules}
+    second_files["role.json"] = _compact_json(role_config)
+    second_files.update({path: text for path, text in files.items() if path != BOOT_UNIT_NAME})
     program = _compress(_join_files(second_files))
     sha256 = hashlib.sha256(program.encode()).hexdigest()
     resource = str(ProgramId(prefix, sha256[:12]))
@@ -165,52 +174,58 @@ def pack(
         "program": {"resource": resource, "sha256": sha256},
         # Digests of the second stage's parts, from which `user_data_diff` finds out what has changed.
         "contents": {
-            "boot": _digests({module: packed(module) for module in second_modules}),
-            "role": _digests({key: _json(value) for key, value in role_config.items()}),
-            "files": _digests({path.removeprefix("files"): text for path, text in files.items() if path != UNIT}),
+            "boot": _digests({module: stripped_source(module) for module in second_modules}),
+            "role": _digests({key: _compact_json(value) for key, value in role_config.items()}),
+            "files": _digests(
+                {path.removeprefix("files"): text for path, text in files.items() if path != BOOT_UNIT_NAME}
+            ),
         },
     }
-    first_files = {program_path(module): packed(module) for module in first_modules}
-    first_files.update({"config.json": _json(first_config), UNIT: files[UNIT]})
+    first_files = {program_path(module): stripped_source(module) for module in first_modules}
+    first_files.update({"config.json": _compact_json(first_config), BOOT_UNIT_NAME: files[BOOT_UNIT_NAME]})
     packed_first = _compress(_join_files(first_files))
-    # The NUL marks the place of the references, see `_pieces`.
-    loader = LOADER.format(references="\0", program=packed_first, unit=UNIT)
+    # The NUL marks the place of the references, see `_split_at_references`; the text itself has no NUL.
+    loader = LOADER.format(references="\0", program=packed_first, unit=BOOT_UNIT_NAME)
     user_data = loader
     cloud_config_text = ""
     if cloud_config:
         cloud_config_text = "#cloud-config\n" + _escape_braces(json.dumps(cloud_config, indent=1))
         user_data = MULTIPART.format(loader=loader, cloud_config=cloud_config_text)
-    pieces = _pieces(user_data, references)
+    pieces = _split_at_references(user_data, references)
     size = sum(len(piece) if isinstance(piece, str) else MAX_LENGTHS[piece.name] for piece in pieces)
-    if size > LIMIT:
+    if size > MAX_USER_DATA_BYTES:
         raise UserDataTooLargeError(role, size)
+    # What `cfngen userdata` shows: the loader without the packed program, and all files with their comments.
+    all_program_modules = {*first_modules, *second_modules}
     elided = f"… {len(packed_first)} characters: {', '.join(sorted(first_files))}, packed …"
-    view_pieces = _pieces(LOADER.format(references="\0", program=elided, unit=UNIT), references)
-    view = {
+    view_pieces = _split_at_references(LOADER.format(references="\0", program=elided, unit=BOOT_UNIT_NAME), references)
+    shown_files = {
         "user-data.py": "".join(piece if isinstance(piece, str) else f"${{{piece.name}}}" for piece in view_pieces),
         "config.json": json.dumps(first_config, indent=2, ensure_ascii=False) + "\n",
         "role.json": json.dumps(role_config, indent=2, ensure_ascii=False) + "\n",
-        **({"cloud-config.yaml": cloud_config_text + "\n"} if cloud_config_text else {}),
-        **files,
-        **{program_path(module): source(module) for module in sorted({*first_modules, *second_modules})},
     }
+    if cloud_config_text:
+        shown_files["cloud-config.yaml"] = cloud_config_text + "\n"
+    shown_files.update(files)
+    shown_files.update({program_path(module): source_text(module) for module in sorted(all_program_modules)})
     value = Join("", [piece if isinstance(piece, str) else piece.value for piece in pieces])
-    return UserData(role, Base64(value), size, resource, program, view)
+    return UserData(role=role, value=Base64(value), size=size, resource=resource, program=program, files=shown_files)
 
 
-def _module(function: str) -> str:
+def _module_of_function(function: str) -> str:
     """Return the module of a step's function, e.g. `host.system` of `host.system.settings`."""
     return function.rpartition(".")[0]
 
 
-def _json(value: object) -> str:
+def _compact_json(value: object) -> str:
+    """Return a value as JSON without white space, to save space."""
     return json.dumps(value, separators=(",", ":"))
 
 
 def _escape_braces(text: str) -> str:
-    """Return JSON without `${…}` and dynamic references `{{…}}`, which CloudFormation would replace.
+    """Return JSON text without `${…}` and dynamic references `{{…}}`, which CloudFormation would replace.
 
-    Both only occur within JSON strings, where a brace can be written as an escape sequence.
+    Both only occur within JSON strings, where the second character is replaced by an escape sequence for a brace.
     """
     return re.sub(r"(?<=[${])\{", r"\\u007b", text)
 
@@ -221,16 +236,19 @@ def _join_files(texts_by_path: Mapping[str, str]) -> str:
 
 
 def _digests(texts: Mapping[str, str]) -> dict[str, str]:
-    """Return a short digest of each text, to save space: of a million changes about one stays unnoticed."""
+    """Return by name a digest of each text.
+
+    The digests have five hexadecimal digits, to save space: of a million changes about one stays unnoticed.
+    """
     return {name: hashlib.sha256(text.encode()).hexdigest()[:5] for name, text in texts.items()}
 
 
 @dataclass(frozen=True)
 class _Reference:
-    """A value known only at run time.
+    """A value that only CloudFormation knows, such as the id of another resource.
 
     Attributes:
-        name: its name in `references`.
+        name: the name under which the boot program gets the value.
         value: the troposphere expression.
     """
 
@@ -238,16 +256,19 @@ class _Reference:
     value: object
 
 
-def _pieces(text: str, references: Mapping[str, object]) -> list[str | _Reference]:
-    """Return the pieces of which CloudFormation joins user data: literal strings and references.
+def _split_at_references(text: str, references: Mapping[str, object]) -> list[str | _Reference]:
+    """Return the pieces that CloudFormation joins to user data: literal texts and references.
 
-    The NUL in `text` is replaced by a JSON object with the value of each reference, by name.
+    Args:
+        text: the user data; its NUL is replaced by a JSON object with the value of each reference, by name.
+        references: by name, a troposphere expression or a plain text.
     """
     before, _, after = text.partition("\0")
     pieces: list[str | _Reference] = []
     literal = before + "{"
     for index, (name, value) in enumerate(references.items()):
-        literal += (", " if index else "") + f'"{name}": "'
+        separator = ", " if index > 0 else ""
+        literal += f'{separator}"{name}": "'
         if isinstance(value, str):
             literal += value
         else:
@@ -259,8 +280,9 @@ def _pieces(text: str, references: Mapping[str, object]) -> list[str | _Referenc
 
 @lru_cache(maxsize=64)
 def _compress(text: str) -> str:
-    """Return text as LZMA in base85, whose alphabet needs no escaping in a Python string.
+    """Return a text, compressed with LZMA, in base85, whose alphabet needs no escaping in a Python string.
 
-    Cached, since compressing is slow, and node groups that differ only in name, size or zones have the same text.
+    Results are cached, since compressing is slow, and node groups that differ only in name, size or zones have the same
+    text.
     """
     return base64.b85encode(lzma.compress(text.encode(), lzma.FORMAT_ALONE, filters=LZMA_FILTERS)).decode("ascii")

@@ -19,9 +19,10 @@ from cfngen.userdata.lines import text_of
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject, PodNetwork
 
+# Folder in which containerd finds the CNI configuration, and template from which containerd writes it with VPC routes.
 CNI_FOLDER = "/etc/cni/net.d"
 CNI_TEMPLATE = "/etc/containerd/cni.template"
-UNIT = "cfngen-masquerade.service"
+MASQUERADE_UNIT_NAME = "cfngen-masquerade.service"
 # Plug-ins that create routes and rules on the instance, which systemd-networkd would otherwise remove.
 ROUTE_MAKING_PLUGINS = ("cilium", "amazon-vpc")
 _UNITS = "/etc/systemd/system"
@@ -35,9 +36,9 @@ def files(cluster: Cluster) -> dict[str, str]:
     files_by_path = {
         "/etc/systemd/network/99-default.link.d/40-cfngen.conf": text_of("[Link]", "MACAddressPolicy=none")
     }
-    if network_plugin(cluster).routes:
+    if network_plugin(cluster).uses_vpc_routes:
         files_by_path[CNI_TEMPLATE] = json.dumps(_cni(), indent=1) + "\n"
-        files_by_path[f"{_UNITS}/{UNIT}"] = _masquerade_unit(cluster)
+        files_by_path[f"{_UNITS}/{MASQUERADE_UNIT_NAME}"] = _masquerade_unit(cluster)
     if cluster.network.plugin in ROUTE_MAKING_PLUGINS:
         # When it restarts, systemd-networkd would remove routes and rules that it does not know; cloud-init's hotplug
         # would configure the plug-in's interfaces.
@@ -51,27 +52,27 @@ def files(cluster: Cluster) -> dict[str, str]:
 
 
 def containerd(cluster: Cluster) -> dict[str, str]:
-    """Return where containerd finds the CNI configuration: fields of the CRI runtime's `cni`.
+    """Return the fields of containerd's setting `cni`: where it finds the CNI configuration.
 
     With VPC routes the kubelet tells containerd the node's range, and containerd fills it into the template.
     """
-    template = {"conf_template": CNI_TEMPLATE} if network_plugin(cluster).routes else {}
+    template = {"conf_template": CNI_TEMPLATE} if network_plugin(cluster).uses_vpc_routes else {}
     return {"conf_dir": CNI_FOLDER, **template}
 
 
 def services(cluster: Cluster) -> tuple[str, ...]:
     """Return the systemd services that the pod network needs besides containerd, by name without `.service`."""
-    return (UNIT.removesuffix(".service"),) if network_plugin(cluster).routes else ()
+    return (MASQUERADE_UNIT_NAME.removesuffix(".service"),) if network_plugin(cluster).uses_vpc_routes else ()
 
 
 def configuration(cluster: Cluster) -> PodNetwork:
-    """Return `podNetwork` of the boot program's configuration."""
+    """Return the boot program's settings of the pod network."""
     environment = cluster.network.plugin_values.get("env")
     has_prefixes = (
         isinstance(environment, Mapping) and str(environment.get("ENABLE_PREFIX_DELEGATION")).lower() == "true"
     )
     return {
-        "interfaces": network_plugin(cluster).interfaces,
+        "interfaces": network_plugin(cluster).gives_pods_vpc_addresses,
         "prefixes": has_prefixes,
         # Without a network plug-in nodes never become Ready, and users who install one themselves may need the nodes
         # for that. So the boot waits only if cfngen installs a plug-in, or charts, of which one may be a plug-in.

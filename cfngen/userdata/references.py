@@ -12,9 +12,9 @@ from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.topology import has_public_endpoint
 
 _ADDRESS_LENGTH = len("255.255.255.255")
-# The maximum length of each reference's value. Stack names have up to 128 characters; resource ids have a prefix and 17
-# digits. The ARN of a secret has 66 characters up to the secret's name (in the partition and region with the longest
-# names), a logical id, and two random suffixes.
+# By the reference's name, the maximum number of characters of its value. Stack names have up to 128 characters;
+# resource ids have a prefix and 17 digits. The ARN of a secret has 66 characters up to the secret's name (in the
+# partition and region with the longest names), a logical id, and two random suffixes.
 MAX_LENGTHS = {
     "stack": 128,
     "resource": 255,
@@ -34,21 +34,22 @@ MAX_LENGTHS = {
 
 
 def address_reference(slot: Slot) -> str:
-    """Return the name of the reference to a slot's private address."""
+    """Return the name of the reference to a slot's private address, e.g. `addressA`."""
     return f"address{slot.letter.upper()}"
 
 
 def of_master(cluster: Cluster) -> tuple[str, ...]:
     """Return the names of the references in the user data of the cluster's masters."""
-    return (
-        *("stack", "resource", "volumeId", "privateAddress", "slot"),
-        *(address_reference(slot) for slot in cluster.slots),
-        *("caSecretArn", "joinSecretArn"),
-        *(["routeTableId"] if network_plugin(cluster).routes else []),
-        *(["bucket"] if cluster.etcd.backups.enabled else []),
-        *(["publicAddress"] if has_public_endpoint(cluster) else []),
-        *("condition", "conditionStack"),
-    )
+    names = ["stack", "resource", "volumeId", "privateAddress", "slot"]
+    names += [address_reference(slot) for slot in cluster.slots]
+    names += ["caSecretArn", "joinSecretArn"]
+    if network_plugin(cluster).uses_vpc_routes:
+        names.append("routeTableId")
+    if cluster.etcd.backups.enabled:
+        names.append("bucket")
+    if has_public_endpoint(cluster):
+        names.append("publicAddress")
+    return (*names, "condition", "conditionStack")
 
 
 def of_node() -> tuple[str, ...]:
@@ -56,7 +57,7 @@ def of_node() -> tuple[str, ...]:
     return ("stack", "resource", "joinSecretArn")
 
 
-def check(references: Mapping[str, object], names: Collection[str]) -> None:
+def check_names(references: Mapping[str, object], names: Collection[str]) -> None:
     """Check that `references` has a value for each of `names`, and no others.
 
     Raises:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @cache
-def source(module: str) -> str:
+def source_text(module: str) -> str:
     """Return the text of a module of `cfngen.boot`, e.g. `runner` or `host.system`."""
     return _file(module).read_text(encoding="utf-8")
 
@@ -25,50 +25,60 @@ def program_path(module: str) -> str:
     return f"boot/{module.replace('.', '/')}.py"
 
 
-def required(modules: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of modules of `cfngen.boot` and of all modules that they import, directly or not."""
+def with_imported_modules(modules: Iterable[str]) -> tuple[str, ...]:
+    """Return the given modules of `cfngen.boot` and all modules of it that they import, directly or not; sorted."""
     names: set[str] = set()
     unvisited = set(modules)
     while unvisited:
         module = unvisited.pop()
         names.add(module)
-        unvisited |= imported(module) - names
+        unvisited |= imported_modules(module) - names
     return tuple(sorted(names))
 
 
 @cache
-def imported(module: str) -> frozenset[str]:
+def imported_modules(module: str) -> frozenset[str]:
     """Return the names of the modules of `cfngen.boot` that a module imports when it runs."""
     names: set[str] = set()
-    for node in _statements(ast.parse(source(module)).body):
+    for node in _statements(ast.parse(source_text(module)).body):
         if isinstance(node, ast.ImportFrom) and node.level:
-            package = [*module.split(".")[: -node.level], *(node.module or "").split(".")]
-            base = ".".join(filter(None, package))
-            # `from .machine import BootError` imports a name from a module; `from .host import kubelet` imports a
-            # module from a package.
-            names |= {base} if _file(base).is_file() else {f"{base}.{name.name}".lstrip(".") for name in node.names}
+            # Each dot of a relative import removes the last part of the importing module's name: for
+            # `from ..host import kubelet` in `master.helm` no part is left, and the base is `host`.
+            parent = module.split(".")[: -node.level]
+            base = ".".join([*parent, node.module] if node.module else parent)
+            if _file(base).is_file():
+                # `from .machine import BootError` imports a name from a module.
+                names.add(base)
+            else:
+                # `from .host import kubelet` imports a module from a package, `from . import lease` from the parent.
+                names |= {f"{base}.{alias.name}".lstrip(".") for alias in node.names}
     return frozenset(names)
 
 
 def _file(module: str) -> Traversable:
+    """Return the file of a module of `cfngen.boot`; it does not exist if `module` is a package."""
     return resources.files("cfngen.boot").joinpath(f"{module.replace('.', '/')}.py")
 
 
 @cache
-def packed(module: str) -> str:
+def stripped_source(module: str) -> str:
     """Return the text of a module of `cfngen.boot` as instances get it: stripped, to save space in user data."""
-    return strip(source(module))
+    return strip_source(source_text(module))
 
 
-def strip(text: str) -> str:
-    """Return a Python program without comments, docstrings, annotations and needless white space.
+def strip_source(text: str) -> str:
+    """Return the source of a Python program without what its execution does not need.
 
-    Nor has it what only a type checker reads: `if TYPE_CHECKING:` and declarations without a value. Other names,
-    strings and statements are not changed. The result is made from the source's tokens and is therefore the same
-    with all Python versions (that of `ast.unparse` is not).
+    Comments, docstrings, annotations and needless white space are removed, and so is what only a type checker reads:
+    `if TYPE_CHECKING:` and declarations without a value. Names, strings and other statements are not changed. The
+    result is made from the source's tokens and is therefore the same with all Python versions (that of `ast.unparse` is
+    not).
     """
-    dropped = _removable_parts(ast.parse(text))
-    output, level, previous, end = [], 0, "\n", (0, 0)
+    removable = _removable_parts(ast.parse(text))
+    output: list[str] = []
+    level = 0  # of indentation
+    previous = "\n"  # the string that was copied last
+    end: Position = (0, 0)  # where the part ends that is being removed
     tokens = _tokens(text)
     for token, following in zip(tokens, [*tokens[1:], tokens[-1]], strict=True):
         if token.type == tokenize.INDENT:
@@ -77,15 +87,17 @@ def strip(text: str) -> str:
             level -= 1
         if token.type in _INVISIBLE or token.start < end:
             continue
-        if token.string in (":", "->") and following.start in dropped:
-            end = dropped[following.start][0]
+        if token.string in (":", "->") and following.start in removable:
+            # The colon or arrow before an annotation is removed, too.
+            end, _ = removable[following.start]
             continue
         string = token.string
-        if token.start in dropped:
-            end, string = dropped[token.start]
+        if token.start in removable:
+            end, string = removable[token.start]
         if not string or previous == string == "\n":
             continue
         if previous == "\n":
+            # At the beginning of a line: one space per level of indentation.
             output.append(" " * level)
         elif _is_word_character(previous[-1]) and (_is_word_character(string[0]) or string[0] in "\"'"):
             output.append(" ")
@@ -94,21 +106,25 @@ def strip(text: str) -> str:
     return "".join(output)
 
 
-# Tokens that `strip` does not copy: comments, and white space, which it writes itself.
+# Tokens that `strip_source` does not copy: comments, and white space, which it writes itself.
 _INVISIBLE = {tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+# A line, counted from 1, and a column, counted from 0.
 Position = tuple[int, int]
 
 
 def _is_word_character(character: str) -> bool:
+    """Return whether a character may be part of a name, a keyword or a number in Python."""
     return character.isalnum() or character == "_"
 
 
 def _removable_parts(tree: ast.Module) -> dict[Position, tuple[Position, str]]:
-    """Return the parts of a module that an instance does not need, by their start: their end and the replacement.
+    """Return the docstrings, annotations, and statements that only type checkers need, of a module.
 
-    They are docstrings, annotations, and statements that only type checkers need.
+    Returns:
+        By the position where each of these parts starts: the position where it ends, and the text to put in its place
+        ("", or `pass` for a docstring that is its function's only statement).
     """
-    dropped: dict[Position, tuple[Position, str]] = {}
+    removable: dict[Position, tuple[Position, str]] = {}
     for node in (tree, *_statements(tree.body)):
         annotations: list[ast.expr | None] = []
         if isinstance(node, ast.AnnAssign) and node.value:
@@ -124,19 +140,15 @@ def _removable_parts(tree: ast.Module) -> dict[Position, tuple[Position, str]]:
             ]
             annotations = [node.returns, *(argument.annotation for argument in arguments if argument)]
         elif _is_for_type_checkers(node) and isinstance(node, ast.stmt):
-            dropped[node.lineno, node.col_offset] = (_end(node), "")
+            removable[node.lineno, node.col_offset] = (_end(node), "")
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
             is_only_statement = len(node.body) == 1 and not isinstance(node, ast.Module)
             docstring = node.body[0]
-            dropped[docstring.lineno, docstring.col_offset] = (_end(docstring), "pass" if is_only_statement else "")
-        dropped.update(
-            {
-                (annotation.lineno, annotation.col_offset): (_end(annotation), "")
-                for annotation in annotations
-                if annotation
-            }
-        )
-    return dropped
+            removable[docstring.lineno, docstring.col_offset] = (_end(docstring), "pass" if is_only_statement else "")
+        for annotation in annotations:
+            if annotation:
+                removable[annotation.lineno, annotation.col_offset] = (_end(annotation), "")
+    return removable
 
 
 def _statements(body: Sequence[ast.AST]) -> Iterator[ast.AST]:

@@ -22,18 +22,19 @@ class Step(NamedTuple):
     Attributes:
         title: the step's title in the log.
         function: the function that does the step's work, as `module.function` of `cfngen.boot`.
-        present: returns whether the instances of a group have the step, given the cluster and the group.
+        is_needed: a function that returns whether the instances of a group need the step, given the cluster and the
+            group; by default they do.
     """
 
     title: str
     function: str
-    present: Callable[[Cluster, Instances], bool] = lambda cluster, group: True
+    is_needed: Callable[[Cluster, Instances], bool] = lambda cluster, group: True
 
 
 def drain_minutes(group: Instances) -> int:
-    """Return the minutes that draining an instance may take before its termination.
+    """Return the minutes that draining an instance of a group may take before the instance is terminated.
 
-    0 if it is not drained: a master, or a node group without a time-out.
+    The result is 0 if instances are not drained: masters, or those of a node group without a time-out.
     """
     return group.drain_timeout if isinstance(group, NodeGroup) else 0
 
@@ -70,14 +71,14 @@ def _has_backups(cluster: Cluster, group: Instances) -> bool:
     return cluster.etcd.backups.enabled
 
 
-FETCH = "program.fetch"
-"""The last step of the first stage."""
+FETCH_PROGRAM = "program.fetch"
+"""The function of the last step of the first stage: it fetches the second stage of the boot program."""
 
 MASTER_STEPS = (
     # Pre-boot commands run before everything else, as they may set a proxy for installing packages.
     Step("pre-boot commands", "host.hooks.before", _has_pre_boot_commands),
     Step("packages", "packages.install"),
-    Step("program", FETCH),
+    Step("program", FETCH_PROGRAM),
     Step("settings", "host.system.settings"),
     Step("pod network", "host.pod_network.prepare", _has_route_making_plugin),
     Step("further files", "host.hooks.files", _has_files_or_units),
@@ -99,7 +100,7 @@ MASTER_STEPS = (
 NODE_STEPS = (
     Step("pre-boot commands", "host.hooks.before", _has_pre_boot_commands),
     Step("packages", "packages.install"),
-    Step("program", FETCH),
+    Step("program", FETCH_PROGRAM),
     Step("settings", "host.system.settings"),
     Step("pod network", "host.pod_network.prepare", _has_route_making_plugin),
     # As early as possible, so that the service can complete the lifecycle action if a later step fails.
@@ -116,7 +117,7 @@ NODE_STEPS = (
     Step("addresses", "node.membership.follow"),
     Step("post-boot commands", "host.hooks.after", _has_post_boot_commands),
 )
-# By the task's name: `python3 -m boot <task>`.
+# The step of each task of a timer or service, by the task's name; `python3 -m boot <task>` runs it.
 MASTER_TASKS = {
     "join": Step("join information", "master.join_information.publish"),
     "certificates": Step("certificates", "master.certificates.renew"),
@@ -132,18 +133,21 @@ NODE_TASKS = {
 
 def steps(cluster: Cluster, group: Instances) -> Steps:
     """Return the steps of a group's boot, in order."""
-    table = NODE_STEPS if isinstance(group, NodeGroup) else MASTER_STEPS
-    return {step.title: step.function for step in table if step.present(cluster, group)}
+    role_steps = NODE_STEPS if isinstance(group, NodeGroup) else MASTER_STEPS
+    return {step.title: step.function for step in role_steps if step.is_needed(cluster, group)}
 
 
 def tasks(cluster: Cluster, group: Instances) -> dict[str, Steps]:
     """Return the tasks of a group's timers and services: the steps of each, by the task's name."""
-    table = NODE_TASKS if isinstance(group, NodeGroup) else MASTER_TASKS
-    return {name: {step.title: step.function} for name, step in table.items() if step.present(cluster, group)}
+    role_tasks = NODE_TASKS if isinstance(group, NodeGroup) else MASTER_TASKS
+    return {name: {step.title: step.function} for name, step in role_tasks.items() if step.is_needed(cluster, group)}
 
 
-def first_stage(all_steps: Steps) -> Steps:
+def first_stage_steps(all_steps: Steps) -> Steps:
     """Return the steps whose modules are in the user data: those up to the one that fetches the second stage."""
-    functions = list(all_steps.values())
-    count = functions.index(FETCH) + 1
-    return dict(list(all_steps.items())[:count])
+    first_steps: Steps = {}
+    for title, function in all_steps.items():
+        first_steps[title] = function
+        if function == FETCH_PROGRAM:
+            break
+    return first_steps

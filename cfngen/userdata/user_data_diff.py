@@ -9,7 +9,8 @@ import re
 from cfngen.userdata.first_stage import unpacked
 from cfngen.userdata.source import program_path
 
-# Descriptions of the keys of a role's configuration; a key without a description is shown unchanged.
+# Descriptions of what changes in user data, by the key of a role's configuration; a key without a description is shown
+# as it is.
 _DESCRIPTIONS = {
     "apiHost": "the API's name",
     "assets": "what it downloads",
@@ -31,15 +32,16 @@ _DESCRIPTIONS = {
     "services": "the services that run",
     "timeout": "the time that it may take",
 }
-# Descriptions of files, by path; a file without a description is shown by its path.
+# Descriptions of what changes, by the path of the file; of a file without a description the path is shown.
 _FILE_DESCRIPTIONS = {
     "/etc/systemd/system/cfngen-masquerade.service": "which traffic of pods leaves with the node's address"
 }
+# Pattern of the cloud-config in user data; its group is the content without the first line.
 _CLOUD_CONFIG = re.compile(r"^#cloud-config\n(.*?)\n--cfngen--$", re.MULTILINE | re.DOTALL)
 
 
 def difference(old_user_data: str, new_user_data: str) -> str:
-    """Return a sentence that tells what a change of user data changes; "" if either version cannot be unpacked.
+    """Return a sentence that tells in which parts two versions of user data differ; "" if one cannot be unpacked.
 
     Args:
         old_user_data: the user data of a launch template, made by `pack` and filled in by CloudFormation; in base64 or
@@ -60,7 +62,7 @@ def difference(old_user_data: str, new_user_data: str) -> str:
     ]
     changes = [f"the boot program ({', '.join(modules)})"] if modules else []
     # A key of the configuration is a part with the name `<file>#<key>`.
-    changed_keys = [key for key in (name.partition("#")[2] for name in changed_names) if key]
+    changed_keys = [name.partition("#")[2] for name in changed_names if "#" in name]
     changes += [_DESCRIPTIONS.get(key, key) for key in changed_keys]
     for name in changed_names:
         if name == "references.json":
@@ -72,7 +74,9 @@ def difference(old_user_data: str, new_user_data: str) -> str:
 
 
 def parts(text: str) -> list[str]:
-    """Return the content of user data as lines for a diff, each prefixed with its part's name; none if it is damaged.
+    """Return the content of user data as lines for a diff, each with the name of its part in front.
+
+    There are no lines if the user data is damaged.
 
     Args:
         text: user data of `pack`, filled in by CloudFormation; in base64 or as text.
@@ -90,8 +94,9 @@ def parts(text: str) -> list[str]:
 def _parts_by_name(text: str) -> dict[str, str] | None:
     """Return the parts of both stages by name; None if the user data is damaged.
 
-    Parts of the first stage are texts. Parts of the second stage, which is in the stack, are digests: the configuration
-    of the first stage contains them.
+    A part is a file, named by its path, or a key of the configuration, named `<file>#<key>`. Parts of the first stage
+    are texts. Of the parts of the second stage, which is in the stack, there are only digests, which the configuration
+    of the first stage contains.
     """
     stage = unpacked(text)
     if stage is None:
@@ -106,10 +111,12 @@ def _parts_by_name(text: str) -> dict[str, str] | None:
     }
     first_stage = {f"config.json#{key}": json.dumps(value) for key, value in config.items()}
     cloud_config = _CLOUD_CONFIG.search(stage.script)
-    first_stage.update({"user-data#cloudConfig": cloud_config[1]} if cloud_config else {})
+    if cloud_config:
+        first_stage["user-data#cloudConfig"] = cloud_config[1]
     return {"references.json": stage.references, **stage.files, **first_stage, **second_stage}
 
 
 def _changed_keys(old_json: str, new_json: str) -> list[str]:
+    """Return the sorted keys whose values differ between two JSON objects."""
     old, new = json.loads(old_json), json.loads(new_json)
     return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))

@@ -31,7 +31,7 @@ from cfngen.sandbox.cloudformation import (
     moto_patches,
     moto_speedups,
 )
-from cfngen.sandbox.services import enforced
+from cfngen.sandbox.services import checking_rules
 from cfngen.templates import Document, generate
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"
@@ -59,7 +59,7 @@ def in_memory(config: Mapping[str, Any] | None = None) -> Iterator[None]:
     """An AWS account of moto, empty unless one is open already; no call leaves the process."""
     moto_patches.apply()  # as the engine does, which an account may be prepared before
     moto_speedups.apply()
-    with mock_aws(config=config), refuse_dependency_violations(), enforced():
+    with mock_aws(config=config), refuse_dependency_violations(), checking_rules():
         yield
 
 

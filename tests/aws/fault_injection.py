@@ -162,7 +162,7 @@ class Faults(CallControl):
         """Return the recorded calls of an operation that have these parameters."""
         return [call for call in self.calls if matches(operation, call) and _has(call.parameters, parameters)]
 
-    def as_of(self, operation: str) -> datetime.datetime | None:
+    def stale_at(self, operation: str) -> datetime.datetime | None:
         """Return the past time whose state a stale read of CloudFormation shows; None for the current state."""
         ages = [age for operations, age, end in self._stale if operation in operations and self.now() < end]
         return self.time - datetime.timedelta(seconds=max(ages)) if ages else None

@@ -46,7 +46,7 @@ def test_the_console_shows_what_the_machine_wrote(served: Served) -> None:
     image = ec2.register_image(Name="image")["ImageId"]
     [instance] = ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1)["Instances"]
     assert "Output" not in ec2.get_console_output(InstanceId=instance["InstanceId"])
-    served.moto_extensions.console(instance["InstanceId"], "cloud-init: failed <here>\n")
+    served.moto_extensions.set_console_output(instance["InstanceId"], "cloud-init: failed <here>\n")
     answer = ec2.get_console_output(InstanceId=instance["InstanceId"], Latest=True)
     assert answer["Output"] == "cloud-init: failed <here>\n"
     assert refusal(ec2.get_console_output, InstanceId="i-0000000000000000f")[0] == "InvalidInstanceID.NotFound"
@@ -56,7 +56,7 @@ def test_quotas_that_a_cluster_meets(served: Served) -> None:
     quotas = client("service-quotas")
     for service, code in (("ec2", "L-1216C47A"), ("ec2", "L-0263D0A3"), ("vpc", "L-F678F1CE")):
         assert quotas.get_service_quota(ServiceCode=service, QuotaCode=code)["Quota"]["Value"] >= 5
-    served.moto_extensions.quota("ec2", "L-1216C47A", 4)
+    served.moto_extensions.set_quota("ec2", "L-1216C47A", 4)
     assert quotas.get_service_quota(ServiceCode="ec2", QuotaCode="L-1216C47A")["Quota"]["Value"] == 4
     default = quotas.get_aws_default_service_quota(ServiceCode="ec2", QuotaCode="L-1216C47A")
     assert default["Quota"]["Value"] == 5
@@ -68,7 +68,7 @@ def test_quotas_that_a_cluster_meets(served: Served) -> None:
 def test_what_a_group_tried_in_vain(served: Served) -> None:
     autoscaling = client("autoscaling")
     assert autoscaling.describe_scaling_activities(AutoScalingGroupName="g")["Activities"] == []
-    served.moto_extensions.activity("g", "no capacity in us-west-2a", served.faults.time)
+    served.moto_extensions.add_activity("g", "no capacity in us-west-2a", served.faults.time)
     [activity] = autoscaling.describe_scaling_activities(AutoScalingGroupName="g")["Activities"]
     assert (activity["StatusCode"], activity["StatusMessage"]) == ("Failed", "no capacity in us-west-2a")
     assert autoscaling.describe_scaling_activities(AutoScalingGroupName="other")["Activities"] == []

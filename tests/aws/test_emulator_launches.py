@@ -103,13 +103,13 @@ def test_a_group_that_is_grown_by_hand_launches_what_it_can_and_tries_again(clou
     cloud.durations[RETRY] = 30
     stack = cloud.create_stack("s", body=text(unwatched(MaxSize="4")))
     extensions = MotoExtensions()
-    extensions.quota("ec2", "L-1216C47A", 4)  # of which an instance has two
+    extensions.set_quota("ec2", "L-1216C47A", 4)  # of which an instance has two
     with extensions.patched():
         _grow(stack, 3)
         assert [launch[0] for launch in launches(stack)] == ["Successful", "Successful", "Failed"]
         assert "your current vCPU limit of 4 allows" in launches(stack)[-1][1]
         assert (len(running()), stack.status) == (2, "CREATE_COMPLETE")
-        extensions.quota("ec2", "L-1216C47A", 6)
+        extensions.set_quota("ec2", "L-1216C47A", 6)
         cloud.advance(30)
     assert launches(stack)[-1][0] == "Successful"
     assert len(running()) == 3
@@ -151,11 +151,11 @@ def _grow(stack: Stack, size: int) -> None:
 
 def test_the_quotas_are_those_that_service_quotas_answers(cloud: CloudFormation) -> None:
     extensions = MotoExtensions()
-    extensions.quota("ec2", "L-1216C47A", 1)
+    extensions.set_quota("ec2", "L-1216C47A", 1)
     with extensions.patched():
         stack = cloud.wait(cloud.create_stack("s", body=text(unwatched())))
         assert "your current vCPU limit of 1 allows" in reasons(stack, "Group", "CREATE_FAILED")[0]
-        extensions.quota("ec2", "L-1216C47A", 2)
+        extensions.set_quota("ec2", "L-1216C47A", 2)
         assert cloud.create_stack("t", body=text(unwatched())).status == "CREATE_COMPLETE"
 
 

@@ -303,7 +303,7 @@ def test_the_clock_jumps_to_what_is_next() -> None:
     clock.schedule(60, lambda: seen.append((clock.now, "later")))
     clock.schedule(5, lambda: seen.append((clock.now, "first")))
     clock.schedule(5, lambda: seen.append((clock.now, "second")))
-    while clock.jump():
+    while clock.jump_to_next_action():
         pass
     assert seen == [(5, "first"), (5, "second"), (60, "later")]
 

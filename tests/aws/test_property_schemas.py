@@ -20,7 +20,7 @@ from small_stacks import REGION
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
-from cfngen.sandbox.cloudformation.property_schemas import conform, schema
+from cfngen.sandbox.cloudformation.property_schemas import schema, validate_and_convert
 
 NESTED = "AWS::CloudFormation::Stack"
 TYPES = sorted(HANDLERS)
@@ -46,9 +46,15 @@ def test_what_a_handler_takes_can_be_given(kind: str) -> None:
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_property_is_replaced_changed_or_refused_as_its_schema_says(kind: str) -> None:
     handler, create_only = HANDLERS[kind], names(kind, "createOnlyProperties")
-    assert not handler.updatable & create_only
+    assert not handler.updatable_properties & create_only
     conditional = names(kind, "conditionalCreateOnlyProperties")
-    rest = handler.supported_properties - create_only - conditional - handler.updatable - handler.not_updatable
+    rest = (
+        handler.supported_properties
+        - create_only
+        - conditional
+        - handler.updatable_properties
+        - handler.non_updatable_properties
+    )
     assert rest == NEVER_CHANGED.get(kind, set())
 
 
@@ -153,13 +159,13 @@ def _scalar_faults(part: Schema) -> Iterator[tuple[str, Any]]:
 def test_it_refuses_what_the_schema_refuses(kind: str) -> None:
     tried, accepted = set(), []
     for properties in originals(kind):
-        conform(REGION, kind, copy.deepcopy(properties))
+        validate_and_convert(REGION, kind, copy.deepcopy(properties))
         for fault, wrong in spoilt(kind, properties):
             if fault in tried:
                 continue
             tried.add(fault)
             try:
-                conform(REGION, kind, wrong)
+                validate_and_convert(REGION, kind, wrong)
             except ResourceError:
                 continue
             accepted.append(fault)
@@ -189,4 +195,4 @@ def test_every_type_of_the_golden_cases_is_held_against_its_schema() -> None:
 )
 def test_keys_that_need_or_exclude_each_other(kind: str, properties: Properties, says: str) -> None:
     with pytest.raises(ResourceError, match=says):
-        conform(REGION, kind, properties)
+        validate_and_convert(REGION, kind, properties)

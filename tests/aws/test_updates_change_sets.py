@@ -9,7 +9,7 @@ import pytest
 from small_stacks import GATEWAY, VOLUME, gateways, nested, statuses, table, tagged, text, vpc, vpcs
 
 from cfngen.sandbox.cloudformation import CloudFormation, Stack, ValidationError
-from cfngen.sandbox.cloudformation.change_sets import Change, ChangeSet
+from cfngen.sandbox.cloudformation.change_sets import ChangeSet, ResourceChange
 from cfngen.sandbox.cloudformation.errors import (
     AlreadyExistsError,
     ChangeSetNotFoundError,
@@ -34,11 +34,11 @@ def made(cloud: CloudFormation, resources: dict[str, Any], **arguments: Any) -> 
     return change_set
 
 
-def changes(change_set: ChangeSet) -> dict[str, Change]:
+def changes(change_set: ChangeSet) -> dict[str, ResourceChange]:
     return {change.logical_id: change for change in change_set.changes}
 
 
-def details(change: Change) -> list[tuple[Any, ...]]:
+def details(change: ResourceChange) -> list[tuple[Any, ...]]:
     return [
         (detail.path, detail.before, detail.after, detail.requires_recreation, detail.evaluation, detail.change_source,
          detail.causing_entity)

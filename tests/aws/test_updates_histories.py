@@ -9,7 +9,7 @@ import pytest
 from small_stacks import REGION, gateways, nested, table, tagged, text, vpc, vpcs
 
 from cfngen.sandbox.cloudformation import CloudFormation, Stack, ValidationError, client
-from cfngen.sandbox.cloudformation.stack import STABLE
+from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES
 
 pytestmark = pytest.mark.drill
 
@@ -89,9 +89,9 @@ def test_a_history(seed: int) -> None:
                 if str(refused) != "No updates are to be performed.":
                     raise
         cloud.wait(stack)
-        if stack.status in STABLE:
+        if stack.status in STABLE_STATUSES:
             assert there() == said(stack)
-            assert {each.status for each in stack.children.values()} <= STABLE
+            assert {each.status for each in stack.children.values()} <= STABLE_STATUSES
     assert cloud.wait(cloud.delete_stack("s")).status == "DELETE_COMPLETE"
     assert there() == set()
     assert {stack.status for stack in cloud.stacks()} == {"DELETE_COMPLETE"}

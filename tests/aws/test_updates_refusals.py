@@ -193,14 +193,14 @@ def test_drift_of_a_security_group_and_its_rules(cloud: CloudFormation) -> None:
     resources = {"Vpc": vpc(), "S": {"Type": "AWS::EC2::SecurityGroup", "Properties": described}, "Rule": RULE}
     described["SecurityGroupEgress"] = [{"CidrIp": "0.0.0.0/0", "IpProtocol": "-1"}]
     stack = cloud.create_stack("s", body=text(resources))
-    assert cloud.drift(cloud.detect_drift("s")).drift == "IN_SYNC"
+    assert cloud.drift_detection(cloud.detect_drift("s")).drift == "IN_SYNC"
     ec2, identifier = client("ec2", REGION), stack.resources["S"].physical_id
     everything = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]
     ec2.revoke_security_group_egress(GroupId=identifier, IpPermissions=everything)
     rule = {"IpProtocol": "tcp", "FromPort": 443, "ToPort": 443, "IpRanges": [{"CidrIp": "10.0.0.0/8"}]}
     ec2.revoke_security_group_ingress(GroupId=identifier, IpPermissions=[rule])
-    detection = cloud.drift(cloud.detect_drift("s"))
-    assert (detection.drift, detection.drifted, stack.drift) == ("DRIFTED", 2, "DRIFTED")
+    detection = cloud.drift_detection(cloud.detect_drift("s"))
+    assert (detection.drift, detection.drifted_resource_count, stack.drift) == ("DRIFTED", 2, "DRIFTED")
     assert {resource_drift.logical_id: resource_drift.status for resource_drift in cloud.resource_drifts("s")} == {
         "Vpc": "IN_SYNC", "S": "MODIFIED", "Rule": "DELETED"
     }  # fmt: skip
@@ -221,7 +221,7 @@ def test_drift_of_a_group_and_of_tags() -> None:
     assert [difference.kind for difference in found["Vpc"].differences] == ["ADD"]
     assert stack.resources["G"].drift == "NOT_CHECKED"
     with pytest.raises(ValidationError):
-        cloud.drift("nothing")
+        cloud.drift_detection("nothing")
 
 
 @pytest.mark.parametrize("status", ["IMPORT_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"])

@@ -12,15 +12,15 @@ from etcd_cluster import Etcd, RefusedError
 from scripted_machine import IDENTITY, ScriptedMachine, SecretsManager
 
 from cfngen.boot.host.kubelet import KUBELET_CONF
-from cfngen.boot.master.certificate_authorities import FILES, KUBEADM_CONFIG, PKI
-from cfngen.boot.master.etcd_data import DATA, FOLDER
-from cfngen.boot.master.etcd_members import KUBEADM_JOIN
-from cfngen.boot.master.upgrade import SUPER_ADMIN
+from cfngen.boot.master.certificate_authorities import CA_FILES, KUBEADM_CONFIG, PKI
+from cfngen.boot.master.etcd_data import DATA_FOLDER, DATABASE_FILE
+from cfngen.boot.master.etcd_members import JOIN_CONFIG_FILE
+from cfngen.boot.master.upgrade import SUPER_ADMIN_KUBECONFIG
 
 INSTANCE = IDENTITY["instanceId"]
 CA_SECRET, JOIN_SECRET = "arn:ca", "arn:join"
 CERTIFICATE = (Path(__file__).parent / "authority-ec.crt").read_text()
-BUNDLE = {**dict.fromkeys(FILES, "stored"), "ca.crt": CERTIFICATE}
+BUNDLE = {**dict.fromkeys(CA_FILES, "stored"), "ca.crt": CERTIFICATE}
 VERSION = "v1.36.3"
 ADDRESSES = {"a": "172.20.0.9", "b": "172.20.1.9", "c": "172.20.2.9"}
 MANIFESTS = "/etc/kubernetes/manifests/"
@@ -185,14 +185,16 @@ class Master(ScriptedMachine):
         if running and manifest is None:
             self.world.etcd.stop(self.address)
         elif manifest is not None and not running:
-            data = self.world.etcd.start(self.address, self.name, self.files.get(DATA, ""), json.loads(manifest))
+            data = self.world.etcd.start(
+                self.address, self.name, self.files.get(DATABASE_FILE, ""), json.loads(manifest)
+            )
             if data:
-                self.files[DATA] = data
+                self.files[DATABASE_FILE] = data
 
     def _preflight(self, command: str) -> tuple[int, str]:
         if self.address in self.world.etcd.running:
             return 1, "[ERROR Port-2379]: Port 2379 is in use"
-        if any(path.startswith(FOLDER + "/") for path in self.files):
+        if any(path.startswith(DATA_FOLDER + "/") for path in self.files):
             return 1, "[ERROR DirAvailable--mnt-master-etcd]: /mnt/master/etcd is not empty"
         return 0, ""
 
@@ -202,7 +204,7 @@ class Master(ScriptedMachine):
             self.files[PKI + "etcd/healthcheck-client.crt"] = "signed by " + self.files[PKI + "etcd/ca.key"]
             return 0, ""
         self.made += 1
-        for name in FILES:
+        for name in CA_FILES:
             self.files.setdefault(PKI + name, CERTIFICATE if name == "ca.crt" else f"{name} {self.made}")
         if PKI + "apiserver.crt" not in self.files:
             self.files[PKI + "apiserver.crt"] = "signed by " + self.files[PKI + "ca.key"]
@@ -214,12 +216,12 @@ class Master(ScriptedMachine):
         self.files["/etc/kubernetes/admin.conf"] = "made anew"
         if "admin" not in command:
             assert KUBELET_CONF not in self.files, "kubeadm would keep the old one, whose certificate is gone"
-            self.files.update({KUBELET_CONF: "made anew", SUPER_ADMIN: "made anew"})
+            self.files.update({KUBELET_CONF: "made anew", SUPER_ADMIN_KUBECONFIG: "made anew"})
         return 0, ""
 
     def _etcd(self, command: str) -> tuple[int, str]:
         file = command.rpartition(" ")[2]
-        assert file in (KUBEADM_CONFIG, KUBEADM_JOIN)
+        assert file in (KUBEADM_CONFIG, JOIN_CONFIG_FILE)
         cluster = json.loads(self.files[file].split("\n---\n")[1])
         arguments = cluster["etcd"]["local"].get("extraArgs", [])
         self.files[MANIFESTS + "etcd.yaml"] = json.dumps({each["name"]: each["value"] for each in arguments})

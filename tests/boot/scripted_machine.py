@@ -22,7 +22,7 @@ import programs
 import pytest
 from aws_client import Answer, Client
 
-from cfngen.boot.host.system import FILES
+from cfngen.boot.host.system import FILES_FOLDER
 from cfngen.boot.machine import TOKEN, BootError, Machine
 from cfngen.boot.node.first_pod import MANIFEST as FIRST_POD
 
@@ -185,7 +185,7 @@ class ScriptedMachine(Machine):
         self.burn()
         # What stands in the program's folder of files is put where it says, for everybody to read.
         if (problem := instance_files.problem(path, mode, text)) and (
-            f"{FILES}{path}" not in self.files or mode != 0o644
+            f"{FILES_FOLDER}{path}" not in self.files or mode != 0o644
         ):
             pytest.fail(problem)
         if path == FIRST_POD and (problem := kubernetes_objects.problem(text)):
@@ -249,12 +249,12 @@ class ScriptedMachine(Machine):
         if address in self.refusing:
             raise ConnectionRefusedError(111, "Connection refused")
 
-    def metadata(self, path: str, missing: str | None = None) -> str:
+    def metadata(self, path: str, default: str | None = None) -> str:
         if path == "dynamic/instance-identity/document":
             return json.dumps(IDENTITY)
         assert instance_files.METADATA.fullmatch(path), f"the metadata service has no {path}"
-        assert path in self.told or missing is not None, path
-        return self.told.get(path, missing or "")
+        assert path in self.told or default is not None, path
+        return self.told.get(path, default or "")
 
     def _client(self, service: str) -> Client:
         def note(name: str, arguments: dict[str, Any]) -> None:

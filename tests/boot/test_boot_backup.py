@@ -79,7 +79,7 @@ class Leader(ScriptedMachine):
         self.on("etcdctl .*snapshot save", self._save)
         self.on("etcdutl snapshot status", (0, json.dumps(STATUS)))
         self.on(r"sh -c cat > /dev/console$", (0, ""))
-        self.on("stat ", lambda command: (0, f"{len(self.files[backup.FILE])}\n"))
+        self.on("stat ", lambda command: (0, f"{len(self.files[backup.SNAPSHOT_FILE])}\n"))
 
     def leads(self, leading: bool, leader: int = 7) -> None:
         status = {"header": {"member_id": leader if leading else 8}, "leader": leader}
@@ -88,7 +88,7 @@ class Leader(ScriptedMachine):
         )
 
     def _save(self, command: str) -> tuple[int, str]:
-        self.files[backup.FILE] = f"snapshot at {self.passed}"
+        self.files[backup.SNAPSHOT_FILE] = f"snapshot at {self.passed}"
         return 0, ""
 
     @property
@@ -134,10 +134,10 @@ def test_the_snapshot_is_checked_before_it_is_uploaded(leader: Leader) -> None:
 
 
 def test_nothing_is_left_on_the_disk_and_only_root_may_look(leader: Leader) -> None:
-    leader.files[backup.FOLDER + "/snapshot.db.part"] = "of an attempt that was cut off"
+    leader.files[backup.SNAPSHOT_FOLDER + "/snapshot.db.part"] = "of an attempt that was cut off"
     leader.comes_by()
-    assert [path for path in leader.files if path.startswith(backup.FOLDER)] == []
-    assert leader.ran("mkdir") == [f"mkdir -p -m 700 {backup.FOLDER}"]
+    assert [path for path in leader.files if path.startswith(backup.SNAPSHOT_FOLDER)] == []
+    assert leader.ran("mkdir") == [f"mkdir -p -m 700 {backup.SNAPSHOT_FOLDER}"]
 
 
 def test_in_between_nothing_is_done_or_said(leader: Leader) -> None:
@@ -221,7 +221,9 @@ def test_a_snapshot_tells_what_it_is_of(leader: Leader) -> None:
     digest = hashlib.sha256(b"snapshot at 0.0").hexdigest()
     known = {"revision": "4711", "keys": "812", "instance": "i-1", "request": "", "sha256": digest}
     assert leader.storage.metadata[FIRST] == known
-    leader.on("etcdctl .*snapshot save", lambda _: (leader.files.update({backup.FILE: "x" * 1_572_864}), (0, ""))[1])
+    leader.on(
+        "etcdctl .*snapshot save", lambda _: (leader.files.update({backup.SNAPSHOT_FILE: "x" * 1_572_864}), (0, ""))[1]
+    )
     assert ": 1.5 MiB, 812 keys" in leader.comes_by(15)
 
 
@@ -252,7 +254,7 @@ def test_a_failure_is_loud_and_tried_again_soon(leader: Leader, pattern: str, an
     assert reason in alarm
     assert "What to do: " in alarm
     assert leader.storage.content == {}
-    assert [path for path in leader.files if path.startswith(backup.FOLDER)] == []
+    assert [path for path in leader.files if path.startswith(backup.SNAPSHOT_FOLDER)] == []
     leader.answers = healthy
     assert leader.comes_by(4) == ""
     assert leader.comes_by(1) != ""
@@ -314,7 +316,7 @@ def test_a_power_cut_anywhere_leaves_the_next_attempt_a_clean_start() -> None:
         leader.comes_by(15)
         assert any("/hourly/" in key for key in leader.storage.content)
         assert any("/daily/" in key for key in leader.storage.content)
-        assert [path for path in leader.files if path.startswith(backup.FOLDER)] == []
+        assert [path for path in leader.files if path.startswith(backup.SNAPSHOT_FOLDER)] == []
     pytest.fail("the snapshot never ends")
 
 

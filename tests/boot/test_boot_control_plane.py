@@ -13,10 +13,10 @@ from scripted_machine import FIRST_VERSION, ScriptedMachine
 from cfngen.boot.host import kubelet
 from cfngen.boot.machine import HOME, BootError
 from cfngen.boot.master import certificate_authorities, control_plane, encryption
-from cfngen.boot.master.certificate_authorities import INITIALISED, KUBEADM_CONFIG, PKI, RESTORED
-from cfngen.boot.master.etcd_data import DATA
+from cfngen.boot.master.certificate_authorities import INITIALISED_AT, KUBEADM_CONFIG, PKI, RESTORED_REQUEST_ID
+from cfngen.boot.master.etcd_data import DATABASE_FILE
 
-MARKED = {**BUNDLE, INITIALISED: "2026-08-01T00:00:00Z"}
+MARKED = {**BUNDLE, INITIALISED_AT: "2026-08-01T00:00:00Z"}
 ETCDCTL = (
     "etcdctl --endpoints=https://127.0.0.1:2379 --cacert=/etc/kubernetes/pki/etcd/ca.crt "
     "--cert=/etc/kubernetes/pki/etcd/healthcheck-client.crt --key=/etc/kubernetes/pki/etcd/healthcheck-client.key "
@@ -72,15 +72,15 @@ def test_new_cluster(secret: str) -> None:
     preflight = machine.commands.index(f"kubeadm init phase preflight --config {KUBEADM_CONFIG}")
     assert machine.commands[preflight + 1 :] == START
     bundle = json.loads(machine.secrets.text(CA_SECRET))
-    assert {name: bundle[name] for name in certificate_authorities.FILES} == {
-        name: machine.files[PKI + name] for name in certificate_authorities.FILES
+    assert {name: bundle[name] for name in certificate_authorities.CA_FILES} == {
+        name: machine.files[PKI + name] for name in certificate_authorities.CA_FILES
     }
-    assert bundle[INITIALISED] == "2026-09-01T12:00:00Z"
+    assert bundle[INITIALISED_AT] == "2026-09-01T12:00:00Z"
 
 
 def test_replaced_master_resumes_the_cluster_of_the_volume() -> None:
     machine = Master(**{CA_SECRET: json.dumps(MARKED)})
-    machine.files[DATA] = members(machine)
+    machine.files[DATABASE_FILE] = members(machine)
     assert boot(machine) == [
         "resume: installed the certificate authorities of the secret",
         "continued with the etcd data on the volume",
@@ -90,7 +90,7 @@ def test_replaced_master_resumes_the_cluster_of_the_volume() -> None:
     assert machine.modes[PKI + "ca.key"] == 0o600
     assert machine.files[PKI + "apiserver.crt"] == "signed by stored"
     kept = json.loads(machine.secrets.text(CA_SECRET))
-    assert kept.pop(encryption.KEY), "a bundle of an older program gets a key to encrypt with"
+    assert kept.pop(encryption.KEY_NAME), "a bundle of an older program gets a key to encrypt with"
     assert kept == MARKED
 
 
@@ -126,7 +126,7 @@ def test_what_etcd_never_finished_is_out_of_the_way_of_the_next_attempt() -> Non
 def test_image_made_of_a_master_is_not_taken_for_the_master() -> None:
     machine = Master(**{CA_SECRET: json.dumps(MARKED)})
     machine.files.update(
-        {DATA: members(machine), kubelet.SET_UP_FILE: "i-0fedcba9876543210", kubelet.KUBELET_CONF: "its"}
+        {DATABASE_FILE: members(machine), kubelet.SET_UP_FILE: "i-0fedcba9876543210", kubelet.KUBELET_CONF: "its"}
     )
     machine.files.update({PKI + "ca.key": "of another cluster", PKI + "apiserver.crt": "of another cluster"})
     machine.files["/var/lib/kubelet/pki/kubelet-client-current.pem"] = "its"
@@ -155,12 +155,12 @@ def test_beginning_again_with_nothing_is_a_decision_of_the_operator_and_works() 
     machine.secrets.put(CA_SECRET, json.dumps(BUNDLE))
     assert boot(machine) == ["init: certificate authorities in place", "initialised a new cluster"]
     assert machine.files[PKI + "ca.key"] == "stored"
-    assert json.loads(machine.secrets.text(CA_SECRET))[INITIALISED] == "2026-09-01T12:00:00Z"
+    assert json.loads(machine.secrets.text(CA_SECRET))[INITIALISED_AT] == "2026-09-01T12:00:00Z"
 
 
 def test_volume_of_a_cluster_whose_authorities_are_lost_is_not_touched() -> None:
     machine = Master()
-    machine.files[DATA] = members(machine)
+    machine.files[DATABASE_FILE] = members(machine)
     with pytest.raises(BootError, match="vol-1 contains a cluster's data, but secret arn:ca is empty") as caught:
         boot(machine)
     assert caught.value.hint == "store the secret's previous value (AWSPREVIOUS) as a new version"
@@ -234,7 +234,7 @@ def test_master_that_was_overtaken_adds_to_what_the_other_one_wrote(times: int) 
     written = meddle(machine, times)
     certificate_authorities.mark_initialised(machine, boot, "restored-1")
     bundle = json.loads(machine.secrets.text(CA_SECRET))
-    assert (bundle[INITIALISED], bundle[RESTORED]) == (machine.time(), "restored-1")
+    assert (bundle[INITIALISED_AT], bundle[RESTORED_REQUEST_ID]) == (machine.time(), "restored-1")
     assert {bundle[note] for note in written} <= {"of another master"}
     assert {name: bundle[name] for name in BUNDLE} == BUNDLE
     assert len(written) == times
@@ -246,7 +246,7 @@ def test_key_of_encryption_is_that_of_the_master_that_was_faster() -> None:
     meddle(machine, 2)
     bundle = certificate_authorities.add_encryption_key(machine, boot, dict(BUNDLE))
     assert bundle == json.loads(machine.secrets.text(CA_SECRET))
-    assert bundle[encryption.KEY]
+    assert bundle[encryption.KEY_NAME]
     assert bundle["note 1"]
 
 
@@ -327,8 +327,8 @@ def test_configuration_and_patch_are_written_for_kubeadm() -> None:
 def test_resolver_follows_the_distribution_unless_the_user_says_otherwise() -> None:
     patch = HOME + "/patches/kubeletconfiguration+merge.json"
     machine, config = ScriptedMachine(), configuration()
-    kubelet.patch(machine, boot_of(config))
+    kubelet.write_patch(machine, boot_of(config))
     assert json.loads(machine.files[patch])["resolvConf"] == "/etc/resolv.conf"
     config["kubeletPatch"]["resolvConf"] = "/etc/kubernetes/resolv.conf"
-    kubelet.patch(machine, boot_of(config))
+    kubelet.write_patch(machine, boot_of(config))
     assert json.loads(machine.files[patch])["resolvConf"] == "/etc/kubernetes/resolv.conf"

@@ -70,7 +70,7 @@ def given(tmp_path: Path) -> Path:
 def fetch(given: Path, target: Path, certificate: str = "ca.crt", key: str = "ca.key") -> RealCommands:
     secret = {"ca.crt": (given / certificate).read_text(), "ca.key": (given / key).read_text()}
     machine = RealCommands(json.dumps(secret))
-    assert custom_ca.fetch(machine, boot_of({"ownCa": ARN}), f"{target}/")
+    assert custom_ca.write_files(machine, boot_of({"ownCa": ARN}), f"{target}/")
     return machine
 
 
@@ -106,7 +106,7 @@ def test_what_is_of_no_use_is_refused_and_leaves_nothing(
 @pytest.mark.parametrize("secret", [None, "", "{}", "[]", "PEM", '{"ca.crt": "x"}', '{"ca.crt": "x", "ca.key": " "}'])
 def test_secret_without_them_is_refused(secret: str | None, tmp_path: Path) -> None:
     with pytest.raises(BootError, match=r"does not contain a JSON object with ca.crt and ca.key"):
-        custom_ca.fetch(RealCommands(secret), boot_of({"ownCa": ARN}), f"{tmp_path}/")
+        custom_ca.write_files(RealCommands(secret), boot_of({"ownCa": ARN}), f"{tmp_path}/")
 
 
 def supplied(world: World) -> None:

@@ -7,7 +7,7 @@ import base64
 import pytest
 
 from cfngen.boot.master.csr_approval import parse_csr
-from cfngen.boot.master.der import content
+from cfngen.boot.master.der import content_range
 
 
 @pytest.mark.parametrize(
@@ -23,15 +23,15 @@ from cfngen.boot.master.der import content
     ],
 )
 def test_length_of_an_element_is_read_in_each_of_its_forms(head: bytes, place: tuple[int, int]) -> None:
-    assert content(head, 0) == place
+    assert content_range(head, 0) == place
     # Behind another element all of it lies further on.
-    assert content(b"\x02\x01\x07" + head, 3) == (place[0] + 3, place[1] + 3)
+    assert content_range(b"\x02\x01\x07" + head, 3) == (place[0] + 3, place[1] + 3)
 
 
 @pytest.mark.parametrize("cut", [b"", b"\x30"])
 def test_element_without_a_length_is_cut_off(cut: bytes) -> None:
     with pytest.raises(IndexError):
-        content(cut, 0)
+        content_range(cut, 0)
 
 
 def pem(der: bytes) -> str:

@@ -53,7 +53,7 @@ class Disks(ScriptedMachine):
         return 0, ""
 
     def _assemble(self) -> tuple[int, str]:
-        self.files[disks.ARRAY] = ""
+        self.files[disks.ARRAY_DEVICE] = ""
         return 0, ""
 
     def _mount(self, text: str) -> tuple[int, str]:
@@ -91,7 +91,7 @@ def test_several_disks_become_one() -> None:
     [create] = machine.ran("mdadm --create")
     assert "--level=0" in create
     assert create.endswith("--raid-devices=2 /dev/nvme1n1 /dev/nvme2n1")
-    assert machine.ran("mkfs")[0].endswith(disks.ARRAY)
+    assert machine.ran("mkfs")[0].endswith(disks.ARRAY_DEVICE)
 
 
 FOLDERS = {"containerd": "/var/lib/containerd", "kubelet": "/var/lib/kubelet", "pods": "/var/log/pods"}
@@ -180,7 +180,7 @@ def test_array_is_waited_for_until_udev_shows_it() -> None:
 
     def appear() -> None:
         if machine.passed > 5:
-            machine.files[disks.ARRAY] = ""
+            machine.files[disks.ARRAY_DEVICE] = ""
 
     machine.between = appear
     assert run(machine).startswith("/dev/nvme1n1, /dev/nvme2n1 formatted")

@@ -9,7 +9,7 @@ from masters import BUNDLE, CA_SECRET, World
 from slots import boot, cluster_of_three, master_of, successor
 
 from cfngen.boot.master import encryption
-from cfngen.boot.master.certificate_authorities import INITIALISED
+from cfngen.boot.master.certificate_authorities import INITIALISED_AT
 
 
 def key_of(text: str) -> str:
@@ -26,16 +26,16 @@ def key_of(text: str) -> str:
 
 def test_all_masters_encrypt_with_the_key_of_the_bundle() -> None:
     world, masters = cluster_of_three()
-    kept = json.loads(world.secrets.text(CA_SECRET))[encryption.KEY]
+    kept = json.loads(world.secrets.text(CA_SECRET))[encryption.KEY_NAME]
     assert len(base64.b64decode(kept)) == 32
     for each in masters.values():
-        assert key_of(each.files[encryption.FILE]) == kept
-        assert each.modes[encryption.FILE] == 0o600
+        assert key_of(each.files[encryption.CONFIGURATION_FILE]) == kept
+        assert each.modes[encryption.CONFIGURATION_FILE] == 0o600
         assert not [path for path, text in each.volume().items() if kept in text]
 
 
 def test_each_cluster_has_a_key_of_its_own() -> None:
-    keys = [json.loads(cluster_of_three()[0].secrets.text(CA_SECRET))[encryption.KEY] for _ in range(2)]
+    keys = [json.loads(cluster_of_three()[0].secrets.text(CA_SECRET))[encryption.KEY_NAME] for _ in range(2)]
     assert keys[0] != keys[1]
 
 
@@ -44,7 +44,7 @@ def test_key_is_stored_together_with_the_authorities() -> None:
     world = World()
     boot(master_of(world, several=False))
     versions = [json.loads(text) for _, text in world.secrets.versions[CA_SECRET]]
-    assert [(encryption.KEY in each, INITIALISED in each) for each in versions] == [(True, False), (True, True)]
+    assert [(encryption.KEY_NAME in each, INITIALISED_AT in each) for each in versions] == [(True, False), (True, True)]
 
 
 def test_replaced_master_reads_what_the_old_one_wrote() -> None:
@@ -52,11 +52,11 @@ def test_replaced_master_reads_what_the_old_one_wrote() -> None:
     boot(master)
     after = successor(master)
     boot(after)
-    assert after.files[encryption.FILE] == master.files[encryption.FILE]
+    assert after.files[encryption.CONFIGURATION_FILE] == master.files[encryption.CONFIGURATION_FILE]
 
 
 def test_of_two_masters_that_find_no_key_one_makes_it() -> None:
-    world = World(**{CA_SECRET: json.dumps({**BUNDLE, INITIALISED: "2026-08-01T00:00:00Z"})})
+    world = World(**{CA_SECRET: json.dumps({**BUNDLE, INITIALISED_AT: "2026-08-01T00:00:00Z"})})
     first, second = master_of(world, "a"), master_of(world, "b")
     read = world.secrets.get
     data = world.etcd.restored("ours", ["172.20.0.9"], "172.20.0.9")
@@ -76,5 +76,5 @@ def test_of_two_masters_that_find_no_key_one_makes_it() -> None:
     first.cloud["secretsmanager.get_secret_value"] = slow
     boot(first)
     boot(second)
-    kept = json.loads(world.secrets.text(CA_SECRET))[encryption.KEY]
-    assert {key_of(each.files[encryption.FILE]) for each in (first, second, second_writer)} == {kept}
+    kept = json.loads(world.secrets.text(CA_SECRET))[encryption.KEY_NAME]
+    assert {key_of(each.files[encryption.CONFIGURATION_FILE]) for each in (first, second, second_writer)} == {kept}

@@ -14,7 +14,7 @@ from cfngen.boot.host import filesystem
 from cfngen.boot.machine import BootError, Machine
 from cfngen.boot.master import volume
 
-HINT = volume.REPAIR.format(volume="vol-1", device="/dev/nvme1n1")
+HINT = volume.REPAIR_HINT.format(volume="vol-1", device="/dev/nvme1n1")
 
 
 @pytest.mark.parametrize(("code", "said"), [(0, 0), (1, 1), (2, 1), (3, 1), (8, 1)])

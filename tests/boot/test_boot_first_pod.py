@@ -69,7 +69,7 @@ def test_pod_of_the_pause_image_runs_and_leaves_nothing() -> None:
 
 
 def test_pod_needs_neither_network_nor_room_nor_credentials() -> None:
-    spec = first_pod.manifest(PAUSE)["spec"]
+    spec = first_pod.pod_manifest(PAUSE)["spec"]
     assert spec["hostNetwork"] is True
     assert [container["image"] for container in spec["containers"]] == [PAUSE]
     assert "resources" not in spec["containers"][0]

@@ -10,7 +10,7 @@ from pathlib import Path
 import cfngen.boot
 from cfngen.cluster.model import Cluster
 from cfngen.releases import master_tools, release
-from cfngen.userdata.configuration import MEMBERS
+from cfngen.userdata.configuration import ARCHIVE_MEMBERS
 
 MODULES = sorted(Path(cfngen.boot.__file__).parent.rglob("*.py"))
 # Names of texts that are hints, or become a part of one.
@@ -29,7 +29,7 @@ ABSENT = {"crictl", "docker", "fsck", "nerdctl", "podman", "netstat", "xfs_repai
 def installed() -> set[str]:
     cluster = Cluster()
     assets = [*release(cluster.kubernetes_version, "amd64").assets, *master_tools("amd64")]
-    archived = {pattern.rpartition("/")[2] for patterns in MEMBERS.values() for pattern in patterns}
+    archived = {pattern.rpartition("/")[2] for patterns in ARCHIVE_MEMBERS.values() for pattern in patterns}
     return {asset.name for asset in assets} | archived | CONTAINERD | DISTRIBUTION | OPERATORS
 
 

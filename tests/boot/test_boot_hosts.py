@@ -33,26 +33,26 @@ def of_slot(slot: str) -> Boot:
 
 def resolved(machine: ScriptedMachine, name: str = NAME) -> list[str]:
     """Return the addresses of a name, in order, as a resolver reads the file."""
-    lines = [line.partition("#")[0].split() for line in machine.files[hosts.HOSTS].splitlines()]
+    lines = [line.partition("#")[0].split() for line in machine.files[hosts.HOSTS_FILE].splitlines()]
     return [line[0] for line in lines if name in line[1:]]
 
 
 def test_master_asks_itself_first() -> None:
     machine = ScriptedMachine()
-    machine.files[hosts.HOSTS] = GIVEN
+    machine.files[hosts.HOSTS_FILE] = GIVEN
     assert hosts.of_master(machine, of_slot("b")) == f"{NAME} is 172.20.1.9, 172.20.0.9, 172.20.2.9"
     assert resolved(machine) == [ADDRESSES["b"], ADDRESSES["a"], ADDRESSES["c"]]
-    assert machine.files[hosts.HOSTS].startswith(GIVEN)
-    assert machine.modes[hosts.HOSTS] == 0o644
+    assert machine.files[hosts.HOSTS_FILE].startswith(GIVEN)
+    assert machine.modes[hosts.HOSTS_FILE] == 0o644
 
 
 def test_names_are_written_once_and_follow_the_masters() -> None:
     machine = ScriptedMachine()
-    machine.files[hosts.HOSTS] = GIVEN
+    machine.files[hosts.HOSTS_FILE] = GIVEN
     boot = of_slot("a")
     boot.config["masters"] = {"a": ADDRESSES["a"]}
     hosts.of_master(machine, boot)
-    machine.files[hosts.HOSTS] += "10.0.0.1 added.later\n"
+    machine.files[hosts.HOSTS_FILE] += "10.0.0.1 added.later\n"
     hosts.of_master(machine, of_slot("a"))
     hosts.of_master(machine, of_slot("a"))
     assert resolved(machine) == list(ADDRESSES.values())
@@ -157,11 +157,11 @@ def test_draining_goes_to_a_master_that_answers_before_anything_is_asked() -> No
 
 def test_file_of_an_instance_without_the_name_is_left_alone() -> None:
     machine = ScriptedMachine()
-    machine.files.update({ADMIN_KUBECONFIG: KUBECONFIG, hosts.HOSTS: GIVEN})
+    machine.files.update({ADMIN_KUBECONFIG: KUBECONFIG, hosts.HOSTS_FILE: GIVEN})
     machine.silent = set(ADDRESSES.values())
     machine.on("kubectl .* get nodes -l", (0, ""))
     kubectl(machine, *NODES)
-    assert machine.files[hosts.HOSTS] == GIVEN
+    assert machine.files[hosts.HOSTS_FILE] == GIVEN
 
 
 def calls(module: Path) -> Iterator[list[str]]:

@@ -134,7 +134,7 @@ def waiting_node(text: str = "") -> tuple[ScriptedMachine, SecretsManager]:
 def _join(machine: ScriptedMachine) -> tuple[int, str]:
     assert kubelet.KUBELET_CONF not in machine.files, "kubeadm's preflight would refuse"
     assert PKI + "ca.crt" not in machine.files, "kubeadm's preflight would refuse"
-    machine.files["used"] = machine.files[membership.JOIN_CONFIG]
+    machine.files["used"] = machine.files[membership.JOIN_CONFIG_FILE]
     machine.files[kubelet.KUBELET_CONF] = "joined"
     return 0, ""
 
@@ -152,8 +152,8 @@ def test_node_joins_with_the_token_in_a_file_that_only_root_may_read() -> None:
             }
         },
     }
-    assert machine.modes[membership.JOIN_CONFIG] == 0o600
-    assert membership.JOIN_CONFIG not in machine.files
+    assert machine.modes[membership.JOIN_CONFIG_FILE] == 0o600
+    assert membership.JOIN_CONFIG_FILE not in machine.files
     assert "0123456789abcdef" not in " ".join(command for command in machine.commands if "i-" not in command)
 
 
@@ -224,7 +224,7 @@ def test_failed_attempt_is_cleared_away_and_repeated_with_what_is_published_then
     attempts: list[str] = []
 
     def fail_once(command: str) -> tuple[int, str]:
-        attempts.append(json.loads(machine.files[membership.JOIN_CONFIG])["discovery"]["bootstrapToken"]["token"])
+        attempts.append(json.loads(machine.files[membership.JOIN_CONFIG_FILE])["discovery"]["bootstrapToken"]["token"])
         if len(attempts) > 1:
             return _join(machine)
         machine.files[kubelet.KUBELET_CONF] = "half"
@@ -236,7 +236,7 @@ def test_failed_attempt_is_cleared_away_and_repeated_with_what_is_published_then
     machine.on("kubeadm join", fail_once)
     assert membership.join(machine, configured()) == "joined 172.20.0.9:443"
     assert attempts == ["abcdef.0123456789abcdef", "fedcba.fedcba9876543210"]
-    assert membership.JOIN_CONFIG not in machine.files
+    assert membership.JOIN_CONFIG_FILE not in machine.files
     assert "/etc/kubernetes/bootstrap-kubelet.conf" not in machine.files
 
 

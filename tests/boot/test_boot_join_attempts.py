@@ -12,8 +12,8 @@ from slots import assert_whole, boot, cluster_of_three, master_of, successor
 
 from cfngen.boot.machine import BootError
 from cfngen.boot.master import etcd_members
-from cfngen.boot.master.certificate_authorities import INITIALISED
-from cfngen.boot.master.etcd_data import ADDING, DATA, FOLDER, JOINING_FILE, MEMBER_ID_FILE
+from cfngen.boot.master.certificate_authorities import INITIALISED_AT
+from cfngen.boot.master.etcd_data import ADDING, DATA_FOLDER, DATABASE_FILE, JOINING_FILE, MEMBER_ID_FILE
 
 
 def cut(command: str) -> tuple[int, str]:
@@ -60,10 +60,10 @@ def test_half_written_copy_is_not_taken_for_a_members_data() -> None:
     """The power went while etcd was making its files: it would begin a cluster of its own with what is there."""
     world, masters = cluster_of_three()
     masters["c"] = successor(masters["c"], volume=False)
-    masters["c"].files.update({DATA: "", JOINING_FILE: ADDING})
+    masters["c"].files.update({DATABASE_FILE: "", JOINING_FILE: ADDING})
     assert boot(masters["c"])[0].startswith("join: ")
     assert_whole(world, *masters.values())
-    assert not masters["c"].glob(FOLDER + ".*"), "a copy of what the others have is not worth keeping"
+    assert not masters["c"].glob(DATA_FOLDER + ".*"), "a copy of what the others have is not worth keeping"
 
 
 def test_etcd_of_an_earlier_attempt_has_ended_before_its_data_goes() -> None:
@@ -77,11 +77,11 @@ def test_etcd_of_an_earlier_attempt_has_ended_before_its_data_goes() -> None:
 def test_slot_with_data_does_not_wait_for_a_mark_that_somebody_took_away() -> None:
     world, masters = cluster_of_three()
     bundle = json.loads(world.secrets.text(CA_SECRET))
-    del bundle[INITIALISED]
+    del bundle[INITIALISED_AT]
     world.secrets.put(CA_SECRET, json.dumps(bundle))
     masters["b"] = successor(masters["b"])
     assert boot(masters["b"])[0].startswith("resume: ")
-    assert json.loads(world.secrets.text(CA_SECRET))[INITIALISED]
+    assert json.loads(world.secrets.text(CA_SECRET))[INITIALISED_AT]
 
 
 def test_etcd_that_does_not_come_up_is_announced_anew() -> None:
@@ -111,7 +111,7 @@ def test_half_a_copy_of_a_failed_attempt_is_gone_when_the_member_is_announced_an
         if tries > 1:
             return blank._etcd(command)
         # Of a member that the next attempt removes.
-        blank.files[DATA] = json.dumps([next(iter(world.etcd.clusters)), world.etcd.ids])
+        blank.files[DATABASE_FILE] = json.dumps([next(iter(world.etcd.clusters)), world.etcd.ids])
         return 1, "no space left on device"
 
     blank.on("kubeadm init phase etcd local", broken)
@@ -154,5 +154,5 @@ def test_joining_etcd_is_told_who_the_members_are() -> None:
         "initial-cluster": "i-a=https://172.20.0.9:2380,i-b=https://172.20.1.9:2380",
         "initial-cluster-state": "existing",
     }
-    assert second.modes[etcd_members.KUBEADM_JOIN] == 0o600
+    assert second.modes[etcd_members.JOIN_CONFIG_FILE] == 0o600
     assert "existing" not in second.files["/opt/cfngen/kubeadm.yaml"], "it would reach the cluster's ConfigMap"

@@ -17,7 +17,7 @@ from botocore.exceptions import NoCredentialsError
 from botocore.stub import Stubber
 
 from cfngen.boot import machine as seam
-from cfngen.boot.host.kubectl import documents
+from cfngen.boot.host.kubectl import yaml_documents
 from cfngen.boot.machine import BootError, Machine, Pending
 from cfngen.boot.state import fill
 
@@ -308,8 +308,8 @@ def test_metadata_is_read_with_a_session_token_and_after_a_failure(machine: Quic
 
 @pytest.mark.usefixtures("metadata")
 def test_value_that_the_metadata_service_does_not_have_may_be_missing(machine: Quick) -> None:
-    assert machine.metadata("meta-data/absent", missing="none") == "none"
-    assert machine.metadata("meta-data/there", missing="none") == "/latest/meta-data/there"
+    assert machine.metadata("meta-data/absent", default="none") == "none"
+    assert machine.metadata("meta-data/there", default="none") == "/latest/meta-data/there"
     with pytest.raises(BootError, match=r"waited .* for instance metadata: HTTP Error 404"):
         machine.metadata("meta-data/absent")
 
@@ -401,7 +401,7 @@ def test_texts_are_filled_at_any_depth() -> None:
 
 
 def test_documents_are_separated_as_yaml_wants_it() -> None:
-    assert documents({"a": 1}, {"b": 2}) == '{\n "a": 1\n}\n---\n{\n "b": 2\n}\n'
+    assert yaml_documents({"a": 1}, {"b": 2}) == '{\n "a": 1\n}\n---\n{\n "b": 2\n}\n'
 
 
 def test_what_a_task_says_is_told_from_what_the_boot_says(machine: Quick, capsys: pytest.CaptureFixture[str]) -> None:

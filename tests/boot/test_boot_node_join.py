@@ -10,7 +10,7 @@ from boots import boot_of
 from scripted_machine import IDENTITY, ScriptedMachine, SecretsManager
 
 from cfngen.boot.host import kubelet
-from cfngen.boot.host.hosts import HOSTS
+from cfngen.boot.host.hosts import HOSTS_FILE
 from cfngen.boot.machine import BootError
 from cfngen.boot.node import membership
 from cfngen.boot.state import Boot
@@ -43,7 +43,7 @@ def joining(**information: Any) -> tuple[ScriptedMachine, SecretsManager]:
     secrets = SecretsManager(**{SECRET: json.dumps({**INFORMATION, **information})}).install(machine)
 
     def join(_: str) -> tuple[int, str]:
-        machine.files["hosts when it joined"] = machine.files.get(HOSTS, "")
+        machine.files["hosts when it joined"] = machine.files.get(HOSTS_FILE, "")
         machine.files[kubelet.KUBELET_CONF] = "joined"
         return 0, ""
 
@@ -51,17 +51,17 @@ def joining(**information: Any) -> tuple[ScriptedMachine, SecretsManager]:
     return machine, secrets
 
 
-def masters(machine: ScriptedMachine, path: str = HOSTS) -> set[str]:
+def masters(machine: ScriptedMachine, path: str = HOSTS_FILE) -> set[str]:
     lines = machine.files[path].splitlines()
     return {line.split()[0] for line in lines if line.endswith(" api.kubernetes.internal")}
 
 
 def test_node_knows_the_masters_by_the_endpoints_name_before_it_joins() -> None:
     machine, _ = joining()
-    machine.files[HOSTS] = "127.0.0.1 localhost\n"
+    machine.files[HOSTS_FILE] = "127.0.0.1 localhost\n"
     assert membership.join(machine, config()) == "joined api.kubernetes.internal:443"
     assert masters(machine, "hosts when it joined") == set(INFORMATION["addresses"])
-    assert machine.files[HOSTS].startswith("127.0.0.1 localhost\n")
+    assert machine.files[HOSTS_FILE].startswith("127.0.0.1 localhost\n")
 
 
 def test_node_waits_for_masters_as_new_as_itself() -> None:
@@ -82,14 +82,16 @@ def test_node_waits_for_masters_as_new_as_itself() -> None:
 def test_first_join_goes_to_a_master_that_answers() -> None:
     machine, _ = joining()
     membership.join(machine, config())
-    first, *others = [line.split()[0] for line in machine.files[HOSTS].splitlines() if line.endswith(".internal")]
+    first, *others = [line.split()[0] for line in machine.files[HOSTS_FILE].splitlines() if line.endswith(".internal")]
     machine, _ = joining()
     machine.silent = {first}
     firsts = []
     machine.on(
         "kubeadm join",
         lambda _: (
-            firsts.extend(line.split()[0] for line in machine.files[HOSTS].splitlines() if line.endswith(".internal")),
+            firsts.extend(
+                line.split()[0] for line in machine.files[HOSTS_FILE].splitlines() if line.endswith(".internal")
+            ),
             (0, ""),
         )[1],
     )
@@ -127,7 +129,7 @@ def test_masters_that_were_added_are_found_later_without_a_reboot() -> None:
 def test_masters_are_found_again_when_cloud_init_has_written_the_hosts_file_anew() -> None:
     machine, _ = joining()
     membership.join(machine, config())
-    machine.files[HOSTS] = "127.0.0.1 localhost\n"
+    machine.files[HOSTS_FILE] = "127.0.0.1 localhost\n"
     assert membership.join(machine, config()) == "joined before"
     assert masters(machine) == set(INFORMATION["addresses"])
 
@@ -142,7 +144,7 @@ def patched(**more: Any) -> dict[str, Any]:
     machine = ScriptedMachine()
     machine.files["/proc/meminfo"] = "MemTotal:        4026531 kB\nMemFree:          1000 kB\n"
     machine.files["/proc/cpuinfo"] = "processor\t: 0\nmodel\t: x\n\nprocessor\t: 1\n"
-    kubelet.patch(machine, config(**more))
+    kubelet.write_patch(machine, config(**more))
     found: dict[str, Any] = json.loads(machine.files["/opt/cfngen/patches/kubeletconfiguration+merge.json"])
     return found
 

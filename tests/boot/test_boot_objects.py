@@ -46,9 +46,9 @@ def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Quick]:
 def test_a_file_goes_to_s3_and_comes_back(real: Quick, tmp_path: Path) -> None:
     file, copy = tmp_path / "snapshot.db", tmp_path / "copies" / "snapshot.db"
     file.write_bytes(bytes(range(256)) * 5000)
-    objects.put(real, BUCKET, "key", str(file), {"revision": "1"})
+    objects.upload(real, BUCKET, "key", str(file), {"revision": "1"})
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    assert objects.get(real, BUCKET, "key", str(copy)) == {"revision": "1", "sha256": digest}
+    assert objects.download(real, BUCKET, "key", str(copy)) == {"revision": "1", "sha256": digest}
     assert copy.read_bytes() == file.read_bytes()
     assert copy.stat().st_mode & 0o777 == 0o600
     assert sorted(path.name for path in copy.parent.iterdir()) == ["snapshot.db"]
@@ -60,7 +60,7 @@ def test_s3_checks_what_arrives(real: Quick, tmp_path: Path) -> None:
     sent: list[dict[str, Any]] = []
     client = real._client("s3")
     client.meta.events.register("before-call.s3.PutObject", lambda params, **_: sent.append(dict(params["headers"])))
-    objects.put(real, BUCKET, "key", str(file), {})
+    objects.upload(real, BUCKET, "key", str(file), {})
     assert sent[0]["x-amz-checksum-sha256"] == "7XACtDnprIRfIjV9giusFERzD722AW0+yUMil7nsn3M="
 
 
@@ -79,7 +79,7 @@ def test_an_upload_that_is_tried_again_begins_at_the_beginning(real: Quick, tmp_
 
     client.put_object = put
     real._client = lambda service: client  # type: ignore[method-assign]
-    objects.put(real, BUCKET, "key", str(file), {})
+    objects.upload(real, BUCKET, "key", str(file), {})
     assert tries == [b"the whole content"] * 2
 
 
@@ -88,11 +88,11 @@ def test_an_object_that_was_changed_is_not_taken(real: Quick, tmp_path: Path) ->
         Bucket=BUCKET, Key="key", Body=b"changed", Metadata={"sha256": "0" * 64}
     )
     with pytest.raises(BootError, match=r"s3://backups/key has SHA-256 .*, not 0{64}"):
-        objects.get(real, BUCKET, "key", str(tmp_path / "snapshot.db"))
+        objects.download(real, BUCKET, "key", str(tmp_path / "snapshot.db"))
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("snapshot")] == []
 
 
 def test_an_object_that_is_missing_is_an_error_at_once(real: Quick, tmp_path: Path) -> None:
     with pytest.raises(BootError, match="NoSuchKey"):
-        objects.get(real, BUCKET, "nothing", str(tmp_path / "snapshot.db"))
+        objects.download(real, BUCKET, "nothing", str(tmp_path / "snapshot.db"))
     assert real.passed == 0

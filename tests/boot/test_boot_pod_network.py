@@ -120,7 +120,7 @@ def test_the_kubelet_takes_as_many_pods_as_there_are_addresses(
 
 def kubelet_settings(machine: ScriptedMachine, boot: Boot, pods: int) -> None:
     boot.facts["providerId"] = "aws:///us-west-2a/i-0"
-    kubelet.patch(machine, boot)
+    kubelet.write_patch(machine, boot)
     assert json.loads(machine.files["/opt/cfngen/patches/kubeletconfiguration+merge.json"])["maxPods"] == pods
 
 

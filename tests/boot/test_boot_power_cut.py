@@ -14,7 +14,7 @@ from slots import assert_whole, boot, cluster_of_three, master_of, request, succ
 
 from cfngen.boot.machine import BootError
 from cfngen.boot.master import certificates, join_information
-from cfngen.boot.master.etcd_data import FOLDER
+from cfngen.boot.master.etcd_data import DATA_FOLDER
 
 # Each returns the master to cut off and the others, which go on running.
 Scene = Callable[[], "tuple[Master, list[Master]]"]
@@ -153,7 +153,7 @@ SCENES: tuple[Scene, ...] = (
 def test_boot_cut_off_anywhere_is_finished_by_the_next(scene: Scene, same_instance: bool) -> None:
     for cut in range(1000):
         master, others = scene()
-        kept = {path: text for path, text in master.volume().items() if path.startswith(FOLDER + "/")}
+        kept = {path: text for path, text in master.volume().items() if path.startswith(DATA_FOLDER + "/")}
         master.fuse = cut
         try:
             all_steps(master)

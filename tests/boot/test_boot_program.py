@@ -13,7 +13,7 @@ from cfngen.boot.machine import BootError
 from cfngen.boot.state import Boot
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import UserData, roles
-from cfngen.userdata.source import packed
+from cfngen.userdata.source import stripped_source
 
 VALUES = {"stack": "kubernetes-Master-1ABCDEFGHIJKL", "privateAddress": "172.20.0.9"}
 FIRST_STAGE = {
@@ -49,7 +49,9 @@ def test_second_stage_is_the_rest_of_the_program(role: str) -> None:
     assert files.pop("files/etc/of-another-cluster", None) is None
     assert set(files) == later | {"role.json", "unpacked"}
     for path in later:
-        assert files[path] == (packed(path[5:-3].replace("/", ".")) if path.startswith("boot/") else found.files[path])
+        assert files[path] == (
+            stripped_source(path[5:-3].replace("/", ".")) if path.startswith("boot/") else found.files[path]
+        )
     assert boot.config["assets"] == json.loads(found.files["role.json"])["assets"]
 
 

@@ -14,11 +14,11 @@ from slots import assert_whole, boot, cluster_of_three, master_of, request, succ
 
 from cfngen.boot.machine import BootError
 from cfngen.boot.master import restore
-from cfngen.boot.master.certificate_authorities import RESTORED
-from cfngen.boot.master.etcd_data import ADDING, DATA, FOLDER, JOINING_FILE
+from cfngen.boot.master.certificate_authorities import RESTORED_REQUEST_ID
+from cfngen.boot.master.etcd_data import ADDING, DATA_FOLDER, DATABASE_FILE, JOINING_FILE
 
 SHA256 = hashlib.sha256(b"a snapshot").hexdigest()
-BEFORE = FOLDER + ".before-first/member/snap/db"
+BEFORE = DATA_FOLDER + ".before-first/member/snap/db"
 
 
 def restore_together(masters: dict[str, Master]) -> None:
@@ -33,7 +33,7 @@ def test_only_master_restores_with_its_old_data_kept_aside() -> None:
     world = World()
     master = master_of(world, several=False)
     boot(master)
-    old = master.files[DATA]
+    old = master.files[DATABASE_FILE]
     request(world, "first", sha256=SHA256)
     master.reboot()
     way, done = boot(master)
@@ -42,9 +42,9 @@ def test_only_master_restores_with_its_old_data_kept_aside() -> None:
         "restored the cluster: restored kubernetes/etcd/hourly/2026-09-01T110000Z.db for request first; the previous "
         "data is in /mnt/master/etcd.before-first"
     )
-    assert master.files[BEFORE] == old != master.files[DATA]
+    assert master.files[BEFORE] == old != master.files[DATABASE_FILE]
     assert world.etcd.running[ADDRESSES["a"]][0] == "first"
-    assert json.loads(world.secrets.text(CA_SECRET))[RESTORED] == "first"
+    assert json.loads(world.secrets.text(CA_SECRET))[RESTORED_REQUEST_ID] == "first"
     assert not [path for path in master.files if path.endswith("snapshot.db")], "the copy is of no use any more"
 
 
@@ -68,16 +68,16 @@ def test_restore_is_done_once() -> None:
     request(world, "first")
     master.reboot()
     boot(master)
-    after = master.files[DATA]
+    after = master.files[DATABASE_FILE]
     master.reboot()
     assert boot(master)[0].startswith("steady: ")
     master = successor(master)
     assert boot(master)[0].startswith("resume: ")
-    assert master.files[DATA] == after
+    assert master.files[DATABASE_FILE] == after
     request(world, "second")
     master.reboot()
     assert boot(master)[0].startswith("restore: ")
-    assert master.files[FOLDER + ".before-second/member/snap/db"] == after
+    assert master.files[DATA_FOLDER + ".before-second/member/snap/db"] == after
     assert BEFORE in master.files
 
 
@@ -117,9 +117,9 @@ def test_slot_that_missed_the_restore_joins_the_restored_cluster(volume: bool) -
     request(world, "first")
     late.lose()
     restore_together(masters)
-    assert json.loads(world.secrets.text(CA_SECRET))[RESTORED] == "first"
+    assert json.loads(world.secrets.text(CA_SECRET))[RESTORED_REQUEST_ID] == "first"
     late = successor(late, volume=volume)
-    old = late.files.get(DATA)
+    old = late.files.get(DATABASE_FILE)
     assert boot(late)[0].startswith("join: ")
     assert late.ran("etcdutl") == []
     assert late.files.get(BEFORE) == old
@@ -172,13 +172,13 @@ def test_damaged_snapshot_changes_nothing(command: str) -> None:
     world = World()
     master = master_of(world, several=False)
     boot(master)
-    old = master.files[DATA]
+    old = master.files[DATABASE_FILE]
     request(world, "first")
     master.reboot()
     master.on(command, (1, "snapshot file integrity check failed"))
     with pytest.raises(BootError, match="integrity check failed"):
         boot(master)
-    assert master.files[DATA] == old
+    assert master.files[DATABASE_FILE] == old
     assert restore.DONE_FILE not in master.files
 
 

@@ -79,7 +79,7 @@ def test_time_before_the_program_is_not_counted() -> None:
     assert runner.run(machine, known, {"first": good}) == 0
     assert [line.rpartition(" (")[2] for line in machine.said] == ["0.0 s)", "2.1 s)", "0.0 s)", "done in 2.1 s"]
     assert known.deadline == 1000 + 20 * 60 - 120
-    assert runner.run(machine, config(), {"volume": bad}, final=False) == 1
+    assert runner.run(machine, config(), {"volume": bad}, is_boot=False) == 1
     assert machine.said[-1].startswith("[2/2] volume FAILED after 1.0 s: ")
 
 
@@ -109,7 +109,7 @@ def test_only_the_first_boot_signals(first: str, second: str) -> None:
 
 def test_instance_made_from_an_image_of_another_signals_again() -> None:
     machine = ScriptedMachine()
-    machine.files[runner.SIGNALLED] = "i-0fedcba9876543210 SUCCESS"
+    machine.files[runner.SIGNALLED_FILE] = "i-0fedcba9876543210 SUCCESS"
     runner.run(machine, config(), {"step": good})
     assert signals(machine) == ["SUCCESS"]
 
@@ -120,14 +120,14 @@ def test_stack_that_does_not_wait_counts_as_told() -> None:
     machine.cloud["cloudformation.signal_resource"] = lambda **_: refusal("ValidationError", message)
     assert runner.run(machine, config(), {"step": good}) == 0
     assert f"[3/3] signal: {message} (0.0 s)" in machine.said
-    assert machine.files[runner.SIGNALLED] == f"{INSTANCE} SUCCESS"
+    assert machine.files[runner.SIGNALLED_FILE] == f"{INSTANCE} SUCCESS"
 
 
 def test_signal_that_cannot_be_sent_fails_the_boot_so_that_it_is_tried_again() -> None:
     machine = ScriptedMachine()
     machine.cloud["cloudformation.signal_resource"] = lambda **_: refusal("AccessDenied")
     assert runner.run(machine, config(), {"step": good}) == 1
-    assert runner.SIGNALLED not in machine.files
+    assert runner.SIGNALLED_FILE not in machine.files
     assert machine.said[-1].startswith("CloudFormation was not signalled: waited 61 s for signal_resource: An error")
     assert "(AccessDenied)" in machine.said[-1]
 
@@ -164,8 +164,8 @@ def test_references_and_facts_fill_the_configuration() -> None:
 
 def test_renewal_neither_signals_success_nor_failure() -> None:
     machine = ScriptedMachine()
-    assert runner.run(machine, config(), {"step": good}, final=False) == 0
-    assert runner.run(machine, config(), {"step": bad}, final=False) == 1
+    assert runner.run(machine, config(), {"step": good}, is_boot=False) == 0
+    assert runner.run(machine, config(), {"step": bad}, is_boot=False) == 1
     assert signals(machine) == []
 
 
@@ -185,9 +185,9 @@ def test_waits_end_before_cloudformation_loses_patience() -> None:
 
 def test_a_task_that_has_nothing_to_do_says_nothing() -> None:
     machine = ScriptedMachine()
-    assert runner.run(machine, config(), {"step": lambda machine, boot: ""}, final=False) == 0
+    assert runner.run(machine, config(), {"step": lambda machine, boot: ""}, is_boot=False) == 0
     assert machine.said == []
-    assert runner.run(machine, config(), {"step": good}, final=False) == 0
+    assert runner.run(machine, config(), {"step": good}, is_boot=False) == 0
     assert machine.said == ["[2/2] step: all is well (2.1 s)"]
 
 

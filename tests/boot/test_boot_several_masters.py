@@ -14,8 +14,8 @@ from slots import assert_whole, boot, cluster_of_three, master_of, successor, to
 
 from cfngen.boot.machine import BootError
 from cfngen.boot.master import control_plane, etcd_members
-from cfngen.boot.master.certificate_authorities import INITIALISED
-from cfngen.boot.master.etcd_data import DATA, FOLDER, MEMBER_ID_FILE
+from cfngen.boot.master.certificate_authorities import INITIALISED_AT
+from cfngen.boot.master.etcd_data import DATA_FOLDER, DATABASE_FILE, MEMBER_ID_FILE
 
 
 def test_first_slot_begins_and_the_others_join_it() -> None:
@@ -28,7 +28,7 @@ def test_first_slot_begins_and_the_others_join_it() -> None:
     ]
     assert boot(masters["c"])[1] == "joined the cluster: etcd has promoted this member, a3"
     assert_whole(world, *masters.values())
-    assert masters["b"].files[DATA] != masters["a"].files[DATA]
+    assert masters["b"].files[DATABASE_FILE] != masters["a"].files[DATABASE_FILE]
 
 
 @pytest.mark.parametrize("slot", ["b", "c"])
@@ -49,7 +49,7 @@ def test_other_slots_are_patient_while_the_first_one_begins() -> None:
     read = world.secrets.get
 
     def later(SecretId: str) -> dict[str, str]:  # noqa: N803
-        if second.passed > 300 and first.files.get(DATA) is None:
+        if second.passed > 300 and first.files.get(DATABASE_FILE) is None:
             boot(first)
         return read(SecretId)
 
@@ -89,10 +89,10 @@ def test_learner_that_has_not_caught_up_yet_is_promoted_later() -> None:
 @pytest.mark.parametrize("slot", ["a", "b", "c"])
 def test_replaced_instance_resumes_with_its_volume(slot: str) -> None:
     world, masters = cluster_of_three()
-    before = masters[slot].files[DATA]
+    before = masters[slot].files[DATABASE_FILE]
     masters[slot] = successor(masters[slot])
     assert boot(masters[slot])[1] == "continued with the etcd data on the volume"
-    assert masters[slot].files[DATA] == before
+    assert masters[slot].files[DATABASE_FILE] == before
     assert masters[slot].ran("etcdctl .* member (add|remove|promote)") == []
     assert_whole(world, *masters.values())
 
@@ -156,7 +156,7 @@ def test_blank_volume_without_a_quorum_stops_with_the_command_that_helps() -> No
     assert "cfngen etcd restore latest" in caught.value.hint
     assert "start the other masters" in caught.value.hint
     assert blank.ran("etcdctl .* member (add|remove)") == []
-    assert DATA not in blank.files
+    assert DATABASE_FILE not in blank.files
     assert len(world.etcd.begun) == 1
 
 
@@ -167,7 +167,7 @@ def test_quorum_that_comes_back_is_waited_for() -> None:
 
     def health(command: str) -> tuple[int, str]:
         if blank.passed > 200 and ADDRESSES["b"] not in world.etcd.running:
-            world.etcd.start(ADDRESSES["b"], "i-b+", second.files[DATA], {})
+            world.etcd.start(ADDRESSES["b"], "i-b+", second.files[DATABASE_FILE], {})
         return blank._health(command)
 
     blank.on("etcdctl .* endpoint health", health)
@@ -179,7 +179,7 @@ def test_quorum_that_comes_back_is_waited_for() -> None:
 @pytest.mark.parametrize("same_instance", [True, False], ids=["reboot", "new instance"])
 def test_member_that_the_others_removed_sets_its_data_aside_and_joins(same_instance: bool) -> None:
     world, masters = cluster_of_three()
-    old = masters["c"].files[DATA]
+    old = masters["c"].files[DATABASE_FILE]
     _, identity = world.etcd.running[ADDRESSES["c"]]
     masters["c"].lose()
     world.etcd.ask([ADDRESSES["a"]], "remove", f"{identity:x}")
@@ -191,7 +191,7 @@ def test_member_that_the_others_removed_sets_its_data_aside_and_joins(same_insta
     assert control_plane.prepare(masters["c"], run).startswith("join: ")
     assert MEMBER_ID_FILE not in masters["c"].files
     boot(masters["c"])
-    assert masters["c"].files[FOLDER + ".removed-2026-09-01T120000Z/member/snap/db"] == old
+    assert masters["c"].files[DATA_FOLDER + ".removed-2026-09-01T120000Z/member/snap/db"] == old
     [said] = [line for line in masters["c"].said if "no longer be used" in line]
     assert "the other members of etcd have removed this one" in said
     assert_whole(world, *masters.values())
@@ -305,11 +305,11 @@ def test_no_secret_is_an_argument_or_is_said() -> None:
 
 def test_cluster_that_exists_is_marked_only_once() -> None:
     world, masters = cluster_of_three()
-    since = json.loads(world.secrets.text(CA_SECRET))[INITIALISED]
+    since = json.loads(world.secrets.text(CA_SECRET))[INITIALISED_AT]
     masters["a"] = successor(masters["a"])
     masters["a"].passed = 5000.0
     boot(masters["a"])
-    assert json.loads(world.secrets.text(CA_SECRET))[INITIALISED] == since
+    assert json.loads(world.secrets.text(CA_SECRET))[INITIALISED_AT] == since
 
 
 def test_steps_are_repeated_without_harm() -> None:

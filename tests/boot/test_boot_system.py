@@ -265,10 +265,10 @@ def test_updates_of_the_distribution_leave_the_boot_program_alone() -> None:
     at_install = []
     machine.boto3 = False
     install_brings(machine, "apt-get .* install")
-    machine.on("dpkg --configure", lambda _: (at_install.append(machine.files[packages.NEEDRESTART]), (0, ""))[1])
+    machine.on("dpkg --configure", lambda _: (at_install.append(machine.files[packages.NEEDRESTART_FILE]), (0, ""))[1])
     packages.install(machine, boot_of({**CONFIG, "packages": {}}))
     assert at_install == ["$nrconf{override_rc}{qr(^cfngen-)} = 0;\n"]
     other = ScriptedMachine()
     other.programs = {"dnf", "iptables", "mkfs.ext4"}
     packages.install(other, boot_of({**CONFIG, "packages": {}}))
-    assert packages.NEEDRESTART not in other.files
+    assert packages.NEEDRESTART_FILE not in other.files

@@ -12,7 +12,7 @@ from slots import assert_whole, boot, cluster_of_three, master_of, successor
 from cfngen.boot.host import versions
 from cfngen.boot.machine import BootError, Pending
 from cfngen.boot.master import join_information, peers, upgrade
-from cfngen.boot.master.etcd_data import DATA
+from cfngen.boot.master.etcd_data import DATABASE_FILE
 
 
 def upgraded(master: Master, version: str, volume: bool = True) -> Master:
@@ -135,7 +135,7 @@ def test_slot_without_a_volume_is_compared_with_the_other_masters() -> None:
     assert masters["c"].ran("kubeadm init phase kubeconfig") == [
         "kubeadm init phase kubeconfig admin --config /opt/cfngen/kubeadm.yaml"
     ]
-    assert DATA not in masters["c"].files
+    assert DATABASE_FILE not in masters["c"].files
     [cluster] = world.etcd.clusters
     assert len(world.etcd.clusters[cluster]) == 3
     masters["c"] = upgraded(masters["c"], "v1.37.0", volume=False)
@@ -188,13 +188,13 @@ def test_nodes_of_instances_that_are_still_ending_are_not_taken_for_masters() ->
 def test_nodes_wait_for_masters_as_new_as_they_are(own: str, oldest: str, waits: bool) -> None:
     boot, information = boot_of({"kubernetesVersion": own}), {"kubernetesVersion": oldest} if oldest else {}
     if not waits:
-        versions.await_masters(boot, information)
+        versions.check_masters_version(boot, information)
         return
     with pytest.raises(Pending, match=r"this node's kubelet is v1.37.0 and a master is still v1.36.3"):
-        versions.await_masters(boot, information)
+        versions.check_masters_version(boot, information)
 
 
 def test_what_is_no_version_is_said() -> None:
     with pytest.raises(BootError, match="'newest' is not a Kubernetes version"):
-        versions.numbers("newest")
-    assert versions.numbers("1.36.3-rc.0") == (1, 36, 3)
+        versions.version_numbers("newest")
+    assert versions.version_numbers("1.36.3-rc.0") == (1, 36, 3)

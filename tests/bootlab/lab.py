@@ -97,7 +97,7 @@ class Lab:
         if launched.instance_id in self.instances:
             return
         number = next(self._numbers)
-        root, told = self._root, self.account.served.moto_extensions.console
+        root, told = self._root, self.account.served.moto_extensions.set_console_output
         made = Instance(
             launched.instance_id, self.folder, root, self.network, number, lambda text: told(launched.instance_id, text)
         )

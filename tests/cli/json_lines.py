@@ -21,7 +21,7 @@ def lines(text: str) -> list[dict[str, Any]]:
 
 @functools.cache
 def validators() -> dict[str, jsonschema.Draft202012Validator]:
-    schema = json_reference.schema()
+    schema = json_reference.json_schema()
     definitions = schema["$defs"]
     names = {each["properties"]["type"]["const"]: name for name, each in definitions.items() if is_message(each)}
     return {

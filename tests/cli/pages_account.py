@@ -90,7 +90,7 @@ class PagesAccount:
         self.clocks = {region: WorldClock(world) for region, world in self.worlds.items()}
         served = self._opened.enter_context(serving({region: world.cloud for region, world in self.worlds.items()}))
         for world in self.worlds.values():
-            world.machines.console = served.moto_extensions.console
+            world.machines.console = served.moto_extensions.set_console_output
 
     def close(self) -> bool:
         """End the account that is there."""

@@ -59,20 +59,20 @@ def failed_and_kept(reader: Reader) -> None:
     """An update of a node group has failed, and was left as it is."""
     deployed(reader)
     machines = reader.account.worlds[reader.region].machines
-    machines.fail(GENERAL, "downloads", "no route to dl.k8s.io")
+    machines.inject_failure(GENERAL, "downloads", "no route to dl.k8s.io")
     reader.run("deploy", "--yes", "--on-failure", "keep", *LARGER, code=1)
-    machines.heal()
+    machines.remove_faults()
 
 
 def failed_twice(reader: Reader) -> None:
     """An update of a node group has failed, and its rollback too."""
     deployed(reader)
     machines = reader.account.worlds[reader.region].machines
-    machines.fail(GENERAL, "downloads", "no route to dl.k8s.io")
+    machines.inject_failure(GENERAL, "downloads", "no route to dl.k8s.io")
     reader.run("deploy", "--yes", *LARGER, code=1)
     [stack] = reader.account.client("cloudformation", reader.region).describe_stacks(StackName=reader.stack)["Stacks"]
     assert stack["StackStatus"] == "UPDATE_ROLLBACK_FAILED"
-    machines.heal()
+    machines.remove_faults()
 
 
 def templates_in_output(reader: Reader) -> None:

@@ -40,7 +40,7 @@ from cfngen.cli.application import application  # noqa: E402
 from cfngen.cli.screen import Screen  # noqa: E402
 from cfngen.cli.target import Target  # noqa: E402
 from cfngen.deploy.status import StackHealth, StackStatus  # noqa: E402
-from cfngen.deploy.watching.watch import Choice  # noqa: E402
+from cfngen.deploy.watching.watch import InterruptChoice  # noqa: E402
 from cfngen.sandbox.cloudformation import Stack  # noqa: E402
 
 STACK = "k8s"
@@ -247,9 +247,9 @@ class Walk:
 
     def cancel(self) -> Ran:
         """Attach to the operation under way, press Ctrl-C, and choose to cancel it."""
-        choices = iter((Choice.CANCEL,))
+        choices = iter((InterruptChoice.CANCEL,))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Screen, "interrupted", lambda shown: next(choices, Choice.WAIT))
+            patch.setattr(Screen, "interrupted", lambda shown: next(choices, InterruptChoice.WAIT))
             patch.setattr(Target, "consent", lambda target, **options: lambda question: True)
             return self.run("watch", leaving=self.stacks[STACK])
 
@@ -296,7 +296,7 @@ class Walk:
         parts += [(one.logical_id, one.during, min(one.times, 10)) for one in self.engine.failures._pending]
         parts += self._launching()
         for stack in self._alive():
-            parts += [(stack.name, stack.status, stack.protection, stack.policy)]
+            parts += [(stack.name, stack.status, stack.own_termination_protection, stack.policy)]
             parts += sorted((key, one.status, one.exists) for key, one in stack.resources.items())
             parts += sorted(one.execution_status for one in self.engine.all_change_sets() if one.stack is stack)
         return hashlib.sha256(_SUFFIX.sub("", repr(parts)).encode()).hexdigest()[:16]

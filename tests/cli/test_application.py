@@ -14,7 +14,7 @@ import pytest
 
 import cfngen as package
 from cfngen.cli.application import COMMANDS, application
-from cfngen.cli.exit_codes import EXIT_CODES
+from cfngen.cli.exit_codes import EXIT_CODE_MEANINGS
 from cfngen.cli.template_file import TemplateFileError
 from cfngen.cli.typography import ASCII_REPLACEMENTS
 from cfngen.cli.usage import OPTIONS_OF_OTHER_TOOLS
@@ -44,7 +44,7 @@ def test_help_lists_every_command_and_every_exit_code(cfngen):
     assert ran.code == 0
     for name in COMMANDS:
         assert f"\n  {name} " in ran.out
-    for code, meaning in EXIT_CODES.items():
+    for code, meaning in EXIT_CODE_MEANINGS.items():
         assert f"{code}  {meaning}" in ran.out
 
 

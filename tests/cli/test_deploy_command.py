@@ -25,7 +25,7 @@ def where() -> Iterator[Place]:
     """An account for all tests of this module, which deploy a stack of their own each."""
     with place() as made:
         for quota in (VPCS, ADDRESSES, INTERNET_GATEWAYS, ON_DEMAND):
-            made.served.moto_extensions.quota(*quota, 1000)
+            made.served.moto_extensions.set_quota(*quota, 1000)
         yield made
 
 
@@ -103,7 +103,7 @@ def test_what_lint_refuses_is_sent_nowhere(run: Command, where: Place, findings:
 def test_a_cluster_that_does_not_work_is_an_exit_code_of_its_own(
     run: Command, where: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cfngen.cli.commands.deploy.SETTLING", timedelta(seconds=30))
+    monkeypatch.setattr("cfngen.cli.commands.deploy.SETTLING_TIME", timedelta(seconds=30))
     named = ("--yes", "--set", "name=sick")
     assert run("deploy", *ALLOWED, *named, stack="sick").code == 0
     where.world.cluster("sick").state.add_pod("coredns-broken")
@@ -136,7 +136,7 @@ def test_nobody_to_ask_is_said_before_anything_is_created(run: Command, where: P
 
 def test_a_failed_update_says_why_and_what_to_do(run: Command, where: Place) -> None:
     assert deployed(run, "fails").code == 0
-    where.world.machines.fail(NODES, "downloads", "no route to dl.k8s.io", times=1)
+    where.world.machines.inject_failure(NODES, "downloads", "no route to dl.k8s.io", times=1)
     failed = run("deploy", "--yes", "--on-failure", "keep", *LARGER, stack="fails")
     assert failed.code == 1
     assert "no route to dl.k8s.io" in failed.out

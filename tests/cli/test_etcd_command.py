@@ -19,7 +19,7 @@ from cfngen.deploy.inspection.status_reader import read_status
 @pytest.fixture(autouse=True)
 def owned(where: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The stacks of these tests count as made by `cfngen deploy`, and a snapshot is there."""
-    monkeypatch.setattr("cfngen.deploy.etcd.restore.check", lambda stack, cluster: None)
+    monkeypatch.setattr("cfngen.deploy.etcd.restore.check_stack_owner", lambda stack, cluster: None)
     where.clock.sleep(60)
 
 
@@ -63,7 +63,7 @@ def test_backup_says_where_the_snapshot_lies(run: Command) -> None:
 
 
 def test_backup_gives_up_in_the_time_that_was_given(run: Command, where: Place) -> None:
-    where.world.machines.hang("MasterAAutoScalingGroup", "volume", times=1)
+    where.world.machines.inject_hang("MasterAAutoScalingGroup", "volume", times=1)
     where.account.client("ec2").terminate_instances(InstanceIds=where.instances("MasterAAutoScalingGroup")[-1:])
     where.world.machines.refresh()
     ran = run("etcd", "backup", "--wait", "90s")
@@ -127,7 +127,7 @@ def test_status_shows_the_newest_snapshot_and_that_it_is_late(run: Command, wher
     assert "`cfngen etcd list --defaults --stack-name k8s` shows them" in ran.out
     where.world.machines.clusters.clear()  # nobody takes snapshots any more
     where.clock.sleep(50 * 60)
-    status = read_status(where.account, where.name, where.cluster, override=where.override)
+    status = read_status(where.account, where.name, where.cluster, find_url_override=where.override)
     lines = "\n".join(map(str, status_lines(status)))
     assert re.search(r"\x1b\[31mthe newest snapshot is from .* ago; there should be one every 15 minutes\x1b", lines)
 

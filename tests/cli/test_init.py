@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cfngen.cli.commands.init import FileExistsAlreadyError, write_new
+from cfngen.cli.commands.init import FileExistsAlreadyError, write_new_file
 
 
 def test_it_writes_a_cluster_file_that_is_the_default_cluster(cfngen, directory):
@@ -93,12 +93,12 @@ def test_a_full_disk_leaves_nothing(cfngen, directory, monkeypatch):
 
 def test_nothing_is_left_when_writing_fails(directory):
     with pytest.raises(UnicodeEncodeError):
-        write_new(directory / "cluster.yaml", "name: \udcff\n")
+        write_new_file(directory / "cluster.yaml", "name: \udcff\n")
     assert list(directory.iterdir()) == []
 
 
 def test_two_at_once_cannot_both_win(directory):
-    write_new(directory / "cluster.yaml", "name: first\n")
+    write_new_file(directory / "cluster.yaml", "name: first\n")
     with pytest.raises(FileExistsAlreadyError):
-        write_new(directory / "cluster.yaml", "name: second\n")
+        write_new_file(directory / "cluster.yaml", "name: second\n")
     assert (directory / "cluster.yaml").read_text() == "name: first\n"

@@ -11,21 +11,21 @@ from deployed_cluster import Command
 from json_lines import lines
 
 from cfngen.cli import json_reference
-from cfngen.cli.json_output import camel, plain
+from cfngen.cli.json_output import camel_case, to_json_value
 from cfngen.deploy.messages import Step
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_the_schema_and_its_page_are_those_of_the_code() -> None:
-    assert json.loads((DOCS / "json.schema.json").read_text()) == json_reference.schema(), "run `make docs`"
-    assert (DOCS / "json.md").read_text() == json_reference.page(), "run `make docs`"
+    assert json.loads((DOCS / "json.schema.json").read_text()) == json_reference.json_schema(), "run `make docs`"
+    assert (DOCS / "json.md").read_text() == json_reference.json_page(), "run `make docs`"
 
 
 def test_every_attribute_is_described() -> None:
     bare = [
         f"{name}.{key}"
-        for name, definition in json_reference.schema()["$defs"].items()
+        for name, definition in json_reference.json_schema()["$defs"].items()
         for key, each in definition.get("properties", {}).items()
         if key != "type" and not each.get("description")
     ]
@@ -33,7 +33,7 @@ def test_every_attribute_is_described() -> None:
 
 
 def test_types_are_told_apart_by_their_type() -> None:
-    kinds = [each.kind for each in json_reference.classes()]
+    kinds = [each.kind for each in json_reference.message_classes()]
     assert all(kinds)
     assert len(set(kinds)) == len(kinds)
 
@@ -76,10 +76,10 @@ def test_two_classes_of_one_name_are_refused() -> None:
 
 
 def test_keys_are_in_camel_case() -> None:
-    assert camel("stack_name") == "stackName"
-    assert plain(Step("uploading")) == {"type": "step", "text": "uploading"}
+    assert camel_case("stack_name") == "stackName"
+    assert to_json_value(Step("uploading")) == {"type": "step", "text": "uploading"}
 
 
 def test_what_has_no_form_in_json_is_refused() -> None:
     with pytest.raises(TypeError, match="object cannot be converted"):
-        plain(object())
+        to_json_value(object())

@@ -17,7 +17,7 @@ from json_lines import lines
 
 from cfngen.deploy.access.api_connection import Endpoint
 from cfngen.deploy.access.certificates import KeyPair
-from cfngen.deploy.access.kubernetes import Kubernetes
+from cfngen.deploy.access.kubernetes import KubernetesClient
 from cfngen.sandbox.cloudformation import client
 
 
@@ -60,7 +60,7 @@ def test_kubectl_gets_in_with_it(run: Command, where: Place, tmp_path: Path) -> 
         )
     )
     url = f"https://{cluster['tls-server-name']}"
-    with Kubernetes(Endpoint(url, cluster["server"]), authority, KeyPair(client_certificate, key)) as api:
+    with KubernetesClient(Endpoint(url, cluster["server"]), authority, KeyPair(client_certificate, key)) as api:
         assert len(api.nodes()) == 5
     assert key not in ran.out + ran.err
 

@@ -30,7 +30,7 @@ def stacks(where: Place) -> set[str]:
     return {
         stack.name
         for stack in where.world.cloud.stacks()
-        if stack.name.startswith(clusters.NAME) and stack.status != "DELETE_COMPLETE"
+        if stack.name.startswith(clusters.REHEARSAL_NAME) and stack.status != "DELETE_COMPLETE"
     }
 
 
@@ -102,9 +102,9 @@ def test_what_a_killed_one_has_left_is_removed(cfngen: Shell, where: Place, monk
         killed.setattr("cfngen.rehearse.run._remove_everything", lambda *arguments, **options: ())
         where.world.cloud.fail("NodeInstanceProfile", "killed", during="CREATE")
         assert cfngen("rehearse", "--up-to", "1", "--yes").code == 2
-    assert clusters.NAME in stacks(where)
+    assert clusters.REHEARSAL_NAME in stacks(where)
     unasked = cfngen("rehearse", "--clean-up")
-    assert (unasked.code, clusters.NAME in stacks(where)) == (1, True)
+    assert (unasked.code, clusters.REHEARSAL_NAME in stacks(where)) == (1, True)
     ran = cfngen("rehearse", "--clean-up", "--yes")
     assert (ran.code, stacks(where)) == (0, set()), ran.err
 

@@ -11,23 +11,25 @@ import pytest
 from cfngen.cli.render import deletion
 from cfngen.cli.screen import Screen
 from cfngen.deploy.deletion.blockers import Blocker
-from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
-from cfngen.deploy.deletion.plan import DeletionPlan, Part
+from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, OrphanRemoved
+from cfngen.deploy.deletion.plan import DeletedResources, DeletionPlan
 from cfngen.deploy.deletion.result import Deleted
-from cfngen.deploy.deletion.stack_removal import DeletionFailed, Undeleted
+from cfngen.deploy.deletion.stack_removal import DeletionFailed, UndeletedResource
 from cfngen.deploy.watching.progress import Progress
-from cfngen.deploy.watching.watch import Choice
+from cfngen.deploy.watching.watch import InterruptChoice
 
 GOES = (
-    Part("instances", tuple(f"i-{number:017x}" for number in range(12))),
-    Part("Auto Scaling groups", ("kubernetes-MasterStack-5DCD19E2DC5F-MasterAAutoScalingGroup-" + 12 * "5",)),
-    Part("VPCs", ("vpc-e70152ec3d1acecea",)),
+    DeletedResources("instances", tuple(f"i-{number:017x}" for number in range(12))),
+    DeletedResources(
+        "Auto Scaling groups", ("kubernetes-MasterStack-5DCD19E2DC5F-MasterAAutoScalingGroup-" + 12 * "5",)
+    ),
+    DeletedResources("VPCs", ("vpc-e70152ec3d1acecea",)),
 )
 
 
 def survey(**more: Any) -> list[str]:
     found = DeletionPlan("kubernetes", "kubernetes", "arn", "CREATE_COMPLETE", "123456789012", "us-west-2", **more)
-    return [click.unstyle(line) for line in deletion.plan_lines(found, 81)]
+    return [click.unstyle(line) for line in deletion.deletion_plan_lines(found, 81)]
 
 
 def test_columns_line_up_beside_a_text_that_has_no_room() -> None:
@@ -40,9 +42,9 @@ def test_columns_line_up_beside_a_text_that_has_no_room() -> None:
 
 
 def test_what_is_in_the_way_stands_under_what_was_not_deleted() -> None:
-    undeleted = Undeleted("VpcStack/Vpc", "vpc-1", "AWS::EC2::VPC", "The vpc 'vpc-1' has dependencies")
+    undeleted = UndeletedResource("VpcStack/Vpc", "vpc-1", "AWS::EC2::VPC", "The vpc 'vpc-1' has dependencies")
     failure = DeletionFailed("kubernetes", 1, 3, (undeleted,), (Blocker("sg-late", "security group late"),))
-    lines = [click.unstyle(line) for line in deletion.failed_lines(failure, 60)]
+    lines = [click.unstyle(line) for line in deletion.failed_attempt_lines(failure, 60)]
     assert "  sg-late  security group late" in lines
     assert max(map(len, lines)) < 60
 
@@ -51,7 +53,7 @@ def test_what_is_gone_is_no_wider_than_the_terminal() -> None:
     gone = OrphanedResource(
         "security group", "sg-1", "k8s-elb-" + 32 * "a", "Security group for Kubernetes ELB of default/web"
     )
-    lines = [click.unstyle(line) for line in deletion.removed_lines(Removed(gone), 60)]
+    lines = [click.unstyle(line) for line in deletion.removed_resource_lines(OrphanRemoved(gone), 60)]
     assert (len(lines), lines[0][:4]) == (2, "  - ")
     assert max(map(len, lines)) < 60
 
@@ -79,7 +81,7 @@ def test_only_what_can_be_cancelled_is_offered_for_it(
     target: Any = SimpleNamespace(complete_commands=lambda message: message, json=True)
     shown = Screen(target, account=SimpleNamespace())  # type: ignore[arg-type]
     shown.report(Progress("delete", "kubernetes", status, 1.0, 0.0, (), fresh=False, poll_error=""))
-    assert shown.interrupted() is Choice.DETACH
+    assert shown.interrupted() is InterruptChoice.DETACH
     assert asked["letters"] == offered
     assert ("(c)ancel" in asked["text"]) == ("c" in offered)
 

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 
 import click
 
-from cfngen.cli.render.diagnosis import lines
+from cfngen.cli.render.diagnosis import diagnosis_lines
 from cfngen.deploy.messages import Event
 from cfngen.deploy.watching.console_output import ConsoleExcerpt
 from cfngen.deploy.watching.diagnosis import Cause, Diagnosis, NextStep
@@ -50,7 +50,7 @@ DIAGNOSIS = Diagnosis("k8s", "arn", "ROLLBACK_COMPLETE", "create", CAUSE, next_s
 
 
 def plain(diagnosis: Diagnosis, width: int = 120) -> list[str]:
-    return [click.unstyle(line) for line in lines(diagnosis, width)]
+    return [click.unstyle(line) for line in diagnosis_lines(diagnosis, width)]
 
 
 def test_the_cause_what_it_means_who_saw_it_and_what_to_type():
@@ -75,7 +75,7 @@ def test_the_cause_what_it_means_who_saw_it_and_what_to_type():
 
 
 def test_the_line_on_which_the_boot_failed_is_red():
-    assert click.style(f"      | {SAID.lines[1]}", fg="red") in lines(DIAGNOSIS, 120)
+    assert click.style(f"      | {SAID.lines[1]}", fg="red") in diagnosis_lines(DIAGNOSIS, 120)
 
 
 def test_narrow_terminals_tear_no_command():

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 
 import click
 
-from cfngen.cli.render.durations import duration
+from cfngen.cli.render.durations import duration_text
 from cfngen.cli.render.events import event_lines, history_lines
 from cfngen.cli.render.resource_names import resource_name, stack_title
 from cfngen.deploy.messages import Event
@@ -76,7 +76,7 @@ def test_resources_have_names_in_the_words_of_a_cluster():
 
 
 def test_durations():
-    assert [duration(each) for each in (0, -3, 59.4, 60, 185, 3600, 7325)] == [
+    assert [duration_text(each) for each in (0, -3, 59.4, 60, 185, 3600, 7325)] == [
         "0 s",
         "0 s",
         "59 s",

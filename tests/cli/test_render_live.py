@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 import click
 import pytest
 
-from cfngen.cli.render.live import HEARTBEAT, LiveScreen, fitted, heartbeat, tree_lines
+from cfngen.cli.render.live import HEARTBEAT_SECONDS, LiveScreen, fit_to_height, heartbeat_line, tree_lines
 from cfngen.deploy.messages import Event
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.watching.progress import Progress, ResourceProgress, StackProgress
@@ -117,7 +117,7 @@ def test_a_wait_condition_is_the_master_that_it_waits_for():
         "MasterBWaitCondition", "AWS::CloudFormation::WaitCondition", "CREATE_IN_PROGRESS", 90, 300
     )
     master = replace(PROGRESS.stacks[2], resources=(waiting,))
-    assert heartbeat(replace(PROGRESS, stacks=(master,))).endswith(
+    assert heartbeat_line(replace(PROGRESS, stacks=(master,))).endswith(
         ": master B: waiting for its signal, 1 min 30 s of about 5 min"
     )
 
@@ -169,7 +169,7 @@ def test_a_terminal_that_becomes_narrower_is_drawn_over_whole():
 
 
 def test_what_tells_least_goes_first():
-    lines = fitted(tree_lines(PROGRESS, 100), 4)
+    lines = fit_to_height(tree_lines(PROGRESS, 100), 4)
     assert [line.text for line in lines] == [*plain(PROGRESS)[:1], *plain(PROGRESS)[2:4], "  … and 2 more"]
 
 
@@ -185,7 +185,7 @@ def test_failures_stay_in_view():
         "      ✗ VPC failed (Vpc)",
     ]
     assert len([line for line in text if "VPCs" in line]) == 3
-    assert any(line.text.endswith("failed (Vpc)") for line in fitted(tree_lines(rolling, 80), 7))
+    assert any(line.text.endswith("failed (Vpc)") for line in fit_to_height(tree_lines(rolling, 80), 7))
 
 
 def test_what_takes_longer_than_usual_stands_out():
@@ -224,9 +224,9 @@ def test_without_a_terminal_long_silence_is_broken():
     screen = LiveScreen(written.append, size=None, clock=clock)
     for _ in range(5):
         screen.show(PROGRESS)
-        clock.sleep(HEARTBEAT / 2)
-    assert written == [f"{heartbeat(PROGRESS)}\n"] * 2
-    assert heartbeat(PROGRESS) == (
+        clock.sleep(HEARTBEAT_SECONDS / 2)
+    assert written == [f"{heartbeat_line(PROGRESS)}\n"] * 2
+    assert heartbeat_line(PROGRESS) == (
         "k8s CREATE_IN_PROGRESS after 2 min 50 s of about 10 min: node group nodes: 1 of 4 signals, "
         "1 min 30 s of about 5 min"
     )

@@ -8,10 +8,10 @@ from dataclasses import replace
 import click
 import pytest
 
-from cfngen.cli.render.plan import lines
-from cfngen.cli.render.plan_changes import shortened
+from cfngen.cli.render.plan import plan_lines
+from cfngen.cli.render.plan_changes import shorten_to_difference
 from cfngen.cli.render.styled_text import flow
-from cfngen.deploy.preview.bill_of_materials import Cost, Creation, Item
+from cfngen.deploy.preview.bill_of_materials import ComponentCount, Cost, CreationSummary
 from cfngen.deploy.preview.changes import Change, Counts, Danger, Impact, PropertyChange, Replacement, StackPlan
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.quotas.quota import Quota
@@ -56,7 +56,7 @@ def update(*stacks: StackPlan, **more: object) -> Plan:
 
 
 def text(plan: Plan, width: int = 100) -> list[str]:
-    return [click.unstyle(line) for line in lines(plan, width=width)]
+    return [click.unstyle(line) for line in plan_lines(plan, width=width)]
 
 
 def stack(
@@ -143,7 +143,7 @@ def test_properties(change, line):
 
 
 def test_long_values_are_cut_around_the_difference():
-    before, after = shortened("a" * 200 + "old" + "z" * 200, "a" * 200 + "new" + "z" * 200, 40)
+    before, after = shorten_to_difference("a" * 200 + "old" + "z" * 200, "a" * 200 + "new" + "z" * 200, 40)
     assert "old" in before
     assert "new" in after
     assert before.startswith("…a")
@@ -152,7 +152,7 @@ def test_long_values_are_cut_around_the_difference():
 
 
 def test_values_of_several_lines_take_one():
-    assert shortened("a\n  b", "a c", 80) == ("a b", "a c")
+    assert shorten_to_difference("a\n  b", "a c", 80) == ("a b", "a c")
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100])
@@ -185,8 +185,13 @@ def test_what_cloudformation_would_refuse_is_the_last_thing_said():
 
 
 def test_a_new_cluster_is_a_list_of_what_there_will_be():
-    creation = Creation(
-        (Item(1, "master", "t3.medium"), Item(4, "node", "t3.small, group nodes"), Item(1, "VPC"), Item(2, "subnet")),
+    creation = CreationSummary(
+        (
+            ComponentCount(1, "master", "t3.medium"),
+            ComponentCount(4, "node", "t3.small, group nodes"),
+            ComponentCount(1, "VPC"),
+            ComponentCount(2, "subnet"),
+        ),
         (Cost(5, "instance", "t3.small", "all"), Cost(168, "GiB", "gp3 volumes"), Cost(1, "address", "public IPv4")),
     )
     quotas = (
@@ -277,7 +282,7 @@ def test_words_keep_their_style_across_lines():
 
 def test_what_is_only_tried_again_is_named() -> None:
     plan = Plan("k8s", "arn", "update", on_failure="DO_NOTHING", retries=("MasterStack/MasterAVolume",))
-    text = " ".join(click.unstyle(line) for line in lines(plan, width=100))
+    text = " ".join(click.unstyle(line) for line in plan_lines(plan, width=100))
     assert "tried again: MasterStack/MasterAVolume." in text
     assert "No changes" not in text
 
@@ -291,7 +296,7 @@ def test_boot_programs_are_one_line_unless_all_is_asked_for():
     shown = text(plan)
     assert [line for line in shown if "Program" in line or "Gpu" in line] == []
     assert "Boot programs, as metadata of the stacks: +2, -1; --full shows them." in shown
-    full = [click.unstyle(line) for line in lines(plan, width=100, full=True)]
+    full = [click.unstyle(line) for line in plan_lines(plan, width=100, full=True)]
     assert sum(HANDLE in line for line in full) == 3
     assert not any("Boot programs" in line for line in full)
 
@@ -304,7 +309,7 @@ def test_long_values_can_be_shown_whole():
     )
     plan = update(stack(change))
     assert any("…" in line for line in text(plan))
-    full = [click.unstyle(line) for line in lines(plan, width=100, full=True)]
+    full = [click.unstyle(line) for line in plan_lines(plan, width=100, full=True)]
     assert '         -    "ec2:DescribeC",' in full
     assert '         +    "ec2:RunInstances",' in full
     assert not any("…" in line for line in full)

@@ -101,7 +101,7 @@ def test_the_status_of_a_sandbox_says_what_is_in_it() -> None:
 def test_what_was_lost_is_said_before_anything_begins_anew(
     cfngen: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(process, "_spawn", lambda *_: pytest.fail("a sandbox was started"))
+    monkeypatch.setattr(process, "_spawn_server", lambda *_: pytest.fail("a sandbox was started"))
     left_behind(tmp_path, LAST)
     ran = cfngen(*command, "--defaults", "--sandbox", XDG_STATE_HOME=str(tmp_path))
     assert ran.code == 1
@@ -134,7 +134,7 @@ class Arranged:
         groups = [{"region": "us-west-2", "stack": "k8s", "name": name, "logicalId": ""} for name in self.names]
         return {"groups": groups}
 
-    def fail(self, region: str, group: str, step: str, message: str, times: int = 0) -> bool:
+    def inject_failure(self, region: str, group: str, step: str, message: str, times: int = 0) -> bool:
         self.orders.append((region, group, step, message, times))
         return group in (*self.names, "master")
 
@@ -142,7 +142,7 @@ class Arranged:
 @pytest.mark.parametrize("group", ["general", "master", "master-a"])
 def test_a_group_fails_by_its_name(cfngen: Shell, monkeypatch: pytest.MonkeyPatch, group: str) -> None:
     running = Arranged("general", "gpu", "master-a")
-    monkeypatch.setattr(process, "running", lambda environ: running)
+    monkeypatch.setattr(process, "find_running_sandbox", lambda environ: running)
     ran = cfngen("sandbox", "fail", group, "--times", "1")
     assert (ran.code, ran.err) == (0, "")
     assert running.orders == [("us-west-2", group, "downloads", "no route to dl.k8s.io", 1)]
@@ -150,7 +150,7 @@ def test_a_group_fails_by_its_name(cfngen: Shell, monkeypatch: pytest.MonkeyPatc
 
 def test_an_unknown_name_is_told_which_there_are(cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     running = Arranged("general", "gpu", "master-a")
-    monkeypatch.setattr(process, "running", lambda environ: running)
+    monkeypatch.setattr(process, "find_running_sandbox", lambda environ: running)
     ran = cfngen("sandbox", "fail", "genral")
     assert (ran.code, running.orders) == (1, [])
     said = " ".join(ran.err.split())
@@ -163,7 +163,7 @@ def test_a_group_that_comes_later_may_be_named_beforehand(
     cfngen: Shell, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
 ) -> None:
     running, group = Arranged(*names), "NodeGroupGpuAutoScalingGroup" if names else "gpu"
-    monkeypatch.setattr(process, "running", lambda environ: running)
+    monkeypatch.setattr(process, "find_running_sandbox", lambda environ: running)
     ran = cfngen("sandbox", "fail", group)
     assert ran.code == 0
     assert running.orders[0][1] == group

@@ -87,7 +87,7 @@ def test_drift_is_asked_for(run: Command, monkeypatch: pytest.MonkeyPatch) -> No
     )
     gone = DriftedResource("k8s-Vpc", "Route", "rtb-1|0.0.0.0/0", "AWS::EC2::Route", "DELETED")
     found = Drift((group, gone), {"k8s-Iam": "no permission"})
-    monkeypatch.setattr("cfngen.deploy.inspection.drift.detect", lambda account, stacks: found)
+    monkeypatch.setattr("cfngen.deploy.inspection.drift.detect_drift", lambda account, stacks: found)
     ran = run("status", "--drift")
     assert "CloudFormation is comparing the resources with the templates" in ran.err
     assert under(ran.out, "Drift") == [
@@ -96,12 +96,12 @@ def test_drift_is_asked_for(run: Command, monkeypatch: pytest.MonkeyPatch) -> No
         "  k8s-Vpc/Route  DELETED  rtb-1|0.0.0.0/0",
         "  k8s-Iam: unknown: no permission",
     ]
-    monkeypatch.setattr("cfngen.deploy.inspection.drift.detect", lambda account, stacks: Drift((), {}))
+    monkeypatch.setattr("cfngen.deploy.inspection.drift.detect_drift", lambda account, stacks: Drift((), {}))
     assert under(run("status", "--drift").out, "Drift") == ["  none: every resource matches its template"]
 
 
 def test_what_ends_soon_stands_out(where: Place) -> None:
-    status = read_status(where.account, where.name, where.cluster, override=where.override)
+    status = read_status(where.account, where.name, where.cluster, find_url_override=where.override)
     now = status.time
     ends = (
         Expiry("certificate authority", now + timedelta(days=400)),
@@ -115,7 +115,7 @@ def test_what_ends_soon_stands_out(where: Place) -> None:
 
 
 def test_what_is_not_well_is_named(where: Place) -> None:
-    status = read_status(where.account, where.name, where.cluster, override=where.override)
+    status = read_status(where.account, where.name, where.cluster, find_url_override=where.override)
     [master], [group] = status.masters, status.node_groups
     old = datetime(2024, 1, 1, tzinfo=timezone.utc)
     ill = replace(
@@ -140,7 +140,7 @@ def test_what_is_not_well_is_named(where: Place) -> None:
 
 def test_what_an_operation_has_left_undone_is_named(where: Place) -> None:
     """No stack policies after a creation that was left, and a group that a forced rollback has skipped."""
-    status = read_status(where.account, where.name, where.cluster, override=where.override)
+    status = read_status(where.account, where.name, where.cluster, find_url_override=where.override)
     assert status.stale_groups is None
     behind = StaleGroup(NODES, "asg-1", "lt-1", "2", "3", "NodesProgram0123", "", unbootable=True)
     stack = replace(status.stack, without_policy=("k8s", "k8s-MasterStack-1"))

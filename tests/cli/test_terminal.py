@@ -7,7 +7,7 @@ import io
 import click
 import pytest
 
-from cfngen.cli.terminal import progress, table
+from cfngen.cli.terminal import progress_line, table
 
 
 class Terminal(io.StringIO):
@@ -43,7 +43,7 @@ def opened(monkeypatch):
 def test_progress_is_erased_with_whatever_was_added_to_it(monkeypatch, no_color):
     terminal = opened(monkeypatch)
     monkeypatch.setenv("NO_COLOR", no_color)
-    with progress("linting 8 templates…"):
+    with progress_line("linting 8 templates…"):
         assert terminal.row() == "linting 8 templates…"
         terminal.write("^C")
     assert terminal.row() == ""
@@ -52,7 +52,7 @@ def test_progress_is_erased_with_whatever_was_added_to_it(monkeypatch, no_color)
 def test_progress_stays_in_one_row(monkeypatch):
     terminal = opened(monkeypatch)
     monkeypatch.setenv("COLUMNS", "10")
-    with progress("linting 8 templates…"):
+    with progress_line("linting 8 templates…"):
         assert terminal.row() == "linting 8"
     assert terminal.row() == ""
 
@@ -60,7 +60,7 @@ def test_progress_stays_in_one_row(monkeypatch):
 def test_no_progress_where_it_could_not_be_erased(monkeypatch):
     terminal = opened(monkeypatch)
     monkeypatch.setenv("TERM", "dumb")
-    with progress("linting"):
+    with progress_line("linting"):
         pass
     assert terminal.getvalue() == ""
 

@@ -10,7 +10,7 @@ import yaml
 
 from cfngen.cluster.load import ClusterFileError, Loaded, load
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.paths import EVERY, FREE_FORM, is_free_form
+from cfngen.cluster.paths import EVERY_ITEM, FREE_FORM_SECTIONS, is_free_form
 from cfngen.cluster.paths import Path as Key
 
 
@@ -168,7 +168,7 @@ def free_fields(model: Any, path: Key = ()) -> list[Key]:
 
 def test_every_field_that_takes_anything_is_known_as_such() -> None:
     paths = free_fields(Cluster)
-    assert len(paths) >= len([each for each in FREE_FORM if EVERY not in each])
+    assert len(paths) >= len([each for each in FREE_FORM_SECTIONS if EVERY_ITEM not in each])
     assert [path for path in paths if not is_free_form(path)] == []
 
 

@@ -18,10 +18,10 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.schema import json_schema
 
 ROOT = Path(__file__).parents[2]
-UNCOMMENTED = re.sub(r"(?m)^#(?=\S)", "", starter.TEXT)
+UNCOMMENTED = re.sub(r"(?m)^#(?=\S)", "", starter.STARTER_FILE)
 
 
-@pytest.mark.parametrize("text", [starter.TEXT, UNCOMMENTED], ids=["as it is", "uncommented"])
+@pytest.mark.parametrize("text", [starter.STARTER_FILE, UNCOMMENTED], ids=["as it is", "uncommented"])
 def test_the_starter_file_is_the_default_cluster(tmp_path: Path, text: str) -> None:
     (tmp_path / "cluster.yaml").write_text(text)
     loaded = load(tmp_path / "cluster.yaml", environ={})
@@ -66,16 +66,16 @@ def test_the_production_example_shows_what_it_promises() -> None:
 @pytest.mark.parametrize("name", ["configuration.md", "kube-up.md"])
 def test_a_reference_page_is_up_to_date(name: str) -> None:
     """Run `python -m cfngen.cluster.reference docs` if it is not."""
-    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == reference.pages()[name]
+    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == reference.reference_pages()[name]
 
 
 def test_the_pages_are_written_by_one_command(tmp_path: Path) -> None:
     reference.main([str(tmp_path)])
-    assert {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == reference.pages()
+    assert {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == reference.reference_pages()
 
 
 def test_the_reference_names_every_key_and_every_variable() -> None:
-    pages = reference.pages()
+    pages = reference.reference_pages()
 
     def names(schema: dict[str, Any]) -> set[str]:
         return set(schema.get("properties", {}))

@@ -24,19 +24,13 @@ from cfngen.cluster.logical_ids import (
     NodeGroupId,
     NodeGroupPart,
     ProgramId,
-    RuleId,
-    SecurityGroupId,
     SingleId,
-    SubnetId,
-    SubnetPart,
-    ZoneId,
     is_auto_scaling_group,
     is_node_group_stack,
-    is_subnet_parameter,
     pascal,
-    source_id,
-    zone_id,
 )
+from cfngen.cluster.security_group_ids import RuleId, SecurityGroupId, source_id
+from cfngen.cluster.subnet_ids import SubnetId, SubnetPart, ZoneId, is_subnet_parameter, zone_id
 from cfngen.templates import generate
 
 ZONES = [
@@ -56,7 +50,9 @@ zones = st.from_regex(r"us-west-2(-[a-z]{3}-[0-9])?[a-z]", fullmatch=True).map(z
 roles = st.sampled_from(SECURITY_GROUP_ROLES)
 programs = st.builds(
     ProgramId,
-    st.one_of(st.just("Master"), letters.map(logical_ids.slot_id), group_names.map(logical_ids.group_id)),
+    st.one_of(
+        st.just("Master"), letters.map(logical_ids.master_prefix), group_names.map(logical_ids.node_group_prefix)
+    ),
     digests,
 )
 networks = st.ip_addresses(v=4).flatmap(lambda address: st.integers(0, 32).map(lambda size: f"{address}/{size}"))

@@ -189,7 +189,7 @@ ROWS = [
 def test_what_a_problem_depends_on(text: str, key: str, depends_on: list[str]) -> None:
     cluster = Cluster.model_validate(complete(yaml.safe_load(text)).data)
     found = [problem for problem in checks.problems(cluster) if dotted(problem.path) == key]
-    assert [[dotted(path) for path in problem.touches] for problem in found] == [depends_on]
+    assert [[dotted(path) for path in problem.related_paths] for problem in found] == [depends_on]
 
 
 @pytest.mark.parametrize(

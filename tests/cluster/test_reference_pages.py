@@ -8,7 +8,7 @@ import pytest
 
 from cfngen.cluster import kube_up, reference
 
-CONFIGURATION, KUBE_UP = (reference.pages()[name] for name in ("configuration.md", "kube-up.md"))
+CONFIGURATION, KUBE_UP = (reference.reference_pages()[name] for name in ("configuration.md", "kube-up.md"))
 
 
 def section(page: str, title: str) -> str:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
-from cfngen.cluster.checks.volumes import TYPES
+from cfngen.cluster.checks.volumes import VOLUME_TYPES
 from cfngen.cluster.sections.instances import Volume
-from cfngen.templates.launch import interchangeable_types
+from cfngen.templates.launch import allowed_volume_types
 
 
 def published(name: str) -> str:
@@ -26,9 +26,12 @@ def span(text: str, kind: str) -> tuple[int, int] | None:
     return (int(match[1].replace(",", "")), int(match[2].replace(",", ""))) if match else None
 
 
-@pytest.mark.parametrize("kind", sorted(TYPES))
+@pytest.mark.parametrize("kind", sorted(VOLUME_TYPES))
 def test_sizes_and_iops_are_the_published_ones(kind: str) -> None:
-    assert (TYPES[kind].size_gib, TYPES[kind].iops) == (span(published("Size"), kind), span(published("Iops"), kind))
+    assert (VOLUME_TYPES[kind].size_gib, VOLUME_TYPES[kind].iops) == (
+        span(published("Size"), kind),
+        span(published("Iops"), kind),
+    )
 
 
 def test_throughput_is_the_published_one() -> None:
@@ -39,5 +42,5 @@ def test_throughput_is_the_published_one() -> None:
 
 
 def test_only_types_that_hold_the_volume_may_be_chosen_in_the_console() -> None:
-    assert interchangeable_types(Volume(size=20)) == ["gp3", "gp2"]
-    assert interchangeable_types(Volume(size=20000)) == ["gp3"]
+    assert allowed_volume_types(Volume(size=20)) == ["gp3", "gp2"]
+    assert allowed_volume_types(Volume(size=20000)) == ["gp3"]

@@ -53,7 +53,7 @@ SCALARS: list[tuple[str, Any]] = [
 def test_what_a_scalar_means_in_the_file_and_in_a_flag(text: str, meaning: Any) -> None:
     found = read(f"a: {text}\n")["a"]
     assert (type(found), found) == (type(meaning), meaning)
-    of_flag = yaml_file.value(text, ("a",))
+    of_flag = yaml_file.parse_value(text, ("a",))
     assert (type(of_flag), of_flag) == (type(meaning), meaning)
 
 
@@ -72,13 +72,13 @@ FRACTIONS = {
 
 @pytest.mark.parametrize("text", FRACTIONS)
 def test_a_fraction_is_a_number_in_somebody_elses_section_only(text: str) -> None:
-    assert yaml_file.value(text, FREE) == FRACTIONS[text]
-    assert yaml_file.value(text, ("tags", "a")) == text
+    assert yaml_file.parse_value(text, FREE) == FRACTIONS[text]
+    assert yaml_file.parse_value(text, ("tags", "a")) == text
 
 
 @pytest.mark.parametrize("text", [".", "1.5.2", "e3", "1e", "v1.5", "1.5x", ".e3"])
 def test_what_only_resembles_a_fraction_is_text(text: str) -> None:
-    assert yaml_file.value(text, FREE) == text
+    assert yaml_file.parse_value(text, FREE) == text
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_what_only_resembles_a_fraction_is_text(text: str) -> None:
     ],
 )
 def test_what_a_flags_value_means(text: str, meaning: Any) -> None:
-    assert yaml_file.value(text, ("a",)) == meaning
+    assert yaml_file.parse_value(text, ("a",)) == meaning
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_what_a_flags_value_means(text: str, meaning: Any) -> None:
 )
 def test_what_is_wrong_with_a_flags_value(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=r".") as raised:
-        yaml_file.value(text, ("a",))
+        yaml_file.parse_value(text, ("a",))
     assert str(raised.value) == reason
 
 

@@ -13,7 +13,7 @@ from in_moto import NUMBER
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Event, Message, Question, Report
 from cfngen.deploy.stacks import ResourceView, StackResource
-from cfngen.deploy.watching.watch import Choice
+from cfngen.deploy.watching.watch import InterruptChoice
 
 NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
 OWNED = {"kubernetes.io/cluster/one": "owned"}
@@ -148,8 +148,8 @@ class Deletions:
         described = stack(status=status, EnableTerminationProtection=self.protected)
         stacked(self.aws, described, resources={arn("one"): self.members, arn("network"): self.inside})
 
-    def watch(self, account: Any, stack_id: str, *, report: Report, since: Any, interrupted: Any) -> None:
-        assert (stack_id, interrupted()) == (arn("one"), Choice.DETACH)
+    def watch(self, account: Any, stack_id: str, *, report: Report, since: Any, on_interrupt: Any) -> None:
+        assert (stack_id, on_interrupt()) == (arn("one"), InterruptChoice.DETACH)
         self.since.append(since)
         for seconds, each in self.events:
             self.aws.clock.sleep(seconds)
@@ -171,4 +171,4 @@ class Asked:
 
     @property
     def waiting(self) -> Interaction:
-        return Interaction(self.told.append, self.consent, lambda: Choice.DETACH)
+        return Interaction(self.told.append, self.consent, lambda: InterruptChoice.DETACH)

@@ -17,7 +17,7 @@ from cfngen.deploy.deletion.result import Deleted
 from cfngen.deploy.deletion.stack_removal import DeletionFailed
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Message, Question
-from cfngen.deploy.watching.watch import Choice
+from cfngen.deploy.watching.watch import InterruptChoice
 
 REGION = "us-west-2"
 NAME = "kubernetes"
@@ -45,9 +45,9 @@ class Operator:
         return self.answers(question)
 
     def deletes(self, stack: str = NAME, *, drain: Any = None, **wishes: Any) -> Deleted:
-        waiting = Interaction(self.told.append, self.asked, lambda: Choice.DETACH)
+        waiting = Interaction(self.told.append, self.asked, lambda: InterruptChoice.DETACH)
         wanted = {"cluster": NAME, "pod_cidr": "10.244.0.0/16"} | wishes
-        return delete(self.account, DeletionRequest(stack, **wanted), waiting, drain=drain)
+        return delete(self.account, DeletionRequest(stack, **wanted), waiting, delete_services=drain)
 
     def heard(self, kind: type[Message]) -> list[Any]:
         return [each for each in self.told if isinstance(each, kind)]

@@ -119,7 +119,7 @@ def place(cluster: Cluster | None = None) -> Iterator[Place]:
             s3.put_object(Bucket=BUCKET, Key=f"{PREFIX}{each.name}.json", Body=json.dumps(each.body).encode())
         patch = opening.enter_context(pytest.MonkeyPatch.context())
         served = opening.enter_context(serving(world.cloud))
-        world.machines.console = served.moto_extensions.console
+        world.machines.console = served.moto_extensions.set_console_output
         clock = WorldClock(world)
         for module in ("botocore.endpoint", "botocore.waiter"):
             patch.setattr(f"{module}.time", SimpleNamespace(sleep=clock.sleep))

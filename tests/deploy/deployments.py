@@ -16,7 +16,7 @@ from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Finished, Message, Question
 from cfngen.deploy.operation import DeploymentRequest, deploy, plan
 from cfngen.deploy.preview.plan import Plan
-from cfngen.deploy.watching.watch import Choice
+from cfngen.deploy.watching.watch import InterruptChoice
 
 ALLOWED = {"ApiAllowedCidr": "203.0.113.7/32"}
 Kind = TypeVar("Kind", bound=Message)
@@ -36,7 +36,7 @@ class Operator:
 
     cloud: Cloud
     answer: Callable[[Question], bool] = lambda question: True
-    choice: Callable[[], Choice] = lambda: Choice.DETACH
+    choice: Callable[[], InterruptChoice] = lambda: InterruptChoice.DETACH
     messages: list[Message] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
     made: int = 0

@@ -19,7 +19,7 @@ from botocore.validate import validate_parameters
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account
-from cfngen.deploy.preview.change_set_reading import UNKNOWN
+from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE
 from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.templates import generate
 
@@ -234,7 +234,7 @@ def detail(
         target["AfterValue"] = after
     found: dict[str, Any] = {
         "Target": target,
-        "Evaluation": evaluation or ("Dynamic" if after == UNKNOWN else "Static"),
+        "Evaluation": evaluation or ("Dynamic" if after == UNKNOWN_VALUE else "Static"),
         "ChangeSource": source or ("DirectModification" if not cause else _source(cause)),
     }
     if cause:

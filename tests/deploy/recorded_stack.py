@@ -11,8 +11,8 @@ from recorded import NESTED, NOW, STACK_ID, Recorded, RefusedError
 
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Message, Notice, Question, Step
-from cfngen.deploy.stacks import CLUSTER_TAG, StackView, find
-from cfngen.deploy.watching.watch import Choice
+from cfngen.deploy.stacks import CLUSTER_TAG, StackView, find_stack
+from cfngen.deploy.watching.watch import InterruptChoice
 
 NAME = "kubernetes"
 _BEGINNINGS = {
@@ -83,7 +83,7 @@ class Told:
     """
 
     answer: bool = True
-    choice: Choice = Choice.DETACH
+    choice: InterruptChoice = InterruptChoice.DETACH
     questions: list[Question] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
 
@@ -138,7 +138,7 @@ class RecordedStack(Recorded):
 
     @property
     def view(self) -> StackView:
-        view = find(self.account, STACK_ID)
+        view = find_stack(self.account, STACK_ID)
         assert view is not None
         return view
 

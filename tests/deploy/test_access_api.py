@@ -12,7 +12,7 @@ from urllib3 import exceptions
 from cfngen import __version__
 from cfngen.deploy.access import api_connection
 from cfngen.deploy.access.api_connection import (
-    Answer,
+    ApiResponse,
     ApiUnreachableError,
     CertificateRefusedError,
     Endpoint,
@@ -21,7 +21,7 @@ from cfngen.deploy.access.api_connection import (
     WrongServerError,
 )
 from cfngen.deploy.access.certificates import KeyPair
-from cfngen.deploy.access.kubernetes import Kubernetes
+from cfngen.deploy.access.kubernetes import KubernetesClient
 
 URL = "https://api.example:6443"
 
@@ -59,17 +59,17 @@ class Pool:
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch) -> Pool:
     made = Pool()
-    monkeypatch.setattr(api_connection, "_ssl_context", lambda authority, client: None)
-    monkeypatch.setattr(api_connection, "_connection_pool", lambda endpoint, context: made)
+    monkeypatch.setattr(api_connection, "_make_ssl_context", lambda authority, client: None)
+    monkeypatch.setattr(api_connection, "_make_connection_pool", lambda endpoint, context: made)
     return made
 
 
 @pytest.fixture
-def api(pool: Pool) -> Kubernetes:
-    return Kubernetes(Endpoint(URL), "", KeyPair("", ""))
+def api(pool: Pool) -> KubernetesClient:
+    return KubernetesClient(Endpoint(URL), "", KeyPair("", ""))
 
 
-def test_a_request_says_who_asks_and_is_not_repeated(pool: Pool, api: Kubernetes) -> None:
+def test_a_request_says_who_asks_and_is_not_repeated(pool: Pool, api: KubernetesClient) -> None:
     pool.answers["GET", "/version"] = [(200, {"gitVersion": "v1.36.3"})]
     with api as opened:
         assert opened.version() == "1.36.3"
@@ -80,7 +80,7 @@ def test_a_request_says_who_asks_and_is_not_repeated(pool: Pool, api: Kubernetes
     assert pool.cleared == 1
 
 
-def test_long_lists_are_read_page_by_page(pool: Pool, api: Kubernetes) -> None:
+def test_long_lists_are_read_page_by_page(pool: Pool, api: KubernetesClient) -> None:
     pages = [
         {"items": [{"metadata": {"name": "a"}}], "metadata": {"continue": "further"}},
         {"items": None, "metadata": {"continue": "last"}},
@@ -95,7 +95,7 @@ def test_long_lists_are_read_page_by_page(pool: Pool, api: Kubernetes) -> None:
     assert api.persistent_volumes() == ()
 
 
-def test_each_kind_of_object_is_asked_for_at_its_path(pool: Pool, api: Kubernetes) -> None:
+def test_each_kind_of_object_is_asked_for_at_its_path(pool: Pool, api: KubernetesClient) -> None:
     named = {"metadata": {"name": "x", "namespace": "default"}}
     for path in ("nodes", "namespaces/kube-system/pods"):
         pool.answers["GET", f"/api/v1/{path}"] = [(200, {"items": [named]})]
@@ -112,14 +112,18 @@ def test_each_kind_of_object_is_asked_for_at_its_path(pool: Pool, api: Kubernete
     ("items", "data"),
     [([{"data": {"a": "b"}}], {"a": "b"}), ([{"data": None}], {}), ([{}], {}), ([], {}), (None, {})],
 )
-def test_a_config_map_that_is_not_there_is_empty(pool: Pool, api: Kubernetes, items: Any, data: dict[str, str]) -> None:
+def test_a_config_map_that_is_not_there_is_empty(
+    pool: Pool, api: KubernetesClient, items: Any, data: dict[str, str]
+) -> None:
     pool.answers["GET", "/api/v1/namespaces/kube-system/configmaps"] = [(200, {"items": items})]
     assert api.config_map("extra") == data
     assert pool.asked[0][2] == {"fieldSelector": "metadata.name=extra"}
 
 
 @pytest.mark.parametrize(("status", "refused"), [(200, False), (202, False), (404, False), (403, True), (409, True)])
-def test_a_service_that_is_gone_already_is_deleted(pool: Pool, api: Kubernetes, status: int, refused: bool) -> None:
+def test_a_service_that_is_gone_already_is_deleted(
+    pool: Pool, api: KubernetesClient, status: int, refused: bool
+) -> None:
     pool.answers["DELETE", "/api/v1/namespaces/default/services/web"] = [(status, {"message": "no"})]
     if refused:
         with pytest.raises(KubernetesError, match="no"):
@@ -138,7 +142,7 @@ def test_a_service_that_is_gone_already_is_deleted(pool: Pool, api: Kubernetes, 
     ],
 )
 def test_a_server_that_is_not_ready_has_answered(
-    pool: Pool, api: Kubernetes, status: int, body: str, ready: bool, failing: tuple[str, ...]
+    pool: Pool, api: KubernetesClient, status: int, body: str, ready: bool, failing: tuple[str, ...]
 ) -> None:
     pool.answers["GET", "/readyz"] = [(status, body)]
     readiness = api.readiness()
@@ -147,14 +151,14 @@ def test_a_server_that_is_not_ready_has_answered(
 
 
 @pytest.mark.parametrize(("status", "body"), [(500, ""), (499, "x"), (401, "x")])
-def test_any_other_answer_is_a_refusal(pool: Pool, api: Kubernetes, status: int, body: str) -> None:
+def test_any_other_answer_is_a_refusal(pool: Pool, api: KubernetesClient, status: int, body: str) -> None:
     pool.answers["GET", "/readyz"] = [(status, body, "why")]
     with pytest.raises(KubernetesError, match="why"):
         api.readiness()
 
 
 @pytest.mark.parametrize("body", ["<html>", "[1]", "null"])
-def test_who_does_not_answer_as_kubernetes_does_is_another(pool: Pool, api: Kubernetes, body: str) -> None:
+def test_who_does_not_answer_as_kubernetes_does_is_another(pool: Pool, api: KubernetesClient, body: str) -> None:
     pool.answers["GET", "/version"] = [(200, body)]
     with pytest.raises(WrongServerError, match="did not return a Kubernetes response") as wrong:
         api.version()
@@ -171,7 +175,7 @@ def test_who_does_not_answer_as_kubernetes_does_is_another(pool: Pool, api: Kube
     ],
 )
 def test_a_refusal_is_told_by_its_kind(
-    pool: Pool, api: Kubernetes, status: int, kind: type[Exception], words: str
+    pool: Pool, api: KubernetesClient, status: int, kind: type[Exception], words: str
 ) -> None:
     pool.answers["GET", "/version"] = [(status, {"message": "because"})]
     with pytest.raises(kind, match=words) as refused:
@@ -182,14 +186,14 @@ def test_a_refusal_is_told_by_its_kind(
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (Answer(403, '{"message": "because"}', "Forbidden"), "because"),
-        (Answer(403, '{"status": "Failure"}', "Forbidden"), "Forbidden"),
-        (Answer(403, "[1]", "Not\n  allowed"), "Not allowed"),
-        (Answer(403, "<html>", "Forbidden"), "Forbidden"),
-        (Answer(403, ""), ""),
+        (ApiResponse(403, '{"message": "because"}', "Forbidden"), "because"),
+        (ApiResponse(403, '{"status": "Failure"}', "Forbidden"), "Forbidden"),
+        (ApiResponse(403, "[1]", "Not\n  allowed"), "Not allowed"),
+        (ApiResponse(403, "<html>", "Forbidden"), "Forbidden"),
+        (ApiResponse(403, ""), ""),
     ],
 )
-def test_what_an_answer_says_is_its_message_or_the_words_beside_its_status(answer: Answer, message: str) -> None:
+def test_what_an_answer_says_is_its_message_or_the_words_beside_its_status(answer: ApiResponse, message: str) -> None:
     assert answer.message == message
 
 
@@ -224,7 +228,7 @@ def caused(error: Exception, cause: Exception) -> Exception:
     ],
 )
 def test_where_nobody_answers_it_is_said_why(
-    pool: Pool, api: Kubernetes, error: Exception, kind: type[Exception], words: str
+    pool: Pool, api: KubernetesClient, error: Exception, kind: type[Exception], words: str
 ) -> None:
     pool.answers["GET", "/version"] = [error]
     with pytest.raises(kind, match=words) as refused:
@@ -244,15 +248,18 @@ def test_where_nobody_answers_it_is_said_why(
 def test_where_the_server_listens_and_which_name_it_bears(
     endpoint: Endpoint, host: str, port: int, server: str, tls_name: str
 ) -> None:
-    assert (endpoint.host, endpoint.port, endpoint.server, endpoint.tls_name) == (host, port, server, tls_name)
-    assert f"port {port}" in endpoint.checks
+    assert (endpoint.host, endpoint.port, endpoint.connect_url, endpoint.tls_name) == (host, port, server, tls_name)
+    assert f"port {port}" in endpoint.unreachable_hint
 
 
 def test_who_may_reach_it_is_said_where_it_is_known() -> None:
-    assert "ApiAllowedCidr (currently 192.0.2.0/24) contains" in Endpoint(URL, allowed="192.0.2.0/24").checks
-    assert "(currently" not in Endpoint(URL).checks
+    assert (
+        "ApiAllowedCidr (currently 192.0.2.0/24) contains"
+        in Endpoint(URL, allowed_cidr="192.0.2.0/24").unreachable_hint
+    )
+    assert "(currently" not in Endpoint(URL).unreachable_hint
 
 
-def test_bytes_that_are_no_text_are_no_failure(pool: Pool, api: Kubernetes) -> None:
+def test_bytes_that_are_no_text_are_no_failure(pool: Pool, api: KubernetesClient) -> None:
     pool.answers["GET", "/readyz"] = [(503, b"\xff")]
     assert api.readiness().ready is False

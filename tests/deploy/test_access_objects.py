@@ -6,9 +6,17 @@ from typing import Any
 
 import pytest
 
-from cfngen.deploy.access.kubernetes_objects import LoadBalancer, Node, Pod, Readiness, load_balancer, node, pod
-from cfngen.deploy.access.kubernetes_objects import readiness as readiness_of
-from cfngen.deploy.access.kubernetes_objects import version as version_of
+from cfngen.deploy.access.kubernetes_objects import (
+    LoadBalancer,
+    Node,
+    Pod,
+    Readiness,
+    parse_load_balancer,
+    parse_node,
+    parse_pod,
+)
+from cfngen.deploy.access.kubernetes_objects import parse_readiness as readiness_of
+from cfngen.deploy.access.kubernetes_objects import parse_version as version_of
 
 READY = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "posting"}
 WORKING = {
@@ -62,7 +70,7 @@ def changed(item: dict[str, Any], part: str, **values: Any) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_a_node_says_whether_it_works(item: dict[str, Any], expected: Node) -> None:
-    assert node(item) == expected
+    assert parse_node(item) == expected
 
 
 RUNNING = {
@@ -93,7 +101,10 @@ CRASH = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}
     ("item", "expected"),
     [
         (RUNNING, Pod("coredns", "i-1", "Running", ready=True)),
-        (changed(RUNNING, "metadata", deletionTimestamp="x"), Pod("coredns", "i-1", "Running", True, leaving=True)),
+        (
+            changed(RUNNING, "metadata", deletionTimestamp="x"),
+            Pod("coredns", "i-1", "Running", True, being_deleted=True),
+        ),
         (changed(RUNNING, "status", phase="Succeeded", conditions=None), Pod("coredns", "i-1", "Succeeded", True)),
         (changed(RUNNING, "status", phase="Pending"), Pod("coredns", "i-1", "Pending")),
         (
@@ -106,7 +117,7 @@ CRASH = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}
     ],
 )  # fmt: skip
 def test_a_pod_says_whether_it_is_ready(item: dict[str, Any], expected: Pod) -> None:
-    assert pod(item) == expected
+    assert parse_pod(item) == expected
 
 
 @pytest.mark.parametrize(
@@ -145,7 +156,7 @@ def test_a_pod_says_whether_it_is_ready(item: dict[str, Any], expected: Pod) -> 
     ],
 )
 def test_the_nearest_reason_why_a_pod_is_not_ready_is_told(item: dict[str, Any], reason: str, message: str) -> None:
-    found = pod(item)
+    found = parse_pod(item)
     assert (found.ready, found.reason, found.message) == (False, reason, message)
 
 
@@ -163,12 +174,12 @@ def at(*ingress: dict[str, str]) -> dict[str, Any]:
         (at({"hostname": "a.elb"}, {"hostname": "b.elb"}), LoadBalancer("default", "web", "a.elb")),
         (at({"ip": "192.0.2.1"}), LoadBalancer("default", "web", "192.0.2.1")),
         (at(), LoadBalancer("default", "web")),
-        (changed(WEB, "metadata", deletionTimestamp="x"), LoadBalancer("default", "web", leaving=True)),
+        (changed(WEB, "metadata", deletionTimestamp="x"), LoadBalancer("default", "web", being_deleted=True)),
         ({}, LoadBalancer("", "")),
     ],
 )
 def test_a_service_says_where_its_load_balancer_is(item: dict[str, Any], expected: LoadBalancer) -> None:
-    assert load_balancer(item) == expected
+    assert parse_load_balancer(item) == expected
 
 
 @pytest.mark.parametrize(

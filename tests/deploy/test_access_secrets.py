@@ -24,7 +24,7 @@ from cfngen.deploy.access.authorities import (
 from cfngen.deploy.access.certificates import KeyPair
 from cfngen.deploy.access.cluster_access import NoEndpointError
 from cfngen.deploy.aws_errors import AwsError
-from cfngen.deploy.stacks import StackView, find
+from cfngen.deploy.stacks import StackView, find_stack
 
 SECRET = "arn-of-a-secret-of-the-cluster"
 READ, DESCRIBE = "secretsmanager:GetSecretValue", "secretsmanager:DescribeSecret"
@@ -32,7 +32,7 @@ JOIN = {"endpoint": "api.example:6443", "expires": "2026-01-02T03:04:05Z"}
 
 
 def root(aws: Aws) -> StackView:
-    found = find(aws.account, "one")
+    found = find_stack(aws.account, "one")
     assert found is not None
     return found
 
@@ -62,13 +62,15 @@ def test_outputs_of_nested_stacks_serve_until_the_root_has_its_own(
 
 def test_where_the_api_is_and_who_may_reach_it(aws: Aws) -> None:
     stacked(aws, stack(parameters={"ApiAllowedCidr": "192.0.2.0/24"}))
-    where = cluster_access.endpoint(root(aws), {"ApiEndpoint": "https://api.example"}, lambda url: url + ":7443")
-    assert (where.url, where.override) == ("https://api.example", "https://api.example:7443")
-    assert where.allowed == "192.0.2.0/24"
-    assert cluster_access.endpoint(root(aws), {"ApiEndpoint": "https://api.example"}).override == ""
+    where = cluster_access.find_api_endpoint(
+        root(aws), {"ApiEndpoint": "https://api.example"}, lambda url: url + ":7443"
+    )
+    assert (where.url, where.url_override) == ("https://api.example", "https://api.example:7443")
+    assert where.allowed_cidr == "192.0.2.0/24"
+    assert cluster_access.find_api_endpoint(root(aws), {"ApiEndpoint": "https://api.example"}).url_override == ""
     for values in ({}, {"ApiEndpoint": ""}):
         with pytest.raises(NoEndpointError, match=r"the stack one \(CREATE_COMPLETE\) has no output ApiEndpoint"):
-            cluster_access.endpoint(root(aws), values)
+            cluster_access.find_api_endpoint(root(aws), values)
         with pytest.raises(NoEndpointError, match="has no output CaSecretArn"):
             cluster_access.find_authority(aws.account, root(aws), {"CaSecretArn": ""})
 
@@ -92,7 +94,7 @@ def test_where_the_api_is_and_who_may_reach_it(aws: Aws) -> None:
 )
 def test_the_audit_log_shows_who_calls(caller: str, name: str) -> None:
     """64 characters are all that a common name has room for; the end is what tells persons apart."""
-    assert cluster_access.user_name(caller) == name
+    assert cluster_access.kubernetes_user_name(caller) == name
     assert len(name) <= 64
 
 
@@ -182,11 +184,11 @@ def test_a_connection_for_the_occasion_ends_with_the_authority(
     def issue(pair: Any, identity: Any, *, now: datetime, duration: timedelta) -> None:
         issued.update(user=identity.user, groups=identity.groups, now=now, duration=duration)
 
-    monkeypatch.setattr(cluster_access, "issue", issue)
-    monkeypatch.setattr(cluster_access, "Kubernetes", lambda *arguments: arguments)
+    monkeypatch.setattr(cluster_access, "issue_client_certificate", issue)
+    monkeypatch.setattr(cluster_access, "KubernetesClient", lambda *arguments: arguments)
     now = datetime(2026, 1, 1, tzinfo=timezone.utc)
     authority, where = Authority(KeyPair("PEM", "key"), now + left), Endpoint("https://api.example")
-    opened: Any = cluster_access.connection(where, authority, "arn:aws:iam::1:user/alice", now)
+    opened: Any = cluster_access.connect_as_administrator(where, authority, "arn:aws:iam::1:user/alice", now)
     assert opened == (where, "PEM", None)
     assert (issued["user"], issued["groups"], issued["now"]) == ("alice@cfngen", ("system:masters",), now)
     assert timedelta(0) < issued["duration"] <= max(left, timedelta(seconds=1))

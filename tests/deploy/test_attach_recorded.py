@@ -8,12 +8,12 @@ import pytest
 from recorded import STACK_ID, RefusedError
 from recorded_stack import NAME, End, RecordedStack, Told, event
 
-from cfngen.deploy.attaching import NothingUnderWayError, attach
+from cfngen.deploy.attaching import EmptyStackError, attach
 from cfngen.deploy.creation_cancellation import cancel_creation
 from cfngen.deploy.messages import Event, Finished
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.stacks import NoStackError
-from cfngen.deploy.watching.watch import Choice, watch
+from cfngen.deploy.watching.watch import InterruptChoice, watch
 
 UPDATING = "UPDATE_IN_PROGRESS"
 SET = {"SetStackPolicy", "UpdateTerminationProtection"}
@@ -114,7 +114,7 @@ def test_protection_that_is_not_allowed_is_told_and_no_failure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "error"), [("REVIEW_IN_PROGRESS", NothingUnderWayError), ("DELETE_COMPLETE", NoStackError)]
+    ("status", "error"), [("REVIEW_IN_PROGRESS", EmptyStackError), ("DELETE_COMPLETE", NoStackError)]
 )
 def test_where_nothing_is_under_way_there_is_nothing_to_watch(status: str, error: type[Exception]) -> None:
     with pytest.raises(error):
@@ -139,7 +139,7 @@ def creating(*ends: End, cluster: str = NAME) -> RecordedStack:
 
 
 def test_a_creation_is_ended_by_deleting_the_stack() -> None:
-    api, told = creating(End("DELETE_COMPLETE")), Told(choice=Choice.CANCEL)
+    api, told = creating(End("DELETE_COMPLETE")), Told(choice=InterruptChoice.CANCEL)
     assert api.stack is not None
     api.stack["EnableTerminationProtection"] = True
     finished = come_back(api, told)
@@ -155,7 +155,7 @@ def test_a_creation_is_ended_by_deleting_the_stack() -> None:
 
 
 def test_who_thinks_better_of_it_watches_on() -> None:
-    api, told = creating(), Told(choice=Choice.CANCEL, answer=False)
+    api, told = creating(), Told(choice=InterruptChoice.CANCEL, answer=False)
     finished = come_back(api, told)
     assert (finished.status, finished.succeeded) == ("CREATE_COMPLETE", True)
     assert not api.named("DeleteStack")
@@ -164,15 +164,15 @@ def test_who_thinks_better_of_it_watches_on() -> None:
 def test_the_creation_of_another_cluster_is_not_ended() -> None:
     api = creating(cluster="other")
     with pytest.raises(ForeignStackError):
-        come_back(api, Told(choice=Choice.CANCEL))
+        come_back(api, Told(choice=InterruptChoice.CANCEL))
     assert not api.named("DeleteStack")
 
 
 def test_a_deletion_that_is_left_goes_on() -> None:
-    api, told = creating(End("DELETE_IN_PROGRESS")), Told(choice=Choice.CANCEL)
-    wish = watch(api.account, STACK_ID, report=told.messages.append, interrupted=lambda: told.choice)
+    api, told = creating(End("DELETE_IN_PROGRESS")), Told(choice=InterruptChoice.CANCEL)
+    wish = watch(api.account, STACK_ID, report=told.messages.append, on_interrupt=lambda: told.choice)
     assert wish.cancelled
-    told.choice = Choice.DETACH
+    told.choice = InterruptChoice.DETACH
     api.interrupt_waiting()
     outcome = cancel_creation(api.account, told.waiting, wish)
     assert (outcome.detached, outcome.succeeded, outcome.status.name) == (True, False, "DELETE_IN_PROGRESS")

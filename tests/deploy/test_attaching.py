@@ -13,7 +13,7 @@ from cfngen.deploy.attaching import attach
 from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.messages import Event, Finished, Notice
 from cfngen.deploy.recovery import rollback
-from cfngen.deploy.stacks import find
+from cfngen.deploy.stacks import find_stack
 
 pytestmark = pytest.mark.drill
 
@@ -51,7 +51,7 @@ def policies(operator: Operator) -> list[str]:
 
 def test_a_new_stack_is_protected_before_anything_is_in_it(operator: Operator):
     left(operator)
-    assert find(operator.account, "one").protected
+    assert find_stack(operator.account, "one").protected
     calls = [call.operation for call in operator.cloud.faults.calls]
     assert calls.index("UpdateTerminationProtection") < calls.index("ExecuteChangeSet")
 
@@ -59,24 +59,24 @@ def test_a_new_stack_is_protected_before_anything_is_in_it(operator: Operator):
 def test_who_comes_back_finishes_the_deployment(operator: Operator):
     left(operator)
     assert policies(operator) == []
-    assert len(protection.find_stacks_without_policy(operator.account, find(operator.account, "one"))) >= 1
+    assert len(protection.find_stacks_without_policy(operator.account, find_stack(operator.account, "one"))) >= 1
     assert came_back(operator).status == "CREATE_COMPLETE"
-    assert protection.find_stacks_without_policy(operator.account, find(operator.account, "one")) == ()
+    assert protection.find_stacks_without_policy(operator.account, find_stack(operator.account, "one")) == ()
     assert len(policies(operator)) == 3
 
 
 def test_what_was_not_to_be_protected_is_not(operator: Operator):
     left(operator, protect=False)
     came_back(operator)
-    assert not find(operator.account, "one").protected
+    assert not find_stack(operator.account, "one").protected
     assert len(policies(operator)) == 3
 
 
 def test_one_that_is_deleted_on_failure_is_protected_at_the_end(operator: Operator):
     left(operator, on_failure="delete")
-    assert not find(operator.account, "one").protected
+    assert not find_stack(operator.account, "one").protected
     came_back(operator)
-    assert find(operator.account, "one").protected
+    assert find_stack(operator.account, "one").protected
 
 
 def test_the_stack_of_another_cluster_is_only_watched(operator: Operator):
@@ -92,13 +92,13 @@ def test_a_creation_that_fails_leaves_nothing_protected(operator: Operator):
     operator.cloud.client("cloudformation").delete_stack(StackName="one")
     operator.cloud.engine.fail("MasterAVolume", "broken")
     assert operator.deploy(ONE).status == "ROLLBACK_COMPLETE"
-    assert not find(operator.account, "one").protected
+    assert not find_stack(operator.account, "one").protected
 
 
 def test_a_kept_creation_is_rolled_back_although_it_is_protected(operator: Operator):
     operator.cloud.engine.fail("MasterAVolume", "broken")
     operator.deploy(ONE, on_failure="keep")
-    assert find(operator.account, "one").protected
+    assert find_stack(operator.account, "one").protected
     assert not rollback(operator.account, "one", "one", operator.waiting).status.exists
 
 
@@ -107,7 +107,7 @@ def test_policies_that_were_lifted_are_set_by_who_comes_back(operator: Operator)
     left(operator, MOVED)
     assert any("stay lifted" in each.text for each in operator.reported(Notice))
     root = operator.cloud.engine.stack("one")
-    assert json.loads(root.policy) == protection.ALLOW_ALL
+    assert json.loads(root.policy) == protection.ALLOW_ALL_POLICY
     came_back(operator)
     assert json.loads(root.policy) == protection.ROOT_POLICY
 

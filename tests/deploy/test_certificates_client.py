@@ -17,12 +17,12 @@ from cfngen.deploy.access.certificates import (
     CertificateError,
     Identity,
     KeyPair,
+    certificate_validity,
     is_matching_pair,
-    issue,
+    issue_client_certificate,
     server_certificate_validity,
-    validity,
 )
-from cfngen.deploy.access.cluster_access import user_name
+from cfngen.deploy.access.cluster_access import kubernetes_user_name
 from cfngen.sandbox import certificates
 
 NOW = datetime.datetime(2026, 3, 4, 5, 6, 7, tzinfo=datetime.timezone.utc)
@@ -59,7 +59,7 @@ def of_elliptic_curve(*, identified: bool) -> KeyPair:
 
 
 def test_a_certificate_says_who_and_for_how_long(authority):
-    pair = issue(authority, ALICE, now=NOW, duration=12 * HOUR)
+    pair = issue_client_certificate(authority, ALICE, now=NOW, duration=12 * HOUR)
     made = x509.load_pem_x509_certificate(pair.certificate.encode())
     assert [each.value for each in made.subject.get_attributes_for_oid(NameOID.COMMON_NAME)] == ["Admin/alice@cfngen"]
     groups = made.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
@@ -76,13 +76,13 @@ def test_a_certificate_says_who_and_for_how_long(authority):
 @pytest.mark.parametrize("kind", ["rsa", "elliptic curve", "elliptic curve without identifier"])
 def test_it_is_signed_by_the_authority(kind, authority):
     signer = authority if kind == "rsa" else of_elliptic_curve(identified="without" not in kind)
-    pair = issue(signer, ALICE, now=NOW, duration=HOUR)
+    pair = issue_client_certificate(signer, ALICE, now=NOW, duration=HOUR)
     made, issuer = (x509.load_pem_x509_certificate(each.certificate.encode()) for each in (pair, signer))
     made.verify_directly_issued_by(issuer)
 
 
 def test_two_certificates_have_nothing_in_common(authority):
-    first, second = (issue(authority, ALICE, now=NOW, duration=HOUR) for _ in range(2))
+    first, second = (issue_client_certificate(authority, ALICE, now=NOW, duration=HOUR) for _ in range(2))
     assert first.private_key != second.private_key
     numbers = {x509.load_pem_x509_certificate(each.certificate.encode()).serial_number for each in (first, second)}
     assert len(numbers) == 2
@@ -91,27 +91,27 @@ def test_two_certificates_have_nothing_in_common(authority):
 def test_no_certificate_outlives_its_authority():
     authority = of_elliptic_curve(identified=True)
     with pytest.raises(CertificateError, match="expires at 2027-03-04 05:06 UTC") as refused:
-        issue(authority, ALICE, now=NOW, duration=datetime.timedelta(days=366))
+        issue_client_certificate(authority, ALICE, now=NOW, duration=datetime.timedelta(days=366))
     assert "--duration" in refused.value.hint
     with pytest.raises(CertificateError) as refused:
-        issue(authority, ALICE, now=NOW + datetime.timedelta(days=400), duration=HOUR)
+        issue_client_certificate(authority, ALICE, now=NOW + datetime.timedelta(days=400), duration=HOUR)
     assert "renew" in refused.value.hint
 
 
 @pytest.mark.parametrize("identity", [Identity(""), Identity("a" * 65), Identity("a", ("b" * 65,))])
 def test_names_that_do_not_fit_are_refused(identity, authority):
     with pytest.raises(CertificateError, match="1 to 64 characters"):
-        issue(authority, identity, now=NOW, duration=HOUR)
+        issue_client_certificate(authority, identity, now=NOW, duration=HOUR)
 
 
 def test_the_key_is_not_shown(authority):
-    assert "PRIVATE" not in repr(issue(authority, ALICE, now=NOW, duration=HOUR))
+    assert "PRIVATE" not in repr(issue_client_certificate(authority, ALICE, now=NOW, duration=HOUR))
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"])
 def test_what_is_no_certificate_is_said_to_be_none(text, authority):
     with pytest.raises(CertificateError, match="not a certificate"):
-        validity(text)
+        certificate_validity(text)
     with pytest.raises(CertificateError, match="not a private key") as refused:
         is_matching_pair(KeyPair(authority.certificate, "SECRET" + text))
     assert "SECRET" not in str(refused.value)
@@ -124,13 +124,15 @@ def test_a_key_of_another_certificate_does_not_match(authority):
 
 def test_an_outdated_certificate_of_a_server_can_be_read(tmp_path):
     bundle = certificates.authorities(NOW)
-    shown = issue(KeyPair(bundle["ca.crt"], bundle["ca.key"]), Identity("server"), now=NOW, duration=HOUR)
+    shown = issue_client_certificate(
+        KeyPair(bundle["ca.crt"], bundle["ca.key"]), Identity("server"), now=NOW, duration=HOUR
+    )
     file = tmp_path / "server.pem"
     file.write_text(shown.private_key + shown.certificate)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
     with ssl_server(context) as port:
-        assert server_certificate_validity("127.0.0.1", port, timeout=10) == validity(shown.certificate)
+        assert server_certificate_validity("127.0.0.1", port, timeout=10) == certificate_validity(shown.certificate)
 
 
 def test_no_server_is_said_to_be_none():
@@ -153,7 +155,7 @@ def test_no_server_is_said_to_be_none():
     ],
 )
 def test_the_audit_log_shows_the_aws_caller(caller, name):
-    assert user_name(caller) == name
+    assert kubernetes_user_name(caller) == name
     assert len(name) <= 64
 
 

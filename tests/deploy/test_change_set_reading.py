@@ -10,7 +10,7 @@ from recorded import CHANGE_SET, NESTED, NOW, STACK_ID, Recorded, RefusedError, 
 
 from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.preview.change_set_reading import (
-    UNKNOWN,
+    UNKNOWN_VALUE,
     ChangeDetail,
     ChangeSet,
     ResourceChange,
@@ -96,7 +96,7 @@ def test_a_definition_that_was_cut_off_counts_as_not_told(context: str) -> None:
     api = Recorded()
     cut = {**BARE, "ResourceChange": {**BARE["ResourceChange"], "BeforeContext": context, "AfterContext": context}}
     api.change_sets[CHANGE_SET] = description(CHANGE_SET, cut)
-    [entry] = read_change_set(api.account, CHANGE_SET).entries.values()
+    [entry] = read_change_set(api.account, CHANGE_SET).resource_changes.values()
     assert (entry.before, entry.after) == ({}, {})
 
 
@@ -108,8 +108,8 @@ def test_a_definition_that_was_cut_off_counts_as_not_told(context: str) -> None:
         (ChangeDetail("Tags"), "/Tags", False, False),
         (ChangeDetail("Tags", before="1"), "/Tags", False, True),
         (ChangeDetail("Tags", after="1"), "/Tags", False, True),
-        (ChangeDetail("Tags", after=f"x{UNKNOWN}"), "/Tags", True, True),
-        (ChangeDetail("Tags", before=UNKNOWN), "/Tags", False, True),
+        (ChangeDetail("Tags", after=f"x{UNKNOWN_VALUE}"), "/Tags", True, True),
+        (ChangeDetail("Tags", before=UNKNOWN_VALUE), "/Tags", False, True),
     ],
 )
 def test_what_a_detail_tells(detail: ChangeDetail, place: str, unknown: bool, told: bool) -> None:
@@ -150,7 +150,7 @@ def test_where_values_are_incomplete_the_plain_answer_completes_them_and_gives_t
     api = Recorded()
     api.answers["DescribeChangeSet"] = answer
     change_set = read_change_set(api.account, CHANGE_SET)
-    assert (change_set.reason, list(change_set.entries), change_set.entries["A"].type) == (
+    assert (change_set.reason, list(change_set.resource_changes), change_set.resource_changes["A"].type) == (
         "the reason",
         ["A", "B"],
         "T",
@@ -293,5 +293,5 @@ def test_nested_change_sets_are_read_through() -> None:
     api.change_sets[nested_arn("VpcStack")] = description(nested_arn("VpcStack"), BARE)
     change_set = read_change_set(api.account, CHANGE_SET)
     assert list(change_set.children) == ["VpcStack"]
-    assert list(change_set.children["VpcStack"].entries) == ["X"]
-    assert change_set.entries["VpcStack"].change_set_id == nested_arn("VpcStack")
+    assert list(change_set.children["VpcStack"].resource_changes) == ["X"]
+    assert change_set.resource_changes["VpcStack"].change_set_id == nested_arn("VpcStack")

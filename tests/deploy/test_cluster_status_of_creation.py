@@ -14,7 +14,7 @@ pytestmark = pytest.mark.drill
 
 
 def read(where: Place) -> ClusterStatus:
-    return read_status(where.account, where.name, where.cluster, override=where.override)
+    return read_status(where.account, where.name, where.cluster, find_url_override=where.override)
 
 
 def test_a_cluster_that_is_being_created():
@@ -43,7 +43,7 @@ def test_a_cluster_that_is_being_created():
 
 def test_a_cluster_whose_creation_has_failed():
     with place() as where:
-        where.world.machines.fail("NodeGroupNodesAutoScalingGroup", "downloads", "no route to dl.k8s.io")
+        where.world.machines.inject_failure("NodeGroupNodesAutoScalingGroup", "downloads", "no route to dl.k8s.io")
         where.create()
         status = read(where)
     assert status.stack.status == "ROLLBACK_COMPLETE"

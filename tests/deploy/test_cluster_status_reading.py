@@ -40,7 +40,7 @@ def where() -> Iterator[Place]:
 
 
 def read(where: Place, account: Account | None = None) -> ClusterStatus:
-    return read_status(account or where.account, where.name, where.cluster, override=where.override)
+    return read_status(account or where.account, where.name, where.cluster, find_url_override=where.override)
 
 
 def test_everything_about_a_cluster_is_read(where):
@@ -132,7 +132,7 @@ def test_without_the_stack_there_is_no_status(where):
 
 
 def test_an_api_that_nobody_reaches_is_unknown(where):
-    status = read_status(where.account, where.name, where.cluster, override=lambda url: NOWHERE)
+    status = read_status(where.account, where.name, where.cluster, find_url_override=lambda url: NOWHERE)
     assert isinstance(status.api, Unknown)
     assert "does not answer" in status.api.unknown
     assert status.kubelets == status.api
@@ -255,7 +255,7 @@ def test_drift_of_a_large_stack_is_read_page_by_page(where):
             answer = {"StackResourceDrifts": found, **({"NextToken": f"page-{page + 1}"} if page < 2 else {})}
             following = {"NextToken": f"page-{page}"} if page else {}
             stub.add_response("describe_stack_resource_drifts", answer, asked | following)
-        drifted = drift.detect(account, {"root": "k8s"})
+        drifted = drift.detect_drift(account, {"root": "k8s"})
         stub.assert_no_pending_responses()
     assert [resource.logical_id for resource in drifted.resources] == names
     assert {resource.status for resource in drifted.resources} == {"DELETED"}
@@ -291,7 +291,7 @@ def test_drift_is_detected_in_every_stack_and_awaited(where):
         stub.add_response("describe_stack_drift_detection_status", going, {"StackDriftDetectionId": "d-root"})
         answers(stub, "child", done, found=[group])
         answers(stub, "root", broken, found=[])
-        found = drift.detect(account, {"root": "k8s", "child": "k8s-Groups", "busy": "k8s-Busy"})
+        found = drift.detect_drift(account, {"root": "k8s", "child": "k8s-Groups", "busy": "k8s-Busy"})
         stub.assert_no_pending_responses()
     [resource] = found.resources
     assert (resource.stack, resource.logical_id, resource.status) == ("k8s-Groups", "NodeSecurityGroup", "MODIFIED")
@@ -304,10 +304,15 @@ def test_drift_is_detected_in_every_stack_and_awaited(where):
 
 def test_drift_is_asked_of_the_root_and_its_children(where, monkeypatch):
     asked = {}
-    monkeypatch.setattr(status_reader.drift, "detect", lambda account, stacks: asked.update(stacks))
+    monkeypatch.setattr(status_reader.drift, "detect_drift", lambda account, stacks: asked.update(stacks))
     said = []
     read_status(
-        where.account, where.name, where.cluster, override=where.override, detect_drift=True, report=said.append
+        where.account,
+        where.name,
+        where.cluster,
+        find_url_override=where.override,
+        detect_drift=True,
+        report=said.append,
     )
     names = sorted(asked.values())
     assert names[0] == "k8s"

@@ -20,14 +20,14 @@ from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.deletion.blockers import OccupiedError
 from cfngen.deploy.deletion.execution import preview_deletion, preview_with_refusal
 from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
-from cfngen.deploy.deletion.orphaned_resource import Removed
+from cfngen.deploy.deletion.orphaned_resource import OrphanRemoved
 from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.deletion.stack_removal import DeletionFailed
 from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Event, Notice, Report
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.publishing.template_objects import TemplatesInUseError
-from cfngen.deploy.stacks import find
+from cfngen.deploy.stacks import find_stack
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.errors import CfngenError
 from cfngen.sandbox.api.dependencies import refuse_dependency_violations as dependencies
@@ -123,7 +123,7 @@ def test_a_declined_deletion_changes_nothing(cloud: Cloud, operator: Operator) -
     with pytest.raises(DeclinedError):
         operator.deletes()
     assert inventory(REGION) == before
-    assert find(operator.account, NAME) is not None
+    assert find_stack(operator.account, NAME) is not None
 
 
 @pytest.mark.parametrize("form", ["standalone", "cluster"])
@@ -257,7 +257,7 @@ def test_termination_protection_is_lifted_only_with_consent(cloud: Cloud, operat
     operator.answers = lambda question: False
     with pytest.raises(DeclinedError):
         operator.deletes()
-    assert find(operator.account, NAME).protected
+    assert find_stack(operator.account, NAME).protected
     assert "its termination protection is disabled" in operator.questions[0].consequences
     operator.answers = lambda question: True
     assert operator.deletes().succeeded
@@ -268,7 +268,7 @@ def test_a_stack_of_others_is_refused(cloud: Cloud, operator: Operator) -> None:
     cloud.engine.wait(cloud.engine.create_stack("shop", body=body))
     with pytest.raises(ForeignStackError, match="shop"):
         operator.deletes("shop")
-    assert find(operator.account, "shop") is not None
+    assert find_stack(operator.account, "shop") is not None
 
 
 def test_another_clusters_stack_is_refused(cloud: Cloud, operator: Operator) -> None:
@@ -466,7 +466,7 @@ def test_leftovers_of_a_stack_that_is_gone_are_found(cloud: Cloud, operator: Ope
     balancer = made.classic(elsewhere, NAME)
     again = operator.deletes()
     assert again.succeeded
-    assert {each.orphan.id for each in operator.heard(Removed)} == {balancer.id, balancer.group}
+    assert {each.orphan.id for each in operator.heard(OrphanRemoved)} == {balancer.id, balancer.group}
     assert operator.questions[-1].text == f"Delete what is left of the cluster {NAME}?"
     assert [each.kind for each in again.retained] == ["snapshot", "KMS key", "bucket of etcd's snapshots"]
 

@@ -30,7 +30,7 @@ READ = "secretsmanager:GetSecretValue"
 )
 def test_what_a_master_has_written_is_kept(aws: Aws, text: str, kept: bool) -> None:
     aws.answers[READ] = {"SecretString": text} if text else {}
-    assert authority_copies.read_authorities(aws.account, [ONE.arn], needed=True) == (
+    assert authority_copies.read_authorities(aws.account, [ONE.arn], must_be_readable=True) == (
         (AuthoritySecret(ONE.arn, text),) if kept else ()
     )
     assert aws.sent(READ) == [{"SecretId": ONE.arn}]
@@ -40,7 +40,7 @@ def test_what_a_master_has_written_is_kept(aws: Aws, text: str, kept: bool) -> N
 @pytest.mark.parametrize("needed", [True, False])
 def test_a_secret_without_a_value_or_on_its_way_out_holds_nothing(aws: Aws, code: str, needed: bool) -> None:
     aws.answers[READ] = refusing(code)
-    assert authority_copies.read_authorities(aws.account, [ONE.arn], needed=needed) == ()
+    assert authority_copies.read_authorities(aws.account, [ONE.arn], must_be_readable=needed) == ()
 
 
 @pytest.mark.parametrize("code", ["AccessDeniedException", "DecryptionFailure"])
@@ -49,21 +49,21 @@ def test_who_may_not_read_it_can_only_give_it_up(aws: Aws, code: str) -> None:
     with pytest.raises(
         UnreadableAuthoritiesError, match=f"user/alice has no permission to read {ONE.arn}: not you"
     ) as refused:
-        authority_copies.read_authorities(aws.account, [ONE.arn], needed=True)
+        authority_copies.read_authorities(aws.account, [ONE.arn], must_be_readable=True)
     assert "--authorities destroy" in refused.value.hint
-    assert authority_copies.read_authorities(aws.account, [ONE.arn], needed=False) == ()
+    assert authority_copies.read_authorities(aws.account, [ONE.arn], must_be_readable=False) == ()
 
 
 @pytest.mark.parametrize("needed", [True, False])
 def test_any_other_refusal_is_an_error(aws: Aws, needed: bool) -> None:
     aws.answers[READ] = refusing("InternalServiceError")
     with pytest.raises(Exception, match="InternalServiceError"):
-        authority_copies.read_authorities(aws.account, [ONE.arn], needed=needed)
+        authority_copies.read_authorities(aws.account, [ONE.arn], must_be_readable=needed)
 
 
 def test_a_secret_that_is_not_text_holds_nothing(aws: Aws) -> None:
     aws.answers[READ] = {"ARN": "arn-of-a-secret-for-one"}
-    assert authority_copies.read_authorities(aws.account, [ONE.arn], needed=True) == ()
+    assert authority_copies.read_authorities(aws.account, [ONE.arn], must_be_readable=True) == ()
 
 
 def kept(aws: Aws, how: AuthorityCopy, *held: AuthoritySecret) -> tuple[Any, list[Message]]:

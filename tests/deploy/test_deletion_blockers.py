@@ -15,7 +15,7 @@ from cfngen.deploy.account import Account, connect
 from cfngen.deploy.deletion.blockers import OccupiedError
 from cfngen.deploy.deletion.execution import preview_deletion
 from cfngen.deploy.deletion.plan import DeletionRequest
-from cfngen.deploy.stacks import find
+from cfngen.deploy.stacks import find_stack
 
 pytestmark = pytest.mark.drill
 
@@ -89,7 +89,7 @@ def test_what_comes_into_the_network_meanwhile_is_named_when_the_deletion_fails(
     assert any(group[0] in text for text in operator.questions[-1].consequences)
     place.ec2.delete_security_group(GroupId=group[0])
     assert operator.deletes().succeeded
-    assert find(operator.account, NAME) is None
+    assert find_stack(operator.account, NAME) is None
 
 
 def test_what_lies_in_a_clusters_subnet_of_an_existing_network_is_named() -> None:

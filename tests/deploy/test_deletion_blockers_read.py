@@ -135,12 +135,12 @@ def test_a_kind_is_found_while_it_is_there_and_not_when_it_has_ended(aws: Aws, r
     kind, call, answer, key, name, item, ended = row
     items = [{**item, key: "b"}, {**item, key: "a"}]
     aws.answers[f"ec2:{call}"] = {answer: items}
-    contents = list(vpc_contents.find(aws.account, "vpc-1"))
+    contents = list(vpc_contents.find_vpc_contents(aws.account, "vpc-1"))
     assert [(each.kind, each.id) for each in contents] == [(kind, "a"), (kind, "b")]
     assert not name or filtered(aws.sent(f"ec2:{call}")[0], name) == ["vpc-1"]
     for change in ended:
         aws.answers[f"ec2:{call}"] = {answer: [{**item, **change, key: "a"}]}
-        assert list(vpc_contents.find(aws.account, "vpc-1")) == [], change
+        assert list(vpc_contents.find_vpc_contents(aws.account, "vpc-1")) == [], change
 
 
 def test_a_peering_is_looked_for_from_both_sides(aws: Aws) -> None:
@@ -152,19 +152,19 @@ def test_a_peering_is_looked_for_from_both_sides(aws: Aws) -> None:
         return {"VpcPeeringConnections": [connection] if accepted else []}
 
     aws.answers["ec2:DescribeVpcPeeringConnections"] = describe
-    assert [each.id for each in vpc_contents.find(aws.account, "vpc-1")] == ["pcx-1"]
+    assert [each.id for each in vpc_contents.find_vpc_contents(aws.account, "vpc-1")] == ["pcx-1"]
 
 
 @pytest.mark.parametrize("code", ["InvalidAction", "UnsupportedOperation"])
 def test_what_a_region_does_not_have_is_not_in_the_way(aws: Aws, code: str) -> None:
     aws.answers["ec2:DescribeCarrierGateways"] = refusing(code)
-    assert list(vpc_contents.find(aws.account, "vpc-1")) == []
+    assert list(vpc_contents.find_vpc_contents(aws.account, "vpc-1")) == []
 
 
 def test_what_may_not_be_looked_for_is_an_error(aws: Aws) -> None:
     aws.answers["ec2:DescribeCarrierGateways"] = refusing("UnauthorizedOperation")
     with pytest.raises(Exception, match="UnauthorizedOperation"):
-        list(vpc_contents.find(aws.account, "vpc-1"))
+        list(vpc_contents.find_vpc_contents(aws.account, "vpc-1"))
 
 
 @pytest.mark.parametrize(
@@ -181,9 +181,9 @@ def test_what_lies_in_the_network_is_named_unless_it_is_the_clusters(
 ) -> None:
     aws.answers["ec2:DescribeSubnets"] = {"Subnets": [{**HERE, **item}]}
     left = (OrphanedResource("route", "subnet-left", ""),)
-    blocking = blockers.find(aws.account, OWN, left)
+    blocking = blockers.find_blockers(aws.account, OWN, left)
     assert blocking == ((Blocker(item["SubnetId"], what),) if what else ())
-    assert blockers.find(aws.account, LENT, left) == ()
+    assert blockers.find_blockers(aws.account, LENT, left) == ()
 
 
 def test_a_group_and_an_endpoint_are_described_by_what_they_are_for(aws: Aws) -> None:
@@ -195,7 +195,7 @@ def test_a_group_and_an_endpoint_are_described_by_what_they_are_for(aws: Aws) ->
     aws.answers["ec2:DescribeVpcEndpoints"] = {
         "VpcEndpoints": [{**HERE, "VpcEndpointId": "vpce-1", "State": "available", "ServiceName": "com.s3"}]
     }
-    blocking = blockers.find(aws.account, OWN, ())
+    blocking = blockers.find_blockers(aws.account, OWN, ())
     assert blocking == (Blocker("vpce-1", "VPC endpoint for com.s3"), Blocker("sg-db", "security group database"))
 
 
@@ -207,7 +207,7 @@ def test_groups_whose_rules_name_the_clusters_are_in_the_way(aws: Aws) -> None:
         "SecurityGroups": rules if sent["Filters"][0]["Name"] == "ip-permission.group-id" else []
     }
     left = (OrphanedResource("security group", "sg-made", "web"), OrphanedResource("network interface", "eni-1", ""))
-    blocking = blockers.find(aws.account, LENT, left)
+    blocking = blockers.find_blockers(aws.account, LENT, left)
     assert blocking == (
         Blocker("sg-db", "security group database has rules that refer to the cluster's security groups"),
     )
@@ -216,7 +216,7 @@ def test_groups_whose_rules_name_the_clusters_are_in_the_way(aws: Aws) -> None:
 
 def test_machines_that_no_group_has_launched_are_in_the_way(aws: Aws) -> None:
     scope = Inventory("one", vpc_id="vpc-1", unmanaged_instances=frozenset({"i-9", "i-8"}))
-    blocking = blockers.find(aws.account, scope, ())
+    blocking = blockers.find_blockers(aws.account, scope, ())
     assert [each.id for each in blocking] == ["i-8", "i-9"]
     assert all("launched by Karpenter or by hand" in each.what for each in blocking)
 
@@ -229,7 +229,7 @@ def test_load_balancers_of_others_are_named_with_their_name_and_their_interfaces
     interfaces(aws, *({"Description": f"ELB {each}"} for each in names))
     scope = Inventory("one", (*OWN.resources, resource("ours", type_name="Balancer")), vpc_id="vpc-1", own_vpc=True)
     left = (OrphanedResource("load balancer", "left", "left"),)
-    assert blockers.find(aws.account, scope, left) == (Blocker("theirs", "load balancer theirs"),)
+    assert blockers.find_blockers(aws.account, scope, left) == (Blocker("theirs", "load balancer theirs"),)
 
 
 def interfaces(aws: Aws, *described: dict[str, Any]) -> None:
@@ -288,7 +288,7 @@ STACKS = Inventory(
 )
 def test_an_interface_is_the_clusters_or_somebody_elses(aws: Aws, described: dict[str, Any], what: str | None) -> None:
     interfaces(aws, described)
-    blocking = blockers.find(aws.account, STACKS, (OrphanedResource("load balancer", "left-arn", "left"),))
+    blocking = blockers.find_blockers(aws.account, STACKS, (OrphanedResource("load balancer", "left-arn", "left"),))
     assert blocking == ((Blocker("eni-0", what),) if what else ())
 
 
@@ -297,7 +297,7 @@ def test_an_interface_that_the_cluster_is_known_to_have_is_its_own(aws: Aws, own
     interfaces(aws, {})
     has = (resource("eni-0", type_name="AWS::EC2::NetworkInterface"),) if own == "stack" else ()
     left = (OrphanedResource("network interface", "eni-0", ""),) if own == "leftover" else ()
-    assert blockers.find(aws.account, Inventory("one", has, vpc_id="vpc-1", own_vpc=True), left) == ()
+    assert blockers.find_blockers(aws.account, Inventory("one", has, vpc_id="vpc-1", own_vpc=True), left) == ()
 
 
 def test_interfaces_of_what_is_named_itself_are_not_named_again(aws: Aws) -> None:
@@ -306,7 +306,7 @@ def test_interfaces_of_what_is_named_itself_are_not_named_again(aws: Aws) -> Non
         "VpcEndpoints": [{**HERE, "VpcEndpointId": "vpce-9", "State": "available", "NetworkInterfaceIds": ["eni-0"]}]
     }
     aws.answers["ec2:DescribeNatGateways"] = {"NatGateways": [{**HERE, "NatGatewayId": "nat-9", "State": "available"}]}
-    blocking = blockers.find(aws.account, OWN, ())
+    blocking = blockers.find_blockers(aws.account, OWN, ())
     assert [each.id for each in blocking] == ["eni-2", "nat-9", "vpce-9"]
 
 
@@ -329,13 +329,13 @@ def test_interfaces_of_what_is_named_itself_are_not_named_again(aws: Aws) -> Non
 def test_a_machine_of_others_is_named_for_its_interface(aws: Aws, machine: dict[str, Any], what: str | None) -> None:
     interfaces(aws, {"Attachment": {"InstanceId": "i-9"}}, {"Attachment": {"InstanceId": "i-1"}})
     aws.answers["ec2:DescribeInstances"] = running(machine)
-    assert blockers.find(aws.account, OWN, ()) == ((Blocker("i-9", what),) if what else ())
+    assert blockers.find_blockers(aws.account, OWN, ()) == ((Blocker("i-9", what),) if what else ())
     assert filtered(aws.sent("ec2:DescribeInstances")[0], "instance-id") == ["i-9"]
 
 
 def test_where_only_the_clusters_machines_are_no_others_are_asked_for(aws: Aws) -> None:
     interfaces(aws, {"Attachment": {"InstanceId": "i-1"}})
-    assert blockers.find(aws.account, OWN, ()) == ()
+    assert blockers.find_blockers(aws.account, OWN, ()) == ()
     assert aws.sent("ec2:DescribeInstances") == []
 
 
@@ -352,11 +352,11 @@ def test_in_a_network_that_was_lent_only_the_clusters_subnets_and_groups_count(
     aws: Aws, described: dict[str, Any], named: bool
 ) -> None:
     interfaces(aws, described)
-    assert bool(blockers.find(aws.account, LENT, ())) is named
+    assert bool(blockers.find_blockers(aws.account, LENT, ())) is named
 
 
 def test_without_a_network_no_interface_is_asked_for(aws: Aws) -> None:
-    assert blockers.find(aws.account, Inventory("one"), ()) == ()
+    assert blockers.find_blockers(aws.account, Inventory("one"), ()) == ()
     assert aws.sent("ec2:DescribeNetworkInterfaces") == []
 
 
@@ -376,7 +376,7 @@ def test_subnets_that_use_the_clusters_route_table_are_named(
     aws.answers["ec2:DescribeRouteTables"] = {
         "RouteTables": [{"RouteTableId": "rtb-1", "Associations": associations}, {"RouteTableId": "rtb-2"}]
     }
-    blocking = blockers.find(aws.account, scope, ())
+    blocking = blockers.find_blockers(aws.account, scope, ())
     assert blocking == tuple(Blocker(each, "subnet that uses the cluster's route table rtb-1") for each in named)
     if named:
         assert filtered(aws.sent("ec2:DescribeRouteTables")[0], "route-table-id") == ["rtb-1"]
@@ -386,7 +386,7 @@ def test_what_is_in_the_way_for_two_reasons_is_named_once_with_the_first(aws: Aw
     interfaces(aws, {"Attachment": {"InstanceId": "i-9"}})
     aws.answers["ec2:DescribeInstances"] = running(instance("i-9", Name="by hand"))
     scope = Inventory("one", vpc_id="vpc-1", own_vpc=True, unmanaged_instances=frozenset({"i-9"}))
-    [found] = blockers.find(aws.account, scope, ())
+    [found] = blockers.find_blockers(aws.account, scope, ())
     assert "launched by Karpenter or by hand" in found.what
 
 

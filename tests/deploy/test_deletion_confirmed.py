@@ -31,7 +31,7 @@ LIVES = "the stack one (CREATE_COMPLETE) is deleted, with every instance of the 
 def deleted(deletions: Deletions, asked: Asked, drain: Any = None, **wishes: Any) -> Deleted:
     request = DeletionRequest("one", "one", **wishes)
     choose: Callable[[], AuthorityCopy] = lambda: AuthorityCopy("destroy")  # noqa: E731
-    return delete(deletions.aws.account, request, asked.waiting, drain=drain, choose=choose)
+    return delete(deletions.aws.account, request, asked.waiting, delete_services=drain, choose_authority_copy=choose)
 
 
 def claims(aws: Aws, volumes: int = 1, snapshots: int = 0) -> None:

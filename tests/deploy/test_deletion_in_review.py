@@ -13,7 +13,7 @@ from cfngen.deploy.account import connect
 from cfngen.deploy.deletion.execution import preview_deletion
 from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.ownership import ForeignStackError
-from cfngen.deploy.stacks import find
+from cfngen.deploy.stacks import find_stack
 
 BODY = '{"Resources": {"Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}}}}'
 
@@ -29,7 +29,7 @@ def review(operator: Operator, name: str = NAME, **tags: Any) -> None:
     client.create_change_set(
         StackName=name, ChangeSetName="one", ChangeSetType="CREATE", TemplateBody=BODY, Tags=pairs(tags)
     )
-    stack = find(operator.account, name)
+    stack = find_stack(operator.account, name)
     assert stack
     assert stack.status.name == "REVIEW_IN_PROGRESS"
 
@@ -42,7 +42,7 @@ def test_a_stack_in_review_that_is_not_the_clusters_is_refused(operator: Operato
     with pytest.raises(ForeignStackError):
         operator.deletes()
     assert operator.questions == []
-    assert find(operator.account, NAME), "its reviewer finds it as it was"
+    assert find_stack(operator.account, NAME), "its reviewer finds it as it was"
 
 
 def test_a_stack_in_review_of_the_cluster_goes_with_its_change_sets(operator: Operator) -> None:
@@ -51,4 +51,4 @@ def test_a_stack_in_review_of_the_cluster_goes_with_its_change_sets(operator: Op
     assert [question.text for question in operator.questions] == [
         f"Delete the empty stack {NAME} and the change sets in it? Nothing has been created from them."
     ]
-    assert find(operator.account, NAME) is None
+    assert find_stack(operator.account, NAME) is None

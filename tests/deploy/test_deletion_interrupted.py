@@ -192,16 +192,18 @@ def test_kubernetes_takes_its_load_balancers_down_itself() -> None:
         stack = where.create()
         stack.tags["cfngen:cluster"] = where.cluster.name
         for name, network in (("web", False), ("api", True)):
-            where.kubernetes.controllers.add_load_balancer(name, network=network)
+            where.kubernetes.controllers.add_load_balancer(name, network_load_balancer=network)
         account = where.account
-        root = cluster_access.find_root(account, where.name)
+        root = cluster_access.require_root_stack(account, where.name)
         values = cluster_access.read_outputs(account, root)
         operator = Operator(account)
 
         def asking(report: Report) -> tuple[str, ...]:
             found = cluster_access.find_authority(account, root, values)
-            endpoint = cluster_access.endpoint(root, values, where.override)
-            with cluster_access.connection(endpoint, found, account.caller, account.clock.now()) as kubernetes:
+            endpoint = cluster_access.find_api_endpoint(root, values, where.override)
+            with cluster_access.connect_as_administrator(
+                endpoint, found, account.caller, account.clock.now()
+            ) as kubernetes:
                 return delete_load_balancer_services(kubernetes, account.clock, report)
 
         assert len(made.balancer_names(account)) == 2

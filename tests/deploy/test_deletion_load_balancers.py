@@ -79,7 +79,7 @@ def test_of_either_generation_only_the_clusters_own_in_its_network_are_taken(
 ) -> None:
     classic(aws, ("web", vpc_id, tags), ("other", "vpc-1", {}))
     current(aws, ("api", vpc_id, tags), ("other", "vpc-1", {}))
-    orphans = load_balancers.find(aws.account, HERE)
+    orphans = load_balancers.find_orphaned_load_balancers(aws.account, HERE)
     assert orphans == (
         (
             OrphanedResource("load balancer", "web", "web", "default/web", generation="classic", vpc_id="vpc-1"),
@@ -94,7 +94,7 @@ def test_of_either_generation_only_the_clusters_own_in_its_network_are_taken(
 def test_where_no_network_is_known_all_networks_are_looked_at_and_named(aws: Aws) -> None:
     classic(aws, ("web", "vpc-1", WEB), ("old", "", WEB))
     current(aws, ("api", "vpc-2", WEB), ("lambda", "", WEB))
-    orphans = load_balancers.find(aws.account, Inventory("one"))
+    orphans = load_balancers.find_orphaned_load_balancers(aws.account, Inventory("one"))
     assert [(each.name, each.vpc_id) for each in orphans] == [
         ("web", "vpc-1"),
         ("old", ""),
@@ -112,7 +112,7 @@ def test_what_the_stacks_have_is_left_to_them(aws: Aws) -> None:
         resource(each, type_name="AWS::ElasticLoadBalancingV2::LoadBalancer")
         for each in ("web", arn("api"), arn("api", "targetgroup"))
     )
-    assert load_balancers.find(aws.account, Inventory("one", members, vpc_id="vpc-1")) == ()
+    assert load_balancers.find_orphaned_load_balancers(aws.account, Inventory("one", members, vpc_id="vpc-1")) == ()
 
 
 @pytest.mark.parametrize(("number", "calls"), [(20, [20]), (21, [20, 1])])
@@ -121,7 +121,7 @@ def test_tags_are_asked_for_twenty_at_a_time(aws: Aws, number: int, calls: list[
     many = [(f"n{each}", "vpc-1", WEB) for each in range(number)]
     classic(aws, *many)
     current(aws, *many)
-    assert len(load_balancers.find(aws.account, HERE)) == 3 * number
+    assert len(load_balancers.find_orphaned_load_balancers(aws.account, HERE)) == 3 * number
     assert [len(each["LoadBalancerNames"]) for each in aws.sent("elb:DescribeTags")] == calls
     assert [len(each["ResourceArns"]) for each in aws.sent("elbv2:DescribeTags")] == [*calls, *calls]
 
@@ -140,9 +140,9 @@ def test_one_that_goes_meanwhile_hides_no_other(aws: Aws, code: str) -> None:
     aws.answers["elbv2:DescribeTags"] = missing
     if code == "AccessDenied":
         with pytest.raises(Exception, match=code):
-            load_balancers.find(aws.account, HERE)
+            load_balancers.find_orphaned_load_balancers(aws.account, HERE)
         return
-    orphans = load_balancers.find(aws.account, HERE)
+    orphans = load_balancers.find_orphaned_load_balancers(aws.account, HERE)
     assert [(each.kind, each.name) for each in orphans] == [
         ("load balancer", "api"),
         ("target group", "api"),
@@ -153,7 +153,7 @@ def test_one_that_goes_meanwhile_hides_no_other(aws: Aws, code: str) -> None:
 @pytest.mark.parametrize("protection", ["true", "false"])
 def test_protection_is_lifted_where_there_is_one(aws: Aws, protection: str) -> None:
     current(aws, ("api", "vpc-1", WEB), protection=protection)
-    orphans = load_balancers.find(aws.account, HERE)
+    orphans = load_balancers.find_orphaned_load_balancers(aws.account, HERE)
     assert orphans[0].protected is (protection == "true")
     assert aws.sent("elbv2:DescribeLoadBalancerAttributes") == [{"LoadBalancerArn": arn("api")}]
     assert load_balancers.remove(aws.account, orphans) == orphans
@@ -171,7 +171,7 @@ def test_protection_is_lifted_where_there_is_one(aws: Aws, protection: str) -> N
 def test_one_whose_protection_cannot_be_read_any_more_is_still_named(aws: Aws) -> None:
     current(aws, ("api", "vpc-1", WEB))
     aws.answers["elbv2:DescribeLoadBalancerAttributes"] = refusing("LoadBalancerNotFound")
-    assert [each.protected for each in load_balancers.find(aws.account, HERE)] == [False, False]
+    assert [each.protected for each in load_balancers.find_orphaned_load_balancers(aws.account, HERE)] == [False, False]
 
 
 def test_each_is_deleted_by_its_own_generation_and_what_is_in_use_stays(aws: Aws) -> None:
@@ -187,6 +187,6 @@ def test_each_is_deleted_by_its_own_generation_and_what_is_in_use_stays(aws: Aws
 def test_all_load_balancers_of_a_network_are_listed_whoever_made_them(aws: Aws) -> None:
     classic(aws, ("web", "vpc-1", {}), ("old", "", {}))
     current(aws, ("api", "vpc-1", {}), ("far", "vpc-2", {}))
-    assert load_balancers.names(aws.account) == {"web", "old", "api", "far"}
+    assert load_balancers.list_load_balancer_names(aws.account) == {"web", "old", "api", "far"}
     found = load_balancers.find_in_vpc(aws.account, "vpc-1")
     assert [(each.id, each.name) for each in found] == [("web", "web"), (arn("api"), "api")]

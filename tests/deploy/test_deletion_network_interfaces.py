@@ -11,7 +11,7 @@ from aws_descriptions import OWNED, resource
 from cfngen.deploy.deletion import network_interfaces, security_groups
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
-from cfngen.deploy.deletion.security_groups import Reference
+from cfngen.deploy.deletion.security_groups import ReferringGroup
 
 INSTANCE = "node.k8s.amazonaws.com/instance_id"
 SCOPE = Inventory(
@@ -32,7 +32,7 @@ def interface(description: str = "", group: str = "", status: str = "available",
 
 def found(aws: Aws, described: dict[str, Any], scope: Inventory = SCOPE, **more: Any) -> tuple[OrphanedResource, ...]:
     aws.answers["ec2:DescribeNetworkInterfaces"] = {"NetworkInterfaces": [described]}
-    return network_interfaces.find(aws.account, scope, **more)
+    return network_interfaces.find_orphaned_interfaces(aws.account, scope, **more)
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,9 @@ def group(identity: str, name: str = "web", **tags: str) -> dict[str, Any]:
 def test_security_groups_are_known_by_their_tags(aws: Aws, described: dict[str, Any], purpose: str | None) -> None:
     aws.answers["ec2:DescribeSecurityGroups"] = {"SecurityGroups": [described]}
     expected = () if purpose is None else (OrphanedResource("security group", "sg-1", "web", purpose, vpc_id="vpc-1"),)
-    assert security_groups.find(aws.account, SCOPE) == expected
+    assert security_groups.find_orphaned_groups(aws.account, SCOPE) == expected
     assert filtered(aws.sent("ec2:DescribeSecurityGroups")[0], "vpc-id") == ["vpc-1"]
-    assert security_groups.find(aws.account, Inventory("one", (resource("sg-own"),))) == expected
+    assert security_groups.find_orphaned_groups(aws.account, Inventory("one", (resource("sg-own"),))) == expected
     assert aws.sent("ec2:DescribeSecurityGroups")[1].get("Filters", []) == []
 
 
@@ -150,9 +150,9 @@ def test_groups_whose_rules_name_others_are_found_in_both_directions(aws: Aws) -
     }
     aws.answers["ec2:DescribeSecurityGroups"] = lambda sent: {"SecurityGroups": holders[sent["Filters"][0]["Name"]]}
     assert security_groups.find_references(aws.account, SCOPE, ["sg-1"]) == (
-        Reference("sg-own", "web", owned=True),
-        Reference("sg-db", "database", owned=False),
-        Reference("sg-tagged", "tagged", owned=True),
+        ReferringGroup("sg-own", "web", owned=True),
+        ReferringGroup("sg-db", "database", owned=False),
+        ReferringGroup("sg-tagged", "tagged", owned=True),
     )
     assert [each["Filters"][0]["Values"] for each in aws.sent("ec2:DescribeSecurityGroups")] == [["sg-1"], ["sg-1"]]
 

@@ -28,7 +28,7 @@ class Services:
     def load_balancers(self) -> tuple[LoadBalancer, ...]:
         now = self.clock.now().timestamp()
         return tuple(
-            LoadBalancer("default", name, leaving=name in self.ends)
+            LoadBalancer("default", name, being_deleted=name in self.ends)
             for name in self.names
             if name not in self.ends or self.ends[name] > now
         )

@@ -9,9 +9,9 @@ import pytest
 from aws_descriptions import NOW, Asked, Deletions, arn, resource
 
 from cfngen.deploy.deletion.blockers import Blocker
-from cfngen.deploy.deletion.stack_removal import DeletionFailed, Undeleted, remove
+from cfngen.deploy.deletion.stack_removal import DeletionFailed, UndeletedResource, delete_stack
 from cfngen.deploy.messages import Event, Step
-from cfngen.deploy.stacks import StackResource, StackView, find
+from cfngen.deploy.stacks import StackResource, StackView, find_stack
 
 FAILED = resource("vpc-1", "DELETE_FAILED", reason="has dependencies", name="Vpc")
 NESTED = resource(arn("network"), "DELETE_FAILED", type_name="AWS::CloudFormation::Stack", name="NetworkStack")
@@ -28,10 +28,10 @@ def group_gone(name: str) -> Event:
 
 def removed(deletions: Deletions, asked: Asked, **more: Any) -> StackView | None:
     deletions.describe(deletions.begins)
-    root = find(deletions.aws.account, "one")
+    root = find_stack(deletions.aws.account, "one")
     assert root is not None
     deletions.aws.calls.clear()
-    return remove(deletions.aws.account, root, asked.waiting, **more)
+    return delete_stack(deletions.aws.account, root, asked.waiting, **more)
 
 
 def test_a_stack_is_deleted_by_its_arn_and_watched_from_then_on(deletions: Deletions) -> None:
@@ -82,7 +82,7 @@ def test_it_is_tried_three_times_and_swept_with_patience_between(deletions: Dele
     assert after is not None
     assert after.status.name == "DELETE_FAILED"
     failures = [each for each in asked.told if isinstance(each, DeletionFailed)]
-    undeleted = Undeleted("Vpc", "vpc-1", "AWS::EC2::VPC", "has dependencies")
+    undeleted = UndeletedResource("Vpc", "vpc-1", "AWS::EC2::VPC", "has dependencies")
     assert failures == [DeletionFailed("one", number, 3, (undeleted,), obstacles) for number in (1, 2, 3)]
     assert swept == [True, True, True]
     [question] = asked.questions

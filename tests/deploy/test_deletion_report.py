@@ -76,16 +76,16 @@ def had(kind: str, *ids: str) -> Inventory:
 def test_what_still_exists_of_a_kind_is_counted(aws: Aws, kind: str) -> None:
     call, answer = HAS[kind]
     aws.answers[call] = answer
-    [counted] = deletion_report.count(aws.account, had(kind, "id-1", "id-2", "id-3"))
+    [counted] = deletion_report.count_deleted_resources(aws.account, had(kind, "id-1", "id-2", "id-3"))
     assert (counted.gone, counted.left, counted.unknown) == (2, ("id-1",), ())
     if kind in FILTERS:
         assert filtered(aws.sent(call)[0], FILTERS[kind]) == ["id-1", "id-2", "id-3"]
     aws.answers[call] = refusing("UnauthorizedOperation")
-    [counted] = deletion_report.count(aws.account, had(kind, "id-2", "id-1"))
+    [counted] = deletion_report.count_deleted_resources(aws.account, had(kind, "id-2", "id-1"))
     assert (counted.gone, counted.left, counted.unknown) == (0, (), ("id-1", "id-2"))
     aws.answers[call] = refusing("InternalError")
     with pytest.raises(Exception, match="InternalError"):
-        deletion_report.count(aws.account, had(kind, "id-1"))
+        deletion_report.count_deleted_resources(aws.account, had(kind, "id-1"))
 
 
 @pytest.mark.parametrize(
@@ -110,16 +110,20 @@ def test_what_is_asked_for_by_its_name_is_counted(aws: Aws, kind: str, call: str
         return refusing(absent)(sent) if sent[argument] == "a-name-that-is-gone" else described[call]
 
     aws.answers[call] = answer
-    [counted] = deletion_report.count(aws.account, had(kind, "a-name-that-is-gone", "a-name-that-stays"))
+    [counted] = deletion_report.count_deleted_resources(
+        aws.account, had(kind, "a-name-that-is-gone", "a-name-that-stays")
+    )
     assert (counted.gone, counted.left) == (1, ("a-name-that-stays",))
     aws.answers[call] = refusing("AccessDenied")
-    [counted] = deletion_report.count(aws.account, had(kind, "a-name-that-stays"))
+    [counted] = deletion_report.count_deleted_resources(aws.account, had(kind, "a-name-that-stays"))
     assert counted.unknown == ("a-name-that-stays",)
 
 
 def test_a_secret_in_its_recovery_window_counts_as_gone(aws: Aws) -> None:
     aws.answers["secretsmanager:DescribeSecret"] = {"DeletedDate": datetime(2026, 2, 3, tzinfo=timezone.utc)}
-    [counted] = deletion_report.count(aws.account, had("AWS::SecretsManager::Secret", "a-secret-with-a-name"))
+    [counted] = deletion_report.count_deleted_resources(
+        aws.account, had("AWS::SecretsManager::Secret", "a-secret-with-a-name")
+    )
     assert (counted.gone, counted.left) == (1, ())
 
 
@@ -134,7 +138,7 @@ def test_a_secret_in_its_recovery_window_counts_as_gone(aws: Aws) -> None:
 )
 def test_services_are_asked_for_as_many_as_they_take(aws: Aws, kind: str, number: int, sizes: list[int]) -> None:
     ids = [f"id-{each}" for each in range(number)]
-    [counted] = deletion_report.count(aws.account, had(kind, *ids))
+    [counted] = deletion_report.count_deleted_resources(aws.account, had(kind, *ids))
     assert counted.gone == number
     call = HAS[kind][0]
     batches = [
@@ -157,6 +161,8 @@ def test_groups_that_still_exist_are_counted(aws: Aws) -> None:
         "CreatedTime": datetime(2026, 1, 1, tzinfo=timezone.utc),
     }
     aws.answers["autoscaling:DescribeAutoScalingGroups"] = {"AutoScalingGroups": [group]}
-    [counted] = deletion_report.count(aws.account, had("AWS::AutoScaling::AutoScalingGroup", "group-1", "group-2"))
+    [counted] = deletion_report.count_deleted_resources(
+        aws.account, had("AWS::AutoScaling::AutoScalingGroup", "group-1", "group-2")
+    )
     assert (counted.kind, counted.gone, counted.left) == ("Auto Scaling groups", 1, ("group-1",))
     assert aws.sent("autoscaling:DescribeAutoScalingGroups") == [{"AutoScalingGroupNames": ["group-1", "group-2"]}]

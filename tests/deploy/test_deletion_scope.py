@@ -9,14 +9,14 @@ from answering import Aws, filtered
 from aws_descriptions import OWNED, arn, instance, pairs, resource, running, stack, stacked
 
 from cfngen.deploy.deletion.inventory import Inventory, read_inventory
-from cfngen.deploy.stacks import find
+from cfngen.deploy.stacks import find_stack
 
 LAUNCHED = {**OWNED, "aws:autoscaling:groupName": "group-1"}
 FAMILY = (resource("vpc-1"), resource("group-1"), resource("sg-1"), resource("rtb-1"))
 
 
 def scope(aws: Aws, **more: Any) -> Inventory:
-    return read_inventory(aws.account, find(aws.account, "one"), cluster="one", **more)
+    return read_inventory(aws.account, find_stack(aws.account, "one"), cluster="one", **more)
 
 
 def grouped(**states: str) -> dict[str, Any]:

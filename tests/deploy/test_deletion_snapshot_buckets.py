@@ -9,7 +9,7 @@ from in_moto import Calls, in_moto
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion.inventory import Inventory
-from cfngen.deploy.deletion.snapshot_buckets import find
+from cfngen.deploy.deletion.snapshot_buckets import find_snapshot_buckets
 from cfngen.deploy.stacks import ResourceView, StackResource
 
 BUCKET = "made-by-the-stack"
@@ -32,7 +32,7 @@ def where() -> Iterator[tuple[Account, Calls]]:
 
 
 def test_a_bucket_of_the_stack_is_told_with_its_use_and_its_end(where: tuple[Account, Calls]) -> None:
-    [found] = find(where[0], scope(BUCKET), {"BackupBucketName": BUCKET})
+    [found] = find_snapshot_buckets(where[0], scope(BUCKET), {"BackupBucketName": BUCKET})
     assert (found.kind, found.id) == ("bucket of etcd's snapshots", BUCKET)
     assert found.why.startswith("2 snapshots, 2.0 MiB; ")
     assert "`etcd.backups.bucket`" in found.why
@@ -41,14 +41,14 @@ def test_a_bucket_of_the_stack_is_told_with_its_use_and_its_end(where: tuple[Acc
 
 
 def test_of_a_bucket_of_the_operators_only_the_snapshots_are_told(where: tuple[Account, Calls]) -> None:
-    [found] = find(where[0], scope(), {"BackupBucketName": "mine"})
+    [found] = find_snapshot_buckets(where[0], scope(), {"BackupBucketName": "mine"})
     assert (found.kind, found.id) == ("etcd's snapshots", "s3://mine/one/etcd/")
     assert found.command == "aws s3 rm --recursive s3://mine/one/etcd/"
 
 
 def test_what_is_gone_or_empty_is_not_told(where: tuple[Account, Calls]) -> None:
     account, _ = where
-    assert find(account, scope("gone"), {}) == ()
+    assert find_snapshot_buckets(account, scope("gone"), {}) == ()
     for each in account.client("s3").list_objects_v2(Bucket="mine")["Contents"]:
         account.client("s3").delete_object(Bucket="mine", Key=each["Key"])
-    assert find(account, scope(), {"BackupBucketName": "mine"}) == ()
+    assert find_snapshot_buckets(account, scope(), {"BackupBucketName": "mine"}) == ()

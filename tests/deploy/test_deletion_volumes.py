@@ -10,7 +10,7 @@ from aws_descriptions import OWNED, resource
 
 from cfngen.deploy.deletion import kubernetes_tags, volumes
 from cfngen.deploy.deletion.inventory import Inventory
-from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
+from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, OrphanRemoved
 from cfngen.deploy.messages import Message
 
 CSI = {"ebs.csi.aws.com/cluster": "true", "CSIVolumeName": "pvc-1"}
@@ -41,7 +41,9 @@ def answer_by_filter(aws: Aws, **volumes_of: list[dict[str, Any]]) -> None:
 def test_a_volume_is_found_by_whatever_names_the_cluster(aws: Aws, place: str) -> None:
     named = {"tagged": OWNED, "legacy": {"KubernetesCluster": "one"}, "driver": {"ebs.csi.aws.com/cluster-name": "one"}}
     answer_by_filter(aws, **{place: [volume(**CSI, **named[place])]})
-    assert volumes.find(aws.account, Inventory("one")) == (OrphanedResource("volume", "vol-1", "pvc-1", gigabytes=8),)
+    assert volumes.find_claim_volumes(aws.account, Inventory("one")) == (
+        OrphanedResource("volume", "vol-1", "pvc-1", gigabytes=8),
+    )
     assert [each["Filters"] for each in aws.sent("ec2:DescribeVolumes")] == [
         [{"Name": "tag:kubernetes.io/cluster/one", "Values": ["owned"]}],
         [{"Name": "tag:KubernetesCluster", "Values": ["one"]}],
@@ -52,7 +54,7 @@ def test_a_volume_is_found_by_whatever_names_the_cluster(aws: Aws, place: str) -
 def test_a_volume_that_is_found_twice_is_one_and_claims_are_in_order(aws: Aws) -> None:
     both = volume("vol-2", **CSI, **CLAIM, **OWNED, KubernetesCluster="one", Name="named")
     answer_by_filter(aws, tagged=[both, volume("vol-1", **CSI, **OWNED)], legacy=[both], attached=[both])
-    found = volumes.find(aws.account, Inventory("one", instances={"i-1": "running"}))
+    found = volumes.find_claim_volumes(aws.account, Inventory("one", instances={"i-1": "running"}))
     assert [(each.id, each.name, each.purpose) for each in found] == [
         ("vol-1", "pvc-1", ""),
         ("vol-2", "named", "claim shop/data"),
@@ -79,7 +81,7 @@ def test_a_volume_that_is_found_twice_is_one_and_claims_are_in_order(aws: Aws) -
 def test_what_an_instance_has_attached_is_a_claims_or_not(aws: Aws, tags: dict[str, str], taken: bool) -> None:
     answer_by_filter(aws, attached=[volume(**tags)])
     scope = Inventory("one", instances={"i-2": "running", "i-1": "running"})
-    assert [each.id for each in volumes.find(aws.account, scope)] == (["vol-1"] if taken else [])
+    assert [each.id for each in volumes.find_claim_volumes(aws.account, scope)] == (["vol-1"] if taken else [])
     assert aws.sent("ec2:DescribeVolumes")[-1]["Filters"][0]["Values"] == ["i-1", "i-2"]
     assert volumes.find_attached(aws.account, scope) == {"vol-1"}
 
@@ -124,7 +126,7 @@ def test_snapshots_of_claims_are_those_of_the_driver(aws: Aws, tags: dict[str, s
     snapshot = {"SnapshotId": "snap-1", "VolumeSize": 20, "Tags": pairs(tags)}
     aws.answers["ec2:DescribeSnapshots"] = {"Snapshots": [snapshot]}
     expected = (OrphanedResource("snapshot", "snap-1", "snapcontent-1", gigabytes=20),) if taken else ()
-    assert volumes.find_snapshots(aws.account, Inventory("one")) == expected
+    assert volumes.find_claim_snapshots(aws.account, Inventory("one")) == expected
     assert {tuple(each["OwnerIds"]) for each in aws.sent("ec2:DescribeSnapshots")} == {("self",)}
 
 
@@ -141,7 +143,7 @@ def test_a_volume_has_five_minutes_to_leave_its_instance(aws: Aws, free_after: f
     both = (OrphanedResource("volume", "vol-1", "data"), OrphanedResource("snapshot", "snap-1", "copy"))
     said: list[Message] = []
     assert volumes.remove(aws.account, both, said.append) == (both[:1] if remains else ())
-    assert sorted(str(each.orphan.id) for each in said if isinstance(each, Removed)) == (
+    assert sorted(str(each.orphan.id) for each in said if isinstance(each, OrphanRemoved)) == (
         ["snap-1"] if remains else ["snap-1", "vol-1"]
     )
     assert aws.sent("ec2:DeleteSnapshot") == [{"SnapshotId": "snap-1"}]
@@ -193,7 +195,7 @@ def test_what_a_load_balancer_was_made_for_is_in_its_tags(tags: dict[str, str], 
     [(CLAIM, "shop/data"), ({"kubernetes.io/created-for/pvc/name": "data"}, "data"), ({}, "")],
 )
 def test_the_claim_of_a_volume_is_in_its_tags(tags: dict[str, str], claim: str) -> None:
-    assert kubernetes_tags.claim(tags) == claim
+    assert kubernetes_tags.claim_name(tags) == claim
 
 
 def test_a_tag_without_a_value_has_an_empty_one() -> None:

@@ -14,9 +14,9 @@ from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.name_conflicts import NameConflictError
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.planning_account import PlanningAccount
-from cfngen.deploy.recovery import BlockedError, LostError, RemainsError, ensure_deployable
+from cfngen.deploy.recovery import BlockedError, FailedCreationError, ImportRollbackFailedError, ensure_deployable
 from cfngen.deploy.stacks import CLUSTER_TAG, StackView
-from cfngen.deploy.watching.watch import Choice
+from cfngen.deploy.watching.watch import InterruptChoice
 
 CHANGES = {"DeleteStack", "ContinueUpdateRollback", "RollbackStack", "UpdateTerminationProtection"}
 SOMEBODY = "arn:aws:iam::123456789012:user/colleague"
@@ -66,7 +66,7 @@ def test_a_stack_that_can_be_updated_is_returned(status: str, notices: list[str]
         ("DELETE_IN_PROGRESS", BusyError, "another operation is in progress"),
         ("SOMETHING_NEW", BusyError, "another operation is in progress"),
         ("UPDATE_ROLLBACK_FAILED", BlockedError, "the rollback of its last update failed"),
-        ("IMPORT_ROLLBACK_FAILED", LostError, "an import into it failed"),
+        ("IMPORT_ROLLBACK_FAILED", ImportRollbackFailedError, "an import into it failed"),
         ("DELETE_FAILED", BlockedError, "its deletion failed half-way"),
     ],
 )
@@ -141,7 +141,7 @@ def test_the_end_of_a_cleanup_is_waited_for(after: str) -> None:
 
 
 def test_a_cleanup_that_is_left_is_still_under_way() -> None:
-    api, told = RecordedStack("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"), Told(choice=Choice.DETACH)
+    api, told = RecordedStack("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"), Told(choice=InterruptChoice.DETACH)
     api.interrupt_waiting()
     with pytest.raises(BusyError):
         begin(api, told)
@@ -212,7 +212,7 @@ def test_who_leaves_while_the_remains_are_deleted_deploys_later() -> None:
 @pytest.mark.parametrize(("left", "words"), [(True, r"what is left of it \(Vpc, Bucket\)"), (False, "the empty stack")])
 def test_a_plan_only_names_the_remains(left: bool, words: str) -> None:
     api = dead("ROLLBACK_COMPLETE") if left else RecordedStack("ROLLBACK_COMPLETE")
-    with pytest.raises(RemainsError, match=words) as raised:
+    with pytest.raises(FailedCreationError, match=words) as raised:
         ensure_deployable(PlanningAccount.of(api.account), NAME, NAME, Told().waiting)
     assert error_exit_code(raised.value.code) == 4
     assert raised.value.remains == (("Vpc", "Bucket") if left else ())

@@ -14,7 +14,7 @@ from clusters import ALLOWED, BUCKET, PREFIX
 from small_stacks import GATEWAY, nested, running, text, vpc
 from watched import NAME, Operator, operating
 
-from cfngen.cli.render.diagnosis import lines
+from cfngen.cli.render.diagnosis import diagnosis_lines
 from cfngen.deploy.account import Account, connect
 from cfngen.deploy.aws_errors import UnreachableError
 from cfngen.deploy.watching.diagnosis import Diagnosis, diagnose
@@ -190,7 +190,7 @@ def test_a_creation_that_somebody_ended_by_deleting_the_stack_has_no_cause(opera
     assert found.status == "DELETE_COMPLETE"
     assert (found.cause, found.action, found.cancelled) == (None, "create", True)
     assert [step.purpose for step in found.next_steps] == ["creates the cluster"]
-    assert "was ended by deleting the stack (DELETE_COMPLETE)" in unstyle("\n".join(lines(found, 120)))
+    assert "was ended by deleting the stack (DELETE_COMPLETE)" in unstyle("\n".join(diagnosis_lines(found, 120)))
 
 
 def test_a_rollback_of_an_import_cannot_be_continued(operator: Operator):
@@ -213,7 +213,7 @@ def test_instances_that_never_signal_are_asked_for_their_last_words(operator: Op
     root_id = operator.create()
     operator.engine.advance(60)
     one, two = sorted(running())
-    operator.served.moto_extensions.console(one, FAILED_BOOT)
+    operator.served.moto_extensions.set_console_output(one, FAILED_BOOT)
     found = ended(operator, root_id)
     assert found.cause is not None
     assert found.cause.event.reason.startswith("Failed to receive 2 resource signal(s)")
@@ -232,7 +232,7 @@ def test_an_instance_that_says_it_failed_is_the_one_that_is_asked(operator: Oper
     root_id = operator.create()
     operator.engine.advance(60)
     for each in running():
-        operator.served.moto_extensions.console(each, FAILED_BOOT)
+        operator.served.moto_extensions.set_console_output(each, FAILED_BOOT)
     found = ended(operator, root_id)
     assert found.cause is not None
     [instance] = found.cause.instances
@@ -378,9 +378,9 @@ def test_what_cloudformation_does_not_tell_is_an_error(operator: Operator):
 
 
 def test_a_diagnosis_is_one_json_document(operator: Operator):
-    from cfngen.cli.json_output import plain
+    from cfngen.cli.json_output import to_json_value
 
-    told = plain(fails(operator))
+    told = to_json_value(fails(operator))
     assert told["type"] == "diagnosis"
     assert told["cause"]["event"]["logicalId"] == "Disk"
     assert json.loads(json.dumps(told)) == told

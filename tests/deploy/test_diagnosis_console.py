@@ -88,7 +88,7 @@ def test_what_the_boot_program_really_says_is_understood():
         raise KeyError("nothing")
 
     config = {"region": "us-west-2", "timeout": 20, "role": "node", "cluster": "k"}
-    assert run(machine, Boot(config, {}), {"odd": broken}, final=False) == 1
+    assert run(machine, Boot(config, {}), {"odd": broken}, is_boot=False) == 1
     words = last_boot_messages(console(*said))
     assert any(" FAILED after " in line for line in words)
     assert "What to do:" in words[-1]

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from cfngen.deploy.watching.reasons import KNOWN_REASONS, explain
+from cfngen.deploy.watching.reasons import KNOWN_REASONS, explain_reason
 
 REASONS = {
     "Failed to receive 3 resource signal(s) within the specified duration": (
@@ -110,18 +110,18 @@ REASONS = {
 @pytest.mark.parametrize(("reason", "expected"), REASONS.items())
 def test_a_known_reason(reason: str, expected: tuple[str, str]):
     meaning, hint = expected
-    found = explain(reason, "us-west-2", "vol-1")
+    found = explain_reason(reason, "us-west-2", "vol-1")
     assert meaning in found.meaning
     assert hint in str(found.hint)
 
 
 def test_an_unknown_reason_is_left_as_it_is():
-    found = explain("Something that no table knows", "us-west-2")
+    found = explain_reason("Something that no table knows", "us-west-2")
     assert (found.meaning, found.hint) == ("", "")
 
 
 def test_commands_name_the_region():
-    found = explain("The maximum number of VPCs has been reached.", "eu-central-1")
+    found = explain_reason("The maximum number of VPCs has been reached.", "eu-central-1")
     assert "--region eu-central-1" in str(found.hint)
 
 

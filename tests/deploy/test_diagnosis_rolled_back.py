@@ -23,7 +23,7 @@ def test_the_instance_that_signalled_failure_is_the_one_that_is_quoted():
         session = where.account.session
         operator = Operator(SimpleNamespace(session=session, cluster=cluster, clock=where.clock))
         operator.deploy(ONE)
-        where.world.machines.fail(GROUP, "downloads", "no route to dl.k8s.io", times=1)
+        where.world.machines.inject_failure(GROUP, "downloads", "no route to dl.k8s.io", times=1)
         larger = {"name": "one", "nodeGroups": groups("general", instanceType="m5.large")}
         assert operator.deploy(larger).status == "UPDATE_ROLLBACK_COMPLETE"
         [found] = operator.reported(Diagnosis)

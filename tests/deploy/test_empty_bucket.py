@@ -50,4 +50,4 @@ def test_who_leaves_the_templates_alone_need_not_be_able_to_read_them(unreadable
 
 @pytest.mark.parametrize("needed", [True, False])
 def test_a_bucket_that_is_gone_holds_nothing(account: Account, needed: bool) -> None:
-    assert template_objects.find(account, "nowhere", NAME, needed=needed).versions == 0
+    assert template_objects.find(account, "nowhere", NAME, must_be_allowed=needed).versions == 0

@@ -28,7 +28,7 @@ from cfngen.deploy.etcd.snapshots import (
     NoBackupBucketError,
     NoSnapshotError,
     Snapshot,
-    Store,
+    SnapshotStore,
     find_snapshot,
     find_store,
 )
@@ -64,7 +64,7 @@ def said() -> list[Message]:
     return []
 
 
-def backups(where: Place) -> Store:
+def backups(where: Place) -> SnapshotStore:
     return find_store(where.account, STACK, where.cluster)
 
 
@@ -83,7 +83,7 @@ def agree(question: Question) -> bool:
 
 
 def set_back(where: Place, said: list[Message], wanted: str = "latest", **changes: Any) -> Restored:
-    arguments = {"consent": agree, "report": said.append, "override": where.override, **changes}
+    arguments = {"consent": agree, "report": said.append, "find_url_override": where.override, **changes}
     # CloudFormation's own command tags the root; these stacks were made as the console makes them.
     return restore(where.account, STACK, where.cluster, wanted, **arguments)
 
@@ -91,7 +91,7 @@ def set_back(where: Place, said: list[Message], wanted: str = "latest", **change
 @pytest.fixture(autouse=True)
 def owned(monkeypatch: pytest.MonkeyPatch) -> None:
     """The stacks of these tests count as the cluster's own."""
-    monkeypatch.setattr("cfngen.deploy.etcd.restore.check", lambda stack, cluster: None)
+    monkeypatch.setattr("cfngen.deploy.etcd.restore.check_stack_owner", lambda stack, cluster: None)
 
 
 def masters(where: Place, letters: str = "A") -> list[str]:
@@ -149,7 +149,7 @@ def test_each_request_is_answered_by_a_snapshot_of_its_own(where: Place, said: l
 
 
 def test_without_a_master_nobody_answers(where: Place, said: list[Message]) -> None:
-    where.world.machines.hang("MasterAAutoScalingGroup", "volume")
+    where.world.machines.inject_hang("MasterAAutoScalingGroup", "volume")
     client("ec2", "us-west-2").terminate_instances(InstanceIds=masters(where))
     where.world.machines.refresh()
     with pytest.raises(NoAnswerError, match="within 180 seconds") as caught:
@@ -164,7 +164,7 @@ def test_no_bucket_is_told(where: Place) -> None:
     assert "--set etcd.backups.bucket=NAME" in str(caught.value.hint)
     assert "cfngen deploy" not in str(caught.value.hint)
     with pytest.raises(NoBackupBucketError, match="the bucket of the cluster's snapshots, gone, does not exist"):
-        Store(where.account, "gone", "kubernetes").snapshots()
+        SnapshotStore(where.account, "gone", "kubernetes").snapshots()
 
 
 def test_what_a_deleted_cluster_left_is_found_by_the_cluster_file(where: Place) -> None:
@@ -279,9 +279,9 @@ def test_of_two_who_begin_at_the_same_moment_one_is_refused(where: Place, said: 
 
 
 def test_a_master_that_does_not_boot_is_heard_and_named(where: Place, said: list[Message]) -> None:
-    where.world.machines.fail("MasterAAutoScalingGroup", "volume", "not attached after 900 s")
+    where.world.machines.inject_failure("MasterAAutoScalingGroup", "volume", "not attached after 900 s")
     with pytest.raises(RestoreFailedError, match="not every master is ready after 10 minutes") as caught:
-        set_back(where, said, patience=timedelta(minutes=10))
+        set_back(where, said, timeout=timedelta(minutes=10))
     assert "master a is " in str(caught.value)
     notices = [each.text for each in said if isinstance(each, Notice)]
     assert len(notices) == 1
@@ -320,6 +320,8 @@ def test_the_operators_policies_suffice(where: Place, said: list[Message]) -> No
     with where.served.permissions.enforcing(*policies) as credentials:
         account = where.connected(where.session_of(credentials))
         taken = take_snapshot(find_store(account, STACK, where.cluster), said.append)
-        done = restore(account, STACK, where.cluster, consent=agree, report=said.append, override=where.override)
+        done = restore(
+            account, STACK, where.cluster, consent=agree, report=said.append, find_url_override=where.override
+        )
     assert done.snapshot.key == taken.snapshot.key
     assert not [each for each in said if isinstance(each, Notice)]

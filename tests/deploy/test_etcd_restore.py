@@ -26,7 +26,7 @@ from cfngen.deploy.etcd.restore import (
     RestorePlan,
     restore,
 )
-from cfngen.deploy.inspection.machines import Group, Instance
+from cfngen.deploy.inspection.machines import GroupView, InstanceView
 from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Message, Notice, Question, Step
 from cfngen.deploy.ownership import ForeignStackError
@@ -35,8 +35,8 @@ from cfngen.deploy.stacks import NoStackError
 NEWEST, OLDER = "one/etcd/hourly/2025-12-31T235900Z.db", "one/etcd/hourly/2025-12-30T000000Z.db"
 
 
-def machine(identity: str, lifecycle: str = "InService") -> Instance:
-    return Instance(identity, "us-west-2a", lifecycle)
+def machine(identity: str, lifecycle: str = "InService") -> InstanceView:
+    return InstanceView(identity, "us-west-2a", lifecycle)
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Masters:
     """
 
     aws: Aws
-    slots: tuple[Group, ...] = (Group("master", "a", "group-a", instances=(machine("i-a"),)),)
+    slots: tuple[GroupView, ...] = (GroupView("master", "a", "group-a", instances=(machine("i-a"),)),)
     request: dict[str, Any] = field(default_factory=dict)
     waited: list[tuple[timedelta, frozenset[str]]] = field(default_factory=list)
     meanwhile: Callable[[], None] = lambda: None
@@ -91,7 +91,7 @@ def masters(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Masters:
     aws.answers["s3:HeadObject"] = {"Metadata": {"sha256": "digest"}}
     aws.answers["s3:GetObject"] = lambda sent: {"Body": io.BytesIO(json.dumps(made.request).encode())}
 
-    def groups(account: Any, cluster: Any, slots: Any) -> tuple[Group, ...]:
+    def groups(account: Any, cluster: Any, slots: Any) -> tuple[GroupView, ...]:
         assert [slot.logical_id for slot in slots] == ["MasterAAutoScalingGroup"]
         return made.slots
 
@@ -105,7 +105,7 @@ def masters(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Masters:
             made.meanwhile()
 
     monkeypatch.setattr(module, "find_groups", groups)
-    monkeypatch.setattr(module, "Masters", Waiting)
+    monkeypatch.setattr(module, "MasterReplacement", Waiting)
     return made
 
 
@@ -136,9 +136,9 @@ def test_a_restore_is_asked_for_written_and_taken_away_again(masters: Masters) -
 def test_what_it_means_is_said_before(masters: Masters) -> None:
     masters.agrees = False
     masters.slots = (
-        Group("master", "a", "group-a", instances=(machine("i-a"), machine("i-x", "Terminating"))),
-        Group("master", "b", "group-b", instances=(machine("i-b"),)),
-        Group("master", "c", "group-c"),
+        GroupView("master", "a", "group-a", instances=(machine("i-a"), machine("i-x", "Terminating"))),
+        GroupView("master", "b", "group-b", instances=(machine("i-b"),)),
+        GroupView("master", "c", "group-c"),
     )
     with pytest.raises(DeclinedError):
         masters.set_back()
@@ -182,7 +182,7 @@ def test_one_that_was_begun_goes_on_with_what_is_still_to_be_replaced(masters: M
     masters.request = {"id": "x", "snapshot": OLDER, "created": "x", "instances": ["i-a", "i-gone"]}
     masters.slots = (
         *masters.slots,
-        Group("master", "b", "group-b", instances=(machine("i-new"), machine("i-leaving", "Terminating"))),
+        GroupView("master", "b", "group-b", instances=(machine("i-new"), machine("i-leaving", "Terminating"))),
     )
     assert masters.set_back().snapshot.key == OLDER
     assert masters.plan.pending
@@ -230,8 +230,8 @@ def test_who_comes_second_is_refused(masters: Masters) -> None:
     assert (masters.terminated(), masters.waited) == ([], [])
 
 
-@pytest.mark.parametrize("slots", [(), (Group("master", "a", "group-a", missing=True),)])
-def test_a_stack_without_masters_is_refused(masters: Masters, slots: tuple[Group, ...]) -> None:
+@pytest.mark.parametrize("slots", [(), (GroupView("master", "a", "group-a", missing=True),)])
+def test_a_stack_without_masters_is_refused(masters: Masters, slots: tuple[GroupView, ...]) -> None:
     masters.slots = slots
     with pytest.raises(NoMastersError, match=r"the stack one \(CREATE_COMPLETE\) has no masters"):
         masters.set_back()
@@ -286,7 +286,7 @@ def test_a_request_that_cannot_be_taken_away_is_told(masters: Masters) -> None:
 def test_masters_may_take_as_long_as_they_may_to_boot_and_some(masters: Masters) -> None:
     masters.set_back("latest", "controlPlane.creationTimeout=20")
     masters.set_back("latest", "controlPlane.creationTimeout=30")
-    masters.set_back("latest", patience=timedelta(minutes=3))
+    masters.set_back("latest", timeout=timedelta(minutes=3))
     short, long, given = (patience for patience, _ in masters.waited)
     assert (long - short, given) == (timedelta(minutes=10), timedelta(minutes=3))
     assert timedelta(minutes=20) < short <= timedelta(minutes=45)

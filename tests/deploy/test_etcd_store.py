@@ -19,7 +19,7 @@ from cfngen.deploy.etcd.snapshots import (
     NoBackupBucketError,
     NoSnapshotError,
     Snapshot,
-    Store,
+    SnapshotStore,
     find_snapshot,
     find_store,
 )
@@ -30,15 +30,15 @@ TAKEN = datetime(2025, 12, 31, 23, 59, tzinfo=timezone.utc)
 
 
 @pytest.fixture
-def place(aws: Aws) -> Store:
-    return Store(aws.account, "mine", "one")
+def place(aws: Aws) -> SnapshotStore:
+    return SnapshotStore(aws.account, "mine", "one")
 
 
 def listed(aws: Aws, *keys: str) -> None:
     aws.answers["s3:ListObjectsV2"] = {"Contents": [{"Key": f"one/etcd/{key}", "Size": 7} for key in keys]}
 
 
-def test_a_snapshot_is_known_by_its_name(aws: Aws, place: Store) -> None:
+def test_a_snapshot_is_known_by_its_name(aws: Aws, place: SnapshotStore) -> None:
     listed(aws, f"hourly/{NAME}")
     assert place.snapshots() == (Snapshot(f"one/etcd/hourly/{NAME}", "hourly", TAKEN, 7, 60.0),)
     assert [(each["Bucket"], each["Prefix"]) for each in aws.sent("s3:ListObjectsV2")] == [("mine", "one/etcd/")]
@@ -56,12 +56,12 @@ def test_a_snapshot_is_known_by_its_name(aws: Aws, place: Store) -> None:
         "hourly/2025-12-31T2359Z.db",
     ],
 )
-def test_what_else_lies_there_is_none(aws: Aws, place: Store, key: str) -> None:
+def test_what_else_lies_there_is_none(aws: Aws, place: SnapshotStore, key: str) -> None:
     listed(aws, key)
     assert place.snapshots() == ()
 
 
-def test_the_newest_is_first_and_of_one_moment_the_hourly_one(aws: Aws, place: Store) -> None:
+def test_the_newest_is_first_and_of_one_moment_the_hourly_one(aws: Aws, place: SnapshotStore) -> None:
     older = "2025-12-30T235900Z.db"
     listed(aws, f"daily/{older}", f"daily/{NAME}", f"hourly/{older}", f"hourly/{NAME}")
     keys = [snapshot.key.removeprefix("one/etcd/") for snapshot in place.snapshots()]
@@ -70,7 +70,7 @@ def test_the_newest_is_first_and_of_one_moment_the_hourly_one(aws: Aws, place: S
 
 
 @pytest.mark.parametrize("code", ["NoSuchBucket", "404"])
-def test_a_bucket_that_is_not_there_is_told(aws: Aws, place: Store, code: str) -> None:
+def test_a_bucket_that_is_not_there_is_told(aws: Aws, place: SnapshotStore, code: str) -> None:
     aws.answers["s3:ListObjectsV2"] = refusing(code)
     with pytest.raises(
         NoBackupBucketError, match="the bucket of the cluster's snapshots, mine, does not exist"
@@ -79,7 +79,7 @@ def test_a_bucket_that_is_not_there_is_told(aws: Aws, place: Store, code: str) -
     assert "etcd.backups.bucket" in str(missing.value.hint)
 
 
-def test_a_bucket_that_may_not_be_read_is_another_matter(aws: Aws, place: Store) -> None:
+def test_a_bucket_that_may_not_be_read_is_another_matter(aws: Aws, place: SnapshotStore) -> None:
     aws.answers["s3:ListObjectsV2"] = refusing("AccessDenied")
     with pytest.raises(AwsError) as refused:
         place.snapshots()
@@ -90,14 +90,16 @@ def test_a_bucket_that_may_not_be_read_is_another_matter(aws: Aws, place: Store)
     ("body", "found"),
     [(b'{"id": "x"}', {"id": "x"}), (b"[1]", {}), (b"no json", {}), (b"", {})],
 )
-def test_a_request_that_is_no_object_is_none(aws: Aws, place: Store, body: bytes, found: dict[str, str]) -> None:
+def test_a_request_that_is_no_object_is_none(
+    aws: Aws, place: SnapshotStore, body: bytes, found: dict[str, str]
+) -> None:
     aws.answers["s3:GetObject"] = {"Body": io.BytesIO(body)}
     assert place.read("restore.json") == found
     assert aws.sent("s3:GetObject") == [{"Bucket": "mine", "Key": "one/etcd/restore.json"}]
 
 
 @pytest.mark.parametrize("code", ["NoSuchKey", "NoSuchBucket", "404"])
-def test_a_request_that_is_not_there_is_none(aws: Aws, place: Store, code: str) -> None:
+def test_a_request_that_is_not_there_is_none(aws: Aws, place: SnapshotStore, code: str) -> None:
     aws.answers["s3:GetObject"] = refusing(code)
     assert place.read("restore.json") == {}
     aws.answers["s3:GetObject"] = refusing("AccessDenied")
@@ -106,22 +108,22 @@ def test_a_request_that_is_not_there_is_none(aws: Aws, place: Store, code: str) 
 
 
 @pytest.mark.parametrize("code", ["PreconditionFailed", "ConditionalRequestConflict"])
-def test_of_two_who_write_at_once_one_is_told(aws: Aws, place: Store, code: str) -> None:
-    assert place.write("restore.json", {"id": "x"}, new=True) is True
+def test_of_two_who_write_at_once_one_is_told(aws: Aws, place: SnapshotStore, code: str) -> None:
+    assert place.write("restore.json", {"id": "x"}, only_if_new=True) is True
     [sent] = aws.sent("s3:PutObject")
     assert (sent["Bucket"], sent["Key"], sent["IfNoneMatch"]) == ("mine", "one/etcd/restore.json", "*")
     assert (json.loads(sent["Body"]), sent["ContentType"]) == ({"id": "x"}, "application/json")
     aws.answers["s3:PutObject"] = refusing(code)
-    assert place.write("restore.json", {"id": "x"}, new=True) is False
+    assert place.write("restore.json", {"id": "x"}, only_if_new=True) is False
     with pytest.raises(AwsError):
         place.write("restore.json", {"id": "x"})
     assert "IfNoneMatch" not in aws.sent("s3:PutObject")[-1]
     aws.answers["s3:PutObject"] = refusing("AccessDenied")
     with pytest.raises(AwsError):
-        place.write("restore.json", {"id": "x"}, new=True)
+        place.write("restore.json", {"id": "x"}, only_if_new=True)
 
 
-def test_a_request_goes_and_metadata_are_read_by_key(aws: Aws, place: Store) -> None:
+def test_a_request_goes_and_metadata_are_read_by_key(aws: Aws, place: SnapshotStore) -> None:
     place.remove("restore.json")
     assert aws.sent("s3:DeleteObject") == [{"Bucket": "mine", "Key": "one/etcd/restore.json"}]
     aws.answers["s3:HeadObject"] = {"Metadata": {"sha256": "x"}}
@@ -140,7 +142,9 @@ def test_a_request_goes_and_metadata_are_read_by_key(aws: Aws, place: Store) -> 
         ("yesterday", None),
     ],
 )
-def test_a_snapshot_is_named_by_its_key_or_the_end_of_it(aws: Aws, place: Store, wanted: str, key: str | None) -> None:
+def test_a_snapshot_is_named_by_its_key_or_the_end_of_it(
+    aws: Aws, place: SnapshotStore, wanted: str, key: str | None
+) -> None:
     listed(aws, f"daily/{NAME}", f"hourly/{NAME}", "hourly/2025-12-30T235900Z.db")
     if key:
         assert find_snapshot(place, wanted).key == f"one/etcd/{key}"
@@ -151,7 +155,7 @@ def test_a_snapshot_is_named_by_its_key_or_the_end_of_it(aws: Aws, place: Store,
 
 
 @pytest.mark.parametrize("wanted", ["latest", NAME])
-def test_where_there_is_none_the_command_that_takes_one_is_named(aws: Aws, place: Store, wanted: str) -> None:
+def test_where_there_is_none_the_command_that_takes_one_is_named(aws: Aws, place: SnapshotStore, wanted: str) -> None:
     with pytest.raises(NoSnapshotError, match="there is no snapshot under s3://mine/one/etcd/") as missing:
         find_snapshot(place, wanted)
     assert "cfngen etcd backup" in str(missing.value.hint)
@@ -175,7 +179,7 @@ def test_the_bucket_is_the_stacks_or_that_of_the_cluster_file(
 ) -> None:
     stacked(aws, *([described] if described else []))
     cluster = load(None, environ={}, overrides=("name=one", *overrides)).cluster
-    assert find_store(aws.account, "one", cluster) == Store(aws.account, bucket, "one")
+    assert find_store(aws.account, "one", cluster) == SnapshotStore(aws.account, bucket, "one")
 
 
 @pytest.mark.parametrize(
@@ -242,7 +246,7 @@ class Leader:
         return {"Metadata": {"request": json.loads(request["Body"])["id"] if mine else "another's"}}
 
 
-def test_a_snapshot_at_once_is_the_one_that_bears_the_request(aws: Aws, place: Store) -> None:
+def test_a_snapshot_at_once_is_the_one_that_bears_the_request(aws: Aws, place: SnapshotStore) -> None:
     leader, said = Leader(aws, 130, others=20), list[Message]()
     taken = take_snapshot(place, said.append)
     assert (taken.cluster, taken.bucket, taken.snapshot.key) == (
@@ -262,14 +266,14 @@ def test_a_snapshot_at_once_is_the_one_that_bears_the_request(aws: Aws, place: S
     assert texts[1:] == ["waiting for the snapshot (60 s)", "waiting for the snapshot (120 s)"]
 
 
-def test_a_snapshot_from_before_the_clock_of_this_machine_is_not_older_than_now(aws: Aws, place: Store) -> None:
+def test_a_snapshot_from_before_the_clock_of_this_machine_is_not_older_than_now(aws: Aws, place: SnapshotStore) -> None:
     """Clocks of masters and of the operator's machine need not agree: this one was named a minute ahead."""
     Leader(aws, 1)
     assert take_snapshot(place, lambda message: None).snapshot.age == 0
 
 
 @pytest.mark.parametrize(("after", "answered"), [(60, True), (61, False)])
-def test_patience_has_an_end(aws: Aws, place: Store, after: float, answered: bool) -> None:
+def test_patience_has_an_end(aws: Aws, place: SnapshotStore, after: float, answered: bool) -> None:
     leader = Leader(aws, after)
     patience = timedelta(minutes=1)
     if answered:
@@ -281,13 +285,13 @@ def test_patience_has_an_end(aws: Aws, place: Store, after: float, answered: boo
     assert leader.passed == 60
 
 
-def test_a_daily_copy_is_not_the_answer(aws: Aws, place: Store) -> None:
+def test_a_daily_copy_is_not_the_answer(aws: Aws, place: SnapshotStore) -> None:
     Leader(aws, 1, period="daily")
     with pytest.raises(NoAnswerError):
         take_snapshot(place, lambda message: None, timedelta(seconds=10))
 
 
-def test_a_leader_has_minutes_unless_told(aws: Aws, place: Store) -> None:
+def test_a_leader_has_minutes_unless_told(aws: Aws, place: SnapshotStore) -> None:
     leader = Leader(aws, 10_000)
     with pytest.raises(NoAnswerError):
         take_snapshot(place, lambda message: None)

@@ -14,21 +14,21 @@ from aws_descriptions import stack, stacked
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.api_connection import ApiUnreachableError
 from cfngen.deploy.access.kubernetes_objects import Node, Readiness
-from cfngen.deploy.etcd.watch import Masters, RestoreFailedError, RestoreProgress
-from cfngen.deploy.inspection.machines import Group, Instance
+from cfngen.deploy.etcd.watch import MasterReplacement, RestoreFailedError, RestoreProgress
+from cfngen.deploy.inspection.machines import GroupView, InstanceView
 from cfngen.deploy.messages import Message, Notice
-from cfngen.deploy.stacks import find
+from cfngen.deploy.stacks import find_stack
 from cfngen.deploy.watching import console_output
 from cfngen.deploy.watching.console_output import ConsoleExcerpt
 from cfngen.errors import CfngenError
 
 
-def machine(identity: str, lifecycle: str = "InService") -> Instance:
-    return Instance(identity, "us-west-2a", lifecycle)
+def machine(identity: str, lifecycle: str = "InService") -> InstanceView:
+    return InstanceView(identity, "us-west-2a", lifecycle)
 
 
-def slot(letter: str, *instances: Instance) -> Group:
-    return Group("master", letter, f"group-{letter}", instances=instances)
+def slot(letter: str, *instances: InstanceView) -> GroupView:
+    return GroupView("master", letter, f"group-{letter}", instances=instances)
 
 
 class Api:
@@ -53,7 +53,7 @@ class Watched:
 
     def __init__(self, aws: Aws, api: Api) -> None:
         self.aws, self.api = aws, api
-        self.looks: list[tuple[Group, ...]] = []
+        self.looks: list[tuple[GroupView, ...]] = []
         self.said: list[Message] = []
         self.began = aws.clock.now()
 
@@ -61,15 +61,17 @@ class Watched:
     def passed(self) -> float:
         return (self.aws.clock.now() - self.began).total_seconds()
 
-    def look(self) -> tuple[Group, ...]:
+    def look(self) -> tuple[GroupView, ...]:
         return self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
 
-    def wait(self, *looks: tuple[Group, ...], minutes: float = 10) -> list[tuple[list[tuple[str, str]], str]]:
+    def wait(self, *looks: tuple[GroupView, ...], minutes: float = 10) -> list[tuple[list[tuple[str, str]], str]]:
         self.looks = list(looks)
-        root = find(self.aws.account, "one")
+        root = find_stack(self.aws.account, "one")
         assert root is not None
         old = frozenset({"i-old"})
-        masters = Masters(self.aws.account, root, self.look, old, cluster_access.no_override, self.said.append)
+        masters = MasterReplacement(
+            self.aws.account, root, self.look, old, cluster_access.no_api_url_override, self.said.append
+        )
         masters.wait(timedelta(minutes=minutes))
         return self.progress
 
@@ -89,7 +91,7 @@ def watched(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Watched:
         yield api
 
     stacked(aws, stack(outputs={"ApiEndpoint": "https://api.example", "CaSecretArn": "arn-of-a-secret"}))
-    monkeypatch.setattr(cluster_access, "connection", connection)
+    monkeypatch.setattr(cluster_access, "connect_as_administrator", connection)
     monkeypatch.setattr(cluster_access, "read_authority", lambda account, arn: None)
     return Watched(aws, api)
 

@@ -11,13 +11,13 @@ from recorded_stack import NAME, arn, event
 
 from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.messages import Event
-from cfngen.deploy.watching.event_scope import LastOperation, is_at_rest, since_event, since_time, unbounded
+from cfngen.deploy.watching.event_scope import LastOperation, all_events, is_at_rest, since_event, since_time
 from cfngen.deploy.watching.events import (
     MAX_EMPTY_READS,
     StackEvents,
     TreeEvents,
     parse_event,
-    read_all,
+    read_all_events,
     read_history,
     read_last_event,
 )
@@ -65,7 +65,7 @@ class Histories(Recorded):
             (sent["StackName"].split("/")[1], sent.get("NextToken", "")) for sent in self.named("DescribeStackEvents")
         ]
 
-    def reader(self, scope: Any = unbounded, path: tuple[str, ...] = ()) -> StackEvents:
+    def reader(self, scope: Any = all_events, path: tuple[str, ...] = ()) -> StackEvents:
         return StackEvents(self.account.client("cloudformation"), STACK_ID, path, scope)
 
 
@@ -106,8 +106,8 @@ def test_a_later_look_ends_at_what_is_known() -> None:
     assert numbers(reader.read_page()) == [2, 3, 4, 5]
     api.add(UPDATED)
     assert numbers(reader.read_page()) == [6]
-    assert reader.last is not None
-    assert reader.last.status == UPDATED
+    assert reader.last_stack_event is not None
+    assert reader.last_stack_event.status == UPDATED
 
 
 def test_what_moves_to_the_next_page_meanwhile_is_told_once() -> None:
@@ -164,7 +164,7 @@ def test_a_stack_that_is_not_known_everywhere_yet_has_no_events(refusal: Refused
 @pytest.mark.parametrize(
     ("scope", "expected"),
     [
-        (unbounded, [0, 1, 2, 3, 4]),
+        (all_events, [0, 1, 2, 3, 4]),
         (since_time(NOW + timedelta(seconds=2)), [2, 3, 4]),
         (LastOperation, [3, 4]),
     ],
@@ -232,7 +232,7 @@ def test_one_that_is_begun_at_the_same_moment_has_begun() -> None:
     assert reader.settled
 
 
-def tree(api: Histories, scope: Any = unbounded) -> TreeEvents:
+def tree(api: Histories, scope: Any = all_events) -> TreeEvents:
     return TreeEvents(api.account.client("cloudformation"), STACK_ID, scope)
 
 
@@ -304,14 +304,14 @@ def test_what_a_nested_stack_did_before_the_operation_is_not_wanted() -> None:
         (NAME, UPDATING), (NAME, UPDATING), (CHILD, UPDATING), (CHILD, UPDATING),
     ]  # fmt: skip
     assert events.since == NOW + timedelta(seconds=60)
-    assert [each.status for each in read_all(api.account, STACK_ID, unbounded) if each.stack == CHILD] == [
+    assert [each.status for each in read_all_events(api.account, STACK_ID, all_events) if each.stack == CHILD] == [
         "CREATE_IN_PROGRESS", "CREATE_COMPLETE", UPDATING, UPDATING,
     ]  # fmt: skip
 
 
 def test_very_long_histories_are_read_to_their_end() -> None:
     api = Histories(*[event(UPDATING, f"R{number}") for number in range(250)], page=1)
-    assert len(read_all(api.account, STACK_ID, unbounded)) == 250
+    assert len(read_all_events(api.account, STACK_ID, all_events)) == 250
 
 
 def test_the_history_leaves_out_what_is_tidied_up_afterwards() -> None:
@@ -347,7 +347,10 @@ def test_the_last_event() -> None:
         raise RefusedError("Boom", "oops")
 
     api.answers["DescribeStackEvents"] = refuse
-    for ask in (lambda: read_last_event(api.account, STACK_ID), lambda: read_all(api.account, STACK_ID, unbounded)):
+    for ask in (
+        lambda: read_last_event(api.account, STACK_ID),
+        lambda: read_all_events(api.account, STACK_ID, all_events),
+    ):
         with pytest.raises(AwsError, match="oops"):
             ask()
 

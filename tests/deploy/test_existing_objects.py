@@ -191,16 +191,16 @@ TABLE: Mapping[str, Named] = {
 }  # fmt: skip
 
 
-def texts(annotation: Any) -> Iterator[field_types.Text]:
+def texts(annotation: Any) -> Iterator[field_types.TextPattern]:
     """Every kind of text within a type."""
     for part in (*getattr(annotation, "__metadata__", ()), *typing.get_args(annotation)):
-        if isinstance(part, field_types.Text):
+        if isinstance(part, field_types.TextPattern):
             yield part
         else:
             yield from texts(part)
 
 
-def keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, field_types.Text]]:
+def keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, field_types.TextPattern]]:
     """Every key of a section whose value is a text of some kind; `[]` stands for an item of a list."""
     for name, info in model.model_fields.items():
         key = f"{prefix}{info.alias or name}"

@@ -12,7 +12,7 @@ from cfngen.cli.render import deletion as rendered
 from cfngen.deploy.deletion.leftovers import Remains, report_failed_creation
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.recovery import rollback
-from cfngen.deploy.stacks import existing
+from cfngen.deploy.stacks import require_stack
 
 pytestmark = pytest.mark.drill
 
@@ -108,7 +108,7 @@ def test_a_secret_in_its_recovery_window_is_named(operator: Operator) -> None:
     secrets = operator.cloud.client("secretsmanager")
     [secret] = [each["ARN"] for each in secrets.list_secrets()["SecretList"]]
     secrets.delete_secret(SecretId=secret, RecoveryWindowInDays=7)
-    report_failed_creation(operator.account, existing(operator.account, "one"), "one", operator.messages.append)
+    report_failed_creation(operator.account, require_stack(operator.account, "one"), "one", operator.messages.append)
     left = told(operator)
     assert left[SECRET].id == secret
     assert "restore-secret" in left[SECRET].why

@@ -16,7 +16,7 @@ from cfngen.deploy.deletion.leftovers import (
     report_failed_creation,
 )
 from cfngen.deploy.messages import Message, Notice
-from cfngen.deploy.stacks import StackResource, StackView, find
+from cfngen.deploy.stacks import StackResource, StackView, find_stack
 
 KEY = {"KeyId": "key-1", "KeyState": "PendingDeletion", "DeletionDate": datetime(2026, 2, 3, tzinfo=timezone.utc)}
 
@@ -27,7 +27,7 @@ def said() -> list[Message]:
 
 
 def root(aws: Aws) -> StackView:
-    found = find(aws.account, arn("one"))
+    found = find_stack(aws.account, arn("one"))
     assert found is not None
     return found
 

@@ -203,7 +203,7 @@ def exchanged(file: Mapping[str, Any], change: Mapping[str, Any]) -> list[str]:
         # EBS changes size, type and performance of a volume, and nothing else.
         volume = ("AvailabilityZone", "Encrypted", "KmsKeyId") if resource["Type"] == "AWS::EC2::Volume" else ()
         for key in sorted({*left, *right}):
-            replaces = property_schemas.recreation("us-west-2", resource["Type"], f"/{key}") == "Always"
+            replaces = property_schemas.requires_recreation("us-west-2", resource["Type"], f"/{key}") == "Always"
             if left.get(key) != right.get(key) and (replaces or key in volume):
                 gone.append(f"{name}.{key}")
     return gone
@@ -304,4 +304,4 @@ def test_what_was_chosen_at_creation_is_what_counts(cloud: Cloud) -> None:
     assert operator.deploy(ONE, flags={**wanted.flags, **chosen}).succeeded
     with pytest.raises(ImmutableSettingError, match=r"is 10\.40\.0\.0/16 and cannot be changed to 172\.20\.0\.0/16"):
         operator.plan(ONE)
-    assert operator.plan(ONE, keep=tuple(chosen)).is_empty
+    assert operator.plan(ONE, kept_parameters=tuple(chosen)).is_empty

@@ -39,7 +39,7 @@ def meaning(
     entry = ResourceChange(
         "Modify", logical_id, "id", type_, before={"Properties": before or {}}, after={"Properties": after or {}}
     )
-    return ImpactAssessment(default_cluster()).of_resource(change, entry, instances=instances)
+    return ImpactAssessment(default_cluster()).of_resource(change, entry, instance_count=instances)
 
 
 @pytest.mark.parametrize(

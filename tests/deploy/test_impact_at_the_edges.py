@@ -25,7 +25,7 @@ from test_impact_of_several_masters import THREE
 from test_impact_worded import BALANCER, LISTENER, TARGETS
 
 from cfngen.cluster.model import Cluster
-from cfngen.deploy.preview.change_set_reading import UNKNOWN, ResourceChange
+from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE, ResourceChange
 from cfngen.deploy.preview.changes import Change, Danger, Impact, PropertyChange, Replacement
 from cfngen.deploy.preview.impact import ImpactAssessment
 from cfngen.deploy.preview.impact.context import owner_of
@@ -88,7 +88,7 @@ NETWORK: list[Row] = [
      ("API address changes: the private address of master a (its network interface) is replaced; "
 "existing nodes can no longer reach the API")),
     ("MasterANetworkInterface", ENI, (),
-     {"replacement": WILL, "before": {"PrivateIpAddress": "10.0.0.9"}, "after": {"PrivateIpAddress": UNKNOWN}},
+     {"replacement": WILL, "before": {"PrivateIpAddress": "10.0.0.9"}, "after": {"PrivateIpAddress": UNKNOWN_VALUE}},
      DANGEROUS,
      ("API address changes: the private address of master a (its network interface) is replaced; "
 "existing nodes can no longer reach the API")),

@@ -18,7 +18,7 @@ def described(size: dict[str, Any] | None, data: dict[str, Any] | None) -> Chang
     group = ResourceChange("Add", "G", "", ASG, after={} if size is None else {"Properties": size})
     template = ResourceChange("Add", "T", "", TEMPLATE, after={} if data is None else {"Properties": data})
     other = ResourceChange("Add", "R", "", "AWS::IAM::Role", after={"Properties": {"MinSize": 9, "MaxSize": 9}})
-    return ChangeSet("arn", "arn", "one", "CREATE_COMPLETE", entries={"G": group, "T": template, "R": other})
+    return ChangeSet("arn", "arn", "one", "CREATE_COMPLETE", resource_changes={"G": group, "T": template, "R": other})
 
 
 @pytest.mark.parametrize(

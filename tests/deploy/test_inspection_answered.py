@@ -14,7 +14,7 @@ from cfngen.cluster.load import parse
 from cfngen.deploy.aws_errors import AwsError, DeniedError
 from cfngen.deploy.inspection import drift
 from cfngen.deploy.inspection.drift import Difference, Drift, DriftedResource
-from cfngen.deploy.inspection.machines import Group, Instance, find_groups
+from cfngen.deploy.inspection.machines import GroupView, InstanceView, find_groups
 from cfngen.deploy.inspection.pod_routes import InstanceRoute, find_instance_routes
 from cfngen.deploy.quotas import route_tables
 from cfngen.deploy.stacks import ResourceView, StackView
@@ -118,7 +118,7 @@ def test_masters_and_groups_of_nodes_go_by_their_names() -> None:
 
 def test_a_group_that_does_not_exist_is_missing() -> None:
     [group] = find_groups(Fleet().account, CLUSTER, [view("MasterAAutoScalingGroup", "gone")])
-    assert group == Group("master", "a", "gone", missing=True)
+    assert group == GroupView("master", "a", "gone", missing=True)
 
 
 def test_instances_are_told_with_what_ec2_knows_of_them() -> None:
@@ -134,12 +134,12 @@ def test_instances_are_told_with_what_ec2_knows_of_them() -> None:
     [group] = find_groups(api.account, CLUSTER, [view("NodeGroupNodesAutoScalingGroup", "nodes")])
     known = {"state": "running", "image": "ami-0", "launched": NOW}
     assert group.instances == (
-        Instance("i-1", "us-west-2a", "Terminating:Wait", current=False),
-        Instance(
+        InstanceView("i-1", "us-west-2a", "Terminating:Wait", current=False),
+        InstanceView(
             "i-2", "us-west-2a", "InService", healthy=False, type="m5.large",
             address="10.0.0.2", public_address="203.0.113.2", **known,
         ),
-        Instance(
+        InstanceView(
             "i-3", "us-west-2b", "InService", type="t3.medium",
             address="10.0.0.3", public_address="203.0.113.3", **known,
         ),
@@ -154,7 +154,7 @@ def test_instances_are_told_with_what_ec2_knows_of_them() -> None:
      ("Detached", True), ("Standby", False)],
 )  # fmt: skip
 def test_who_is_on_the_way_out(lifecycle: str, leaving: bool) -> None:
-    instance = Instance("i-0", "us-west-2a", lifecycle)
+    instance = InstanceView("i-0", "us-west-2a", lifecycle)
     assert (instance.leaving, instance.in_service) == (leaving, lifecycle == "InService")
 
 
@@ -327,7 +327,7 @@ class Detecting(Answers):
         return self.pages[sent["StackName"]][number]
 
     def detect(self, *names: str) -> Drift:
-        return drift.detect(self.account, {name: f"stack-{name}" for name in names or self.looks})
+        return drift.detect_drift(self.account, {name: f"stack-{name}" for name in names or self.looks})
 
 
 def test_resources_that_differ_are_told_in_the_order_of_the_stacks() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cfngen.deploy.preview.change_set_reading import ResourceChange
-from cfngen.deploy.preview.keyed_lists import keyed_list
+from cfngen.deploy.preview.keyed_lists import find_keyed_list
 
 
 def statement(sid: str, *actions: str) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def changed(found) -> set[str]:
 
 @pytest.mark.parametrize("place", ["/Properties/PolicyDocument", "/Properties/PolicyDocument/Statement/1/Action/0"])
 def test_a_statement_in_the_middle_changes_no_other(place):
-    differences = keyed_list(
+    differences = find_keyed_list(
         entry({"PolicyDocument": document(READ, LIST)}, {"PolicyDocument": document(READ, WRITE, LIST)}), place
     )
     assert differences.path == "/Properties/PolicyDocument"
@@ -45,7 +45,7 @@ def test_statements_of_a_roles_policies_are_known_by_policy_and_sid():
     def policies(*documents: dict[str, Any]) -> dict[str, Any]:
         return {"Policies": [{"PolicyName": f"p{i}", "PolicyDocument": each} for i, each in enumerate(documents)]}
 
-    differences = keyed_list(
+    differences = find_keyed_list(
         entry(policies(document(READ), document(LIST)), policies(document(WRITE, READ), document(LIST))),
         "/Properties/Policies/0/PolicyDocument/Statement/0/Sid",
     )
@@ -62,12 +62,15 @@ def test_statements_of_a_roles_policies_are_known_by_policy_and_sid():
 )
 def test_statements_without_a_key_of_their_own_are_left_to_their_places(statements):
     two = {"PolicyDocument": {"Statement": statements}}
-    assert keyed_list(entry(two, {"PolicyDocument": document(READ)}), "/Properties/PolicyDocument/Statement/0") is None
+    assert (
+        find_keyed_list(entry(two, {"PolicyDocument": document(READ)}), "/Properties/PolicyDocument/Statement/0")
+        is None
+    )
 
 
 def test_what_is_not_told_is_not_compared():
-    assert keyed_list(ResourceChange("Modify", "X", "x", "T"), "/Properties/PolicyDocument/Statement/0") is None
-    assert keyed_list(ResourceChange("Modify", "X", "x", "T"), "/Properties/Tags/0") is None
+    assert find_keyed_list(ResourceChange("Modify", "X", "x", "T"), "/Properties/PolicyDocument/Statement/0") is None
+    assert find_keyed_list(ResourceChange("Modify", "X", "x", "T"), "/Properties/Tags/0") is None
 
 
 TEAM, COST = {"Key": "team", "Value": "a"}, {"Key": "cost", "Value": "1"}
@@ -99,7 +102,7 @@ def inside(*tags: Any) -> dict[str, Any]:
     ],
 )
 def test_tags_are_known_by_their_keys(before: Any, after: Any, place: str, of: str, items: Any) -> None:
-    differences = keyed_list(entry(before, after), f"/Properties/{place}")
+    differences = find_keyed_list(entry(before, after), f"/Properties/{place}")
     assert (differences.path, differences.before, differences.after) == (f"/Properties/{of}", *items)
 
 
@@ -115,24 +118,24 @@ def test_tags_are_known_by_their_keys(before: Any, after: Any, place: str, of: s
     ],
 )
 def test_what_is_no_list_of_tags_is_left_to_its_place(tags: Any, place: str) -> None:
-    assert keyed_list(entry({"Tags": tags}, {"Tags": [TEAM]}), f"/Properties/{place}") is None
-    assert keyed_list(entry({"Tags": [TEAM]}, {"Tags": tags}), f"/Properties/{place}") is None
+    assert find_keyed_list(entry({"Tags": tags}, {"Tags": [TEAM]}), f"/Properties/{place}") is None
+    assert find_keyed_list(entry({"Tags": [TEAM]}, {"Tags": tags}), f"/Properties/{place}") is None
 
 
 def test_what_lies_in_a_text_is_in_no_list() -> None:
-    assert keyed_list(entry({"A": "text"}, {"A": {"Tags": [TEAM]}}), "/Properties/A/Tags/0") is None
+    assert find_keyed_list(entry({"A": "text"}, {"A": {"Tags": [TEAM]}}), "/Properties/A/Tags/0") is None
 
 
 @pytest.mark.parametrize("missing", ["before", "after"])
 def test_where_one_definition_is_not_told_nothing_is_compared(missing: str) -> None:
     told = {"before": {"Properties": {"Tags": [TEAM]}}, "after": {"Properties": {"Tags": [COST]}}}
     del told[missing]
-    assert keyed_list(ResourceChange("Modify", "X", "x", "T", **told), "/Properties/Tags/0") is None
+    assert find_keyed_list(ResourceChange("Modify", "X", "x", "T", **told), "/Properties/Tags/0") is None
 
 
 @pytest.mark.parametrize("name", ["PolicyDocument", "AssumeRolePolicyDocument", "KeyPolicy"])
 def test_documents_of_every_kind_are_known_by_their_statements(name: str) -> None:
-    differences = keyed_list(
+    differences = find_keyed_list(
         entry({name: document(READ)}, {name: {"Id": "x", **document(READ, LIST)}}), f"/Properties/{name}"
     )
     assert (differences.path, changed(differences)) == (f"/Properties/{name}", {"List"})
@@ -149,7 +152,7 @@ def test_documents_of_every_kind_are_known_by_their_statements(name: str) -> Non
     ],
 )
 def test_documents_with_more_in_them_are_left_to_their_places(policies: Any) -> None:
-    assert keyed_list(entry(policies, {"PolicyDocument": document(READ)}), "/Properties/PolicyDocument") is None
+    assert find_keyed_list(entry(policies, {"PolicyDocument": document(READ)}), "/Properties/PolicyDocument") is None
 
 
 def named(name: str, body: Any) -> dict[str, Any]:
@@ -166,12 +169,12 @@ def named(name: str, body: Any) -> dict[str, Any]:
 )
 def test_policies_that_cannot_be_told_apart_or_read_are_left_to_their_places(policies: Any) -> None:
     readable = {"Policies": [named("a", document(READ))]}
-    assert keyed_list(entry({"Policies": policies}, readable), "/Properties/Policies/0") is None
-    assert keyed_list(entry(readable, readable), "/Properties/PoliciesOfMine/0") is None
+    assert find_keyed_list(entry({"Policies": policies}, readable), "/Properties/Policies/0") is None
+    assert find_keyed_list(entry(readable, readable), "/Properties/PoliciesOfMine/0") is None
 
 
 def test_a_document_without_statements_has_none() -> None:
-    differences = keyed_list(
+    differences = find_keyed_list(
         entry({"PolicyDocument": {"Version": "1"}}, {"PolicyDocument": document(READ)}), "/Properties/PolicyDocument"
     )
     assert (differences.before, list(differences.after)) == ({}, ["Read"])
@@ -179,7 +182,7 @@ def test_a_document_without_statements_has_none() -> None:
 
 def test_the_same_statement_in_another_order_of_its_parts_is_the_same() -> None:
     turned = dict(reversed(READ.items()))
-    differences = keyed_list(
+    differences = find_keyed_list(
         entry({"KeyPolicy": document(READ)}, {"KeyPolicy": document(turned)}), "/Properties/KeyPolicy"
     )
     assert changed(differences) == set()

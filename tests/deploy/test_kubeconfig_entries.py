@@ -11,18 +11,18 @@ import yaml
 
 from cfngen.deploy.access.certificates import KeyPair
 from cfngen.deploy.access.kubeconfig import (
-    Access,
+    EntryOwner,
     ForeignEntryError,
+    KubeconfigContent,
     KubeconfigError,
-    Owner,
     build_kubeconfig,
     merge_entries,
     remove_entries,
     to_yaml,
 )
 
-OURS = Owner("123456789012", "us-west-2", "prod")
-ACCESS = Access("prod", OURS, "https://203.0.113.9", "AUTHORITY", KeyPair("CERTIFICATE", "KEY"))
+OURS = EntryOwner("123456789012", "us-west-2", "prod")
+ACCESS = KubeconfigContent("prod", OURS, "https://203.0.113.9", "AUTHORITY", KeyPair("CERTIFICATE", "KEY"))
 OTHERS = """\
 # what the company gives out
 apiVersion: v1
@@ -58,7 +58,7 @@ def entries(text: str, plural: str) -> dict[str, dict]:
 
 
 def test_a_new_kubeconfig_says_all_that_kubectl_needs():
-    content = yaml.safe_load(merge_entries("", ACCESS, switch=True))
+    content = yaml.safe_load(merge_entries("", ACCESS, set_current=True))
     assert (content["apiVersion"], content["kind"], content["current-context"]) == ("v1", "Config", "prod")
     text = to_yaml(content)
     cluster, user, context = (entries(text, plural)["prod"] for plural in ("clusters", "users", "contexts"))
@@ -76,7 +76,7 @@ def test_a_kubeconfig_of_its_own_names_its_context():
 
 
 def test_other_entries_stay_as_they_were_written():
-    text = merge_entries(OTHERS, ACCESS, switch=True)
+    text = merge_entries(OTHERS, ACCESS, set_current=True)
     for plural in ("clusters", "users", "contexts"):
         before, after = entries(OTHERS, plural), entries(text, plural)
         assert list(after) == ["work", "prod"]
@@ -97,18 +97,18 @@ def test_other_entries_stay_as_they_were_written():
 
 
 def test_the_current_context_is_switched_only_if_asked():
-    assert yaml.safe_load(merge_entries(OTHERS, ACCESS, switch=True))["current-context"] == "prod"
-    assert yaml.safe_load(merge_entries(OTHERS, ACCESS, switch=False))["current-context"] == "work"
+    assert yaml.safe_load(merge_entries(OTHERS, ACCESS, set_current=True))["current-context"] == "prod"
+    assert yaml.safe_load(merge_entries(OTHERS, ACCESS, set_current=False))["current-context"] == "work"
 
 
 def test_a_refreshed_entry_keeps_what_others_added_to_it():
-    text = merge_entries(OTHERS, ACCESS, switch=True)
+    text = merge_entries(OTHERS, ACCESS, set_current=True)
     text = text.replace("    user: prod\n", "    user: prod\n    namespace: shop\n")
     text = text.replace(
         "    server: https://203.0.113.9\n", "    server: https://203.0.113.9\n    proxy-url: http://p\n"
     )
     newer = replace(ACCESS, server="https://203.0.113.10", client=KeyPair("NEWER", "NEWER KEY"))
-    after = merge_entries(text, newer, switch=True)
+    after = merge_entries(text, newer, set_current=True)
     assert entries(after, "contexts")["prod"]["namespace"] == "shop"
     assert entries(after, "clusters")["prod"]["proxy-url"] == "http://p"
     assert entries(after, "clusters")["prod"]["server"] == "https://203.0.113.10"
@@ -117,37 +117,37 @@ def test_a_refreshed_entry_keeps_what_others_added_to_it():
 
 
 def test_a_name_for_tls_goes_when_it_is_no_longer_needed():
-    text = merge_entries("", replace(ACCESS, tls_name="203.0.113.9"), switch=True)
-    assert "tls-server-name" not in entries(merge_entries(text, ACCESS, switch=True), "clusters")["prod"]
+    text = merge_entries("", replace(ACCESS, tls_name="203.0.113.9"), set_current=True)
+    assert "tls-server-name" not in entries(merge_entries(text, ACCESS, set_current=True), "clusters")["prod"]
 
 
 def test_an_entry_of_somebody_else_is_not_overwritten():
     with pytest.raises(ForeignEntryError, match="'work' of the kubeconfig was not written by cfngen") as refused:
-        merge_entries(OTHERS, replace(ACCESS, name="work"), switch=True)
+        merge_entries(OTHERS, replace(ACCESS, name="work"), set_current=True)
     assert "--context" in refused.value.hint
 
 
 def test_the_same_name_in_another_account_is_not_overwritten():
-    text = merge_entries("", ACCESS, switch=True)
+    text = merge_entries("", ACCESS, set_current=True)
     elsewhere = replace(ACCESS, owner=replace(OURS, account="999999999999"))
     with pytest.raises(ForeignEntryError, match="stack prod in us-west-2 of account 123456789012"):
-        merge_entries(text, elsewhere, switch=True)
+        merge_entries(text, elsewhere, set_current=True)
 
 
 def test_removal_takes_our_entries_and_leaves_the_others():
-    text, names = remove_entries(merge_entries(OTHERS, ACCESS, switch=True), OURS)
+    text, names = remove_entries(merge_entries(OTHERS, ACCESS, set_current=True), OURS)
     assert names == ("prod",)
     content, before = yaml.safe_load(text), yaml.safe_load(OTHERS)
     assert content == {**before, "current-context": ""}
 
 
 def test_removal_leaves_another_current_context():
-    text, _ = remove_entries(merge_entries(OTHERS, ACCESS, switch=False), OURS)
+    text, _ = remove_entries(merge_entries(OTHERS, ACCESS, set_current=False), OURS)
     assert yaml.safe_load(text) == yaml.safe_load(OTHERS)
 
 
 def test_removal_can_be_of_one_context_only():
-    both = merge_entries(merge_entries("", ACCESS, switch=True), replace(ACCESS, name="again"), switch=True)
+    both = merge_entries(merge_entries("", ACCESS, set_current=True), replace(ACCESS, name="again"), set_current=True)
     text, names = remove_entries(both, OURS, name="again")
     assert names == ("again",)
     assert list(entries(text, "contexts")) == ["prod"]
@@ -159,14 +159,14 @@ def test_nothing_to_remove_changes_nothing(text):
 
 
 def test_removal_without_an_account_takes_the_only_one():
-    text, names = remove_entries(merge_entries("", ACCESS, switch=True), replace(OURS, account=""))
+    text, names = remove_entries(merge_entries("", ACCESS, set_current=True), replace(OURS, account=""))
     assert names == ("prod",)
     assert yaml.safe_load(text)["users"] == []
 
 
 def test_removal_without_an_account_does_not_guess():
     elsewhere = replace(ACCESS, name="prod-b", owner=replace(OURS, account="999999999999"))
-    both = merge_entries(merge_entries("", ACCESS, switch=True), elsewhere, switch=True)
+    both = merge_entries(merge_entries("", ACCESS, set_current=True), elsewhere, set_current=True)
     with pytest.raises(KubeconfigError, match="123456789012, 999999999999") as refused:
         remove_entries(both, replace(OURS, account=""))
     assert "--account" in refused.value.hint
@@ -175,14 +175,14 @@ def test_removal_without_an_account_does_not_guess():
 
 def test_a_kubeconfig_in_json_is_one():
     before = json.dumps(yaml.safe_load(OTHERS.replace("2026-01-02 03:04:05", "now")))
-    after = yaml.safe_load(merge_entries(before, ACCESS, switch=False))
+    after = yaml.safe_load(merge_entries(before, ACCESS, set_current=False))
     assert [cluster["name"] for cluster in after["clusters"]] == ["work", "prod"]
     assert after["clusters"][0] == json.loads(before)["clusters"][0]
 
 
 @pytest.mark.parametrize("text", ["clusters:\ncontexts: []\nusers: null\n", "apiVersion: v1\nkind: Config\n"])
 def test_empty_lists_are_filled(text):
-    assert list(entries(merge_entries(text, ACCESS, switch=True), "users")) == ["prod"]
+    assert list(entries(merge_entries(text, ACCESS, set_current=True), "users")) == ["prod"]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_empty_lists_are_filled(text):
     ],
 )
 def test_what_is_no_kubeconfig_is_refused(text, reason):
-    for change in (lambda: merge_entries(text, ACCESS, switch=True), lambda: remove_entries(text, OURS)):
+    for change in (lambda: merge_entries(text, ACCESS, set_current=True), lambda: remove_entries(text, OURS)):
         with pytest.raises(KubeconfigError, match=reason) as refused:
             change()
         assert "U0VDUkVU" not in str(refused.value)

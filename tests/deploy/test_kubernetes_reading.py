@@ -20,7 +20,7 @@ from cfngen.deploy.access.api_connection import (
     ForbiddenError,
     KubernetesError,
     WrongServerError,
-    proxy_of,
+    find_proxy,
 )
 from cfngen.deploy.access.authorities import (
     EmptySecretError,
@@ -30,10 +30,10 @@ from cfngen.deploy.access.authorities import (
     read_authority,
     read_join_information,
 )
-from cfngen.deploy.access.certificates import Identity, KeyPair, issue
+from cfngen.deploy.access.certificates import Identity, KeyPair, issue_client_certificate
 from cfngen.deploy.access.cluster_access import NoEndpointError
-from cfngen.deploy.access.kubernetes import Kubernetes
-from cfngen.deploy.access.kubernetes_objects import readiness
+from cfngen.deploy.access.kubernetes import KubernetesClient
+from cfngen.deploy.access.kubernetes_objects import parse_readiness
 from cfngen.deploy.stacks import NoStackError
 from cfngen.sandbox import certificates, kubernetes_api
 from cfngen.sandbox.cloudformation import client
@@ -51,8 +51,8 @@ def where() -> Iterator[Place]:
 
 @pytest.fixture(scope="module")
 def endpoint(where: Place) -> Endpoint:
-    stack = cluster_access.find_root(where.account, where.name)
-    return cluster_access.endpoint(stack, cluster_access.read_outputs(where.account, stack), where.override)
+    stack = cluster_access.require_root_stack(where.account, where.name)
+    return cluster_access.find_api_endpoint(stack, cluster_access.read_outputs(where.account, stack), where.override)
 
 
 @pytest.fixture(scope="module")
@@ -62,15 +62,17 @@ def strangers(where: Place) -> dict[str, str]:
 
 
 def authority_of(where: Place) -> KeyPair:
-    stack = cluster_access.find_root(where.account, where.name)
-    return cluster_access.find_authority(where.account, stack, cluster_access.read_outputs(where.account, stack)).pair
+    stack = cluster_access.require_root_stack(where.account, where.name)
+    return cluster_access.find_authority(
+        where.account, stack, cluster_access.read_outputs(where.account, stack)
+    ).key_pair
 
 
 @contextmanager
-def reading(where: Place, endpoint: Endpoint, identity: Identity | None = None) -> Iterator[Kubernetes]:
+def reading(where: Place, endpoint: Endpoint, identity: Identity | None = None) -> Iterator[KubernetesClient]:
     authority = authority_of(where)
-    pair = issue(authority, identity or Identity("alice"), now=where.clock.now(), duration=HOUR)
-    with Kubernetes(endpoint, authority.certificate, pair) as api:
+    pair = issue_client_certificate(authority, identity or Identity("alice"), now=where.clock.now(), duration=HOUR)
+    with KubernetesClient(endpoint, authority.certificate, pair) as api:
         yield api
 
 
@@ -78,7 +80,7 @@ def test_the_api_is_found_through_the_stack(where, endpoint):
     assert endpoint.url.startswith("https://")
     assert endpoint.host == "127.0.0.1"
     assert endpoint.tls_name == endpoint.url.removeprefix("https://")
-    assert endpoint.allowed == "203.0.113.7/32"
+    assert endpoint.allowed_cidr == "203.0.113.7/32"
 
 
 def test_everything_that_is_looked_at_can_be_read(where, endpoint):
@@ -142,7 +144,7 @@ def test_a_server_that_is_not_ready_says_what_fails(where, endpoint, monkeypatch
 
 @pytest.mark.parametrize(("text", "ready"), [("ok", True), ("[+]ping ok\nreadyz check passed\n", True)])
 def test_both_forms_of_a_ready_server_are_understood(text, ready):
-    assert readiness(text).ready is ready
+    assert parse_readiness(text).ready is ready
 
 
 def test_a_server_that_never_answers_like_kubernetes_is_told_apart(where, endpoint, monkeypatch):
@@ -167,7 +169,7 @@ def test_the_proxy_of_the_environment_is_used_where_it_is_meant_to_be(no_proxy, 
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HTTPS_PROXY", "proxy.example.com:3128")
     monkeypatch.setenv("NO_PROXY", no_proxy)
-    assert proxy_of(Endpoint(f"https://{host}")) == proxy
+    assert find_proxy(Endpoint(f"https://{host}")) == proxy
 
 
 def test_an_api_on_this_machine_is_reached_past_any_proxy(where, endpoint, monkeypatch):
@@ -179,7 +181,10 @@ def test_an_api_on_this_machine_is_reached_past_any_proxy(where, endpoint, monke
 def test_a_proxy_that_does_not_answer_is_named_and_not_the_api(where, endpoint, monkeypatch):
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
     monkeypatch.setenv("no_proxy", "")
-    with reading(where, Endpoint(endpoint.server)) as api, pytest.raises(ApiUnreachableError, match="proxy") as refused:
+    with (
+        reading(where, Endpoint(endpoint.connect_url)) as api,
+        pytest.raises(ApiUnreachableError, match="proxy") as refused,
+    ):
         api.nodes()
     assert "NO_PROXY" in refused.value.hint
 
@@ -209,7 +214,7 @@ def test_the_private_key_never_lies_readable_on_the_disk(where, endpoint, monkey
 
 
 def test_nobody_at_the_address_says_what_to_check(where, endpoint):
-    gone = replace(endpoint, override="https://127.0.0.1:1")
+    gone = replace(endpoint, url_override="https://127.0.0.1:1")
     with reading(where, gone) as api, pytest.raises(ApiUnreachableError, match="refused") as refused:
         api.version()
     assert "ApiAllowedCidr (currently 203.0.113.7/32)" in refused.value.hint
@@ -217,9 +222,9 @@ def test_nobody_at_the_address_says_what_to_check(where, endpoint):
 
 
 def test_a_server_of_another_authority_is_not_talked_to(where, endpoint, strangers):
-    pair = issue(authority_of(where), Identity("alice"), now=where.clock.now(), duration=HOUR)
+    pair = issue_client_certificate(authority_of(where), Identity("alice"), now=where.clock.now(), duration=HOUR)
     with (
-        Kubernetes(endpoint, strangers["ca.crt"], pair) as api,
+        KubernetesClient(endpoint, strangers["ca.crt"], pair) as api,
         pytest.raises(WrongServerError, match="certificate of"),
     ):
         api.version()
@@ -232,11 +237,11 @@ def test_a_server_for_another_name_is_not_talked_to(where, endpoint):
 
 
 def test_a_certificate_of_another_authority_is_refused(where, endpoint, strangers):
-    pair = issue(
+    pair = issue_client_certificate(
         KeyPair(strangers["ca.crt"], strangers["ca.key"]), Identity("eve"), now=where.clock.now(), duration=HOUR
     )
     with (
-        Kubernetes(endpoint, authority_of(where).certificate, pair) as api,
+        KubernetesClient(endpoint, authority_of(where).certificate, pair) as api,
         pytest.raises((CertificateRefusedError, ApiUnreachableError)),
     ):
         api.version()
@@ -245,8 +250,11 @@ def test_a_certificate_of_another_authority_is_refused(where, endpoint, stranger
 def test_an_outdated_certificate_is_refused(where, endpoint):
     authority = authority_of(where)
     past = where.clock.now() - timedelta(days=30)
-    pair = issue(authority, Identity("alice"), now=past, duration=HOUR)
-    with Kubernetes(endpoint, authority.certificate, pair) as api, pytest.raises(CertificateRefusedError) as refused:
+    pair = issue_client_certificate(authority, Identity("alice"), now=past, duration=HOUR)
+    with (
+        KubernetesClient(endpoint, authority.certificate, pair) as api,
+        pytest.raises(CertificateRefusedError) as refused,
+    ):
         api.version()
     assert "clock" in refused.value.hint
 
@@ -259,28 +267,28 @@ def test_who_is_no_administrator_is_not_let_in(where, endpoint):
 
 
 def test_a_connection_for_the_occasion_is_an_administrators(where, endpoint):
-    stack = cluster_access.find_root(where.account, where.name)
+    stack = cluster_access.require_root_stack(where.account, where.name)
     found = cluster_access.find_authority(where.account, stack, cluster_access.read_outputs(where.account, stack))
-    with cluster_access.connection(endpoint, found, where.account.caller, where.clock.now()) as api:
+    with cluster_access.connect_as_administrator(endpoint, found, where.account.caller, where.clock.now()) as api:
         assert len(api.nodes()) == 5
 
 
 def test_no_stack_is_said_to_be_none(where):
     with pytest.raises(NoStackError, match="no stack nowhere in us-west-2 of account 123456789012") as refused:
-        cluster_access.find_root(where.account, "nowhere")
+        cluster_access.require_root_stack(where.account, "nowhere")
     assert "cfngen deploy" in str(refused.value.hint)
 
 
 def test_a_stack_of_something_else_has_no_api(where):
-    stack = cluster_access.find_root(where.account, where.name)
+    stack = cluster_access.require_root_stack(where.account, where.name)
     with pytest.raises(NoEndpointError, match="has no output ApiEndpoint"):
-        cluster_access.endpoint(stack, {})
+        cluster_access.find_api_endpoint(stack, {})
     with pytest.raises(NoEndpointError, match="has no output CaSecretArn"):
         cluster_access.find_authority(where.account, stack, {})
 
 
 def test_outputs_of_nested_stacks_serve_until_the_root_has_its_own(where):
-    stack = cluster_access.find_root(where.account, where.name)
+    stack = cluster_access.require_root_stack(where.account, where.name)
     early = replace(stack, outputs={})
     found = cluster_access.read_outputs(where.account, early)
     assert found["ApiEndpoint"] == stack.outputs["ApiEndpoint"]
@@ -340,7 +348,7 @@ def test_a_key_that_is_not_the_certificates_is_found(where, strangers):
 
 
 def test_a_denied_secret_names_the_permissions(where):
-    stack = cluster_access.find_root(where.account, where.name)
+    stack = cluster_access.require_root_stack(where.account, where.name)
     arn = stack.outputs["CaSecretArn"]
     with where.served.permissions.enforcing(allow_everything_but("secretsmanager:GetSecretValue")) as credentials:
         account = where.connected(where.session_of(credentials))
@@ -352,7 +360,7 @@ def test_a_denied_secret_names_the_permissions(where):
 
 
 def test_a_denied_secret_names_the_key_even_if_it_may_not_be_described(where):
-    stack = cluster_access.find_root(where.account, where.name)
+    stack = cluster_access.require_root_stack(where.account, where.name)
     with where.served.permissions.enforcing(allow_everything_but("secretsmanager:*")) as credentials:
         account = where.connected(where.session_of(credentials))
         with pytest.raises(SecretDeniedError) as refused:

@@ -40,7 +40,7 @@ def interface(account: Account, subnet: Any, address: str, **more: Any) -> str:
 def check(account: Account, subnet: Any, values: dict[str, str] | None = None) -> None:
     # Whether the stack itself has the interface is asked of CloudFormation, which knows no such stack here.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(master_addresses, "tree", lambda account, identifier: ())
+        patch.setattr(master_addresses, "list_resource_tree", lambda account, identifier: ())
         master_addresses.check(account, parse(THREE), values or VALUES, stack(subnet["VpcId"]))
 
 
@@ -81,9 +81,9 @@ def test_an_address_of_an_instances_prefix_counts_too(account: Account, subnet: 
         "NetworkInterfaceId": "eni-1", "SubnetId": "subnet-1", "Attachment": {"InstanceId": "i-1"},
         "PrivateIpAddresses": [{"PrivateIpAddress": "172.20.0.50"}], "Ipv4Prefixes": [{"Ipv4Prefix": "172.20.0.0/28"}],
     }  # fmt: skip
-    assert dict(master_addresses._used_addresses({"172.20.0.10": "B"}, [described])) == {
-        "172.20.0.10": ("B", described)
-    }
+    assert list(master_addresses._find_used_addresses({"172.20.0.10": "B"}, [described])) == [
+        ("172.20.0.10", "B", described)
+    ]
 
 
 @pytest.mark.drill

@@ -13,7 +13,7 @@ from served_api import serving
 from small_stacks import GATEWAY, REGION, tagged, text
 
 from cfngen.deploy.account import Account, connect
-from cfngen.deploy.attaching import NothingUnderWayError, attach
+from cfngen.deploy.attaching import EmptyStackError, attach
 from cfngen.deploy.deletion.execution import delete
 from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.interaction import Interaction
@@ -21,9 +21,9 @@ from cfngen.deploy.messages import Message, Question
 from cfngen.deploy.next_steps import as_hint, next_steps
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.recovery import NothingToRollBackError, rollback
-from cfngen.deploy.stacks import find
+from cfngen.deploy.stacks import find_stack
 from cfngen.deploy.status import StackStatus
-from cfngen.deploy.watching.watch import Choice
+from cfngen.deploy.watching.watch import InterruptChoice
 from cfngen.sandbox.cloudformation import CloudFormation
 
 STACK = "one"
@@ -61,14 +61,14 @@ class Operator:
 
     @property
     def waiting(self) -> Interaction:
-        return Interaction(self.messages.append, self._asked, lambda: Choice.CANCEL)
+        return Interaction(self.messages.append, self._asked, lambda: InterruptChoice.CANCEL)
 
     def _asked(self, question: Question) -> bool:
         self.questions.append(question)
         return self.agrees
 
     def status(self) -> str:
-        stack = find(self.account, STACK)
+        stack = find_stack(self.account, STACK)
         return stack.status.name if stack else ""
 
     def empty_stack(self) -> None:
@@ -157,7 +157,7 @@ def test_where_nothing_is_rolled_back_the_named_command_is_one_that_works(
 
 def test_there_is_nothing_to_watch_in_an_empty_stack(operator: Operator):
     operator.empty_stack()
-    with pytest.raises(NothingUnderWayError, match="no operation is in progress in it") as raised:
+    with pytest.raises(EmptyStackError, match="no operation is in progress in it") as raised:
         attach(operator.account, STACK, STACK, operator.waiting)
     assert "`cfngen deploy --stack-name one`" in str(raised.value.hint)
     assert operator.messages == []

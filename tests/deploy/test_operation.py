@@ -19,7 +19,7 @@ from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.parameters.parameter_values import MissingParameterError
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.watching.diagnosis import Diagnosis
-from cfngen.deploy.watching.watch import Choice, WatchEndedError
+from cfngen.deploy.watching.watch import InterruptChoice, WatchEndedError
 from cfngen.sandbox.cloudformation import client
 
 pytestmark = pytest.mark.drill
@@ -195,7 +195,7 @@ def test_leaving_lets_cloudformation_go_on(operator: Operator):
 
 
 def test_cancelling_a_creation_deletes_what_there_is(operator: Operator):
-    operator.choice = lambda: Choice.CANCEL
+    operator.choice = lambda: InterruptChoice.CANCEL
     operator.cloud.faults.after("DescribeStackEvents", interrupt, nth=3)
     finished = operator.deploy(ONE)
     assert (finished.succeeded, finished.in_progress) == (False, False)
@@ -204,7 +204,7 @@ def test_cancelling_a_creation_deletes_what_there_is(operator: Operator):
 
 def test_cancelling_an_update_rolls_it_back(operator: Operator):
     operator.deploy(ONE)
-    operator.choice = lambda: Choice.CANCEL
+    operator.choice = lambda: InterruptChoice.CANCEL
     operator.cloud.faults.after("DescribeStackEvents", interrupt, nth=40)
     finished = operator.deploy({"name": "one", "nodeGroups": groups("general", instanceType="m5.large")})
     assert finished.status == "UPDATE_ROLLBACK_COMPLETE"
@@ -258,7 +258,7 @@ def test_a_network_lost_at_the_very_end_is_named(operator: Operator, monkeypatch
     def lost(*_: object) -> None:
         raise ConnectTimeoutError(endpoint_url="https://cloudformation.us-west-2.amazonaws.com/")
 
-    monkeypatch.setattr("cfngen.deploy.operation.find", lost)
+    monkeypatch.setattr("cfngen.deploy.operation.find_stack", lost)
     with pytest.raises(UnreachableError):
         operator.deploy(ONE)
     assert stack(operator)["StackStatus"] == "CREATE_COMPLETE"

@@ -50,10 +50,10 @@ def test_it_suffices_from_the_first_deployment_to_the_last_deletion(where: Place
         larger = {"name": NAME, "nodeGroups": groups("general", instanceType="m5.large")}
         assert operator.deploy(larger, role_arn=ROLE).status == "UPDATE_COMPLETE"
 
-        status = read_status(account, NAME, parse(dict(larger)), override=where.override)
+        status = read_status(account, NAME, parse(dict(larger)), find_url_override=where.override)
         assert not any(isinstance(value, Unknown) for value in vars(status).values())
-        assert validate(account, NAME, parse(dict(larger)), override=where.override).valid
-        stack = cluster_access.find_root(account, NAME)
+        assert validate(account, NAME, parse(dict(larger)), find_url_override=where.override).valid
+        stack = cluster_access.require_root_stack(account, NAME)
         assert cluster_access.find_authority(account, stack, cluster_access.read_outputs(account, stack)).initialised
         assert read_history(account, stack.id, operation="all")
 
@@ -72,7 +72,7 @@ def test_it_suffices_from_the_first_deployment_to_the_last_deletion(where: Place
 
 @pytest.mark.parametrize("group", ["read", "kubeconfig"])
 def test_who_may_only_read_changes_nothing(where: Place, group: str) -> None:
-    with where.served.permissions.enforcing(operator_policy(SCOPE, only=[group])) as credentials:
+    with where.served.permissions.enforcing(operator_policy(SCOPE, only_command_groups=[group])) as credentials:
         operator = Operator(SimpleNamespace(session=where.session_of(credentials), cluster=CLUSTER, clock=where.clock))
         with pytest.raises((BucketOwnerError, DeniedError)):
             operator.deploy(ONE)

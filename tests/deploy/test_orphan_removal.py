@@ -11,7 +11,7 @@ from aws_descriptions import OWNED, instance, resource, running
 from cfngen.deploy.deletion import orphan_removal, pod_routes
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
-from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
+from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, OrphanRemoved
 from cfngen.deploy.messages import Message, Step
 
 VPC = Inventory("one", (resource("vpc-1"),), vpc_id="vpc-1", own_vpc=True)
@@ -139,7 +139,7 @@ def test_load_balancers_go_before_interfaces_and_those_before_groups(aws: Aws) -
         "NetworkInterfaces": [{"NetworkInterfaceId": "eni-1", "Status": "available", "TagSet": pairs(OWNED)}]
     }
     Groups(aws, sg_1=0)
-    orphans = orphan_removal.find(aws.account, VPC)
+    orphans = orphan_removal.find_orphans(aws.account, VPC)
     assert [each.kind for each in orphans] == ["target group", "network interface", "security group"]
     orphan_removal.remove_orphans(aws.account, VPC, lambda message: None, timeout=0)
     assert [name for name, _ in aws.writes()] == [
@@ -234,11 +234,11 @@ def test_only_pods_routes_to_the_clusters_machines_or_nowhere_go(aws: Aws, route
     aws.answers["ec2:DescribeRouteTables"] = {"RouteTables": [{"RouteTableId": "rtb-1", "Routes": [route]}]}
     cidr = route.get("DestinationCidrBlock", "")
     leftover = OrphanedResource("route", cidr, cidr, where="rtb-1")
-    assert pod_routes.find(aws.account, LENT) == ((leftover,) if goes else ())
+    assert pod_routes.find_orphaned_routes(aws.account, LENT) == ((leftover,) if goes else ())
     assert aws.sent("ec2:DescribeRouteTables") == [{"Filters": [{"Name": "route-table-id", "Values": ["rtb-1"]}]}]
     said: list[Message] = []
     sweep = orphan_removal.remove_pod_routes(aws.account, LENT, said.append)
-    assert said == ([Removed(leftover)] if goes else [])
+    assert said == ([OrphanRemoved(leftover)] if goes else [])
     assert (sweep.removed, sweep.remaining) == (((leftover,), (leftover,)) if goes else ((), ()))
     call = ("ec2:DeleteRoute", {"RouteTableId": "rtb-1", "DestinationCidrBlock": cidr})
     assert aws.writes() == ([call] if goes else [])
@@ -248,7 +248,7 @@ def test_only_pods_routes_to_the_clusters_machines_or_nowhere_go(aws: Aws, route
     "scope", [Inventory("one", pod_cidr="10.244.0.0/16"), Inventory("one", route_tables=("rtb-1",))]
 )
 def test_routes_are_not_looked_for_where_there_can_be_none(aws: Aws, scope: Inventory) -> None:
-    assert pod_routes.find(aws.account, scope) == ()
+    assert pod_routes.find_orphaned_routes(aws.account, scope) == ()
     assert aws.calls == []
 
 

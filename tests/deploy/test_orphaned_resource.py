@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.session import get_session
 
-from cfngen.deploy.deletion.orphaned_resource import Attempt, OrphanedResource, attempt, remove_each
+from cfngen.deploy.deletion.orphaned_resource import CallOutcome, OrphanedResource, catch_missing_or_in_use, remove_each
 
 GONE = [
     "InvalidGroup.NotFound",
@@ -45,22 +45,22 @@ def refused(code: str) -> ClientError:
 
 @pytest.mark.parametrize("code", GONE)
 def test_what_is_gone_already_is_no_error_and_was_not_removed_by_us(code: str) -> None:
-    with attempt() as tried:
+    with catch_missing_or_in_use() as tried:
         raise refused(code)
     assert (tried.not_found, tried.in_use, tried.succeeded) == (True, False, False)
 
 
 @pytest.mark.parametrize("code", HELD)
 def test_what_something_else_needs_is_left_for_later(code: str) -> None:
-    with attempt() as tried:
+    with catch_missing_or_in_use() as tried:
         raise refused(code)
     assert (tried.not_found, tried.in_use, tried.succeeded) == (False, True, False)
 
 
 def test_any_other_refusal_is_an_error() -> None:
-    with pytest.raises(ClientError, match="UnauthorizedOperation"), attempt():
+    with pytest.raises(ClientError, match="UnauthorizedOperation"), catch_missing_or_in_use():
         raise refused("UnauthorizedOperation")
-    assert Attempt().succeeded
+    assert CallOutcome().succeeded
 
 
 def test_only_what_aws_has_accepted_counts_as_removed() -> None:

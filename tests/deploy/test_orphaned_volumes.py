@@ -11,7 +11,7 @@ from in_moto import in_moto
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion import volumes
 from cfngen.deploy.deletion.inventory import Inventory
-from cfngen.deploy.deletion.orphaned_resource import Removed
+from cfngen.deploy.deletion.orphaned_resource import OrphanRemoved
 from cfngen.deploy.messages import Message
 from cfngen.deploy.stacks import ResourceView, StackResource
 
@@ -39,7 +39,7 @@ def there(account: Account) -> set[str]:
 )
 def test_a_volume_that_names_the_cluster_is_the_clusters(account: Account, tags: dict[str, str]) -> None:
     mine = made.volume(account, tags, size=20)
-    [found] = volumes.find(account, SCOPE)
+    [found] = volumes.find_claim_volumes(account, SCOPE)
     assert (found.kind, found.id, found.gigabytes) == ("volume", mine, 20)
     assert volumes.remove(account, [found], lambda message: None) == ()
     assert there(account) == set()
@@ -59,13 +59,13 @@ def test_a_volume_that_names_the_cluster_is_the_clusters(account: Account, tags:
 )
 def test_a_volume_of_others_of_a_stack_or_of_nobody_is_not(account: Account, tags: dict[str, str]) -> None:
     made.volume(account, tags)
-    assert volumes.find(account, SCOPE) == ()
+    assert volumes.find_claim_volumes(account, SCOPE) == ()
 
 
 def test_what_a_stack_made_is_no_leftover_even_if_it_looks_like_one(account: Account) -> None:
     mine = made.volume(account, made.claimed("one"))
     view = ResourceView("MasterAVolume", mine, "AWS::EC2::Volume", "DELETE_SKIPPED")
-    assert volumes.find(account, Inventory("one", (StackResource("arn", (), view),))) == ()
+    assert volumes.find_claim_volumes(account, Inventory("one", (StackResource("arn", (), view),))) == ()
 
 
 def test_a_volume_that_names_no_cluster_is_known_by_the_instance_that_has_it(account: Account) -> None:
@@ -80,7 +80,7 @@ def test_a_volume_that_names_no_cluster_is_known_by_the_instance_that_has_it(acc
     for device, each in (("/dev/sdf", mine), ("/dev/sdg", other)):
         ec2.attach_volume(VolumeId=each, InstanceId=instance, Device=device)
     scope = Inventory("one", instances={instance: "running"})
-    assert [each.id for each in volumes.find(account, scope)] == [mine]
+    assert [each.id for each in volumes.find_claim_volumes(account, scope)] == [mine]
     assert volumes.find_unattributed(account, scope) == ()
 
 
@@ -93,7 +93,7 @@ def test_a_volume_nobody_can_place_is_named_and_left(account: Account) -> None:
 
 def test_the_claim_is_named(account: Account) -> None:
     made.volume(account, made.claimed("one", "data-db-0"))
-    [found] = volumes.find(account, SCOPE)
+    [found] = volumes.find_claim_volumes(account, SCOPE)
     assert found.purpose == "claim shop/data-db-0"
 
 
@@ -106,12 +106,12 @@ def test_a_volume_that_is_leaving_its_instance_is_waited_for(account: Account) -
     ec2.attach_volume(VolumeId=mine, InstanceId=instance, Device="/dev/sdf")
     start = account.clock.now()
     told: list[Message] = []
-    [left] = volumes.remove(account, volumes.find(account, SCOPE), told.append)
+    [left] = volumes.remove(account, volumes.find_claim_volumes(account, SCOPE), told.append)
     assert (left.id, told) == (mine, [])
     assert (account.clock.now() - start).total_seconds() >= volumes.TIMEOUT_SECONDS
     ec2.detach_volume(VolumeId=mine, InstanceId=instance)
     assert volumes.remove(account, [left], told.append) == ()
-    assert told == [Removed(left)]
+    assert told == [OrphanRemoved(left)]
 
 
 def test_snapshots_of_claims_are_told_from_those_of_stacks_and_others(account: Account) -> None:
@@ -126,7 +126,7 @@ def test_snapshots_of_claims_are_told_from_those_of_stacks_and_others(account: A
         taken[name] = ec2.create_snapshot(
             VolumeId=volume, TagSpecifications=[{"ResourceType": "snapshot", "Tags": made.pairs(tags)}]
         )["SnapshotId"]
-    [found] = volumes.find_snapshots(account, SCOPE)
+    [found] = volumes.find_claim_snapshots(account, SCOPE)
     assert (found.kind, found.id) == ("snapshot", taken["mine"])
     assert volumes.remove(account, [found], lambda message: None) == ()
     left = {snapshot["SnapshotId"] for snapshot in ec2.describe_snapshots(OwnerIds=["self"])["Snapshots"]}

@@ -15,7 +15,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.deletion import orphan_removal, pod_routes
 from cfngen.deploy.deletion.inventory import Inventory, read_inventory
 from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
-from cfngen.deploy.deletion.orphaned_resource import Removed
+from cfngen.deploy.deletion.orphaned_resource import OrphanRemoved
 from cfngen.deploy.messages import Message, Step
 from cfngen.deploy.stacks import ResourceView, StackResource
 from cfngen.sandbox.api.dependencies import refuse_dependency_violations as dependencies
@@ -47,7 +47,7 @@ def swept(place: Place, scope: Inventory | None = None) -> tuple[orphan_removal.
 
 
 def test_nothing_is_found_where_kubernetes_made_nothing(place: Place) -> None:
-    assert orphan_removal.find(place.account, scope_of(place)) == ()
+    assert orphan_removal.find_orphans(place.account, scope_of(place)) == ()
 
 
 def test_of_everything_it_is_known_in_which_network_it_lies(place: Place) -> None:
@@ -56,7 +56,7 @@ def test_of_everything_it_is_known_in_which_network_it_lies(place: Place) -> Non
     made.network(place, "one")
     made.by_controller(place, "one")
     made.interface(place, "aws-K8S-i-0123456789abcdef0", place.node_group, **{"kubernetes.io/cluster/one": "owned"})
-    orphans = orphan_removal.find(place.account, scope_of(place))
+    orphans = orphan_removal.find_orphans(place.account, scope_of(place))
     kinds = {each.kind for each in orphans}
     assert kinds >= {"load balancer", "target group", "security group"}
     assert {(each.kind, each.vpc_id) for each in orphans} == {(kind, place.vpc_id) for kind in kinds}
@@ -64,7 +64,7 @@ def test_of_everything_it_is_known_in_which_network_it_lies(place: Place) -> Non
 
 def test_a_classic_load_balancer_goes_with_its_group_and_the_rule_that_names_it(place: Place) -> None:
     balancer = made.classic(place, "one")
-    orphans = orphan_removal.find(place.account, scope_of(place))
+    orphans = orphan_removal.find_orphans(place.account, scope_of(place))
     assert [(each.kind, each.name) for each in orphans] == [
         ("load balancer", balancer.name),
         ("security group", f"k8s-elb-{balancer.name}"),
@@ -73,7 +73,7 @@ def test_a_classic_load_balancer_goes_with_its_group_and_the_rule_that_names_it(
     assert made.rules_naming(place.account, balancer.group) == [place.node_group]
     result, told = swept(place)
     assert result.remaining == ()
-    assert {each.orphan.id for each in told if isinstance(each, Removed)} == {balancer.id, balancer.group}
+    assert {each.orphan.id for each in told if isinstance(each, OrphanRemoved)} == {balancer.id, balancer.group}
     assert made.balancer_names(place.account) == set()
     assert balancer.group not in made.group_ids(place.account)
     assert made.rules_naming(place.account, balancer.group) == []
@@ -82,7 +82,7 @@ def test_a_classic_load_balancer_goes_with_its_group_and_the_rule_that_names_it(
 
 def test_a_network_load_balancer_goes_with_its_target_group_though_it_is_protected(place: Place) -> None:
     balancer = made.network(place, "one", protected=True)
-    [found, target] = orphan_removal.find(place.account, scope_of(place))
+    [found, target] = orphan_removal.find_orphans(place.account, scope_of(place))
     assert (found.protected, target.kind) == (True, "target group")
     assert swept(place)[0].remaining == ()
     assert made.balancer_names(place.account) == set()
@@ -92,7 +92,7 @@ def test_a_network_load_balancer_goes_with_its_target_group_though_it_is_protect
 
 def test_the_load_balancer_controllers_own_tags_are_known(place: Place) -> None:
     balancer = made.by_controller(place, "one")
-    orphans = orphan_removal.find(place.account, scope_of(place))
+    orphans = orphan_removal.find_orphans(place.account, scope_of(place))
     assert {each.id for each in orphans} == {balancer.id, balancer.group}
     assert next(each.purpose for each in orphans if each.kind == "load balancer") == "shop/front"
     assert swept(place)[0].remaining == ()
@@ -113,7 +113,7 @@ def test_what_is_shared_is_never_deleted(place: Place) -> None:
     balancer = made.classic(place, "one", lifecycle="shared")
     both = {"kubernetes.io/cluster/one": "owned", "kubernetes.io/cluster/two": "owned"}
     group = made.security_group(place, "for-both", both)
-    assert orphan_removal.find(place.account, scope_of(place)) == ()
+    assert orphan_removal.find_orphans(place.account, scope_of(place)) == ()
     swept(place)
     assert balancer.name in made.balancer_names(place.account)
     assert {balancer.group, group} <= made.group_ids(place.account)
@@ -122,14 +122,14 @@ def test_what_is_shared_is_never_deleted(place: Place) -> None:
 def test_what_a_stack_made_is_left_to_the_stack(place: Place) -> None:
     tags = {"kubernetes.io/cluster/one": "owned", "cfngen:cluster": "one"}
     group = made.security_group(place, "masters", tags)
-    assert orphan_removal.find(place.account, scope_of(place)) == ()
+    assert orphan_removal.find_orphans(place.account, scope_of(place)) == ()
     assert group in made.group_ids(place.account)
 
 
 def test_another_vpc_is_another_matter(place: Place) -> None:
     elsewhere = made.new_place(place.account, "one", "10.1.0.0/16")
     balancer = made.classic(elsewhere, "one")
-    assert orphan_removal.find(place.account, scope_of(place)) == ()
+    assert orphan_removal.find_orphans(place.account, scope_of(place)) == ()
     assert balancer.name in made.balancer_names(place.account)
 
 
@@ -255,7 +255,7 @@ def test_routes_of_pods_leave_a_table_that_was_lent(place: Place) -> None:
         place.ec2.create_route(RouteTableId=table, DestinationCidrBlock=cidr, InstanceId=instance)
     lent = {"pod_cidr": "10.244.0.0/16", "route_tables": (table,), "instances": {mine: "running"}}
     scope = replace(scope_of(place), **lent)
-    found = pod_routes.find(place.account, scope)
+    found = pod_routes.find_orphaned_routes(place.account, scope)
     assert [each.id for each in found] == ["10.244.0.0/24"]
     assert orphan_removal.remove_pod_routes(place.account, scope, lambda message: None).remaining == ()
     [described] = place.ec2.describe_route_tables(RouteTableIds=[table])["RouteTables"]
@@ -268,4 +268,4 @@ def test_many_load_balancers_are_read_in_pages(place: Place) -> None:
     tags = made.pairs({"kubernetes.io/cluster/one": "owned", "kubernetes.io/service-name": "a/b"})
     for number in range(25):
         elbv2.create_load_balancer(Name=f"n{number}", Type="network", Subnets=[place.subnet_id], Tags=tags)
-    assert len(orphan_removal.find(place.account, scope_of(place))) == 25
+    assert len(orphan_removal.find_orphans(place.account, scope_of(place))) == 25

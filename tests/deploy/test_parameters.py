@@ -6,7 +6,12 @@ import pytest
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.parameters.parameter_file import ParameterFile
-from cfngen.deploy.parameters.parameter_values import ANSWERED, MissingParameterError, ParameterError, choose_values
+from cfngen.deploy.parameters.parameter_values import (
+    CLUSTER_FILE_KEYS,
+    MissingParameterError,
+    ParameterError,
+    choose_values,
+)
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.status import StackStatus
 from cfngen.templates import generate
@@ -34,31 +39,31 @@ def stack(**parameters):
 def entries(found):
     return {
         entry["ParameterKey"]: "kept" if entry.get("UsePreviousValue") else entry["ParameterValue"]
-        for entry in found.entries
+        for entry in found.request_parameters
     }
 
 
 def test_a_flag_is_stronger_than_the_file_and_the_file_than_the_default():
     file = ParameterFile("p.yaml", {"ApiAllowedCidr": "10.0.0.0/8", "MaxSize": "6"})
-    values = choose_values(ROOT, flags={"ApiAllowedCidr": CIDR}, file=file)
+    values = choose_values(ROOT, option_values={"ApiAllowedCidr": CIDR}, file=file)
     assert entries(values) == {"ApiAllowedCidr": CIDR, "MasterVolumeType": "gp3", "MaxSize": "6"}
     assert values.values == entries(values)
 
 
 def test_defaults_are_passed_on_an_update_too():
-    values = choose_values(ROOT, previous=stack(ApiAllowedCidr=CIDR, MaxSize="4", MasterVolumeType="gp2"))
+    values = choose_values(ROOT, deployed_stack=stack(ApiAllowedCidr=CIDR, MaxSize="4", MasterVolumeType="gp2"))
     assert entries(values)["MasterVolumeType"] == "gp3"
 
 
 def test_without_default_the_value_of_the_stack_stays():
-    values = choose_values(ROOT, previous=stack(ApiAllowedCidr=CIDR))
+    values = choose_values(ROOT, deployed_stack=stack(ApiAllowedCidr=CIDR))
     assert entries(values)["ApiAllowedCidr"] == "kept"
     assert values.values["ApiAllowedCidr"] == CIDR
 
 
 def test_the_order_is_the_templates():
-    values = choose_values(ROOT, flags={"MaxSize": "1", "ApiAllowedCidr": CIDR})
-    assert [entry["ParameterKey"] for entry in values.entries] == list(ROOT["Parameters"])
+    values = choose_values(ROOT, option_values={"MaxSize": "1", "ApiAllowedCidr": CIDR})
+    assert [entry["ParameterKey"] for entry in values.request_parameters] == list(ROOT["Parameters"])
 
 
 def test_everything_missing_is_listed_with_its_description():
@@ -74,42 +79,44 @@ def test_everything_missing_is_listed_with_its_description():
 
 
 def test_a_value_of_the_stack_is_kept_if_the_user_asks():
-    values = choose_values(ROOT, keep=["MaxSize"], previous=stack(ApiAllowedCidr=CIDR, MaxSize="9"))
+    values = choose_values(ROOT, kept_parameters=["MaxSize"], deployed_stack=stack(ApiAllowedCidr=CIDR, MaxSize="9"))
     assert entries(values)["MaxSize"] == "kept"
     assert values.values["MaxSize"] == "9"
     assert values.notices == ()
 
 
 def test_a_file_can_ask_to_keep_and_a_flag_overrules_it():
-    file = ParameterFile("p.yaml", keep=frozenset({"MaxSize"}))
+    file = ParameterFile("p.yaml", kept_parameters=frozenset({"MaxSize"}))
     before = stack(ApiAllowedCidr=CIDR, MaxSize="9")
-    assert entries(choose_values(ROOT, file=file, previous=before))["MaxSize"] == "kept"
-    assert entries(choose_values(ROOT, file=file, flags={"MaxSize": "5"}, previous=before))["MaxSize"] == "5"
+    assert entries(choose_values(ROOT, file=file, deployed_stack=before))["MaxSize"] == "kept"
+    assert (
+        entries(choose_values(ROOT, file=file, option_values={"MaxSize": "5"}, deployed_stack=before))["MaxSize"] == "5"
+    )
 
 
 def test_there_is_nothing_to_keep_in_a_stack_to_be_created():
     with pytest.raises(ParameterError, match="--keep MaxSize: the stack has no value to keep"):
-        choose_values(ROOT, flags={"ApiAllowedCidr": CIDR}, keep=["MaxSize"])
+        choose_values(ROOT, option_values={"ApiAllowedCidr": CIDR}, kept_parameters=["MaxSize"])
 
 
 def test_what_an_operator_changed_in_the_console_is_not_changed_back_in_silence():
     before = stack(ApiAllowedCidr=CIDR, MaxSize="9", MasterVolumeType="gp3")
-    (notice,) = choose_values(ROOT, previous=before, previous_root=ROOT).notices
+    (notice,) = choose_values(ROOT, deployed_stack=before, deployed_root_template=ROOT).notices
     assert notice.text == "MaxSize was changed to 9 in the stack and is reset to 4 from the cluster file"
     assert notice.hint == "--keep MaxSize keeps 9; to keep it in later deployments too, change the cluster file."
 
 
 def test_a_change_of_the_cluster_file_is_no_surprise():
     before = {"Parameters": {**ROOT["Parameters"], "MaxSize": {"Type": "Number", "Default": 3}}}
-    values = choose_values(ROOT, previous=stack(ApiAllowedCidr=CIDR, MaxSize="3"), previous_root=before)
+    values = choose_values(ROOT, deployed_stack=stack(ApiAllowedCidr=CIDR, MaxSize="3"), deployed_root_template=before)
     assert entries(values)["MaxSize"] == "4"
     assert values.notices == ()
 
 
-@pytest.mark.parametrize("given", [{"flags": {"MaxSize": "5"}}, {"file": ParameterFile("p", {"MaxSize": "5"})}])
+@pytest.mark.parametrize("given", [{"option_values": {"MaxSize": "5"}}, {"file": ParameterFile("p", {"MaxSize": "5"})}])
 def test_what_the_user_gives_now_is_no_surprise(given):
     before = stack(ApiAllowedCidr=CIDR, MaxSize="9")
-    assert choose_values(ROOT, previous=before, previous_root=ROOT, **given).notices == ()
+    assert choose_values(ROOT, deployed_stack=before, deployed_root_template=ROOT, **given).notices == ()
 
 
 @pytest.mark.parametrize(
@@ -126,11 +133,11 @@ def test_what_the_user_gives_now_is_no_surprise(given):
 )
 def test_values_that_the_template_does_not_allow_are_refused(name, value, problem):
     with pytest.raises(ParameterError) as refused:
-        choose_values(ROOT, flags={"ApiAllowedCidr": CIDR, name: value})
+        choose_values(ROOT, option_values={"ApiAllowedCidr": CIDR, name: value})
     assert refused.value.problems[0].startswith(f"--parameter {name}: {problem}")
-    flags = {} if name == "ApiAllowedCidr" else {"ApiAllowedCidr": CIDR}
+    option_values = {} if name == "ApiAllowedCidr" else {"ApiAllowedCidr": CIDR}
     with pytest.raises(ParameterError, match=rf"^p\.yaml: {name}: "):
-        choose_values(ROOT, flags=flags, file=ParameterFile("p.yaml", {name: value}))
+        choose_values(ROOT, option_values=option_values, file=ParameterFile("p.yaml", {name: value}))
 
 
 @pytest.mark.parametrize(
@@ -152,10 +159,10 @@ def test_values_that_the_template_does_not_allow_are_refused(name, value, proble
 def test_rules_are_those_of_cloudformation(definition, value, allowed):
     root = {"Parameters": {"Key": definition}}
     if allowed:
-        assert choose_values(root, flags={"Key": value}).values == {"Key": value}
+        assert choose_values(root, option_values={"Key": value}).values == {"Key": value}
     else:
         with pytest.raises(ParameterError):
-            choose_values(root, flags={"Key": value})
+            choose_values(root, option_values={"Key": value})
 
 
 @pytest.mark.parametrize(
@@ -169,19 +176,19 @@ def test_rules_are_those_of_cloudformation(definition, value, allowed):
 )
 def test_unknown_parameters_are_refused_with_the_nearest(name, advice):
     with pytest.raises(ParameterError) as refused:
-        choose_values(ROOT, flags={"ApiAllowedCidr": CIDR, name: "1"})
+        choose_values(ROOT, option_values={"ApiAllowedCidr": CIDR, name: "1"})
     assert refused.value.problems == (f"--parameter {name}: there is no such parameter; {advice}",)
     with pytest.raises(ParameterError, match=rf"^p\.yaml: {name}: there is no such"):
-        choose_values(ROOT, flags={"ApiAllowedCidr": CIDR}, file=ParameterFile("p.yaml", {name: "1"}))
+        choose_values(ROOT, option_values={"ApiAllowedCidr": CIDR}, file=ParameterFile("p.yaml", {name: "1"}))
 
 
 @pytest.mark.parametrize("source", ["flags", "file", "keep"])
 def test_a_parameter_that_the_cluster_file_answers_for_good_says_so(source):
     answered = {"Parameters": {"MaxSize": ROOT["Parameters"]["MaxSize"]}}
     how = {
-        "flags": {"flags": {"ApiAllowedCidr": CIDR}},
+        "flags": {"option_values": {"ApiAllowedCidr": CIDR}},
         "file": {"file": ParameterFile("p.yaml", {"ApiAllowedCidr": CIDR})},
-        "keep": {"keep": ["ApiAllowedCidr"]},
+        "keep": {"kept_parameters": ["ApiAllowedCidr"]},
     }[source]
     with pytest.raises(ParameterError) as refused:
         choose_values(answered, **how)
@@ -190,7 +197,7 @@ def test_a_parameter_that_the_cluster_file_answers_for_good_says_so(source):
 
 
 def test_the_parameters_that_a_cluster_file_answers_are_those_of_templates_that_leave_it_open():
-    for name, key in ANSWERED.items():
+    for name, key in CLUSTER_FILE_KEYS.items():
         section, field = key.split(".")
         left_open, answered = (generate(parse(file)) for file in ({}, {section: {field: [CIDR]}}))
         assert any(name in each.body.get("Parameters", {}) for each in left_open)
@@ -199,20 +206,20 @@ def test_the_parameters_that_a_cluster_file_answers_are_those_of_templates_that_
 
 def test_everything_wrong_is_said_at_once():
     with pytest.raises(ParameterError) as refused:
-        choose_values(ROOT, flags={"MaxSize": "x", "Other": "1"}, keep=["Third"])
+        choose_values(ROOT, option_values={"MaxSize": "x", "Other": "1"}, kept_parameters=["Third"])
     assert len(refused.value.problems) == 4
 
 
 def test_secrets_are_never_shown():
-    values = choose_values(SECRET, flags={"Token": "second-secret"})
+    values = choose_values(SECRET, option_values={"Token": "second-secret"})
     assert entries(values) == {"Token": "second-secret"}
     with pytest.raises(ParameterError) as refused:
-        choose_values(SECRET, flags={"Token": "short"})
+        choose_values(SECRET, option_values={"Token": "short"})
     assert "short" not in str(refused.value)
 
 
 def test_a_secret_of_the_stack_is_kept_rather_than_reset_to_its_default():
-    values = choose_values(SECRET, previous=stack(Token="****"), previous_root=SECRET)
+    values = choose_values(SECRET, deployed_stack=stack(Token="****"), deployed_root_template=SECRET)
     assert entries(values) == {"Token": "kept"}
     assert values.values == {}
     assert values.notices == ()
@@ -220,16 +227,19 @@ def test_a_secret_of_the_stack_is_kept_rather_than_reset_to_its_default():
 
 def test_a_pattern_that_is_described_is_not_shown():
     with pytest.raises(ParameterError) as refused:
-        choose_values(ROOT, flags={"ApiAllowedCidr": "everywhere"})
+        choose_values(ROOT, option_values={"ApiAllowedCidr": "everywhere"})
     assert str(refused.value).endswith("must be an IPv4 CIDR such as 203.0.113.7/32")
 
 
 @pytest.mark.parametrize(("value", "count"), [("0.0.0.0/0", 1), ("203.0.113.0/24", 0), ("203.0.113.7/24", 0)])
 def test_an_api_that_is_open_to_everybody_is_told(value, count):
-    for given in ({"flags": {"ApiAllowedCidr": value}}, {"file": ParameterFile("p.yaml", {"ApiAllowedCidr": value})}):
+    for given in (
+        {"option_values": {"ApiAllowedCidr": value}},
+        {"file": ParameterFile("p.yaml", {"ApiAllowedCidr": value})},
+    ):
         notices = choose_values(ROOT, **given).notices
         assert ["the Kubernetes API is open to everybody" in notice.text for notice in notices] == [True] * count
-    kept = choose_values(ROOT, previous=stack(ApiAllowedCidr=value)).notices
+    kept = choose_values(ROOT, deployed_stack=stack(ApiAllowedCidr=value)).notices
     assert ["the Kubernetes API is open to everybody" in each.text for each in kept] == [True] * count
     # What the cluster file says, its own check has told.
     definition = {"Parameters": {"ApiAllowedCidr": {"Type": "String", "Default": value}}}
@@ -242,25 +252,28 @@ def test_of_several_values_in_the_stack_those_that_somebody_has_set_are_told():
     definitions["Hidden"]["NoEcho"] = "true"
     before = {"Parameters": {"File": {"Default": "old"}, "Set": {"Default": "was"}, "Later": {}}}
     there = stack(Given="a", Same="new", Hidden="****", File="old", Set="byhand", Later="x")
-    values = choose_values({"Parameters": definitions}, flags={"Given": "b"}, previous=there, previous_root=before)
+    values = choose_values(
+        {"Parameters": definitions}, option_values={"Given": "b"}, deployed_stack=there, deployed_root_template=before
+    )
     assert [notice.text.partition(" was ")[0] for notice in values.notices] == ["Set", "Later"]
     # Without the template that the stack has now, every difference is told.
-    values = choose_values({"Parameters": definitions}, flags={"Given": "b"}, previous=there)
+    values = choose_values({"Parameters": definitions}, option_values={"Given": "b"}, deployed_stack=there)
     assert [notice.text.partition(" was ")[0] for notice in values.notices] == ["File", "Set", "Later"]
 
 
 def test_several_unknown_names_are_each_told():
     keep = ["TemplateBucket", "Odd", "MaxSizes", "maxsize"]
     with pytest.raises(ParameterError) as refused:
-        choose_values(ROOT, flags={"ApiAllowedCidr": CIDR}, keep=keep)
+        choose_values(ROOT, option_values={"ApiAllowedCidr": CIDR}, kept_parameters=keep)
     assert [problem.partition(":")[0] for problem in refused.value.problems] == [
         f"--keep {name}" for name in sorted(keep)
     ]
     with pytest.raises(ParameterError, match="the template has none"):
-        choose_values({}, flags={"Odd": "1"})
+        choose_values({}, option_values={"Odd": "1"})
     with pytest.raises(ParameterError) as refused:
         choose_values(
-            {"Parameters": {"Max": {"Type": "String", "Default": "a"}}}, flags={"ApiAllowedCidr": "x", "Odd": "1"}
+            {"Parameters": {"Max": {"Type": "String", "Default": "a"}}},
+            option_values={"ApiAllowedCidr": "x", "Odd": "1"},
         )
     assert len(refused.value.problems) == 2
 
@@ -272,9 +285,11 @@ def test_the_least_and_the_greatest_value_and_length_are_allowed():
         for value in values:
             if value == ".9e1":
                 with pytest.raises(ParameterError, match="must be at most 5"):
-                    choose_values({"Parameters": {"Key": definition}}, flags={"Key": value})
+                    choose_values({"Parameters": {"Key": definition}}, option_values={"Key": value})
                 continue
-            assert choose_values({"Parameters": {"Key": definition}}, flags={"Key": value}).values == {"Key": value}
+            assert choose_values({"Parameters": {"Key": definition}}, option_values={"Key": value}).values == {
+                "Key": value
+            }
     for definition, value, words in (
         (number, "0.9", "must be at least 1"),
         (number, "5.1", "must be at most 5"),
@@ -284,7 +299,7 @@ def test_the_least_and_the_greatest_value_and_length_are_allowed():
         (text, "abcd", "must have at most 3 characters"),
     ):
         with pytest.raises(ParameterError, match=words):
-            choose_values({"Parameters": {"Key": definition}}, flags={"Key": value})
+            choose_values({"Parameters": {"Key": definition}}, option_values={"Key": value})
 
 
 @pytest.mark.parametrize(
@@ -305,7 +320,7 @@ def test_the_least_and_the_greatest_value_and_length_are_allowed():
 )
 def test_which_rule_is_broken(definition, value, problem):
     with pytest.raises(ParameterError) as refused:
-        choose_values({"Parameters": {"Key": definition}}, flags={"Key": value})
+        choose_values({"Parameters": {"Key": definition}}, option_values={"Key": value})
     assert refused.value.problems == (f"--parameter Key: {value!r} {problem}",)
 
 
@@ -320,30 +335,32 @@ def test_which_rule_is_broken(definition, value, problem):
 def test_a_range_of_addresses_must_be_one(value, problem):
     definition = {"Type": "String"}
     with pytest.raises(ParameterError) as refused:
-        choose_values({"Parameters": {"VpcCidr": definition}}, flags={"VpcCidr": value})
+        choose_values({"Parameters": {"VpcCidr": definition}}, option_values={"VpcCidr": value})
     assert problem in refused.value.problems[0]
-    assert choose_values({"Parameters": {"Other": definition}}, flags={"Other": value}).values == {"Other": value}
+    assert choose_values({"Parameters": {"Other": definition}}, option_values={"Other": value}).values == {
+        "Other": value
+    }
     described = {"Type": "String", "ConstraintDescription": "a range"}
     with pytest.raises(ParameterError, match=r"a range \("):
-        choose_values({"Parameters": {"VpcCidr": described}}, flags={"VpcCidr": value})
+        choose_values({"Parameters": {"VpcCidr": described}}, option_values={"VpcCidr": value})
 
 
 def test_what_is_kept_must_be_in_the_stack_be_it_asked_in_the_file_or_not():
-    file = ParameterFile("p.yaml", keep=frozenset({"MaxSize"}))
+    file = ParameterFile("p.yaml", kept_parameters=frozenset({"MaxSize"}))
     with pytest.raises(ParameterError, match="--keep MaxSize: the stack has no value to keep"):
-        choose_values(ROOT, file=file, previous=stack(ApiAllowedCidr=CIDR))
+        choose_values(ROOT, file=file, deployed_stack=stack(ApiAllowedCidr=CIDR))
     both = choose_values(
         ROOT,
         file=ParameterFile("p.yaml", {"MaxSize": "7"}),
-        keep=["MaxSize"],
-        previous=stack(ApiAllowedCidr=CIDR, MaxSize="9"),
+        kept_parameters=["MaxSize"],
+        deployed_stack=stack(ApiAllowedCidr=CIDR, MaxSize="9"),
     )
     assert entries(both)["MaxSize"] == "kept"
 
 
 def test_what_is_missing_is_told_beside_what_is_wrong():
     with pytest.raises(ParameterError) as refused:
-        choose_values(ROOT, flags={"MaxSize": "x"})
+        choose_values(ROOT, option_values={"MaxSize": "x"})
     assert not isinstance(refused.value, MissingParameterError)
     assert [problem.partition(" ")[0] for problem in refused.value.problems] == ["--parameter", "ApiAllowedCidr"]
     root = {"Parameters": {"A": {"Description": "What."}, "B": {"ConstraintDescription": "must be"}, "C": {}}}
@@ -354,7 +371,7 @@ def test_what_is_missing_is_told_beside_what_is_wrong():
 
 def test_a_value_of_the_stack_that_is_kept_is_looked_at_too():
     with pytest.raises(ParameterError, match=r"^MaxSize, from the stack: '5001' must be at most 5000"):
-        choose_values(ROOT, keep=["MaxSize"], previous=stack(ApiAllowedCidr=CIDR, MaxSize="5001"))
+        choose_values(ROOT, kept_parameters=["MaxSize"], deployed_stack=stack(ApiAllowedCidr=CIDR, MaxSize="5001"))
     broken = {"Parameters": {"MaxSize": {"Type": "Number", "MaxValue": 3, "Default": 4}}}
     with pytest.raises(ParameterError, match=r"^MaxSize, from its default: '4' must be at most 3"):
         choose_values(broken)

@@ -43,7 +43,7 @@ def read(tmp_path):
 def test_every_usual_shape_is_read(read, name):
     found = read(SHAPES[name], name)
     assert found.values == VALUES
-    assert found.keep == frozenset()
+    assert found.kept_parameters == frozenset()
 
 
 @pytest.mark.parametrize("name", ["parameters.yaml", "parameters.json"])
@@ -167,7 +167,7 @@ def test_a_parameter_may_be_called_parameters(read):
 )
 def test_a_parameter_of_the_aws_cli(read, fields, kept, values):
     found = read(f"- ParameterKey: Key\n  {fields}\n- Other=1\n")
-    assert found.keep == kept
+    assert found.kept_parameters == kept
     assert found.values == {**values, "Other": "1"}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from recorded import NOW, STACK_ID, Recorded
 
-from cfngen.deploy.phasing.deployed import Deployed, DeployedStack, read_deployed
+from cfngen.deploy.phasing.deployed import DeployedStack, DeployedTemplates, read_deployed
 from cfngen.deploy.phasing.documents import (
     parameters_of_volumes,
     separable_groups,
@@ -98,7 +98,7 @@ OLD_MASTER = {
 }
 OLD_GROUP = {"Parameters": {"Image": {"Type": IMAGE}, "SubnetId": TEXT}, "Resources": {"Old": {"Type": "AWS::X::Y"}}}
 HANDED = {"Image": ref("Image"), "SubnetId": output("VpcStack", "SubnetId")}
-DEPLOYED = Deployed(
+DEPLOYED = DeployedTemplates(
     {
         "Parameters": {"Image": TEXT},
         "Resources": {
@@ -120,10 +120,10 @@ DEPLOYED = Deployed(
 STAYING = {**OLD_GROUP, "Parameters": {"Image": TEXT, "SubnetId": TEXT}}
 
 
-def only(**handed: Any) -> Deployed:
+def only(**handed: Any) -> DeployedTemplates:
     """One deployed node group that is handed this, of which only one value is told."""
     body = {"Resources": {"NodeGroupKeptStack": stack("nodes-kept", "old", handed)}}
-    return Deployed(body, {"NodeGroupKeptStack": DeployedStack("nodes-kept", OLD_GROUP, {"Told": "x"})})
+    return DeployedTemplates(body, {"NodeGroupKeptStack": DeployedStack("nodes-kept", OLD_GROUP, {"Told": "x"})})
 
 
 def test_node_groups_can_stay_that_are_there_or_come_later() -> None:
@@ -151,7 +151,7 @@ def test_a_group_stays_only_where_all_that_it_is_handed_is_still_there(handed: d
 
 
 def test_a_group_whose_template_cannot_be_read_goes_with_the_rest() -> None:
-    assert "NodeGroupKeptStack" not in separable_groups(Deployed(DEPLOYED.root), WANTED)
+    assert "NodeGroupKeptStack" not in separable_groups(DeployedTemplates(DEPLOYED.root_template), WANTED)
 
 
 def test_volumes_change_alone() -> None:
@@ -189,14 +189,16 @@ def test_volumes_change_alone() -> None:
         "NodeGroupGoneStack": {**HANDED, "Image": "ami-2"},
     }
     # What is deployed is not changed by it: later phases read it again.
-    assert DEPLOYED.root["Parameters"] == {"Image": TEXT}
+    assert DEPLOYED.root_template["Parameters"] == {"Image": TEXT}
     assert OLD_MASTER["Resources"]["MasterAVolume"]["Properties"]["Size"] == 20
 
 
 def test_a_root_that_handed_its_masters_nothing_hands_them_their_volumes() -> None:
     body = {"Resources": {"MasterStack": stack("master", "old")}}
     resources = {"MasterAVolume": {"Type": VOLUME, "Properties": {"Size": 20}}}
-    bare = Deployed(body, {"MasterStack": DeployedStack("master", {"Resources": resources, "Parameters": {}}, {})})
+    bare = DeployedTemplates(
+        body, {"MasterStack": DeployedStack("master", {"Resources": resources, "Parameters": {}}, {})}
+    )
     root = volume_phase_documents(bare, WANTED)[-1].body
     assert root["Parameters"] == {"VolumeSize": NUMBER, "VolumeIops": NUMBER}
     handed = root["Resources"]["MasterStack"]["Properties"]["Parameters"]
@@ -284,10 +286,13 @@ def test_what_nested_stacks_have_now() -> None:
             {"ParameterKey": "Empty"},
         ],
     }
-    root = {**DEPLOYED.root, "Resources": {**DEPLOYED.root["Resources"], "Vpc": {"Type": "AWS::EC2::VPC"}}}
+    root = {
+        **DEPLOYED.root_template,
+        "Resources": {**DEPLOYED.root_template["Resources"], "Vpc": {"Type": "AWS::EC2::VPC"}},
+    }
     read = read_deployed(api.account, STACK_ID, root)
-    assert read.root == root
-    assert read.children == {
+    assert read.root_template == root
+    assert read.nested_stacks == {
         "MasterStack": DeployedStack("master", body, {"Image": "ami-1", "Size": "20", "Empty": ""})
     }
     assert [each["StackName"] for each in api.named("DescribeStacks")] == ["arn:MasterStack"]

@@ -8,7 +8,7 @@ import pytest
 
 from cfngen.cluster.logical_ids import is_node_group_stack
 from cfngen.deploy.phasing.comparison import find_worse_changes
-from cfngen.deploy.phasing.parts import Part, divide_into_parts
+from cfngen.deploy.phasing.parts import UpdatePart, divide_into_parts
 from cfngen.deploy.preview.changes import Change, Danger, Impact, PropertyChange, Replacement, StackPlan
 from cfngen.deploy.preview.plan import Plan
 
@@ -164,10 +164,10 @@ def test_what_modifies_a_volume_goes_at_once_and_all_else_of_it_later(name: str)
     ],
 )
 def test_how_a_part_is_called(kind: Any, groups: tuple[str, ...], title: str) -> None:
-    part = Part(kind, (group(A),), groups)
+    part = UpdatePart(kind, (group(A),), groups)
     assert part.title == title
     assert part.phase(predicted=True).danger is ROLLS
-    assert Part(kind, (), groups).phase(predicted=False).danger is CALM
+    assert UpdatePart(kind, (), groups).phase(predicted=False).danger is CALM
 
 
 @pytest.mark.parametrize(

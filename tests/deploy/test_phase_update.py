@@ -16,12 +16,12 @@ from cfngen.cli.exit_codes import error_exit_code
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Notice, Question, Step
 from cfngen.deploy.phasing.part_planning import PartPlanner
-from cfngen.deploy.phasing.parts import Part
+from cfngen.deploy.phasing.parts import UpdatePart
 from cfngen.deploy.phasing.update import PhasedUpdate, UnfinishedError, carry_out, plan_phases
 from cfngen.deploy.preview.change_sets import execute
 from cfngen.deploy.preview.changes import Danger, Impact, StackPlan
 from cfngen.deploy.preview.plan import Plan
-from cfngen.deploy.publishing.publish import Published
+from cfngen.deploy.publishing.publish import PublishedTemplates
 from cfngen.deploy.status import StackStatus
 from cfngen.deploy.watching.watch import WatchResult
 from cfngen.errors import CfngenError
@@ -53,7 +53,7 @@ class Operator:
         self.documents: list[list[str]] = []
         self.api = Recorded()
 
-    def plan_part(self, part: Part, documents: Sequence[Document], number: int) -> Plan:
+    def plan_part(self, part: UpdatePart, documents: Sequence[Document], number: int) -> Plan:
         self.done.append((number, part.title))
         self.documents.append([each.name for each in documents])
         planned = self.plans.get(number, plan(change_set=""))
@@ -102,9 +102,9 @@ def test_volumes_alone_keep_what_failed() -> None:
     """Taking back the others would shrink them."""
     found, discarded = divide(Operator(), stack(MASTERS, GROWS))
     assert found is not None
-    assert (found.plan, found.plan.on_failure) == (found.first, "DO_NOTHING")
+    assert (found.overall_plan, found.overall_plan.on_failure) == (found.first_plan, "DO_NOTHING")
     assert [each.kind for each in found.parts] == ["volumes"]
-    assert (found.plan.change_set_id, discarded) == ("whole", [])
+    assert (found.overall_plan.change_set_id, discarded) == ("whole", [])
 
 
 def test_the_first_phase_stands_ready_and_the_others_are_predicted() -> None:
@@ -113,10 +113,10 @@ def test_the_first_phase_stands_ready_and_the_others_are_predicted() -> None:
     found, discarded = divide(operator, CONTROL, FIRST, SECOND)
     assert found is not None
     assert [each.change_set_id for each in discarded] == ["whole"]
-    assert found.plan.change_set_id == found.first.change_set_id == "first"
-    shown = [(each.title, each.predicted) for each in found.plan.phases]
+    assert found.overall_plan.change_set_id == found.first_plan.change_set_id == "first"
+    shown = [(each.title, each.predicted) for each in found.overall_plan.phases]
     assert shown == [("control plane", False), ("node group Kept", True), ("node group New", True)]
-    assert found.plan.stacks == (CONTROL, FIRST, SECOND)
+    assert found.overall_plan.stacks == (CONTROL, FIRST, SECOND)
     # Groups of later phases stay as they are: the new one is not there yet.
     assert operator.documents == [["vpc", "iam", "master", "nodes-kept", "cluster"]]
 
@@ -127,7 +127,7 @@ def test_a_first_phase_with_nothing_to_do_is_left_out() -> None:
     found, _ = divide(operator, CONTROL, FIRST, SECOND)
     assert found is not None
     assert [each.title for each in found.parts] == ["node group Kept", "node group New"]
-    assert [each.title for each in found.plan.phases] == ["node group Kept", "node group New"]
+    assert [each.title for each in found.overall_plan.phases] == ["node group Kept", "node group New"]
 
 
 def test_a_single_phase_that_is_left_is_not_shown_as_one() -> None:
@@ -135,7 +135,7 @@ def test_a_single_phase_that_is_left_is_not_shown_as_one() -> None:
     operator.plans[2] = plan(SECOND)
     found, _ = divide(operator, CONTROL, FIRST, SECOND)
     assert found is not None
-    assert (len(found.parts), found.plan.phases) == (1, ())
+    assert (len(found.parts), found.overall_plan.phases) == (1, ())
     assert operator.documents[-1] == [each.name for each in WANTED]
 
 
@@ -320,9 +320,9 @@ def test_a_part_has_a_change_set_of_its_own(kind: Any, parameters: list[Any], di
     entries = tuple({"ParameterKey": name, "ParameterValue": value} for name, value in given.items())
     uploaded: list[Any] = []
 
-    def upload(documents: Sequence[Document]) -> Published:
+    def upload(documents: Sequence[Document]) -> PublishedTemplates:
         uploaded.append(list(documents))
-        return Published("bucket", "https://bucket/part.json", 1, 0, ROOT, {})
+        return PublishedTemplates("bucket", "https://bucket/part.json", 1, 0, ROOT, {})
 
     said: list[Any] = []
     hurts = Impact("predicted of the whole", Danger.DANGEROUS)
@@ -333,7 +333,7 @@ def test_a_part_has_a_change_set_of_its_own(kind: Any, parameters: list[Any], di
         iam = Document(
             "iam", {"Resources": {"R": {"Type": "AWS::IAM::Role", "Properties": {"RoleName": "x"}}}, **SECRET}, "m"
         )
-        made = planning(Part(kind, ()), (iam, ROOT), 3)
+        made = planning(UpdatePart(kind, ()), (iam, ROOT), 3)
         execute(api.account, replace(made, _executed=[]))
         assert CHANGE_SET in api.change_sets
     assert uploaded == [[iam, ROOT]]
@@ -353,6 +353,6 @@ def test_a_part_has_a_change_set_of_its_own(kind: Any, parameters: list[Any], di
     assert properties["MasterAVolume"].sensitive
     assert properties["T"].note == "old becomes new"
     assert api.named("ExecuteChangeSet")[0]["DisableRollback"] == disabled
-    assert said == [Step(f"creating a change set: {Part(kind, ()).title}")]
+    assert said == [Step(f"creating a change set: {UpdatePart(kind, ()).title}")]
     # What was planned and not executed goes at the end.
     assert CHANGE_SET not in api.change_sets

@@ -200,7 +200,7 @@ def test_a_volume_that_a_rollback_left_large_is_seen_as_it_is(operator: Operator
     assert f"{volume} has 40 GiB already, though the stack records 20" in notice.text
     assert "controlPlane.volume.size to 40" in notice.hint
     less = operator.plan({**ONE, "controlPlane": {"volume": {"size": 30}}})
-    assert "must be at least 40, not 30" in less.refusal
+    assert "must be at least 40, not 30" in less.refusal_reason
     assert operator.deploy({**ONE, "controlPlane": {"volume": {"size": 40}}}).succeeded
     operator.messages.clear()
     assert operator.plan({**ONE, "controlPlane": {"volume": {"size": 40}}}).is_empty

@@ -24,7 +24,7 @@ from recorded import (
 
 from cfngen.deploy.messages import Notice
 from cfngen.deploy.preview.bill_of_materials import Cost
-from cfngen.deploy.preview.change_set_reading import UNKNOWN
+from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE
 from cfngen.deploy.preview.change_sets import make_plan
 from cfngen.deploy.preview.changes import Change, Counts, Danger, Impact, PropertyChange, Replacement
 from cfngen.deploy.preview.plan import Plan
@@ -259,8 +259,8 @@ UNTOLD = {"known": False, "certain": False}
         (detail("A", "1", None), {"before": "1"}),
         (detail("A", None, "2"), {"after": "2"}),
         (detail("A"), {"known": False}),
-        (detail("A", "1", UNKNOWN), {"before": "1", **UNTOLD}),
-        (detail("A", "1", f"x-{UNKNOWN}", cause="P"), {"before": "1", "known": False, "cause": "parameter P"}),
+        (detail("A", "1", UNKNOWN_VALUE), {"before": "1", **UNTOLD}),
+        (detail("A", "1", f"x-{UNKNOWN_VALUE}", cause="P"), {"before": "1", "known": False, "cause": "parameter P"}),
         (detail("A", "1", "2", cause="No"), {"before": "1", "after": "2", "cause": "parameter No"}),
         (detail("A", "1", "2", cause="Pass"), {"sensitive": True, "cause": "parameter Pass"}),
         (detail("A", "1", "2", cause="Word"), {"sensitive": True, "cause": "parameter Word"}),
@@ -296,7 +296,7 @@ def test_what_changes_in_a_resource_is_in_the_order_of_its_places() -> None:
         ("a", "b", lambda old, new: f"{old} to {new}", "a to b"),
         ("a", "b", lambda old, new: "", "the boot program or its configuration changes"),
         ("a", "b", None, "the boot program or its configuration changes"),
-        ("a", f"b{UNKNOWN}", lambda old, new: "compared", "the boot program or its configuration changes"),
+        ("a", f"b{UNKNOWN_VALUE}", lambda old, new: "compared", "the boot program or its configuration changes"),
         (None, "b", lambda old, new: "compared", "the boot program or its configuration changes"),
         ("a", None, lambda old, new: "compared", "the boot program or its configuration changes"),
     ],
@@ -304,7 +304,7 @@ def test_what_changes_in_a_resource_is_in_the_order_of_its_places() -> None:
 def test_user_data_is_compared_in_words_and_told_all_the_same(before: Any, after: Any, compare: Any, note: str) -> None:
     launch = change("T", TEMPLATE, detail("LaunchTemplateData/UserData", before, after))
     [found] = planned(launch, compare=compare).changes[0].properties
-    told = None if after is None or UNKNOWN in after else after
+    told = None if after is None or UNKNOWN_VALUE in after else after
     assert (found.note, found.before, found.after) == (note, before, told)
 
 
@@ -314,7 +314,7 @@ def test_items_of_a_list_with_keys_are_told_one_by_one() -> None:
 
     details = [detail(f"Tags/{place}/Value", "x", "y", recreation="Always") for place in range(4)]
     tagged = change("Thing", "AWS::X::Y", *details, detail("A", "1", "2"), before=tags(stays="1", goes="2", other="3"),
-                    after=tags(comes="4", stays="1", other=f"a{UNKNOWN}"), replacement="True")  # fmt: skip
+                    after=tags(comes="4", stays="1", other=f"a{UNKNOWN_VALUE}"), replacement="True")  # fmt: skip
     [found] = planned(tagged).changes
     assert found.properties == (
         PropertyChange("/Properties/A", "1", "2"),

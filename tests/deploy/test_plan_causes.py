@@ -8,7 +8,7 @@ import pytest
 from recorded import change, detail, nested
 from test_plan_replacement import ASG, GROUP, RULE, SECURITY_GROUPS, SUBNET, VPC, by_id, handed, planned
 
-from cfngen.deploy.preview.change_set_reading import UNKNOWN
+from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE
 from cfngen.deploy.preview.changes import Replacement
 
 WILL, MIGHT, NO = Replacement.WILL, Replacement.MIGHT, Replacement.NO
@@ -26,7 +26,7 @@ def rule(*details: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(("action", "expected"), [("Add", WILL), ("Remove", WILL)])
 def test_what_refers_to_a_resource_that_comes_or_goes_is_replaced(action: str, expected: Replacement) -> None:
     other = change("MasterSecurityGroup", GROUP, action=action)
-    refers = rule(detail("GroupId", "sg-1", UNKNOWN, recreation="Always", cause="MasterSecurityGroup.GroupId"))
+    refers = rule(detail("GroupId", "sg-1", UNKNOWN_VALUE, recreation="Always", cause="MasterSecurityGroup.GroupId"))
     replacements = verdicts(nested("SecurityGroupsStack"), SecurityGroupsStack=(other, refers))
     assert replacements["MasterApiFromNodes"] is expected
 
@@ -35,10 +35,10 @@ def test_what_refers_to_a_resource_that_might_be_replaced_might_be_too() -> None
     other = change(
         "MasterSecurityGroup",
         GROUP,
-        detail("VpcId", "vpc-1", UNKNOWN, recreation="Always", evaluation="Dynamic"),
+        detail("VpcId", "vpc-1", UNKNOWN_VALUE, recreation="Always", evaluation="Dynamic"),
         replacement="Conditional",
     )
-    refers = rule(detail("GroupId", "sg-1", UNKNOWN, recreation="Always", cause="MasterSecurityGroup.GroupId"))
+    refers = rule(detail("GroupId", "sg-1", UNKNOWN_VALUE, recreation="Always", cause="MasterSecurityGroup.GroupId"))
     replacements = verdicts(nested("SecurityGroupsStack"), SecurityGroupsStack=(other, refers))
     assert replacements == {"MasterSecurityGroup": MIGHT, "MasterApiFromNodes": MIGHT}
 
@@ -98,7 +98,7 @@ def test_a_parameter_of_the_stack_itself_is_as_certain_as_cloudformation_says() 
 
 def test_a_property_that_never_replaces_changes_in_place_though_its_cause_is_replaced() -> None:
     vpc = change("Vpc", VPC, detail("CidrBlock", "10.0.0.0/16", "10.1.0.0/16", recreation="Always"), replacement="True")
-    tagged = change("SubnetA", SUBNET, detail("MapPublicIpOnLaunch", "x", UNKNOWN, cause="Vpc.CidrBlock"))
+    tagged = change("SubnetA", SUBNET, detail("MapPublicIpOnLaunch", "x", UNKNOWN_VALUE, cause="Vpc.CidrBlock"))
     assert verdicts(nested("VpcStack"), VpcStack=(vpc, tagged)) == {"Vpc": WILL, "SubnetA": NO}
 
 
@@ -109,7 +109,7 @@ def test_a_group_that_does_not_roll_might_be_replaced() -> None:
 
 
 def test_the_cause_is_named_in_the_plan() -> None:
-    refers = rule(detail("GroupId", "sg-1", UNKNOWN, recreation="Always", cause="MasterSecurityGroup.GroupId"))
+    refers = rule(detail("GroupId", "sg-1", UNKNOWN_VALUE, recreation="Always", cause="MasterSecurityGroup.GroupId"))
     plan = planned(
         (nested("SecurityGroupsStack"),),
         SecurityGroupsStack=(change("MasterSecurityGroup", GROUP, action="Add"), refers),
@@ -129,8 +129,8 @@ def without_change_set(*details: dict[str, Any]) -> dict[str, Any]:
         # The folder of a template is named by its content; only the bucket is another one.
         ((detail("TemplateURL", "https://one/k8s/0a1b/vpc.json", "https://two/k8s/0a1b/vpc.json"),), None),
         ((detail("TemplateURL", "https://one/k8s/0a1b/vpc.json", "https://one/k8s/ffff/vpc.json"),), MIGHT),
-        ((detail("TemplateURL", "https://one/k8s/0a1b/vpc.json", UNKNOWN),), MIGHT),
-        ((detail("Parameters/VpcCidr", "a", UNKNOWN, cause="IamStack.Outputs.Name"),), None),
+        ((detail("TemplateURL", "https://one/k8s/0a1b/vpc.json", UNKNOWN_VALUE),), MIGHT),
+        ((detail("Parameters/VpcCidr", "a", UNKNOWN_VALUE, cause="IamStack.Outputs.Name"),), None),
         ((detail("Parameters/VpcCidr", "a", "b"),), MIGHT),
         ((detail("Tags/0/Value", "a", "b"),), MIGHT),
     ],

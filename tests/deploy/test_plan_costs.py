@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.preview.bill_of_materials import Cost, Item
-from cfngen.deploy.preview.change_set_reading import UNKNOWN, ChangeSet, ResourceChange
+from cfngen.deploy.preview.bill_of_materials import ComponentCount, Cost
+from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE, ChangeSet, ResourceChange
 from cfngen.deploy.preview.costs import cost_differences
-from cfngen.deploy.preview.creation import creation
-from cfngen.deploy.quotas.demand import Demand, Instances
+from cfngen.deploy.preview.creation import summarize_creation
+from cfngen.deploy.quotas.demand import Demand, InstanceCount
 
 EC2, ASG = "AWS::EC2::", "AWS::AutoScaling::AutoScalingGroup"
 BALANCER, NAT = "AWS::ElasticLoadBalancingV2::LoadBalancer", f"{EC2}NatGateway"
@@ -24,30 +24,30 @@ SECRET, KEY, BUCKET = "AWS::SecretsManager::Secret", "AWS::KMS::Key", "AWS::S3::
     [
         (Demand(), Demand(), []),
         (
-            Demand(instances=(Instances("t3.large", 2, False), Instances("m5.large", 1, False))),
-            Demand(instances=(Instances("t3.large", 1, False), Instances("t3.large", 4, False))),
+            Demand(instances=(InstanceCount("t3.large", 2, False), InstanceCount("m5.large", 1, False))),
+            Demand(instances=(InstanceCount("t3.large", 1, False), InstanceCount("t3.large", 4, False))),
             [Cost(-1, "instance", "m5.large"), Cost(3, "instance", "t3.large")],
         ),
         (
-            Demand(instances=(Instances("t3.large", 2, False),)),
-            Demand(instances=(Instances("t3.large", 2, True),)),
+            Demand(instances=(InstanceCount("t3.large", 2, False),)),
+            Demand(instances=(InstanceCount("t3.large", 2, True),)),
             [Cost(-2, "instance", "t3.large"), Cost(2, "instance", "t3.large (spot)")],
         ),
         (
-            Demand(storage={"gp2": 10, "gp3": 20}),
-            Demand(storage={"gp3": 50, "io2": 5}),
+            Demand(gib_by_volume_type={"gp2": 10, "gp3": 20}),
+            Demand(gib_by_volume_type={"gp3": 50, "io2": 5}),
             [Cost(-10, "GiB", "gp2 volumes"), Cost(30, "GiB", "gp3 volumes"), Cost(5, "GiB", "io2 volumes")],
         ),
-        (Demand(storage={"gp3": 20}), Demand(storage={"gp3": 20}), []),
+        (Demand(gib_by_volume_type={"gp3": 20}), Demand(gib_by_volume_type={"gp3": 20}), []),
         (
-            Demand(resources={f"{EC2}EIP": 1}, addresses=4),
-            Demand(resources={f"{EC2}EIP": 3}, addresses=5),
+            Demand(count_by_resource_type={f"{EC2}EIP": 1}, public_addresses=4),
+            Demand(count_by_resource_type={f"{EC2}EIP": 3}, public_addresses=5),
             [Cost(3, "address", "public IPv4")],
         ),
-        (Demand(addresses=1), Demand(resources={f"{EC2}EIP": 1}), []),
+        (Demand(public_addresses=1), Demand(count_by_resource_type={f"{EC2}EIP": 1}), []),
         (
-            Demand(resources={SECRET: 3, f"{EC2}VPC": 1}),
-            Demand(resources={BALANCER: 1, NAT: 2, SECRET: 2, KEY: 1}),
+            Demand(count_by_resource_type={SECRET: 3, f"{EC2}VPC": 1}),
+            Demand(count_by_resource_type={BALANCER: 1, NAT: 2, SECRET: 2, KEY: 1}),
             [
                 Cost(1, "load balancer", "Elastic Load Balancing"),
                 Cost(2, "gateway", "NAT"),
@@ -67,7 +67,7 @@ def added(logical_id: str, type_: str, after: Any = None) -> ResourceChange:
 
 def described(*entries: ResourceChange, children: Mapping[str, ChangeSet] | None = None) -> ChangeSet:
     found = {entry.logical_id: entry for entry in entries}
-    return ChangeSet("arn", "arn", "one", "CREATE_COMPLETE", entries=found, children=children or {})
+    return ChangeSet("arn", "arn", "one", "CREATE_COMPLETE", resource_changes=found, children=children or {})
 
 
 def launched(prefix: str, data: Any, sizes: Any) -> tuple[ResourceChange, ResourceChange]:
@@ -98,11 +98,11 @@ PRIVATE = parse(
 
 
 def test_where_a_change_set_tells_no_values_the_cluster_file_does() -> None:
-    made = creation(ONE, described(added("MasterAVolume", f"{EC2}Volume")))
+    made = summarize_creation(ONE, described(added("MasterAVolume", f"{EC2}Volume")))
     assert made.items == (
-        Item(1, "master", "t3.large"),
-        Item(2, "node", "m5.large, group small, up to 5"),
-        Item(0, "node", "c5.large, group spare, up to 3"),
+        ComponentCount(1, "master", "t3.large"),
+        ComponentCount(2, "node", "m5.large, group small, up to 5"),
+        ComponentCount(0, "node", "c5.large, group spare, up to 3"),
     )
     # Of masters 21 GiB for the root and 33 for the data, of two nodes 40 each; each node has an address.
     assert made.costs == (
@@ -119,32 +119,37 @@ def test_where_a_change_set_tells_no_values_the_cluster_file_does() -> None:
         (
             {"InstanceType": "m6i.large", "BlockDeviceMappings": [{"Ebs": {"VolumeSize": "10", "VolumeType": "gp2"}}]},
             {"MinSize": "3", "MaxSize": "3"},
-            Item(3, "node", "m6i.large, group small"),
+            ComponentCount(3, "node", "m6i.large, group small"),
             {(3, "m6i.large"), (30, "gp2 volumes"), (21, "gp3 volumes")},
         ),
         (
             {"InstanceMarketOptions": {"MarketType": "spot"}, "BlockDeviceMappings": [{}]},
             {"MinSize": "1", "MaxSize": "2", "DesiredCapacity": "2"},
-            Item(2, "node", "m5.large, group small, spot"),
+            ComponentCount(2, "node", "m5.large, group small, spot"),
             {(2, "m5.large (spot)"), (101, "gp3 volumes")},
         ),
         (
-            {"InstanceType": UNKNOWN, "BlockDeviceMappings": [{"Ebs": {"VolumeSize": UNKNOWN, "VolumeType": UNKNOWN}}]},
-            {"MinSize": UNKNOWN, "MaxSize": UNKNOWN, "DesiredCapacity": UNKNOWN},
-            Item(2, "node", "m5.large, group small, up to 5"),
+            {
+                "InstanceType": UNKNOWN_VALUE,
+                "BlockDeviceMappings": [{"Ebs": {"VolumeSize": UNKNOWN_VALUE, "VolumeType": UNKNOWN_VALUE}}],
+            },
+            {"MinSize": UNKNOWN_VALUE, "MaxSize": UNKNOWN_VALUE, "DesiredCapacity": UNKNOWN_VALUE},
+            ComponentCount(2, "node", "m5.large, group small, up to 5"),
             {(2, "m5.large"), (101, "gp3 volumes")},
         ),
         (
             {"BlockDeviceMappings": [{"DeviceName": "/dev/sda1"}]},
             {"MinSize": "0", "MaxSize": "9"},
-            Item(0, "node", "m5.large, group small, up to 9"),
+            ComponentCount(0, "node", "m5.large, group small, up to 9"),
             {(21, "gp3 volumes")},
         ),
     ],
 )
-def test_values_of_the_change_set_count(data: Any, sizes: Any, item: Item, costs: set[tuple[int, str]]) -> None:
+def test_values_of_the_change_set_count(
+    data: Any, sizes: Any, item: ComponentCount, costs: set[tuple[int, str]]
+) -> None:
     child = described(*launched("NodeGroupSmall", data, sizes))
-    made = creation(ONE, described(children={"NodeGroupSmallStack": child}))
+    made = summarize_creation(ONE, described(children={"NodeGroupSmallStack": child}))
     assert item in made.items
     masters = (1, "t3.large")
     assert {(cost.quantity, cost.what) for cost in made.costs} - {masters} >= costs
@@ -158,15 +163,17 @@ def test_groups_of_one_kind_are_counted_together_and_each_is_named() -> None:
             "nodeGroups": [{"name": name, "instanceType": "t3.large", "minSize": 1, "maxSize": 1} for name in "ab"],
         }
     )
-    [instances] = [cost for cost in creation(same, described()).costs if cost.unit == "instance"]
+    [instances] = [cost for cost in summarize_creation(same, described()).costs if cost.unit == "instance"]
     assert instances == Cost(3, "instance", "t3.large", "masters, group a, group b")
 
 
 def test_masters_that_are_alike_are_counted_together() -> None:
     zones = [{"zone": f"us-west-2{letter}"} for letter in "abc"]
     three = parse({"network": {"subnets": zones}, "controlPlane": {"count": 3, "instanceType": "t3.large"}})
-    made = creation(three, described(*(added(f"Master{slot}Volume", f"{EC2}Volume", {"Size": "7"}) for slot in "ABC")))
-    assert made.items[0] == Item(3, "master", "t3.large")
+    made = summarize_creation(
+        three, described(*(added(f"Master{slot}Volume", f"{EC2}Volume", {"Size": "7"}) for slot in "ABC"))
+    )
+    assert made.items[0] == ComponentCount(3, "master", "t3.large")
     [masters] = [cost for cost in made.costs if cost.what == "t3.large"]
     assert masters == Cost(3, "instance", "t3.large", "masters")
 
@@ -188,8 +195,8 @@ def test_masters_that_are_alike_are_counted_together() -> None:
     ],
 )
 def test_what_else_it_consists_of_is_counted(type_: str, what: str, detail: str) -> None:
-    made = creation(PRIVATE, described(added("A", type_), children={"X": described(added("B", type_))}))
-    assert Item(2, what, detail) in made.items
+    made = summarize_creation(PRIVATE, described(added("A", type_), children={"X": described(added("B", type_))}))
+    assert ComponentCount(2, what, detail) in made.items
     assert len(made.items) == 3  # with masters and nodes
 
 
@@ -211,19 +218,21 @@ def test_what_else_it_consists_of_is_counted(type_: str, what: str, detail: str)
     ],
 )
 def test_public_addresses_cost_money(entries: list[ResourceChange], cluster: Any, cost: Cost | None) -> None:
-    costs = creation(cluster, described(*entries)).costs
+    costs = summarize_creation(cluster, described(*entries)).costs
     assert next((each for each in costs if each.unit == "address"), None) == cost
 
 
 def test_of_several_masters_the_public_addresses_are_the_masters() -> None:
-    made = creation(PRIVATE, described(added("Lb", BALANCER), added("Eip", f"{EC2}EIP")))
-    assert Item(1, "public address of a master (Elastic IP)") in made.items
+    made = summarize_creation(PRIVATE, described(added("Lb", BALANCER), added("Eip", f"{EC2}EIP")))
+    assert ComponentCount(1, "public address of a master (Elastic IP)") in made.items
     assert "public address of the API (Elastic IP)" not in {item.what for item in made.items}
 
 
 def test_services_that_cost_money() -> None:
     entries = [added("Lb", BALANCER), added("S1", SECRET), added("S2", SECRET), added("K", KEY)]
-    costs = [cost for cost in creation(PRIVATE, described(*entries)).costs if cost.unit not in ("instance", "GiB")]
+    costs = [
+        cost for cost in summarize_creation(PRIVATE, described(*entries)).costs if cost.unit not in ("instance", "GiB")
+    ]
     assert costs == [
         Cost(1, "load balancer", "Elastic Load Balancing"),
         Cost(2, "secret", "Secrets Manager"),
@@ -233,7 +242,7 @@ def test_services_that_cost_money() -> None:
 
 def test_data_volumes_count_with_their_own_size_and_type() -> None:
     properties = {"Size": "100", "VolumeType": "io2"}
-    made = creation(
+    made = summarize_creation(
         PRIVATE, described(added("MasterAVolume", f"{EC2}Volume", properties), added("X", f"{EC2}VPC", properties))
     )
     assert (100, "io2 volumes") in {(cost.quantity, cost.what) for cost in made.costs}

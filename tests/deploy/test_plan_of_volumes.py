@@ -11,7 +11,7 @@ from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.preview import retrying, volumes
 from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.preview.plan import Plan
-from cfngen.deploy.stacks import existing
+from cfngen.deploy.stacks import require_stack
 
 NESTED, VOLUME = "AWS::CloudFormation::Stack", "AWS::EC2::Volume"
 MASTERS = STACK_ID.replace("stack/kubernetes/", "stack/kubernetes-MasterStack-1/")
@@ -72,13 +72,13 @@ class Account:
         return AWSResponse("https://recorded", 200, {}, None), answer
 
     def truth(self, wanted: str = "20") -> volumes.VolumeFindings:
-        stack = existing(self.api.account, "kubernetes")
+        stack = require_stack(self.api.account, "kubernetes")
         return volumes.check_volume_sizes(self.api.account, stack, {"MasterVolumeSize": wanted} if wanted else {})
 
 
 def test_sizes_are_those_of_the_volumes_that_are_there() -> None:
     account = Account(a=20, b=40)
-    assert volumes.read_volume_sizes(account.api.account, existing(account.api.account, "kubernetes")) == {
+    assert volumes.read_volume_sizes(account.api.account, require_stack(account.api.account, "kubernetes")) == {
         "a": 20,
         "b": 40,
     }

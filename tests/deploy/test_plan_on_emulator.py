@@ -12,7 +12,7 @@ import pytest
 from cloud import Cloud, default_cloud
 from clusters import templates_of
 
-from cfngen.cli.render.plan import lines
+from cfngen.cli.render.plan import plan_lines
 from cfngen.cluster.load import parse
 from cfngen.deploy.account import Account, connect
 from cfngen.deploy.preview.change_sets import discard, execute, make_plan
@@ -21,7 +21,7 @@ from cfngen.deploy.preview.early_validation import ChangeSetFailedError, EarlyVa
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.publishing.publish import publish
-from cfngen.deploy.stacks import find
+from cfngen.deploy.stacks import find_stack
 from cfngen.userdata import user_data_diff
 
 CIDR = {"ApiAllowedCidr": "203.0.113.7/32"}
@@ -79,7 +79,7 @@ class Operator:
         plan = make_plan(self.account, self.request(file, None), report=lambda _: None)
         execute(self.account, plan)
         while (
-            (stack := find(self.account, plan.stack_id)) is None
+            (stack := find_stack(self.account, plan.stack_id)) is None
             or stack.status.in_progress
             or not stack.status.succeeded
         ):
@@ -92,7 +92,7 @@ def new_cluster() -> Plan:
     with default_cloud() as cloud:
         operator = Operator(cloud)
         plan = operator.plan(TWO, NodeGroupNodesInstanceType="t3.xlarge")
-        assert find(operator.account, "kubernetes") is None
+        assert find_stack(operator.account, "kubernetes") is None
         return plan
 
 
@@ -109,7 +109,7 @@ def operator(new_cluster: Plan) -> Iterator[Operator]:
 
 
 def text_of(plan: Plan) -> str:
-    return click.unstyle("\n".join(lines(plan, width=100)))
+    return click.unstyle("\n".join(plan_lines(plan, width=100)))
 
 
 def only(plan: Plan, path: str) -> dict[str, Change]:
@@ -295,7 +295,7 @@ class TestMaster:
         properties = [each for change in plan.changes for each in change.properties if each.path.endswith("/UserData")]
         assert {each.note for each in properties} == {"what changes: the kubelet's configuration"}
         assert all(each.before and each.after and each.before not in text_of(plan) for each in properties)
-        whole = click.unstyle("\n".join(lines(plan, width=100, full=True)))
+        whole = click.unstyle("\n".join(plan_lines(plan, width=100, full=True)))
         assert "+role.json#kubeletPatch: " in whole
         assert len(properties) == 3
         assert max(len(line) for line in text_of(plan).splitlines()) <= 100

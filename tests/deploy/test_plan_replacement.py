@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from recorded import CHANGE_SET, Recorded, change, description, detail, documents, nested, nested_arn, request
 
-from cfngen.deploy.preview.change_set_reading import UNKNOWN
+from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE
 from cfngen.deploy.preview.change_sets import make_plan
 from cfngen.deploy.preview.changes import Change, Replacement
 from cfngen.deploy.preview.plan import Plan
@@ -42,22 +42,22 @@ def by_id(plan: Plan) -> dict[str, Change]:
 
 
 def handed(name: str, supplier: str) -> dict:
-    return detail(f"Parameters/{name}", "old", UNKNOWN, cause=f"{supplier}.Outputs.{name}")
+    return detail(f"Parameters/{name}", "old", UNKNOWN_VALUE, cause=f"{supplier}.Outputs.{name}")
 
 
 SECURITY_GROUPS = (
     change(
         "MasterSecurityGroup",
         GROUP,
-        detail("VpcId", "vpc-1", UNKNOWN, recreation="Always", cause="VpcId"),
+        detail("VpcId", "vpc-1", UNKNOWN_VALUE, recreation="Always", cause="VpcId"),
         replacement="Conditional",
         policy="ReplaceAndDelete",
     ),
     change(
         "MasterApiFromNodes",
         RULE,
-        detail("GroupId", "sg-1", UNKNOWN, recreation="Always", evaluation="Dynamic"),
-        detail("GroupId", "sg-1", UNKNOWN, recreation="Always", cause="MasterSecurityGroup.GroupId"),
+        detail("GroupId", "sg-1", UNKNOWN_VALUE, recreation="Always", evaluation="Dynamic"),
+        detail("GroupId", "sg-1", UNKNOWN_VALUE, recreation="Always", cause="MasterSecurityGroup.GroupId"),
         replacement="Conditional",
     ),
 )
@@ -137,7 +137,7 @@ class TestReplacement:
         gateway = change(
             "NatGateway",
             "AWS::EC2::NatGateway",
-            detail("SubnetId", "subnet-1", UNKNOWN, recreation="Always"),
+            detail("SubnetId", "subnet-1", UNKNOWN_VALUE, recreation="Always"),
             replacement="True",
             policy="ReplaceAndDelete",
         )
@@ -160,7 +160,7 @@ class TestReplacement:
         version = detail(
             "LaunchTemplate/Version",
             "1",
-            UNKNOWN,
+            UNKNOWN_VALUE,
             recreation="Conditionally",
             cause="NodeGroupNodesLaunchTemplate.LatestVersionNumber",
         )
@@ -172,7 +172,7 @@ class TestReplacement:
     def test_a_version_of_a_launch_template_that_only_gets_tags_stays(self):
         launch = change("NodeGroupNodesLaunchTemplate", TEMPLATE, detail("Tags/0/Value", "a", "b"))
         version = detail(
-            "LaunchTemplate/Version", "1", UNKNOWN, cause="NodeGroupNodesLaunchTemplate.LatestVersionNumber"
+            "LaunchTemplate/Version", "1", UNKNOWN_VALUE, cause="NodeGroupNodesLaunchTemplate.LatestVersionNumber"
         )
         group = change("NodeGroupNodesAutoScalingGroup", ASG, version)
         found = by_id(planned((nested("NodeGroupNodesStack"),), NodeGroupNodesStack=(launch, group)))

@@ -13,7 +13,7 @@ from deployments import Operator, groups
 from cfngen.cli.exit_codes import error_exit_code
 from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.planning_account import PlanChangesError, PlanningAccount
-from cfngen.deploy.recovery import BlockedError, LostError, RemainsError
+from cfngen.deploy.recovery import BlockedError, FailedCreationError, ImportRollbackFailedError
 from cfngen.deploy.status import _HEALTH_BY_STATUS
 
 pytestmark = pytest.mark.drill
@@ -51,7 +51,7 @@ def test_a_plan_changes_nothing_in_any_status(operator: Operator, existing: Any)
         existing.status = status
         here, before = inventory(region), len(operator.cloud.faults.calls)
         statuses = {stack.id: stack.status for stack in engine.stacks()}
-        with suppress(BlockedError, BusyError, LostError, RemainsError):
+        with suppress(BlockedError, BusyError, ImportRollbackFailedError, FailedCreationError):
             operator.plan(LARGER)
         assert (status, inventory(region)) == (status, here)
         assert (status, {key: engine.stack(key).status for key in statuses}) == (status, statuses)
@@ -65,7 +65,9 @@ def test_where_deploying_would_delete_first_a_plan_says_so(operator: Operator):
     operator.cloud.engine.fail("MasterAVolume", "broken")
     operator.cloud.engine.fail("Vpc", "has dependencies", during="DELETE")
     operator.deploy(ONE)
-    with pytest.raises(RemainsError, match=r"asks, deletes what is left of it \(.*VpcStack.*\) and creates") as raised:
+    with pytest.raises(
+        FailedCreationError, match=r"asks, deletes what is left of it \(.*VpcStack.*\) and creates"
+    ) as raised:
         operator.plan(ONE)
     assert error_exit_code(raised.value.code) == 4
     assert operator.cloud.engine.stack("one").status == "ROLLBACK_FAILED"

@@ -14,7 +14,7 @@ from recorded_stack import NAME, arn, resource
 from cfngen.deploy import protection
 from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.messages import Message, Notice
-from cfngen.deploy.protection import ALLOW_ALL, NotRestoredError
+from cfngen.deploy.protection import ALLOW_ALL_POLICY, PolicyNotRestoredError
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.status import StackStatus
 
@@ -105,25 +105,25 @@ PRIOR = {NAME: ROOT_POLICY, MASTER: HOLDER_POLICY}
 
 def test_policies_are_set_on_the_root_and_on_what_holds_state() -> None:
     api, said = Protected(), list[Message]()
-    protection.protect(api.account, root(), report=said.append)
+    protection.protect_stack(api.account, root(), report=said.append)
     assert api.policies == ALL
     assert api.switched() == [True]
     assert said == []
     api.calls.clear()
-    protection.protect(api.account, root(protected=True), report=said.append)
+    protection.protect_stack(api.account, root(protected=True), report=said.append)
     assert api.writes == []
 
 
 def test_what_has_no_policy_is_named() -> None:
-    api = Protected(**{MASTER: HOLDER_POLICY, SECRETS: ALLOW_ALL})  # type: ignore[arg-type]
+    api = Protected(**{MASTER: HOLDER_POLICY, SECRETS: ALLOW_ALL_POLICY})  # type: ignore[arg-type]
     assert protection.find_stacks_without_policy(api.account, root()) == (NAME, SECRETS)
     api.policies = {**ALL, MASTER: OTHERS}
     assert protection.find_stacks_without_policy(api.account, root()) == ()
 
 
 def test_one_that_allows_everything_is_replaced_and_somebody_elses_stays() -> None:
-    api, said = Protected(**{NAME: ALLOW_ALL, MASTER: OTHERS}), list[Message]()  # type: ignore[arg-type]
-    protection.protect(api.account, root(protected=True), False, report=said.append)
+    api, said = Protected(**{NAME: ALLOW_ALL_POLICY, MASTER: OTHERS}), list[Message]()  # type: ignore[arg-type]
+    protection.protect_stack(api.account, root(protected=True), False, report=said.append)
     assert api.policies == {NAME: ROOT_POLICY, MASTER: OTHERS, SECRETS: HOLDER_POLICY}
     [notice] = said
     assert isinstance(notice, Notice)
@@ -159,27 +159,27 @@ def test_protection_that_may_not_be_given_up_is_told() -> None:
     assert notice.text.startswith(f"{NAME} is still protected against deletion: not allowed to call Update")
     assert notice.hint
     with pytest.raises(AwsError):
-        protection.unprotect(api.account, root(protected=True))
+        protection.disable_termination_protection(api.account, root(protected=True))
     # A new stack is protected later, where that is not allowed at once.
-    protection.protect_new(api.account, STACK_ID)
+    protection.protect_new_stack(api.account, STACK_ID)
     api.given["cloudformation:UpdateTerminationProtection"] = {}
-    protection.protect_new(api.account, STACK_ID)
+    protection.protect_new_stack(api.account, STACK_ID)
     assert api.switched()[-1] is True
 
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_policies_are_lifted_for_one_update_and_put_back(fails: bool) -> None:
-    api, said = Protected(**{**PRIOR, SECRETS: ALLOW_ALL}), list[Message]()  # type: ignore[arg-type]
+    api, said = Protected(**{**PRIOR, SECRETS: ALLOW_ALL_POLICY}), list[Message]()  # type: ignore[arg-type]
     lifted: dict[str, Any] = {}
     try:
-        with protection.lift_policies(api.account, root(), report=said.append):
+        with protection.lift_stack_policies(api.account, root(), report=said.append):
             lifted |= api.policies
             if fails:
                 raise KeyError
     except KeyError:
         assert fails
-    assert lifted == dict.fromkeys((NAME, MASTER, SECRETS), ALLOW_ALL)
-    assert api.policies == {**PRIOR, SECRETS: ALLOW_ALL}
+    assert lifted == dict.fromkeys((NAME, MASTER, SECRETS), ALLOW_ALL_POLICY)
+    assert api.policies == {**PRIOR, SECRETS: ALLOW_ALL_POLICY}
     assert said == []
     # What was open is not written.
     assert SECRETS not in {each["StackName"].split("/")[1] for each in api.named("cloudformation:SetStackPolicy")}
@@ -187,15 +187,15 @@ def test_policies_are_lifted_for_one_update_and_put_back(fails: bool) -> None:
 
 def test_while_the_update_goes_on_they_stay_lifted() -> None:
     api, said = Protected(**PRIOR), list[Message]()  # type: ignore[arg-type]
-    with protection.lift_policies(api.account, root(), report=said.append):
+    with protection.lift_stack_policies(api.account, root(), report=said.append):
         api.status = "UPDATE_IN_PROGRESS"
-    assert api.policies == dict.fromkeys((NAME, MASTER), ALLOW_ALL)
+    assert api.policies == dict.fromkeys((NAME, MASTER), ALLOW_ALL_POLICY)
     [notice] = said
     assert isinstance(notice, Notice)
     assert notice.text == "the stack policies stay lifted while the update continues"
     assert f"`cfngen watch --stack-name {NAME}`" in str(notice.hint)
     api, said = Protected(), list[Message]()
-    with protection.lift_policies(api.account, root(), report=said.append):
+    with protection.lift_stack_policies(api.account, root(), report=said.append):
         api.status = "UPDATE_IN_PROGRESS"
     assert said == []
 
@@ -203,7 +203,7 @@ def test_while_the_update_goes_on_they_stay_lifted() -> None:
 @pytest.mark.parametrize("status", ["", "DENIED"])
 def test_where_the_status_cannot_be_read_putting_back_is_tried(status: str) -> None:
     api = Protected(**PRIOR)  # type: ignore[arg-type]
-    with protection.lift_policies(api.account, root(), report=list[Message]().append):
+    with protection.lift_stack_policies(api.account, root(), report=list[Message]().append):
         api.status = status
         if status:
             api.given["cloudformation:DescribeStacks"] = DENIED
@@ -212,7 +212,7 @@ def test_where_the_status_cannot_be_read_putting_back_is_tried(status: str) -> N
 
 def test_a_stack_that_the_update_has_deleted_needs_none() -> None:
     api = Protected(**PRIOR)  # type: ignore[arg-type]
-    with protection.lift_policies(api.account, root(), report=list[Message]().append):
+    with protection.lift_stack_policies(api.account, root(), report=list[Message]().append):
         api.gone = {MASTER}
     assert api.policies[NAME] == ROOT_POLICY
 
@@ -222,7 +222,10 @@ def test_a_stack_that_the_update_has_deleted_needs_none() -> None:
 )
 def test_a_policy_that_cannot_be_put_back_is_an_error_that_hides_no_other(refusal: RefusedError) -> None:
     api, said = Protected(**PRIOR), list[Message]()  # type: ignore[arg-type]
-    with pytest.raises(NotRestoredError) as raised, protection.lift_policies(api.account, root(), report=said.append):
+    with (
+        pytest.raises(PolicyNotRestoredError) as raised,
+        protection.lift_stack_policies(api.account, root(), report=said.append),
+    ):
         api.refused[NAME] = refusal
     assert raised.value.stacks == (STACK_ID,)
     assert f"the stack policy could not be restored on {NAME}: " in str(raised.value)
@@ -235,7 +238,7 @@ def test_a_policy_that_cannot_be_put_back_is_an_error_that_hides_no_other(refusa
         api.refused[MASTER] = refusal
         raise KeyError
 
-    with pytest.raises(KeyError), protection.lift_policies(api.account, root(), report=said.append):
+    with pytest.raises(KeyError), protection.lift_stack_policies(api.account, root(), report=said.append):
         break_off()
     [notice] = said
     assert isinstance(notice, Notice)
@@ -244,9 +247,9 @@ def test_a_policy_that_cannot_be_put_back_is_an_error_that_hides_no_other(refusa
 
 def test_ctrl_c_while_they_are_put_back_leaves_no_other_open() -> None:
     api, said = Protected(**PRIOR), list[Message]()  # type: ignore[arg-type]
-    with pytest.raises(KeyboardInterrupt), protection.lift_policies(api.account, root(), report=said.append):
+    with pytest.raises(KeyboardInterrupt), protection.lift_stack_policies(api.account, root(), report=said.append):
         api.refused[NAME] = KeyboardInterrupt()  # type: ignore[assignment]
-    assert api.policies == {NAME: ALLOW_ALL, MASTER: HOLDER_POLICY}
+    assert api.policies == {NAME: ALLOW_ALL_POLICY, MASTER: HOLDER_POLICY}
     [notice] = said
     assert isinstance(notice, Notice)
     assert notice.text == f"the stack policy could not be restored on {NAME}: interrupted"

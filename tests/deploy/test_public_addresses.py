@@ -16,7 +16,7 @@ from cfngen.deploy.inspection.status_reader import read_status
 from cfngen.deploy.messages import Notice
 from cfngen.deploy.public_addresses import LostAddress, find_lost_addresses
 from cfngen.deploy.recovery import rollback
-from cfngen.deploy.stacks import ResourceView, find, tree
+from cfngen.deploy.stacks import ResourceView, find_stack, list_resource_tree
 
 ONE = {"name": "one", "nodeGroups": groups("general")}
 GROUP = "MasterAAutoScalingGroup"
@@ -97,8 +97,8 @@ def operator(cloud: Cloud) -> Operator:
 
 def lost(operator: Operator) -> tuple[LostAddress, ...]:
     account = operator.account
-    stack = find(account, "one")
-    return find_lost_addresses(account, [each.view for each in tree(account, stack.id)], stack.parameters)
+    stack = find_stack(account, "one")
+    return find_lost_addresses(account, [each.view for each in list_resource_tree(account, stack.id)], stack.parameters)
 
 
 def give_back(operator: Operator, command: str) -> None:

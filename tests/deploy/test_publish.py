@@ -13,7 +13,7 @@ from in_moto import NUMBER
 from cfngen.cluster.load import parse
 from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.messages import Step
-from cfngen.deploy.publishing.publish import TemplateTooLargeError, UploadError, address_templates, publish
+from cfngen.deploy.publishing.publish import TemplateTooLargeError, UploadError, assign_template_urls, publish
 from cfngen.templates import generate
 
 OWN = f"cfngen-{NUMBER}-us-west-2"
@@ -68,7 +68,7 @@ def test_the_root_names_its_children_by_their_addresses(account, documents, said
 
 
 def test_the_root_no_longer_asks_where_its_children_are(account, documents):
-    root = address_templates(account, documents, cluster="kubernetes", bucket="b")[-1].document
+    root = assign_template_urls(account, documents, cluster="kubernetes", bucket="b")[-1].document
     assert "ApiAllowedCidr" in root.body["Parameters"]
     assert "TemplateBucket" not in json.dumps(root.body)
     assert "TemplatePrefix" not in json.dumps(root.body)
@@ -79,7 +79,7 @@ def test_the_root_no_longer_asks_where_its_children_are(account, documents):
 
 def test_the_generated_documents_are_left_alone(account, documents):
     before = json.dumps([document.body for document in documents])
-    address_templates(account, documents, cluster="kubernetes", bucket="b")
+    assign_template_urls(account, documents, cluster="kubernetes", bucket="b")
     assert json.dumps([document.body for document in documents]) == before
 
 
@@ -97,7 +97,7 @@ def test_the_generated_documents_are_left_alone(account, documents):
 )
 def test_addresses_are_right_in_every_partition(account, documents, partition, region, bucket, address):
     there = replace(account, partition=partition, region=region)
-    for template in address_templates(there, documents, cluster="kubernetes", bucket=bucket):
+    for template in assign_template_urls(there, documents, cluster="kubernetes", bucket=bucket):
         assert template.url == f"{address}{template.key}"
 
 
@@ -200,10 +200,10 @@ def test_the_operators_bucket_takes_the_templates(account, documents, said):
 
 def test_a_set_without_a_root_is_a_fault_of_the_caller(account, documents):
     with pytest.raises(ValueError, match="no root"):
-        address_templates(
+        assign_template_urls(
             account, [document for document in documents if not document.children], cluster="kubernetes", bucket="b"
         )
     with pytest.raises(ValueError, match="missing: iam"):
-        address_templates(
+        assign_template_urls(
             account, [document for document in documents if document.name != "iam"], cluster="kubernetes", bucket="b"
         )

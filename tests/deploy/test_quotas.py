@@ -6,9 +6,9 @@ import pytest
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.account import connect
-from cfngen.deploy.publishing.publish import address_templates
+from cfngen.deploy.publishing.publish import assign_template_urls
 from cfngen.deploy.quotas import service_quotas, vcpus
-from cfngen.deploy.quotas.demand import Instances, count_demand
+from cfngen.deploy.quotas.demand import InstanceCount, count_demand
 from cfngen.templates import generate
 
 STANDARD = "vCPUs of on-demand standard (A, C, D, H, I, M, R, T, Z) instances"
@@ -36,22 +36,22 @@ def of(*groups):
 def test_the_default_cluster_takes_ten_processors_and_one_address(documents):
     found = count_demand(documents, {})
     assert sum(instance.count for instance in found.instances) == 5
-    assert {instance.type for instance in found.instances} == {"t3.medium"}
-    assert found.resources["AWS::EC2::EIP"] == 1
+    assert {instance.instance_type for instance in found.instances} == {"t3.medium"}
+    assert found.count_by_resource_type["AWS::EC2::EIP"] == 1
     # Roots of a master and four nodes, and the data volume.
-    assert found.storage == {"gp3": 20 + 4 * 32 + 20}
+    assert found.gib_by_volume_type == {"gp3": 20 + 4 * 32 + 20}
 
 
 def test_values_count_instead_of_defaults(documents):
     values = {"NodeGroupNodesMinSize": "2", "NodeGroupNodesInstanceType": "m7i.large", "MasterVolumeSize": "100"}
     found = count_demand(documents, values)
-    assert Instances("m7i.large", 2, spot=False, maximum=4) in found.instances
-    assert found.storage == {"gp3": 20 + 2 * 32 + 100}
+    assert InstanceCount("m7i.large", 2, is_spot=False, max_count=4) in found.instances
+    assert found.gib_by_volume_type == {"gp3": 20 + 2 * 32 + 100}
 
 
 def test_the_uploaded_root_tells_the_same_as_the_generated_one(account, documents):
     uploaded = [
-        template.document for template in address_templates(account, documents, cluster="kubernetes", bucket="b")
+        template.document for template in assign_template_urls(account, documents, cluster="kubernetes", bucket="b")
     ]
     assert count_demand(uploaded, {}) == count_demand(documents, {})
 
@@ -65,7 +65,7 @@ def test_spot_instances_and_the_desired_size_are_seen():
         "maxSize": 5,
         "spotPrice": "0.05",
     }
-    assert Instances("m7g.large", 3, spot=True, maximum=5) in count_demand(of(group), {}).instances
+    assert InstanceCount("m7g.large", 3, is_spot=True, max_count=5) in count_demand(of(group), {}).instances
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_running_instances_count_by_their_processors(cloud, account, documents):
     ec2.run_instances(ImageId=image, InstanceType="g4dn.xlarge", MinCount=1, MaxCount=1)
     found = by_name(service_quotas.check(account, count_demand(documents, {})))[STANDARD]
     assert (found.used, found.needed, found.limit, found.sufficient) == (48, 10, 64, True)
-    cloud.moto_extensions.quota("ec2", "L-1216C47A", 57)
+    cloud.moto_extensions.set_quota("ec2", "L-1216C47A", 57)
     found = by_name(service_quotas.check(account, count_demand(documents, {})))[STANDARD]
     assert found.sufficient is False
     assert "--desired-value 58" in found.hint
@@ -135,7 +135,7 @@ def test_running_instances_count_by_their_processors(cloud, account, documents):
 def test_volumes_count_by_their_size_and_limits_are_in_tebibytes(cloud, account, documents):
     cloud.client("ec2").create_volume(AvailabilityZone="us-west-2a", Size=2000, VolumeType="gp3")
     cloud.client("ec2").create_volume(AvailabilityZone="us-west-2a", Size=500, VolumeType="gp2")
-    cloud.moto_extensions.quota("ebs", "L-7A658B76", 2)
+    cloud.moto_extensions.set_quota("ebs", "L-7A658B76", 2)
     found = by_name(service_quotas.check(account, count_demand(documents, {})))["gp3 storage (GiB)"]
     assert (found.used, found.limit, found.sufficient) == (2000, 2048, False)
     assert "--desired-value 3" in found.hint
@@ -229,8 +229,8 @@ def test_quotas_that_the_cluster_file_counts_on_are_looked_at(cloud, account):
     found = by_name(service_quotas.check(account, count_demand(generate(parse(file)), {})))
     assert found["Rules of one security group (MasterSecurityGroup)"].sufficient is False
     assert found["Security groups of one interface"].sufficient is False
-    cloud.moto_extensions.quota("vpc", "L-0EA8095F", 160)
-    cloud.moto_extensions.quota("vpc", "L-2AFB9258", 6)
+    cloud.moto_extensions.set_quota("vpc", "L-0EA8095F", 160)
+    cloud.moto_extensions.set_quota("vpc", "L-2AFB9258", 6)
     found = by_name(service_quotas.check(account, count_demand(generate(parse(file)), {})))
     assert found["Rules of one security group (MasterSecurityGroup)"].sufficient is True
     assert found["Security groups of one interface"].sufficient is True

@@ -12,7 +12,7 @@ from answers import DENIED, Answer, Answers
 from recorded import NOW, RefusedError
 
 from cfngen.deploy.quotas import service_quotas
-from cfngen.deploy.quotas.demand import Demand, Instances
+from cfngen.deploy.quotas.demand import Demand, InstanceCount
 from cfngen.deploy.quotas.quota import Quota
 
 ARN = "arn:aws:elasticloadbalancing:us-west-2:123456789012:loadbalancer/net/"
@@ -94,7 +94,7 @@ def test_resources_are_counted(
 ) -> None:
     api = account({(service, code): limit})
     api.given[call] = three
-    quota = check(api, Demand(resources={kind: 2}))[name]
+    quota = check(api, Demand(count_by_resource_type={kind: 2}))[name]
     assert (quota.needed, quota.used, quota.limit, quota.sufficient, quota.needed_at_maximum) == (
         2,
         3,
@@ -111,15 +111,15 @@ def test_resources_are_counted(
 
 
 def test_each_vpc_brings_a_security_group_of_its_own() -> None:
-    found = check(account(), Demand(resources={"AWS::EC2::VPC": 1, "AWS::EC2::SecurityGroup": 2}))
+    found = check(account(), Demand(count_by_resource_type={"AWS::EC2::VPC": 1, "AWS::EC2::SecurityGroup": 2}))
     assert found["Security groups"].needed == 3
-    assert "Security groups" in check(account(), Demand(resources={"AWS::EC2::VPC": 1}))
+    assert "Security groups" in check(account(), Demand(count_by_resource_type={"AWS::EC2::VPC": 1}))
     assert "Elastic IPs" not in found
 
 
 def test_only_what_an_update_adds_counts() -> None:
-    before = Demand(resources={"AWS::EC2::EIP": 2, "AWS::IAM::Role": 3})
-    wanted = Demand(resources={"AWS::EC2::EIP": 3, "AWS::IAM::Role": 3, "AWS::EC2::VPC": 0})
+    before = Demand(count_by_resource_type={"AWS::EC2::EIP": 2, "AWS::IAM::Role": 3})
+    wanted = Demand(count_by_resource_type={"AWS::EC2::EIP": 3, "AWS::IAM::Role": 3, "AWS::EC2::VPC": 0})
     assert {name: quota.needed for name, quota in check(account(), wanted, before).items()} == {"Elastic IPs": 1}
     assert check(account(), before, wanted) == {}
 
@@ -134,25 +134,25 @@ def test_of_nat_gateways_those_of_the_fullest_zone_count() -> None:
     api = account(
         {("vpc", "L-FE5A380F"): 5}, ec2__DescribeNatGateways={"NatGateways": gateways}, ec2__DescribeSubnets=subnets
     )
-    quota = check(api, Demand(resources={"AWS::EC2::NatGateway": 2}))["NAT gateways in one zone"]
+    quota = check(api, Demand(count_by_resource_type={"AWS::EC2::NatGateway": 2}))["NAT gateways in one zone"]
     assert (quota.used, quota.sufficient) == (3, True)
     [sent] = api.named("ec2:DescribeNatGateways")
     assert sent["Filter"] == [{"Name": "state", "Values": ["pending", "available"]}]
     api.given["ec2:DescribeNatGateways"] = {"NatGateways": []}
-    assert check(api, Demand(resources={"AWS::EC2::NatGateway": 2}))["NAT gateways in one zone"].used == 0
+    assert check(api, Demand(count_by_resource_type={"AWS::EC2::NatGateway": 2}))["NAT gateways in one zone"].used == 0
 
 
 def test_a_quota_that_was_never_changed_is_that_of_everybody() -> None:
     api = account(ec2__DescribeAddresses={"Addresses": []})
     api.given["service-quotas:GetAWSDefaultServiceQuota"] = {"Quota": {"Value": 5.0}}
-    assert check(api, Demand(resources={"AWS::EC2::EIP": 5}))["Elastic IPs"].sufficient
+    assert check(api, Demand(count_by_resource_type={"AWS::EC2::EIP": 5}))["Elastic IPs"].sufficient
     [sent] = api.named("service-quotas:GetAWSDefaultServiceQuota")
     assert sent == {"ServiceCode": "ec2", "QuotaCode": "L-0263D0A3"}
 
 
 def test_what_cannot_be_found_out_is_unknown_and_says_why() -> None:
     api = account({("ec2", "L-0263D0A3"): 5})
-    quota = check(api, Demand(resources={"AWS::EC2::EIP": 1}))["Elastic IPs"]
+    quota = check(api, Demand(count_by_resource_type={"AWS::EC2::EIP": 1}))["Elastic IPs"]
     assert (quota.used, quota.limit, quota.sufficient, quota.room_to_grow, quota.needed_at_maximum) == (
         None,
         None,
@@ -162,7 +162,7 @@ def test_what_cannot_be_found_out_is_unknown_and_says_why() -> None:
     )
     assert "not allowed to call DescribeAddresses" in quota.hint
     api = account(ec2__DescribeAddresses={"Addresses": [{}]})
-    quota = check(api, Demand(resources={"AWS::EC2::EIP": 1}))["Elastic IPs"]
+    quota = check(api, Demand(count_by_resource_type={"AWS::EC2::EIP": 1}))["Elastic IPs"]
     assert (quota.used, quota.limit, quota.sufficient) == (1, None, None)
     assert "not allowed to call GetAWSDefaultServiceQuota" in quota.hint
 
@@ -176,8 +176,8 @@ def test_what_cannot_be_found_out_is_unknown_and_says_why() -> None:
 )
 def test_iam_counts_by_itself_and_is_asked_for_more_in_one_region(kind: str, name: str, key: str, code: str) -> None:
     api = account(iam__GetAccountSummary={"SummaryMap": {key: 999, f"{key}Quota": 1000}})
-    assert check(api, Demand(resources={kind: 1}))[name].sufficient
-    quota = check(api, Demand(resources={kind: 2}))[name]
+    assert check(api, Demand(count_by_resource_type={kind: 1}))[name].sufficient
+    quota = check(api, Demand(count_by_resource_type={kind: 2}))[name]
     assert (quota.needed, quota.used, quota.limit, quota.sufficient) == (2, 999, 1000, False)
     assert f"--region us-east-1 --service-code iam --quota-code {code} --desired-value 1001`" in quota.hint
     assert not api.named("service-quotas:GetServiceQuota")
@@ -186,7 +186,9 @@ def test_iam_counts_by_itself_and_is_asked_for_more_in_one_region(kind: str, nam
 @pytest.mark.parametrize(("kind", "code"), [("gp2", "L-D18FCD1D"), ("gp3", "L-7A658B76")])
 def test_storage_is_limited_by_the_tebibyte(kind: str, code: str) -> None:
     api = account({("ebs", code): 2}, ec2__DescribeVolumes={"Volumes": [{"Size": 1000}, {"Size": 48}]})
-    quota = check(api, Demand(storage={kind: 1000}, max_storage={kind: 1000}))[f"{kind} storage (GiB)"]
+    quota = check(api, Demand(gib_by_volume_type={kind: 1000}, max_gib_by_volume_type={kind: 1000}))[
+        f"{kind} storage (GiB)"
+    ]
     assert (quota.needed, quota.used, quota.limit, quota.sufficient, quota.room_to_grow) == (
         1000,
         1048,
@@ -196,29 +198,35 @@ def test_storage_is_limited_by_the_tebibyte(kind: str, code: str) -> None:
     )
     [sent] = api.named("ec2:DescribeVolumes")
     assert sent["Filters"] == [{"Name": "volume-type", "Values": [kind]}]
-    quota = check(api, Demand(storage={kind: 900}, max_storage={kind: 2048}))[f"{kind} storage (GiB)"]
+    quota = check(api, Demand(gib_by_volume_type={kind: 900}, max_gib_by_volume_type={kind: 2048}))[
+        f"{kind} storage (GiB)"
+    ]
     assert (quota.sufficient, quota.room_to_grow, quota.needed_at_maximum) == (True, False, 2048)
     assert "--service-code ebs" in quota.hint
     assert "--desired-value 4`" in quota.hint
 
 
 def test_storage_of_an_update_counts_from_what_there_is() -> None:
-    before = Demand(storage={"gp3": 100, "gp2": 10}, max_storage={"gp3": 200, "gp2": 20})
+    before = Demand(gib_by_volume_type={"gp3": 100, "gp2": 10}, max_gib_by_volume_type={"gp3": 200, "gp2": 20})
     api = account({("ebs", "L-7A658B76"): 1}, ec2__DescribeVolumes={"Volumes": []})
     # Only the greatest size grows; of a kind that nothing is added to, nothing is said.
-    found = check(api, Demand(storage={"gp3": 100, "gp2": 5}, max_storage={"gp3": 300, "gp2": 20}), before)
+    found = check(
+        api, Demand(gib_by_volume_type={"gp3": 100, "gp2": 5}, max_gib_by_volume_type={"gp3": 300, "gp2": 20}), before
+    )
     assert {name: (quota.needed, quota.needed_at_maximum) for name, quota in found.items()} == {
         "gp3 storage (GiB)": (0, 200)
     }
-    found = check(api, Demand(storage={"gp3": 150}, max_storage={"gp3": 200}), before)
+    found = check(api, Demand(gib_by_volume_type={"gp3": 150}, max_gib_by_volume_type={"gp3": 200}), before)
     assert found["gp3 storage (GiB)"].needed == 50
-    assert "io2 storage (GiB)" not in check(api, Demand(storage={"io2": 5}, max_storage={"io2": 5}))
+    assert "io2 storage (GiB)" not in check(
+        api, Demand(gib_by_volume_type={"io2": 5}, max_gib_by_volume_type={"io2": 5})
+    )
 
 
 @pytest.mark.parametrize(("count", "told"), [(60, False), (61, True)])
 def test_rules_of_one_group_are_limited_to_sixty_for_everybody(count: int, told: bool) -> None:
     rules = {"Small": {"r": ""}, "Large": {f"rule{number}": "" for number in range(count)}}
-    found = check(account({("vpc", "L-0EA8095F"): 60}), Demand(rules=rules))
+    found = check(account({("vpc", "L-0EA8095F"): 60}), Demand(prefix_lists_by_security_group=rules))
     assert list(found) == (["Rules of one security group (Large)"] if told else [])
     for quota in found.values():
         assert (quota.needed, quota.used, quota.limit, quota.sufficient) == (61, 0, 60, False)
@@ -226,16 +234,22 @@ def test_rules_of_one_group_are_limited_to_sixty_for_everybody(count: int, told:
 
 
 def test_rules_that_are_exchanged_count_twice_for_a_moment() -> None:
-    before = Demand(rules={"Group": {f"old{number}": "" for number in range(40)}, "Same": {"r": ""}})
-    wanted = Demand(rules={"Group": {f"new{number}": "" for number in range(40)}, "Same": {"r": ""}})
+    before = Demand(
+        prefix_lists_by_security_group={"Group": {f"old{number}": "" for number in range(40)}, "Same": {"r": ""}}
+    )
+    wanted = Demand(
+        prefix_lists_by_security_group={"Group": {f"new{number}": "" for number in range(40)}, "Same": {"r": ""}}
+    )
     assert check(account(), wanted, before)["Rules of one security group (Group)"].needed == 80
     # What does not change is not asked about.
-    many = Demand(rules={"Group": {f"old{number}": "" for number in range(80)}})
+    many = Demand(prefix_lists_by_security_group={"Group": {f"old{number}": "" for number in range(80)}})
     assert check(account(), many, many) == {}
 
 
 def test_a_prefix_list_takes_as_many_rules_as_it_may_have_entries() -> None:
-    wanted = Demand(rules={"Group": {"one": "pl-1", "two": "pl-2", "three": "", "four": "pl-1"}})
+    wanted = Demand(
+        prefix_lists_by_security_group={"Group": {"one": "pl-1", "two": "pl-2", "three": "", "four": "pl-1"}}
+    )
     lists = {"PrefixLists": [{"PrefixListId": "pl-1", "MaxEntries": 30}, {"PrefixListId": "pl-2"}]}
     api = account(ec2__DescribeManagedPrefixLists=lists)
     assert check(api, wanted)["Rules of one security group (Group)"].needed == 30 + 1 + 1 + 30
@@ -246,7 +260,11 @@ def test_a_prefix_list_takes_as_many_rules_as_it_may_have_entries() -> None:
 
 @pytest.mark.parametrize(("before", "groups", "told"), [(0, 5, False), (0, 6, True), (6, 6, False), (6, 7, True)])
 def test_security_groups_of_an_interface(before: int, groups: int, told: bool) -> None:
-    found = check(account({("vpc", "L-2AFB9258"): 5}), Demand(groups=groups), Demand(groups=before))
+    found = check(
+        account({("vpc", "L-2AFB9258"): 5}),
+        Demand(max_groups_per_interface=groups),
+        Demand(max_groups_per_interface=before),
+    )
     assert list(found) == (["Security groups of one interface"] if told else [])
     for quota in found.values():
         assert (quota.needed, quota.used, quota.limit, quota.sufficient) == (groups, 0, 5, False)
@@ -258,7 +276,7 @@ def test_security_groups_of_an_interface(before: int, groups: int, told: bool) -
 )
 def test_policies_of_a_role(before: int, policies: int, told: bool) -> None:
     api = account(iam__GetAccountSummary={"SummaryMap": {"AttachedPoliciesPerRoleQuota": 10}})
-    found = check(api, Demand(policies=policies), Demand(policies=before))
+    found = check(api, Demand(max_policies_per_role=policies), Demand(max_policies_per_role=before))
     assert list(found) == (["Managed policies of one role"] if told else [])
     for quota in found.values():
         assert (quota.needed, quota.used, quota.limit, quota.sufficient) == (policies, 0, 10, False)
@@ -281,10 +299,10 @@ def test_processors_of_each_family_and_market_count_by_themselves() -> None:
     }
     wanted = Demand(
         instances=(
-            Instances("t3.medium", 3, spot=False, maximum=8),
-            Instances("m5.xlarge", 1, spot=True, maximum=2),
-            Instances("g5.xlarge", 1, spot=False, maximum=1),
-            Instances("t3.medium", 0, spot=True),
+            InstanceCount("t3.medium", 3, is_spot=False, max_count=8),
+            InstanceCount("m5.xlarge", 1, is_spot=True, max_count=2),
+            InstanceCount("g5.xlarge", 1, is_spot=False, max_count=1),
+            InstanceCount("t3.medium", 0, is_spot=True),
         )
     )
     found = check(api, wanted)
@@ -320,7 +338,8 @@ def test_processors_of_an_update(
     before: tuple[int, int], wanted: tuple[int, int], expected: tuple[int, int] | None
 ) -> None:
     old, new = (
-        Demand(instances=(Instances("t3.medium", n, spot=False, maximum=most),)) for n, most in (before, wanted)
+        Demand(instances=(InstanceCount("t3.medium", n, is_spot=False, max_count=most),))
+        for n, most in (before, wanted)
     )
     found = check(account(LIMITS, ec2__DescribeInstances=running(("t3.medium", False))), new, old)
     assert {name: (quota.needed, quota.needed_at_maximum) for name, quota in found.items()} == (
@@ -329,7 +348,7 @@ def test_processors_of_an_update(
 
 
 def test_processors_of_a_new_group_without_instances_are_asked_about_all_the_same() -> None:
-    wanted = Demand(instances=(Instances("t3.medium", 0, spot=False, maximum=11),))
+    wanted = Demand(instances=(InstanceCount("t3.medium", 0, is_spot=False, max_count=11),))
     quota = check(account(LIMITS), wanted)[ON_DEMAND]
     assert (quota.needed, quota.needed_at_maximum, quota.sufficient, quota.room_to_grow) == (0, 22, True, False)
 
@@ -338,10 +357,10 @@ def test_a_market_without_quota_and_types_of_no_family_are_named() -> None:
     unknown = "it is not known which quota applies"
     wanted = Demand(
         instances=(
-            Instances("hpc6a.48xlarge", 1, spot=True, maximum=2),
-            Instances("mac2.metal", 1, spot=False),
-            Instances("", 1, spot=False),
-            Instances("other9.large", 0, spot=False),
+            InstanceCount("hpc6a.48xlarge", 1, is_spot=True, max_count=2),
+            InstanceCount("mac2.metal", 1, is_spot=False),
+            InstanceCount("", 1, is_spot=False),
+            InstanceCount("other9.large", 0, is_spot=False),
         )
     )
     found = check(account(), wanted)
@@ -356,15 +375,17 @@ def test_a_market_without_quota_and_types_of_no_family_are_named() -> None:
     )
     # An update says it of new types only, and of what it adds.
     assert check(account(), wanted, wanted) == {}
-    grown = Demand(instances=(Instances("hpc6a.48xlarge", 2, spot=True, maximum=3),))
+    grown = Demand(instances=(InstanceCount("hpc6a.48xlarge", 2, is_spot=True, max_count=3),))
     [quota] = check(
-        account(), grown, Demand(instances=(Instances("hpc6a.48xlarge", 1, spot=True, maximum=2),))
+        account(), grown, Demand(instances=(InstanceCount("hpc6a.48xlarge", 1, is_spot=True, max_count=2),))
     ).values()
     assert (quota.needed, quota.needed_at_maximum) == (96, 192)
 
 
 def test_processors_that_cannot_be_counted_are_unknown() -> None:
-    wanted = Demand(instances=(Instances("t3.medium", 1, spot=False), Instances("mac2.metal", 1, spot=False)))
+    wanted = Demand(
+        instances=(InstanceCount("t3.medium", 1, is_spot=False), InstanceCount("mac2.metal", 1, is_spot=False))
+    )
     found = check(account(ec2__DescribeInstances=DENIED), wanted)
     assert list(found) == ["vCPUs", "vCPUs of mac2.metal"]
     assert (found["vCPUs"].needed, found["vCPUs"].used, found["vCPUs"].sufficient) == (0, None, None)
@@ -375,7 +396,7 @@ def test_many_types_are_asked_for_a_hundred_at_a_time() -> None:
     kinds = [f"m{number}.large" for number in range(101)]
     api = account(ec2__DescribeInstances=running(*((kind, False) for kind in kinds)))
     SIZES.update(dict.fromkeys(kinds, 1))
-    wanted = Demand(instances=(Instances("t3.medium", 1, spot=False),))
+    wanted = Demand(instances=(InstanceCount("t3.medium", 1, is_spot=False),))
     assert check(api, wanted)[ON_DEMAND].used == 101
     assert sorted(len(sent["InstanceTypes"]) for sent in api.named("ec2:DescribeInstanceTypes")) == [1, 1, 1, 100]
 
@@ -399,7 +420,7 @@ def test_the_quota_of_a_type_and_a_market(kind: str, on_demand: str, spot: str) 
     api.given["ec2:DescribeInstanceTypes"] = {
         "InstanceTypes": [{"InstanceType": kind, "VCpuInfo": {"DefaultVCpus": 1}}]
     }
-    check(api, Demand(instances=(Instances(kind, 1, spot=False), Instances(kind, 1, spot=True))))
+    check(api, Demand(instances=(InstanceCount(kind, 1, is_spot=False), InstanceCount(kind, 1, is_spot=True))))
     asked = [(sent["ServiceCode"], sent["QuotaCode"]) for sent in api.named("service-quotas:GetServiceQuota")]
     assert asked == [("ec2", code) for code in (on_demand, spot) if code]
 
@@ -415,7 +436,9 @@ def test_clients_are_made_in_one_thread() -> None:
 
     other = dataclasses.replace(api.account, session=Session(), _clients={})
     everything = dict.fromkeys((kind for kind, *_ in COUNTED), 1) | {"AWS::IAM::Role": 1}
-    service_quotas.check(other, Demand(resources=everything, instances=(Instances("t3.medium", 1, spot=False),)))
+    service_quotas.check(
+        other, Demand(count_by_resource_type=everything, instances=(InstanceCount("t3.medium", 1, is_spot=False),))
+    )
     assert makers == dict.fromkeys(
         ("autoscaling", "ec2", "elbv2", "iam", "service-quotas"), threading.current_thread().name
     )

@@ -11,7 +11,7 @@ from cfngen.deploy import operation
 from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.messages import Notice
 from cfngen.deploy.operation import ImpossiblePlanError
-from cfngen.deploy.stacks import find
+from cfngen.deploy.stacks import find_stack
 
 ONE = {"name": "one", "nodeGroups": groups("general")}
 GROWN = {"name": "one", "nodeGroups": [{"name": "general", "minSize": 3, "maxSize": 9, "instanceType": "t3.large"}]}
@@ -24,18 +24,18 @@ def operator(cloud: Cloud) -> Operator:
 
 
 def test_a_new_cluster_without_room_is_not_begun(operator: Operator):
-    operator.cloud.moto_extensions.quota(*PROCESSORS, 5)
+    operator.cloud.moto_extensions.set_quota(*PROCESSORS, 5)
     with pytest.raises(ImpossiblePlanError, match=r"quotas do not suffice.*vCPUs.*--ignore-quotas"):
         operator.deploy(ONE)
-    assert find(operator.account, "one") is None
-    assert operator.plan(ONE).refusal
-    assert not operator.plan(ONE, ignore_quotas=True).refusal
+    assert find_stack(operator.account, "one") is None
+    assert operator.plan(ONE).refusal_reason
+    assert not operator.plan(ONE, ignore_quotas=True).refusal_reason
     assert operator.deploy(ONE, ignore_quotas=True).status == "ROLLBACK_COMPLETE"  # begun; EC2 then refuses launches
 
 
 def test_an_update_without_room_changes_nothing(operator: Operator):
     operator.deploy(ONE)
-    operator.cloud.moto_extensions.quota(*PROCESSORS, 7)
+    operator.cloud.moto_extensions.set_quota(*PROCESSORS, 7)
     before = inventory(operator.cloud.cluster.region)
     with pytest.raises(ImpossiblePlanError, match="quotas do not suffice"):
         operator.deploy(GROWN)
@@ -44,11 +44,11 @@ def test_an_update_without_room_changes_nothing(operator: Operator):
 
 def test_the_greatest_size_is_warned_of_and_stops_nobody(operator: Operator):
     operator.deploy(ONE)
-    operator.cloud.moto_extensions.quota(*PROCESSORS, 10)
+    operator.cloud.moto_extensions.set_quota(*PROCESSORS, 10)
     plan = operator.plan(GROWN)
     [found] = [each for each in plan.quotas if each.name.startswith("vCPUs")]
     assert (found.needed, found.needed_at_maximum, found.sufficient, found.room_to_grow) == (2, 14, True, False)
-    assert not plan.refusal
+    assert not plan.refusal_reason
     assert operator.deploy(GROWN).succeeded
 
 
@@ -66,12 +66,12 @@ def test_a_plan_of_an_update_says_what_it_adds_to_the_costs(operator: Operator):
 
 def test_templates_that_cannot_be_read_stop_nobody(operator: Operator, monkeypatch: pytest.MonkeyPatch):
     operator.deploy(ONE)
-    operator.cloud.moto_extensions.quota(*PROCESSORS, 7)
+    operator.cloud.moto_extensions.set_quota(*PROCESSORS, 7)
 
     def refused(*_: object) -> None:
         raise AwsError("not allowed to call GetTemplate")
 
     monkeypatch.setattr(operation, "read_deployed_demand", refused)
     plan = operator.plan(GROWN)
-    assert (plan.quotas, plan.costs, plan.refusal) == ((), (), "")
+    assert (plan.quotas, plan.costs, plan.refusal_reason) == ((), (), "")
     assert any("the update's effect on costs and quotas" in each.text for each in operator.reported(Notice))

@@ -14,9 +14,15 @@ from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Notice, Step
 from cfngen.deploy.name_conflicts import NameConflictError
-from cfngen.deploy.recovery import BlockedError, LostError, NothingToRollBackError, ensure_deployable, rollback
+from cfngen.deploy.recovery import (
+    BlockedError,
+    ImportRollbackFailedError,
+    NothingToRollBackError,
+    ensure_deployable,
+    rollback,
+)
 from cfngen.deploy.rollback_blockers import find_rollback_blockers
-from cfngen.deploy.stacks import find
+from cfngen.deploy.stacks import find_stack
 
 pytestmark = pytest.mark.drill
 
@@ -31,7 +37,7 @@ def operator(cloud: Cloud) -> Operator:
 
 
 def status(operator: Operator) -> str:
-    stack = find(operator.account, "one")
+    stack = find_stack(operator.account, "one")
     return stack.status.name if stack else ""
 
 
@@ -96,7 +102,7 @@ def test_a_failed_rollback_is_continued_once_the_cause_is_gone(operator: Operato
 def test_what_cannot_be_rolled_back_is_named_and_skipped_with_consent(operator: Operator):
     stuck(operator)
     operator.cloud.engine.fail(GROUP, "still none", during="UPDATE", times=1)
-    stack = find(operator.account, "one")
+    stack = find_stack(operator.account, "one")
     [(name, reason)] = find_rollback_blockers(operator.account, stack).items()
     assert name.endswith(f".{GROUP}")
     assert name.startswith("one-NodeGroupGeneralStack-")
@@ -118,14 +124,16 @@ def test_only_what_failed_to_be_rolled_back_is_skipped(operator: Operator):
     assert operator.deploy(LARGER).status == "UPDATE_ROLLBACK_FAILED"
     nested = next(stack for stack in engine.stacks() if "NodeGroupGeneralStack" in stack.name)
     assert {nested.resources[key].status for key in (GROUP, template)} == {"UPDATE_FAILED"}
-    assert set(find_rollback_blockers(operator.account, find(operator.account, "one"))) == {f"{nested.name}.{template}"}
+    assert set(find_rollback_blockers(operator.account, find_stack(operator.account, "one"))) == {
+        f"{nested.name}.{template}"
+    }
     assert back(operator, force=True).status.name == "UPDATE_ROLLBACK_COMPLETE"
     assert all(GROUP not in consequence for question in operator.questions for consequence in question.consequences)
 
 
 def test_named_resources_are_skipped(operator: Operator):
     stuck(operator)
-    [name] = find_rollback_blockers(operator.account, find(operator.account, "one"))
+    [name] = find_rollback_blockers(operator.account, find_stack(operator.account, "one"))
     operator.cloud.engine.fail(GROUP, "still none", during="UPDATE", times=1)
     assert back(operator, skip=(name,)).status.name == "UPDATE_ROLLBACK_COMPLETE"
 
@@ -206,7 +214,9 @@ def test_the_rollback_of_an_import_is_not_tried(operator: Operator):
     root.status = "IMPORT_ROLLBACK_FAILED"
     before = len(operator.cloud.faults.calls)
     for attempt in (back, lambda them: them.deploy(LARGER)):
-        with pytest.raises(LostError, match="CloudFormation can continue only the rollback of an update"):
+        with pytest.raises(
+            ImportRollbackFailedError, match="CloudFormation can continue only the rollback of an update"
+        ):
             attempt(operator)
     assert "ContinueUpdateRollback" not in {call.operation for call in operator.cloud.faults.calls[before:]}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cfngen.deploy.preview.change_set_reading import UNKNOWN, ChangeDetail, ChangeSet, ResourceChange
+from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE, ChangeDetail, ChangeSet, ResourceChange
 from cfngen.deploy.preview.changes import Replacement
 from cfngen.deploy.preview.replacement import ReplacementAnalysis
 from cfngen.templates.document import Document
@@ -26,7 +26,7 @@ def described(
 ) -> ChangeSet:
     given = dict.fromkeys(parameters, "x")
     found = {entry.logical_id: entry for entry in entries}
-    return ChangeSet(name, name, name, "CREATE_COMPLETE", parameters=given, entries=found, children=children)
+    return ChangeSet(name, name, name, "CREATE_COMPLETE", parameters=given, resource_changes=found, children=children)
 
 
 def prop(name: str = "A", before: Any = None, after: Any = None, **more: Any) -> ChangeDetail:
@@ -34,7 +34,9 @@ def prop(name: str = "A", before: Any = None, after: Any = None, **more: Any) ->
 
 
 def because(cause: str, source: str, name: str = "A", **more: Any) -> ChangeDetail:
-    return prop(name, "old", UNKNOWN, cause=cause, source=source, recreation=more.pop("recreation", "Always"), **more)
+    return prop(
+        name, "old", UNKNOWN_VALUE, cause=cause, source=source, recreation=more.pop("recreation", "Always"), **more
+    )
 
 
 ALWAYS = {"recreation": "Always"}
@@ -52,7 +54,7 @@ ALWAYS = {"recreation": "Always"}
         (entry("T", prop(before="1", after="2", **ALWAYS)), WILL, True),
         (entry("T", prop(before="1", after="2", **ALWAYS), replacement="False"), NO, True),
         (entry("T", prop(before="1", after="2", recreation="Conditionally")), MIGHT, True),
-        (entry("T", prop(before="1", after=UNKNOWN, **ALWAYS)), MIGHT, True),
+        (entry("T", prop(before="1", after=UNKNOWN_VALUE, **ALWAYS)), MIGHT, True),
         (entry("T", prop(evaluation="Static", **ALWAYS)), WILL, True),
         (entry("T", prop(evaluation="Dynamic", **ALWAYS)), MIGHT, True),
         (entry("T", prop(before="1", after="2"), prop("B", "1", "2", **ALWAYS)), WILL, True),
@@ -61,7 +63,7 @@ ALWAYS = {"recreation": "Always"}
             WILL,
             True,
         ),
-        (entry("T", prop(before="1", after="2"), prop("B", before="1", after=UNKNOWN, **ALWAYS)), MIGHT, True),
+        (entry("T", prop(before="1", after="2"), prop("B", before="1", after=UNKNOWN_VALUE, **ALWAYS)), MIGHT, True),
         (entry("T", prop(before="1", after="1"), prop("B", before="1", after="2", **ALWAYS)), WILL, True),
         (entry("T", prop(before="1", after="1"), action="Remove"), NO, True),
         # One that names its cause speaks for all at its place.
@@ -90,7 +92,7 @@ def test_what_comes_of_a_resource(found: ResourceChange, replaced: Replacement, 
 
 def test_of_reasons_at_one_place_the_most_certain_counts_and_then_the_one_with_a_cause() -> None:
     other = entry("Other", prop(before="1", after="2", **ALWAYS))
-    unsure = prop(before="1", after=UNKNOWN, cause="Other", source="DirectModification")
+    unsure = prop(before="1", after=UNKNOWN_VALUE, cause="Other", source="DirectModification")
     sure, caused = prop(before="1", after="2"), prop(before="1", after="2", cause="Other", source="ResourceReference")
     for details, best in (
         ((unsure, sure), sure),
@@ -100,7 +102,7 @@ def test_of_reasons_at_one_place_the_most_certain_counts_and_then_the_one_with_a
     ):
         change = entry("T", *details)
         root = described("root", change, other)
-        [judged] = ReplacementAnalysis(root, ()).effective_details(root, change)
+        [judged] = ReplacementAnalysis(root, ()).effective_changes(root, change)
         assert judged.detail is best
         assert judged.certain
 
@@ -112,16 +114,20 @@ def test_of_reasons_at_one_place_the_most_certain_counts_and_then_the_one_with_a
         ([entry("Other", action="Add")], "Id", WILL),
         ([entry("Other", action="Remove")], "", WILL),
         ([entry("Other", prop(before="1", after="2", **ALWAYS))], "Id", WILL),
-        ([entry("Other", prop(before="1", after=UNKNOWN, **ALWAYS))], "", MIGHT),
+        ([entry("Other", prop(before="1", after=UNKNOWN_VALUE, **ALWAYS))], "", MIGHT),
         ([entry("Other", prop(before="1", after="2"))], "Id", NO),
         # Versions change though the launch template stays; tags make none.
         ([entry("Other", prop(before="1", after="2"))], "LatestVersionNumber", WILL),
         ([entry("Other", prop(before="1", after="2"))], "DefaultVersionNumber", WILL),
-        ([entry("Other", prop(before="1", after=UNKNOWN))], "LatestVersionNumber", MIGHT),
+        ([entry("Other", prop(before="1", after=UNKNOWN_VALUE))], "LatestVersionNumber", MIGHT),
         ([entry("Other", ChangeDetail("Tags", before="1", after="2"))], "LatestVersionNumber", NO),
         ([entry("Other", prop(before="1", after="2", **ALWAYS))], "LatestVersionNumber", WILL),
         ([entry("Other", replacement="True")], "LatestVersionNumber", WILL),
-        ([entry("Other", prop(before="1", after=UNKNOWN, **ALWAYS), prop("B", "1", "2"))], "LatestVersionNumber", WILL),
+        (
+            [entry("Other", prop(before="1", after=UNKNOWN_VALUE, **ALWAYS), prop("B", "1", "2"))],
+            "LatestVersionNumber",
+            WILL,
+        ),
     ],
 )
 def test_what_refers_to_another_resource_follows_it(
@@ -257,7 +263,7 @@ URL = "https://{}/k8s/{}/vpc.json"
     [
         (prop("TemplateURL", URL.format("one", "0a"), URL.format("two", "0a")), NO),
         (prop("TemplateURL", URL.format("one", "0a"), URL.format("one", "0b")), MIGHT),
-        (prop("TemplateURL", URL.format("one", "0a"), URL.format(UNKNOWN, "0a")), MIGHT),
+        (prop("TemplateURL", URL.format("one", "0a"), URL.format(UNKNOWN_VALUE, "0a")), MIGHT),
         (prop("TemplateURL"), MIGHT),
         (prop("Tags", URL.format("one", "0a"), URL.format("two", "0a")), MIGHT),
         (because("Other.Id", "ResourceAttribute", "Parameters/A"), NO),

@@ -15,7 +15,7 @@ from botocore.session import get_session
 from cfngen.deploy.deletion import retained_resources
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
-from cfngen.deploy.publishing.template_objects import Objects
+from cfngen.deploy.publishing.template_objects import TemplateObjects
 from cfngen.deploy.stacks import StackResource
 
 VOLUMES = (resource("vol-1"), resource("vol-2", "DELETE_COMPLETE", stack_id=arn("masters")), resource("vpc-1"))
@@ -253,7 +253,7 @@ def test_each_kind_that_stays_has_its_price_and_its_command(aws: Aws, kind: str)
 def test_what_kubernetes_made_and_stays_has_its_price(
     aws: Aws, leftover: OrphanedResource, why: str, cost: str
 ) -> None:
-    [found] = retained_resources.of_orphans(aws.account, [leftover], "data of a PersistentVolumeClaim")
+    [found] = retained_resources.describe_remaining_orphans(aws.account, [leftover], "data of a PersistentVolumeClaim")
     assert (found.kind, found.id, found.why, found.cost) == (leftover.kind, leftover.id, why, cost)
     assert found.command == leftover.command("us-west-2")
 
@@ -268,14 +268,14 @@ def test_what_kubernetes_made_and_stays_has_its_price(
     ],
 )
 def test_templates_are_named_with_their_number_and_size(size: int, cost: str) -> None:
-    objects = Objects("mine", "one/", 2, size / 2**30)
-    [found] = retained_resources.templates(objects)
+    objects = TemplateObjects("mine", "one/", 2, size / 2**30)
+    [found] = retained_resources.describe_remaining_templates(objects)
     assert (found.kind, found.id) == ("templates", "s3://mine/one/")
     assert "2 object versions" in found.why
     assert cost in found.cost
     assert "--empty-bucket" in str(found.command)
     assert "aws s3 rm --recursive s3://mine/one/" in str(found.command)
-    assert retained_resources.templates(Objects("mine", "one/")) == ()
+    assert retained_resources.describe_remaining_templates(TemplateObjects("mine", "one/")) == ()
 
 
 @pytest.mark.parametrize("size", [None, 3 * 2**29])
@@ -313,7 +313,7 @@ def test_who_may_not_see_log_groups_is_not_kept_from_deleting(aws: Aws) -> None:
     ],
 )
 def test_what_was_lent_is_the_operators_and_stays(name: str, value: str, kind: str | None) -> None:
-    found = retained_resources.existing_resources(Inventory("one", (resource("vpc-1"),)), [(name, value)])
+    found = retained_resources.list_existing_resources(Inventory("one", (resource("vpc-1"),)), [(name, value)])
     assert [(each.kind, each.id, bool(each.cost)) for each in found] == (
         [(kind, value, kind == "Elastic IP")] if kind else []
     )

@@ -61,7 +61,7 @@ def test_a_bucket_goes_only_when_it_is_empty(where: Where) -> None:
 
 
 def test_no_bucket_is_no_error(where: Where) -> None:
-    assert template_objects.find(where[0], "there-is-none", "one") == template_objects.Objects(prefix="one/")
+    assert template_objects.find(where[0], "there-is-none", "one") == template_objects.TemplateObjects(prefix="one/")
 
 
 def test_what_s3_refuses_to_delete_is_an_error(where: Where) -> None:
@@ -86,9 +86,9 @@ def test_log_groups_named_after_the_cluster_are_reported(where: Where) -> None:
 def test_every_kind_can_be_asked_for_after_the_deletion(where: Where) -> None:
     """EC2's calls do not all call their filters alike."""
     ids = {"AWS::EC2::EIP": "198.51.100.7", "AWS::SecretsManager::Secret": f"arn:aws:secretsmanager:::secret:{BUCKET}"}
-    kinds = [kind for _, kind, _ in deletion_report._KINDS]
+    kinds = [resource_kind.type for resource_kind in deletion_report._RESOURCE_KINDS]
     views = [ResourceView(kind.rpartition(":")[2], ids.get(kind, "gone-1"), kind, "DELETE_COMPLETE") for kind in kinds]
     scope = Inventory("one", tuple(StackResource("arn", (), view) for view in views))
-    counted = deletion_report.count(where[0], scope)
+    counted = deletion_report.count_deleted_resources(where[0], scope)
     assert {(each.gone, each.left, each.unknown) for each in counted} == {(1, (), ())}
     assert len(counted) == len(kinds)

@@ -13,7 +13,7 @@ from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Event, Notice
 from cfngen.deploy.ownership import ForeignStackError
-from cfngen.deploy.recovery import MAX_ROLLBACK_ATTEMPTS, LostError, NothingToRollBackError, rollback
+from cfngen.deploy.recovery import MAX_ROLLBACK_ATTEMPTS, ImportRollbackFailedError, NothingToRollBackError, rollback
 from cfngen.deploy.rollback_blockers import find_rollback_blockers
 from cfngen.deploy.stacks import NoStackError
 from cfngen.deploy.watching.watch import WatchResult
@@ -128,7 +128,7 @@ def test_a_repeated_question_may_be_declined() -> None:
         ("DELETE_FAILED", NothingToRollBackError),
         ("REVIEW_IN_PROGRESS", NothingToRollBackError),
         ("UPDATE_IN_PROGRESS", BusyError),
-        ("IMPORT_ROLLBACK_FAILED", LostError),
+        ("IMPORT_ROLLBACK_FAILED", ImportRollbackFailedError),
         ("DELETE_COMPLETE", NoStackError),
     ],
 )

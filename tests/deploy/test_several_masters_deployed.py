@@ -20,7 +20,7 @@ from cfngen.deploy.preview.immutable_changes import ImmutableSettingError
 from cfngen.deploy.protection import STATEFUL_STACK_POLICY
 from cfngen.deploy.quotas import service_quotas
 from cfngen.deploy.quotas.demand import count_demand
-from cfngen.deploy.stacks import find
+from cfngen.deploy.stacks import find_stack
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.deploy.watching.expectations import expect_operation
 from cfngen.sandbox.api.dependencies import refuse_dependency_violations as dependencies
@@ -50,7 +50,7 @@ def three() -> Iterator[Cloud]:
 def test_three_masters_take_three_addresses_and_a_load_balancer(cloud: Cloud):
     documents = generate(parse(wanted(3)))
     found = count_demand(documents, {})
-    assert (found.resources["AWS::EC2::EIP"], found.resources[BALANCER]) == (3, 1)
+    assert (found.count_by_resource_type["AWS::EC2::EIP"], found.count_by_resource_type[BALANCER]) == (3, 1)
     account = connect(cloud.session, "us-west-2", clock=cloud.clock, attempts=1)
     answers = {each.name: each for each in service_quotas.check(account, count_demand(documents, {}))}
     addresses, balancers = answers["Elastic IPs"], answers["Network load balancers"]
@@ -122,8 +122,8 @@ def test_the_load_balancer_goes_with_its_stack_and_is_nobodys_leftover(three: Cl
         assert stack.status == "CREATE_COMPLETE", stack.reason
         stack.tags.update({"cfngen:cluster": "prod"})
         account = connect(three.session, "us-west-2", clock=three.clock)
-        where = read_inventory(account, find(account, stack.name), cluster="prod")
-        assert orphan_removal.find(account, where) == ()
+        where = read_inventory(account, find_stack(account, stack.name), cluster="prod")
+        assert orphan_removal.find_orphans(account, where) == ()
         deleted = Remover(account).deletes("prod", cluster="prod")
         assert (deleted.succeeded, deleted.orphans) == (True, ())
         counted = {each.kind: each for each in deleted.counted}
@@ -141,8 +141,8 @@ def test_interfaces_of_the_load_balancer_are_in_nobodys_way(three: Cloud):
             SubnetId=found["SubnetA"].physical_id, Description=f"ELB net/{name}/0123456789abcdef"
         )
     account = connect(three.session, "us-west-2", clock=three.clock)
-    where = read_inventory(account, find(account, stack.name), cluster="prod")
-    assert [each.what for each in blockers.find(account, where, ())] == [
+    where = read_inventory(account, find_stack(account, stack.name), cluster="prod")
+    assert [each.what for each in blockers.find_blockers(account, where, ())] == [
         "network interface, ELB net/somebody-elses/0123456789abcdef"
     ]
 

@@ -38,7 +38,7 @@ def lose(where: Place, letter: str) -> str:
 
 
 def test_a_new_cluster_of_three_is_valid(where: Place):
-    validation = validate(where.account, where.name, where.cluster, override=where.override)
+    validation = validate(where.account, where.name, where.cluster, find_url_override=where.override)
     assert (validation.valid, validation.problems) == (True, ())
     assert [(member.group, member.zone[-1]) for member in validation.members if member.role == "master"] == [
         ("a", "a"),
@@ -48,30 +48,30 @@ def test_a_new_cluster_of_three_is_valid(where: Place):
 
 
 def test_the_status_shows_every_slot(where: Place):
-    status = read_status(where.account, where.name, where.cluster, override=where.override)
+    status = read_status(where.account, where.name, where.cluster, find_url_override=where.override)
     assert [(master.slot, master.state) for master in status.masters] == [(letter, "running") for letter in "abc"]
     assert {volume.slot for volume in status.volumes} == set("abc")
     assert status.api.ready is True
 
 
 def test_the_endpoint_is_the_load_balancer_by_name(where: Place):
-    stack = cluster_access.find_root(where.account, where.name)
-    found = cluster_access.endpoint(stack, cluster_access.read_outputs(where.account, stack))
+    stack = cluster_access.require_root_stack(where.account, where.name)
+    found = cluster_access.find_api_endpoint(stack, cluster_access.read_outputs(where.account, stack))
     [balancer] = client("elbv2", "us-west-2").describe_load_balancers()["LoadBalancers"]
     assert found.url == f"https://{balancer['DNSName']}"
 
 
 def test_one_lost_master_is_a_problem_and_the_api_still_answers(where: Place):
     lose(where, "B")
-    validation = validate(where.account, where.name, where.cluster, override=where.override)
+    validation = validate(where.account, where.name, where.cluster, find_url_override=where.override)
     assert validation.version == "1.36.3"
     assert [problem.area for problem in validation.problems if problem.area == "api"] == []
-    status = read_status(where.account, where.name, where.cluster, override=where.override)
+    status = read_status(where.account, where.name, where.cluster, find_url_override=where.override)
     assert status.api.ready is True
 
 
 def test_two_lost_masters_take_the_api(where: Place):
     for letter in "BC":
         lose(where, letter)
-    validation = validate(where.account, where.name, where.cluster, override=where.override)
+    validation = validate(where.account, where.name, where.cluster, find_url_override=where.override)
     assert "api" in {problem.area for problem in validation.problems}

@@ -14,7 +14,7 @@ from cfngen.deploy.messages import Notice
 from cfngen.deploy.preview.changes import Danger
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.recovery import rollback
-from cfngen.deploy.stacks import find, tree
+from cfngen.deploy.stacks import find_stack, list_resource_tree
 from cfngen.deploy.stale_groups import StaleGroup, find_stale_groups
 from cfngen.userdata.first_stage import unpacked
 
@@ -33,7 +33,9 @@ def operator(cloud: Cloud) -> Operator:
 
 def behind(operator: Operator) -> tuple[StaleGroup, ...]:
     account = operator.account
-    return find_stale_groups(account, [each.view for each in tree(account, find(account, "one").id)])
+    return find_stale_groups(
+        account, [each.view for each in list_resource_tree(account, find_stack(account, "one").id)]
+    )
 
 
 def group(operator: Operator) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from cfngen.deploy.inspection.cluster_status import (
     MasterState,
     Unknown,
 )
-from cfngen.deploy.inspection.reports import addons, certificates
+from cfngen.deploy.inspection.reports import parse_addons, parse_certificates
 from cfngen.deploy.inspection.status_reader import read_status
 
 MASTERS = (MasterState("a", "i-1"), MasterState("b", "i-2"), MasterState("c"))
@@ -35,7 +35,7 @@ def where() -> Iterator[Place]:
 
 
 def status(where: Place) -> ClusterStatus:
-    return read_status(where.account, STACK, where.cluster, override=where.override)
+    return read_status(where.account, STACK, where.cluster, find_url_override=where.override)
 
 
 def config_map(where: Place, name: str, **data: object) -> None:
@@ -50,13 +50,13 @@ def test_certificates_are_told_by_slot_and_those_of_lost_instances_are_not() -> 
         "i-1": json.dumps({"expires": "2027-03-01T12:00:00+00:00"}),
         "i-gone": json.dumps({"expires": "2026-01-01T00:00:00Z", "which": "apiserver.crt"}),
     }
-    found = certificates(data, MASTERS)
+    found = parse_certificates(data, MASTERS)
     assert found == (Expiry("master a: certificate", ENDS), Expiry("master b: apiserver.crt", ENDS))
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"expires": "soon"}', '{"expires": "2027-03-01T12:00:00"}', "{}"])
 def test_what_is_no_report_is_left_out(text: str) -> None:
-    assert certificates({"i-1": text}, MASTERS) == ()
+    assert parse_certificates({"i-1": text}, MASTERS) == ()
 
 
 def test_addons_are_told_as_helm_calls_them() -> None:
@@ -65,7 +65,7 @@ def test_addons_are_told_as_helm_calls_them() -> None:
         "cluster-autoscaler": json.dumps({"version": "9.50.1", "status": "failed", "message": "timed out"}),
         "nonsense": "nonsense",
     }
-    assert addons(data) == (
+    assert parse_addons(data) == (
         AddonState("cluster-autoscaler", "9.50.1", "failed", None, "timed out"),
         AddonState("metrics-server", "3.13.0", "deployed", ENDS),
     )

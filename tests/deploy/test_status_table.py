@@ -52,5 +52,5 @@ def test_what_a_status_means(name: str, standing: str, marks: str, kind: str) ->
     assert set(found.values()) <= {True, False}
     assert status.in_progress is (standing == "busy")
     assert status.exists is (standing != "absent")
-    assert status.change_set_kind == kind
+    assert status.change_set_type == kind
     assert str(status) == (name or "absent")

@@ -10,7 +10,7 @@ from answers import DENIED, Answer, Answers
 from recorded import NOW, STACK_ID, RefusedError
 
 from cfngen.deploy.publishing import template_objects
-from cfngen.deploy.publishing.template_objects import Objects, ObjectsError, TemplatesInUseError
+from cfngen.deploy.publishing.template_objects import ObjectsError, TemplateObjects, TemplatesInUseError
 from cfngen.deploy.stacks import CLUSTER_TAG
 
 OWNER = "123456789012"
@@ -38,9 +38,9 @@ class Bucket(Answers):
 
 def test_versions_and_delete_markers_are_counted() -> None:
     api = Bucket(1024, 3)
-    assert template_objects.find(api.account, "b", "one") == Objects("b", "one/", 1027, 1.0)
+    assert template_objects.find(api.account, "b", "one") == TemplateObjects("b", "one/", 1027, 1.0)
     assert api.named("s3:ListObjectVersions")[0]["Prefix"] == "one/"
-    assert template_objects.find(Bucket().account, "b", "one") == Objects("b", "one/", 0, 0.0)
+    assert template_objects.find(Bucket().account, "b", "one") == TemplateObjects("b", "one/", 0, 0.0)
 
 
 @pytest.mark.parametrize("needed", [True, False])
@@ -58,10 +58,10 @@ def test_a_bucket_that_is_not_there_or_may_not_be_read(
 ) -> None:
     api = Bucket(s3__ListObjectVersions=refusal)
     if found[needed]:
-        assert template_objects.find(api.account, "b", "one", needed=needed) == Objects(prefix="one/")
+        assert template_objects.find(api.account, "b", "one", must_be_allowed=needed) == TemplateObjects(prefix="one/")
         return
     with pytest.raises(Exception, match=refusal.code):
-        template_objects.find(api.account, "b", "one", needed=needed)
+        template_objects.find(api.account, "b", "one", must_be_allowed=needed)
 
 
 def test_every_version_is_deleted_a_thousand_at_a_time() -> None:

@@ -10,7 +10,7 @@ from clusters import BUCKET
 from deployments import Operator
 from earlier import CASES, Earlier, earlier
 
-from cfngen.cli.render.plan import lines
+from cfngen.cli.render.plan import plan_lines
 from cfngen.deploy.messages import Event
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.stacks import CLUSTER_TAG
@@ -54,7 +54,7 @@ def test_a_cluster_of_before_is_brought_to_today(case: str) -> None:
         *(f"Master{letter}AutoScalingGroup" for letter in letters),
         *(name.replace("Stack", "AutoScalingGroup") for name in names),
     ]
-    text = "\n".join(lines(plan, width=100))
+    text = "\n".join(plan_lines(plan, width=100))
     assert f"Phase 1 of {len(names) + 1}: control plane" in text
     assert "predicted" in text
 

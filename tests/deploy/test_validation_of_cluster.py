@@ -14,18 +14,11 @@ from cfngen.deploy import stacks
 from cfngen.deploy.access.authorities import SecretDeniedError
 from cfngen.deploy.access.kubernetes_objects import Node, Readiness
 from cfngen.deploy.aws_errors import ThrottledError
-from cfngen.deploy.inspection.machines import Group, Instance
+from cfngen.deploy.inspection.cluster_problems import ClusterState, KubernetesReading, Problem
+from cfngen.deploy.inspection.machines import GroupView, InstanceView
 from cfngen.deploy.inspection.pod_routes import InstanceRoute
-from cfngen.deploy.inspection.validation import (
-    ClusterState,
-    Kubernetes,
-    Problem,
-    Validation,
-    find_problems,
-    validate,
-    wait_until_valid,
-)
-from cfngen.deploy.inspection.versions import skew
+from cfngen.deploy.inspection.validation import Validation, validate, validate_state, wait_until_valid
+from cfngen.deploy.inspection.versions import describe_skew
 from cfngen.deploy.stacks import NoStackError
 from cfngen.deploy.status import StackStatus
 from cfngen.sandbox.cloudformation import client
@@ -43,7 +36,7 @@ def where() -> Iterator[Place]:
 
 
 def looked(where: Place) -> Validation:
-    return validate(where.account, where.name, where.cluster, override=where.override)
+    return validate(where.account, where.name, where.cluster, find_url_override=where.override)
 
 
 def said(found: Validation) -> list[tuple[str, str, str]]:
@@ -132,10 +125,10 @@ def test_a_route_through_an_instance_that_is_no_clusters_is_found(where):
 
 
 def test_a_route_to_an_instance_that_is_leaving_is_no_problem(where):
-    leaving = Instance("i-1", "us-west-2a", "Terminating:Wait")
-    group = Group("node", "a", "asg", instances=(leaving,))
+    leaving = InstanceView("i-1", "us-west-2a", "Terminating:Wait")
+    group = GroupView("node", "a", "asg", instances=(leaving,))
     seen = ClusterState(STACK, (group,), WORKING, (InstanceRoute("rtb-1", "10.244.1.0/24", "i-1"),))
-    assert find_problems(seen, where.cluster, where.clock.now()).valid
+    assert validate_state(seen, where.cluster, where.clock.now()).valid
 
 
 def test_a_node_of_an_instance_that_is_gone_is_found(where):
@@ -237,7 +230,7 @@ def test_an_instance_that_auto_scaling_gave_up_is_found(where):
 
 
 def test_an_api_server_that_nobody_reaches_is_a_problem(where):
-    found = validate(where.account, where.name, where.cluster, override=lambda url: NOWHERE)
+    found = validate(where.account, where.name, where.cluster, find_url_override=lambda url: NOWHERE)
     [problem] = found.problems
     assert problem.area == "api"
     assert problem.sentence.startswith(
@@ -251,17 +244,17 @@ def test_a_missing_permission_is_no_verdict(where):
     with where.served.permissions.enforcing(allow_everything_but("secretsmanager:GetSecretValue")) as credentials:
         account = where.connected(where.session_of(credentials))
         with pytest.raises(SecretDeniedError):
-            validate(account, where.name, where.cluster, override=where.override)
+            validate(account, where.name, where.cluster, find_url_override=where.override)
 
 
 def test_no_stack_is_no_verdict(where):
     with pytest.raises(NoStackError):
-        validate(where.account, "nothing", where.cluster, override=where.override)
+        validate(where.account, "nothing", where.cluster, find_url_override=where.override)
 
 
 def test_versions_are_compared_with_the_cluster_file(where):
     older = where.cluster.model_copy(update={"kubernetes_version": "1.35"})
-    found = validate(where.account, where.name, older, override=where.override)
+    found = validate(where.account, where.name, older, find_url_override=where.override)
     [problem] = found.problems
     assert problem.area == "version"
     assert problem.text.startswith("runs Kubernetes 1.36.3, but the cluster file says 1.35.")
@@ -286,11 +279,11 @@ def test_a_kubelet_of_another_version_is_found(where):
 
 @pytest.mark.parametrize(("kubelet", "server"), [("1.33.0", "1.36.3"), ("1.36.9", "1.36.0"), ("", "1.36.0")])
 def test_versions_that_go_together(kubelet, server):
-    assert skew(kubelet, server) == ""
+    assert describe_skew(kubelet, server) == ""
 
 
 STACK = stacks.StackView("k8s", "arn", StackStatus("CREATE_COMPLETE"))
-WORKING = Kubernetes("1.36.3", Readiness(ready=True), (), ())
+WORKING = KubernetesReading("1.36.3", Readiness(ready=True), (), ())
 
 
 @pytest.mark.parametrize(
@@ -305,7 +298,7 @@ WORKING = Kubernetes("1.36.3", Readiness(ready=True), (), ())
 )
 def test_a_stack_that_is_not_at_rest_is_a_problem(status, hint, where):
     seen = ClusterState(replace(STACK, status=StackStatus(status)), (), WORKING)
-    [problem] = find_problems(seen, where.cluster, where.clock.now()).problems
+    [problem] = validate_state(seen, where.cluster, where.clock.now()).problems
     assert (problem.area, problem.text) == ("stack", f"is {status}")
     assert hint in str(problem.hint)
 
@@ -315,30 +308,32 @@ def test_a_stack_that_is_not_at_rest_is_a_problem(status, hint, where):
 )
 def test_a_stack_whose_resources_work_is_none(status, where):
     seen = ClusterState(replace(STACK, status=StackStatus(status)), (), WORKING)
-    assert find_problems(seen, where.cluster, where.clock.now()).valid
+    assert validate_state(seen, where.cluster, where.clock.now()).valid
 
 
 def test_an_api_server_that_is_not_ready_says_what_fails(where):
     api = replace(WORKING, readiness=Readiness(ready=False, failing=("etcd",)))
-    [problem] = find_problems(ClusterState(STACK, (), api), where.cluster, where.clock.now()).problems
+    [problem] = validate_state(ClusterState(STACK, (), api), where.cluster, where.clock.now()).problems
     assert (problem.area, problem.text) == ("api", "is not ready: etcd")
 
 
 def test_groups_that_are_gone_or_leaving(where):
-    leaving = Instance("i-1", "us-west-2a", "Terminating:Wait")
+    leaving = InstanceView("i-1", "us-west-2a", "Terminating:Wait")
     seen = ClusterState(
-        STACK, (Group("node", "a", "asg-a", missing=True), Group("node", "b", "asg-b", instances=(leaving,))), WORKING
+        STACK,
+        (GroupView("node", "a", "asg-a", missing=True), GroupView("node", "b", "asg-b", instances=(leaving,))),
+        WORKING,
     )
-    found = find_problems(seen, where.cluster, where.clock.now())
+    found = validate_state(seen, where.cluster, where.clock.now())
     assert said(found) == [("group", "node group a", "has no Auto Scaling group: asg-a does not exist")]
     assert found.members == ()
 
 
 def test_a_node_is_known_by_its_name_where_it_has_no_provider_id(where):
-    instance = Instance("i-1", "us-west-2a", "InService")
+    instance = InstanceView("i-1", "us-west-2a", "InService")
     api = replace(WORKING, nodes=(Node("i-1", ready=True, version="1.36.3"),))
-    seen = ClusterState(STACK, (Group("node", "a", "asg", desired=1, instances=(instance,)),), api)
-    assert find_problems(seen, where.cluster, where.clock.now()).valid
+    seen = ClusterState(STACK, (GroupView("node", "a", "asg", desired=1, instances=(instance,)),), api)
+    assert validate_state(seen, where.cluster, where.clock.now()).valid
 
 
 def test_waiting_ends_when_time_is_up(where):

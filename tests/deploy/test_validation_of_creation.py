@@ -17,7 +17,7 @@ def test_waiting_begins_before_the_cluster_is_there():
     reports = []
     with place() as fresh:
         fresh.begin()
-        look = partial(validate, fresh.account, fresh.name, fresh.cluster, override=fresh.override)
+        look = partial(validate, fresh.account, fresh.name, fresh.cluster, find_url_override=fresh.override)
         validation = wait_until_valid(look, fresh.clock, timedelta(minutes=20), reports.append)
     assert validation.valid
     assert ("stack", "is CREATE_IN_PROGRESS") in [(each.area, each.text) for each in reports[0].appeared]

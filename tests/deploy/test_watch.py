@@ -14,9 +14,9 @@ from cfngen.cli.exit_codes import error_exit_code
 from cfngen.deploy.aws_errors import DeniedError, ExpiredCredentialsError
 from cfngen.deploy.messages import Event
 from cfngen.deploy.stacks import NoStackError
-from cfngen.deploy.watching.event_scope import unbounded
+from cfngen.deploy.watching.event_scope import all_events
 from cfngen.deploy.watching.events import TreeEvents
-from cfngen.deploy.watching.watch import READS_AFTER_END, STALE_READS, Budget, WatchEndedError
+from cfngen.deploy.watching.watch import MAX_STALE_READS, READS_AFTER_END, PollingBudget, WatchEndedError
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_all_stacks_share_one_allowance_of_calls(operator: Operator):
     operator.faults.page_size = 5
     root_id = operator.create()
     operator.faults.calls.clear()
-    operator.watch(root_id, budget=Budget(calls=3, tick=60))
+    operator.watch(root_id, budget=PollingBudget(calls=3, tick=60))
     moments = collections.Counter(call.time for call in operator.faults.calls if call.service == "cloudformation")
     assert max(moments.values()) <= 3
     assert len(moments) > 20
@@ -251,7 +251,7 @@ def test_where_nothing_was_begun_it_ends_after_some_looks(operator: Operator):
     began = operator.clock.now()
     outcome = operator.watch(root_id, since=began)
     assert (outcome.action, outcome.succeeded, outcome.events) == ("none", True, ())
-    assert (operator.clock.now() - began).total_seconds() <= STALE_READS * OFTEN.interval
+    assert (operator.clock.now() - began).total_seconds() <= MAX_STALE_READS * OFTEN.interval
 
 
 def test_a_deletion_is_watched_by_the_arn(operator: Operator):
@@ -301,7 +301,7 @@ def test_the_end_is_noticed_soon(operator: Operator):
 
 def test_time_passes_in_the_progress_between_two_looks(operator: Operator):
     root_id = operator.create()
-    operator.watch(root_id, budget=Budget(tick=1))
+    operator.watch(root_id, budget=PollingBudget(tick=1))
     seconds = [each.seconds for each in operator.progress if each.action]
     assert all(0 <= later - earlier <= 1.5 for earlier, later in itertools.pairwise(seconds[1:]))
     assert {each.fresh for each in operator.progress} == {True, False}
@@ -311,7 +311,7 @@ def test_what_one_stack_did_waits_until_all_were_looked_at(operator: Operator):
     """Where the calls of one look do not suffice for all nested stacks, none is told before the others."""
     root_id = operator.create()
     operator.engine.advance(60)
-    tree = TreeEvents(operator.cloudformation, root_id, unbounded)
+    tree = TreeEvents(operator.cloudformation, root_id, all_events)
     told: list[list[Event]] = []
     while not any(told):
         tree.advance(2)

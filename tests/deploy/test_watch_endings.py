@@ -12,9 +12,9 @@ from recorded_stack import NAME, RecordedStack, Told, event
 from cfngen.deploy.messages import Event
 from cfngen.deploy.stacks import NoStackError
 from cfngen.deploy.watching.progress import Progress
-from cfngen.deploy.watching.watch import Budget, Choice, WatchEndedError, WatchResult, watch
+from cfngen.deploy.watching.watch import InterruptChoice, PollingBudget, WatchEndedError, WatchResult, watch
 
-QUIET = Budget(tick=60)  # no messages in which only time passes
+QUIET = PollingBudget(tick=60)  # no messages in which only time passes
 UPDATING = "UPDATE_IN_PROGRESS"
 UPDATED = "UPDATE_COMPLETE"
 
@@ -27,7 +27,7 @@ def recorded(status: str, *events: dict[str, Any] | str) -> RecordedStack:
 
 def follow(api: RecordedStack, told: Told | None = None, **options: Any) -> WatchResult:
     told = told or Told()
-    options = {"budget": QUIET, "interrupted": lambda: told.choice, **options}
+    options = {"budget": QUIET, "on_interrupt": lambda: told.choice, **options}
     return watch(api.account, options.pop("stack", STACK_ID), report=told.messages.append, **options)
 
 
@@ -131,7 +131,7 @@ class TestTheEndIsBelieved:
 
     def test_one_that_is_not_known_any_more_has_ended(self) -> None:
         api = recorded("DELETE_IN_PROGRESS", "DELETE_IN_PROGRESS")
-        told = Told(choice=Choice.DETACH)
+        told = Told(choice=InterruptChoice.DETACH)
         usual = api.answers["DescribeStacks"]
         seen: list[int] = []
 
@@ -206,7 +206,7 @@ def test_the_last_message_is_about_the_stack_as_it_is_now() -> None:
     ],
 )
 def test_what_cannot_be_cancelled_goes_on_and_why_is_said(status: str, words: str) -> None:
-    api, told = recorded(UPDATING, UPDATING), Told(choice=Choice.CANCEL)
+    api, told = recorded(UPDATING, UPDATING), Told(choice=InterruptChoice.CANCEL)
     interrupted: list[float] = []
 
     def wait(seconds: float) -> None:
@@ -229,7 +229,7 @@ def test_what_cannot_be_cancelled_goes_on_and_why_is_said(status: str, words: st
 
 @pytest.mark.parametrize("status", ["CREATE_IN_PROGRESS", "REVIEW_IN_PROGRESS"])
 def test_of_a_creation_only_the_wish_to_end_it_is_noted(status: str) -> None:
-    api, told = recorded(status, "REVIEW_IN_PROGRESS"), Told(choice=Choice.CANCEL)
+    api, told = recorded(status, "REVIEW_IN_PROGRESS"), Told(choice=InterruptChoice.CANCEL)
     api.interrupt_waiting()
     outcome = follow(api, told)
     assert (outcome.cancelled, outcome.detached, outcome.succeeded, outcome.status.name) == (True, False, False, status)
@@ -238,7 +238,7 @@ def test_of_a_creation_only_the_wish_to_end_it_is_noted(status: str) -> None:
 
 def cancelling(refusal: RefusedError | None = None) -> tuple[RecordedStack, Told]:
     """An update that the user wants to cancel once, and that ends by itself five seconds later."""
-    api, told = recorded(UPDATING, UPDATING), Told(choice=Choice.CANCEL)
+    api, told = recorded(UPDATING, UPDATING), Told(choice=InterruptChoice.CANCEL)
     waited: list[float] = []
 
     def wait(seconds: float) -> None:
@@ -344,7 +344,7 @@ def test_after_trouble_it_looks_as_often_as_before_by_and_by() -> None:
 def test_time_passes_on_the_screen_between_looks() -> None:
     api, told = recorded(UPDATING, UPDATING), Told()
     after(api, 10, UPDATED, UPDATED)
-    follow(api, told, budget=Budget(interval=5, tick=2))
+    follow(api, told, budget=PollingBudget(interval=5, tick=2))
     assert api.clock.slept == [2, 2, 1, 2, 2, 1]
     progress = [message for message in told.messages if isinstance(message, Progress)]
     assert [message.fresh for message in progress] == [True, False, False, True, False, False, True]
@@ -367,14 +367,14 @@ def test_a_second_ctrl_c_leaves() -> None:
     api = recorded(UPDATING, UPDATING)
     api.interrupt_waiting()
 
-    def again() -> Choice:
+    def again() -> InterruptChoice:
         raise KeyboardInterrupt
 
-    assert follow(api, interrupted=again).detached
+    assert follow(api, on_interrupt=again).detached
 
 
 def test_going_on_after_ctrl_c() -> None:
-    api, told = recorded(UPDATING, UPDATING), Told(choice=Choice.WAIT)
+    api, told = recorded(UPDATING, UPDATING), Told(choice=InterruptChoice.WAIT)
     sleep = api.clock.sleep
 
     def wait(seconds: float) -> None:

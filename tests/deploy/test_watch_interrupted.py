@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from watched import Operator, ctrl_c, lines, operating
 
-from cfngen.deploy.watching.watch import Choice, WatchEndedError
+from cfngen.deploy.watching.watch import InterruptChoice, WatchEndedError
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def operator() -> Iterator[Operator]:
 @pytest.mark.parametrize("call", ["DescribeStacks", "DescribeStackEvents"])
 def test_going_on_loses_no_event(operator: Operator, call: str):
     root_id = operator.create()
-    operator.choices = [Choice.WAIT]
+    operator.choices = [InterruptChoice.WAIT]
     for nth in (1, 4, 9):
         operator.faults.after(call, ctrl_c, nth=nth)
     outcome = operator.watch(root_id)
@@ -30,7 +30,7 @@ def test_going_on_loses_no_event(operator: Operator, call: str):
 
 def test_going_on_after_ctrl_c_during_a_pause(operator: Operator):
     root_id = operator.create()
-    operator.choices = [Choice.WAIT]
+    operator.choices = [InterruptChoice.WAIT]
     operator.engine.clock.schedule(20, ctrl_c)
     assert operator.watch(root_id).succeeded
     assert operator.asked == 1
@@ -49,7 +49,7 @@ def test_leaving_it_alone(operator: Operator):
 def test_another_ctrl_c_at_the_question_leaves_it_alone(operator: Operator):
     root_id = operator.create()
     operator.faults.after("DescribeStacks", ctrl_c, nth=3)
-    outcome = operator.watch(root_id, interrupted=ctrl_c)
+    outcome = operator.watch(root_id, on_interrupt=ctrl_c)
     assert outcome.detached
 
 
@@ -63,7 +63,7 @@ def test_leaving_before_anything_is_known(operator: Operator):
 def test_a_cancelled_update_is_watched_while_it_is_taken_back(operator: Operator):
     root_id = operator.created()
     before = operator.update("t3.large")
-    operator.choices = [Choice.CANCEL]
+    operator.choices = [InterruptChoice.CANCEL]
     operator.faults.after("DescribeStacks", ctrl_c, nth=4)
     outcome = operator.watch(root_id, since=before)
     assert (outcome.status.name, outcome.action) == ("UPDATE_ROLLBACK_COMPLETE", "update")
@@ -74,7 +74,7 @@ def test_a_cancelled_update_is_watched_while_it_is_taken_back(operator: Operator
 
 def test_of_a_creation_only_the_wish_to_cancel_is_returned(operator: Operator):
     root_id = operator.create()
-    operator.choices = [Choice.CANCEL]
+    operator.choices = [InterruptChoice.CANCEL]
     operator.faults.after("DescribeStacks", ctrl_c, nth=4)
     outcome = operator.watch(root_id)
     assert (outcome.cancelled, outcome.detached, outcome.succeeded) == (True, False, False)
@@ -87,7 +87,7 @@ def test_what_is_being_taken_back_already_is_not_cancelled(operator: Operator):
     before = operator.update("t3.large")
     operator.engine.advance(100)
     operator.cloudformation.cancel_update_stack(StackName=root_id)
-    operator.choices = [Choice.CANCEL]
+    operator.choices = [InterruptChoice.CANCEL]
     operator.faults.after("DescribeStacks", ctrl_c, nth=1)
     outcome = operator.watch(root_id, since=before)
     assert not outcome.cancelled
@@ -98,7 +98,7 @@ def test_what_is_being_taken_back_already_is_not_cancelled(operator: Operator):
 def test_a_deletion_is_not_cancelled(operator: Operator):
     root_id = operator.created()
     operator.cloudformation.delete_stack(StackName=root_id)
-    operator.choices = [Choice.CANCEL]
+    operator.choices = [InterruptChoice.CANCEL]
     operator.faults.after("DescribeStacks", ctrl_c, nth=2)
     outcome = operator.watch(root_id)
     assert outcome.succeeded
@@ -108,7 +108,7 @@ def test_a_deletion_is_not_cancelled(operator: Operator):
 def test_a_refused_cancellation_is_told_and_the_watch_goes_on(operator: Operator):
     root_id = operator.created()
     before = operator.update("t3.large")
-    operator.choices = [Choice.CANCEL]
+    operator.choices = [InterruptChoice.CANCEL]
     operator.faults.after("DescribeStacks", ctrl_c, nth=2)
     operator.faults.refuse("CancelUpdateStack", "ValidationError", "CancelUpdateStack cannot be called now")
     outcome = operator.watch(root_id, since=before)
@@ -119,7 +119,7 @@ def test_a_refused_cancellation_is_told_and_the_watch_goes_on(operator: Operator
 def test_a_cancellation_that_does_not_reach_aws_is_told_and_the_watch_goes_on(operator: Operator):
     root_id = operator.created()
     before = operator.update("t3.large")
-    operator.choices = [Choice.CANCEL]
+    operator.choices = [InterruptChoice.CANCEL]
     operator.faults.after("DescribeStacks", ctrl_c, nth=2)
     operator.faults.disconnect("CancelUpdateStack", times=8, kind="refused")
     outcome = operator.watch(root_id, since=before)
@@ -130,7 +130,7 @@ def test_a_cancellation_that_does_not_reach_aws_is_told_and_the_watch_goes_on(op
 def test_a_cancellation_that_is_not_allowed_ends_the_watch(operator: Operator):
     root_id = operator.created()
     before = operator.update("t3.large")
-    operator.choices = [Choice.CANCEL]
+    operator.choices = [InterruptChoice.CANCEL]
     operator.faults.after("DescribeStacks", ctrl_c, nth=2)
     operator.faults.deny("cloudformation:CancelUpdateStack")
     with pytest.raises(WatchEndedError, match="CancelUpdateStack"):

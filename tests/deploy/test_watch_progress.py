@@ -11,12 +11,12 @@ from clusters import golden
 from watched import SECONDS, Operator, operating
 
 from cfngen.deploy.messages import Event
-from cfngen.deploy.publishing.publish import nested
+from cfngen.deploy.publishing.publish import nested_template_names
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.watching.expectations import (
     BOOT_SECONDS,
     Expectation,
-    Expected,
+    ExpectedResource,
     expect_operation,
     usual_seconds,
 )
@@ -89,9 +89,9 @@ def test_a_clock_that_is_late_shows_no_negative_time():
 def test_what_is_expected_is_there_before_it_begins():
     expected = Expectation(
         (
-            Expected((), "NodesStack", STACK, "create"),
-            Expected(NODES, "Template", "AWS::EC2::LaunchTemplate", "create", seconds=10),
-            Expected(NODES, "Group", AUTO_SCALING_GROUP, "create", signals=4, seconds=300),
+            ExpectedResource((), "NodesStack", STACK, "create"),
+            ExpectedResource(NODES, "Template", "AWS::EC2::LaunchTemplate", "create", seconds=10),
+            ExpectedResource(NODES, "Group", AUTO_SCALING_GROUP, "create", signals=4, seconds=300),
         ),
         310,
     )
@@ -154,7 +154,7 @@ def test_the_default_cluster_takes_about_ten_minutes():
     documents = {each.name: each for each in generate(golden("default"))}
     root = documents["cluster"]
     bodies = {(): root.body}
-    for logical_id, child in nested(root.body).items():
+    for logical_id, child in nested_template_names(root.body).items():
         bodies[logical_id,] = documents[child].body
     expected = expect_operation(bodies, "create", {"NodeGroupNodesMinSize": "7"})
     assert 5 * 60 < expected.seconds < 15 * 60

@@ -19,13 +19,13 @@ from cfngen.deploy.account import Account, connect
 from cfngen.deploy.messages import Event, Message, Notice
 from cfngen.deploy.watching.events import read_last_event
 from cfngen.deploy.watching.progress import Progress
-from cfngen.deploy.watching.watch import Budget, Choice, WatchResult, watch
+from cfngen.deploy.watching.watch import InterruptChoice, PollingBudget, WatchResult, watch
 from cfngen.sandbox.cloudformation import CloudFormation, LaunchedInstance, Stack
 
 NAME = "k8s"
 BOOT = 90
 SECONDS = 105  # of the creation
-OFTEN = Budget(tick=60)  # no messages in which only time passes
+OFTEN = PollingBudget(tick=60)  # no messages in which only time passes
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Operator:
     clock: SimulatedClock
     account: Account
     messages: list[Message] = field(default_factory=list)
-    choices: list[Choice] = field(default_factory=lambda: [Choice.DETACH])
+    choices: list[InterruptChoice] = field(default_factory=lambda: [InterruptChoice.DETACH])
     asked: int = 0
     signals: list[str | None] = field(default_factory=list)
     _bodies: tuple[str, ...] = ()
@@ -97,10 +97,10 @@ class Operator:
         return before
 
     def watch(self, root_id: str = NAME, **options: Any) -> WatchResult:
-        options = {"budget": OFTEN, "interrupted": self.interrupted, **options}
+        options = {"budget": OFTEN, "on_interrupt": self.interrupted, **options}
         return watch(self.account, root_id, report=self.messages.append, **options)
 
-    def interrupted(self) -> Choice:
+    def interrupted(self) -> InterruptChoice:
         self.asked += 1
         return self.choices.pop(0) if len(self.choices) > 1 else self.choices[0]
 

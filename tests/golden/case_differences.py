@@ -16,7 +16,7 @@ from typing import Any
 from golden_cases import load_case, rendered
 
 from cfngen import userdata
-from cfngen.cluster.logical_ids import group_id
+from cfngen.cluster.logical_ids import node_group_prefix
 
 DIGEST = "(digest)"
 LENGTH = "(length)"
@@ -123,7 +123,7 @@ def renamed_group(files: Contents, name: str) -> Contents:
     """The files of the default case's node group if it were called otherwise."""
     text = json.dumps(files)
     for old, new in (
-        (group_id(DEFAULT_GROUP), group_id(name)),
+        (node_group_prefix(DEFAULT_GROUP), node_group_prefix(name)),
         (f"nodes-{DEFAULT_GROUP}", f"nodes-{name}"),
         (f'"{DEFAULT_GROUP}"', f'"{name}"'),
     ):

@@ -143,7 +143,7 @@ def allows(policy: dict[str, Any], action: str) -> bool:
 def on_what(policy: dict[str, Any], action: str, resource: str) -> bool:
     """Whether an action is allowed on a resource, as far as its ARN decides."""
     return any(
-        action in statement["Action"] and any(fnmatch.fnmatchcase(resource, each) for each in named)
+        action in statement["Action"] and any(fnmatch.fnmatchcase(resource, pattern) for pattern in named)
         for statement in policy["Statement"]
         for named in [[statement["Resource"]] if isinstance(statement["Resource"], str) else statement["Resource"]]
     )
@@ -153,8 +153,8 @@ def schema(kind: str) -> dict[str, Any]:
     """The registry's schema of a resource type, as bundled by cfn-lint."""
     [directory] = cfnlint.data.schemas.providers.__path__
     name = json.loads((Path(directory) / "us-west-2.json").read_text())[kind]
-    found: dict[str, Any] = json.loads((Path(directory).parent / "resources" / f"{name}.json").read_text())
-    return found
+    resource_schema: dict[str, Any] = json.loads((Path(directory).parent / "resources" / f"{name}.json").read_text())
+    return resource_schema
 
 
 def accepted(finding: Any) -> bool:
@@ -171,7 +171,7 @@ def accepted(finding: Any) -> bool:
     # Two statements for two kinds of resources of one call; parameters of AWS belong to no account; and parliament asks
     # for one resource of every kind that an action knows, those of application load balancers too.
     known = ("ec2:CreateSnapshot", "ssm:GetParameters", "elasticloadbalancing:", "s3:GetStorageLensConfiguration")
-    return finding.issue == "RESOURCE_MISMATCH" and any(each in detail for each in known)
+    return finding.issue == "RESOURCE_MISMATCH" and any(known_detail in detail for known_detail in known)
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)
@@ -186,8 +186,8 @@ def test_the_files_are_what_the_code_says(name):
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_policies_are_sound(name):
-    found = analyze_policy_string(json.dumps(POLICIES[name])).findings
-    assert [str(each) for each in found if not accepted(each)] == []
+    findings = analyze_policy_string(json.dumps(POLICIES[name])).findings
+    assert [str(finding) for finding in findings if not accepted(finding)] == []
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -208,14 +208,16 @@ def test_only_reads_are_unbound(name):
     for statement in POLICIES[name]["Statement"]:
         if statement["Resource"] == "*" and "Condition" not in statement:
             changing = [
-                each for each in statement["Action"] if not each.split(":")[1].startswith(("Describe", "Get", "List"))
+                action
+                for action in statement["Action"]
+                if not action.split(":")[1].startswith(("Describe", "Get", "List"))
             ]
             assert set(changing) <= {"kms:CreateKey", "kms:EnableKeyRotation"}, statement["Sid"]
 
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_wildcards_of_actions_are_reads_alone(name):
-    wild = {each for each in actions(POLICIES[name]) if "*" in each}
+    wild = {action for action in actions(POLICIES[name]) if "*" in action}
     assert wild <= {
         "autoscaling:Describe*",
         "ec2:Describe*",
@@ -232,16 +234,16 @@ def test_nobody_may_hand_a_role_to_anything():
         for statement in policy["Statement"]:
             if "iam:PassRole" in statement["Action"]:
                 resources = statement["Resource"]
-                for each in [resources] if isinstance(resources, str) else resources:
+                for resource in [resources] if isinstance(resources, str) else resources:
                     # The statement also names what no role can be handed as.
-                    other = ":instance-profile/" in each or ":policy/" in each
-                    assert each.partition(":role/")[2] not in ("", "*") or other, name
+                    other = ":instance-profile/" in resource or ":policy/" in resource
+                    assert resource.partition(":role/")[2] not in ("", "*") or other, name
 
 
 def test_what_is_destroyed_bears_the_clusters_tag():
     for statement in [*execution_policy(NARROW)["Statement"], *roles_and_secrets_policy(NARROW)["Statement"]]:
         destroyed = [
-            each for each in statement["Action"] if each.startswith(("ec2:Delete", "ec2:Release", "kms:Sched"))
+            action for action in statement["Action"] if action.startswith(("ec2:Delete", "ec2:Release", "kms:Sched"))
         ]
         if destroyed:
             assert statement["Condition"] == {"StringLike": {"aws:ResourceTag/KubernetesCluster": "kubernetes"}}
@@ -265,7 +267,7 @@ def test_a_change_set_may_be_named_by_its_arn_alone(action):
 
 
 def test_all_stacks_may_be_described_to_find_another_of_the_clusters_name():
-    assert on_what(operator_policy(NARROW, only=["read"]), "cloudformation:DescribeStacks", "*")
+    assert on_what(operator_policy(NARROW, only_command_groups=["read"]), "cloudformation:DescribeStacks", "*")
 
 
 def test_a_stack_may_be_named_unlike_its_cluster():
@@ -280,19 +282,24 @@ def test_a_stack_may_be_named_unlike_its_cluster():
 def test_arns_are_those_of_the_partition():
     made = (execution_policy, roles_and_secrets_policy, several_masters_policy, etcd_policy)
     text = json.dumps(
-        [operator_policy(Scope(partition="aws-cn")), *(each(Scope(partition="aws-us-gov")) for each in made)]
+        [
+            operator_policy(Scope(partition="aws-cn")),
+            *(make_policy(Scope(partition="aws-us-gov")) for make_policy in made),
+        ]
     )
     assert "arn:aws:" not in text
 
 
 def test_groups_can_be_given_alone():
-    names = [each.name for each in command_groups(ANY)]
+    names = [group.name for group in command_groups(ANY)]
     assert names == ["read", "deploy", "delete", "kubeconfig"]
-    assert all(each.purpose for each in command_groups(ANY))
-    read = operator_policy(only=["read"])
-    assert not [each for each in actions(read) if each.split(":")[1].startswith(("Create", "Delete", "Put", "Execute"))]
+    assert all(group.purpose for group in command_groups(ANY))
+    read = operator_policy(only_command_groups=["read"])
+    assert not [
+        action for action in actions(read) if action.split(":")[1].startswith(("Create", "Delete", "Put", "Execute"))
+    ]
     assert not allows(read, "secretsmanager:GetSecretValue")
-    assert allows(operator_policy(only=["kubeconfig"]), "secretsmanager:GetSecretValue")
+    assert allows(operator_policy(only_command_groups=["kubeconfig"]), "secretsmanager:GetSecretValue")
 
 
 def test_the_operator_does_none_of_what_the_service_role_does():
@@ -315,7 +322,7 @@ def test_cloudformation_may_do_what_its_handlers_do(configuration):
         for action in handler.get("permissions", ())
         if not allows(EXECUTION, action)
         and action not in NOT_NEEDED
-        and not any(fnmatch.fnmatchcase(action, each) for each in (*OF_OTHER_GROUPS, *OF_OTHER_BUCKETS))
+        and not any(fnmatch.fnmatchcase(action, pattern) for pattern in (*OF_OTHER_GROUPS, *OF_OTHER_BUCKETS))
     }
     assert lacking == set()
     assert "AWS::EC2::Volume" in kinds
@@ -329,7 +336,7 @@ def test_cloudformation_may_take_back_what_failed():
 @pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=["default", "key pair", "policies"])
 def test_who_may_look_may_ask_for_drift(configuration):
     """CloudFormation reads every resource with the rights of the one who asks; secrets it does not read."""
-    policy = operator_policy(only=["read"])
+    policy = operator_policy(only_command_groups=["read"])
     kinds = {
         resource["Type"]
         for document in generate(parse(configuration))

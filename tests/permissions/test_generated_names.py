@@ -7,11 +7,11 @@ import re
 
 import pytest
 
-from cfngen.cli.target import STACK_NAME_LIMIT
+from cfngen.cli.target import MAX_STACK_NAME_LENGTH
 from cfngen.permissions.scope import Scope
 from cfngen.sandbox.cloudformation.generated_names import generated_name
 
-STACKS = [("production-eu-west-1-" * 5)[:length].rstrip("-") for length in range(1, STACK_NAME_LIMIT + 1)]
+STACKS = [("production-eu-west-1-" * 5)[:length].rstrip("-") for length in range(1, MAX_STACK_NAME_LENGTH + 1)]
 RANDOM = ("HDST4OHFVDIF", "1GRP3N0TVA1LD")  # CloudFormation's have twelve characters, and thirteen in earlier years
 LOGICAL_IDS = ("MasterRole", "NodeGroupWorkersRole", "NodeGroupAVeryLongNameOfAGroupIndeedRole")
 
@@ -26,24 +26,24 @@ def scope(stack: str) -> Scope:
 
 def names(stack: str, random: str) -> list[tuple[str, list[str]]]:
     """The ARN of each thing whose name is generated, and the patterns that are meant to match it."""
-    here = scope(stack)
+    cluster_scope = scope(stack)
     iam = nested(stack, "IamStack", random)
     bucket = generated_name(nested(stack, "SecretsStack", random), "BackupBucket", random, 63).lower()
     masters = nested(stack, "MasterStack", random)
     group = generated_name(masters, "MasterAAutoScalingGroup", random, 255)
-    found = [
-        (f"arn:aws:cloudformation:us-west-2:123456789012:stack/{iam}/0", here.nested),
-        (f"arn:aws:s3:::{bucket}", [here.backups]),
+    arns_and_patterns = [
+        (f"arn:aws:cloudformation:us-west-2:123456789012:stack/{iam}/0", cluster_scope.nested_stack_arns),
+        (f"arn:aws:s3:::{bucket}", [cluster_scope.backup_bucket_arn]),
         (
             f"arn:aws:autoscaling:us-west-2:123456789012:autoScalingGroup:0:autoScalingGroupName/{group}",
-            here.groups,
+            cluster_scope.auto_scaling_group_arns,
         ),
     ]
     for logical_id in LOGICAL_IDS:
         for kind, longest in (("role", 64), ("instance-profile", 128), ("policy", 128)):
             arn = f"arn:aws:iam::123456789012:{kind}/{generated_name(iam, logical_id, random, longest)}"
-            found.append((arn, here.roles))
-    return found
+            arns_and_patterns.append((arn, cluster_scope.role_arns))
+    return arns_and_patterns
 
 
 @pytest.mark.parametrize("random", RANDOM)
@@ -59,7 +59,7 @@ def test_every_generated_name_is_matched(random: str) -> None:
 
 def test_short_names_match_no_cluster_whose_name_only_begins_alike() -> None:
     mine, theirs = scope("blue"), [arn for arn, _ in names("blue2", RANDOM[0])]
-    patterns = [*mine.nested, *mine.roles, *mine.groups, mine.backups]
+    patterns = [*mine.nested_stack_arns, *mine.role_arns, *mine.auto_scaling_group_arns, mine.backup_bucket_arn]
     assert [arn for arn in theirs for pattern in patterns if fnmatch.fnmatchcase(arn, pattern)] == []
 
 

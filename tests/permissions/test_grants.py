@@ -9,7 +9,7 @@ import pytest
 
 from cfngen.cluster.load import parse
 from cfngen.permissions.grants import grants, scope_of
-from cfngen.permissions.statements import allow, document, documents, size
+from cfngen.permissions.statements import allow, policy_document, policy_size, split_into_documents
 from cfngen.templates import generate
 
 LIMIT = 6_144  # "IAM and AWS STS quotas", IAM User Guide
@@ -50,17 +50,17 @@ def rights(statements: Any) -> set[tuple[str, str]]:
 
 def role_statements(configuration: dict[str, Any]) -> dict[str, set[tuple[str, str]]]:
     """What the roles of the templates may do, by role."""
-    found: dict[str, set[tuple[str, str]]] = {}
+    rights_by_grantee: dict[str, set[tuple[str, str]]] = {}
     for template in generate(parse(configuration)):
         if template.name in ("standalone", "cluster"):
             continue
         for name, resource in template.body["Resources"].items():
             if resource["Type"] == "AWS::IAM::Role":
-                found[name] = rights(resource["Properties"]["Policies"][0]["PolicyDocument"]["Statement"])
+                rights_by_grantee[name] = rights(resource["Properties"]["Policies"][0]["PolicyDocument"]["Statement"])
             elif resource["Type"] == "AWS::IAM::ManagedPolicy":
                 [role] = resource["Properties"]["Roles"]
-                found[role["Ref"]] |= rights(resource["Properties"]["PolicyDocument"]["Statement"])
-    return found
+                rights_by_grantee[role["Ref"]] |= rights(resource["Properties"]["PolicyDocument"]["Statement"])
+    return rights_by_grantee
 
 
 @pytest.mark.parametrize("name", CLUSTERS)
@@ -86,7 +86,9 @@ def test_every_policy_is_accepted_by_iam(name: str) -> None:
             sids = [statement["Sid"] for statement in policy.document["Statement"]]
             assert len(set(sids)) == len(sids)
             assert all(sid.isalnum() for sid in sids)
-        assert rights(each for policy in policies for each in policy.document["Statement"]) == rights(grant.statements)
+        assert rights(statement for policy in policies for statement in policy.document["Statement"]) == rights(
+            grant.statements
+        )
 
 
 def test_the_load_balancer_is_for_clusters_of_several_masters() -> None:
@@ -108,7 +110,9 @@ def test_existing_objects_are_named() -> None:
 def test_a_vpc_that_is_named_bounds_new_interfaces() -> None:
     network = {"plugin": "amazon-vpc", **{key: value for key, value in EXISTING.items() if key != "routeTable"}}
     [statement] = [
-        each for each in granted({"network": network})["master"].statements if each["Sid"] == "PodAddressesGroupsInVpc"
+        statement
+        for statement in granted({"network": network})["master"].statements
+        if statement["Sid"] == "PodAddressesGroupsInVpc"
     ]
     arn = "arn:aws:ec2:us-west-2:123456789012:vpc/vpc-0123456789abcdef0"
     assert statement["Condition"] == {"ArnEquals": {"ec2:Vpc": arn}}
@@ -131,24 +135,26 @@ def test_arns_are_those_of_the_regions_partition(region: str, partition: str) ->
 
 
 def test_few_statements_are_one_policy() -> None:
-    assert documents([allow("A", "ec2:DescribeInstances"), allow("B", "ec2:DescribeVpcs")]) == [
-        document([allow("A", "ec2:DescribeInstances"), allow("B", "ec2:DescribeVpcs")])
+    assert split_into_documents([allow("A", "ec2:DescribeInstances"), allow("B", "ec2:DescribeVpcs")]) == [
+        policy_document([allow("A", "ec2:DescribeInstances"), allow("B", "ec2:DescribeVpcs")])
     ]
 
 
 def test_a_policy_is_filled_before_another_is_begun() -> None:
     statements = [allow(f"S{number}", "ec2:DescribeInstances") for number in range(10)]
-    limit = size(document(statements[:4]))
-    pages = documents(statements, limit)
+    limit = policy_size(policy_document(statements[:4]))
+    pages = split_into_documents(statements, limit)
     assert [len(page["Statement"]) for page in pages] == [4, 4, 2]
-    assert [each["Sid"] for page in pages for each in page["Statement"]] == [f"S{number}" for number in range(10)]
+    assert [statement["Sid"] for page in pages for statement in page["Statement"]] == [
+        f"S{number}" for number in range(10)
+    ]
 
 
 def test_a_statement_too_large_for_a_policy_is_divided() -> None:
     zones = [f"arn:aws:route53:::hostedzone/Z{number:020}" for number in range(300)]
-    pages = documents([allow("DnsRecords", "route53:ChangeResourceRecordSets", zones)])
+    pages = split_into_documents([allow("DnsRecords", "route53:ChangeResourceRecordSets", zones)])
     assert len(pages) > 1
-    assert all(size(page) <= LIMIT for page in pages)
+    assert all(policy_size(page) <= LIMIT for page in pages)
     statements = [statement for page in pages for statement in page["Statement"]]
     assert [arn for statement in statements for arn in statement["Resource"]] == zones
     assert len({statement["Sid"] for statement in statements}) == len(statements)
@@ -156,12 +162,14 @@ def test_a_statement_too_large_for_a_policy_is_divided() -> None:
 
 def test_actions_are_divided_where_there_is_one_resource() -> None:
     actions = [f"ec2:Describe{'X' * 60}{number}" for number in range(150)]
-    pages = documents([allow("Reads", " ".join(actions))])
-    found = [action for page in pages for statement in page["Statement"] for action in statement["Action"]]
-    assert sorted(found) == sorted(actions)
-    assert all(size(page) <= LIMIT for page in pages)
+    pages = split_into_documents([allow("Reads", " ".join(actions))])
+    distributed_actions = [
+        action for page in pages for statement in page["Statement"] for action in statement["Action"]
+    ]
+    assert sorted(distributed_actions) == sorted(actions)
+    assert all(policy_size(page) <= LIMIT for page in pages)
 
 
 def test_what_cannot_be_divided_is_a_fault() -> None:
     with pytest.raises(ValueError, match="the statement Long does not fit into a policy of 100 characters"):
-        documents([allow("Long", "ec2:DescribeInstances", ["arn:aws:ec2:" + "x" * 100])], 100)
+        split_into_documents([allow("Long", "ec2:DescribeInstances", ["arn:aws:ec2:" + "x" * 100])], 100)

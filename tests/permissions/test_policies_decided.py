@@ -224,7 +224,7 @@ def test_documents_for_nobody_in_particular_suffice_for_any_cluster() -> None:
 
 
 def test_a_role_of_another_name_can_be_handed_over() -> None:
-    policy = operator_policy(NARROW, role="deployer")
+    policy = operator_policy(NARROW, service_role="deployer")
     assert allows(policy, "iam:PassRole", SERVICE_ROLE.replace("cfngen-cloudformation", "deployer"), HANDED_OVER)
     assert not allows(policy, "iam:PassRole", SERVICE_ROLE, HANDED_OVER)
 

@@ -28,7 +28,7 @@ def kinds(**configuration):
 
 def balancing():
     three = kinds(controlPlane={"count": 3}, network={"subnets": ZONES})
-    return sorted(each for each in three if each.startswith("AWS::ElasticLoadBalancingV2::"))
+    return sorted(resource_type for resource_type in three if resource_type.startswith("AWS::ElasticLoadBalancingV2::"))
 
 
 @pytest.mark.parametrize("kind", balancing())

@@ -12,16 +12,16 @@ from deployed import Place
 from cfngen.deploy.account import Account
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Message, Question
-from cfngen.deploy.watching.watch import Choice
+from cfngen.deploy.watching.watch import InterruptChoice
 from cfngen.rehearse import clusters, expectations
 from cfngen.rehearse.expectations import Expectations
-from cfngen.rehearse.outlines import outlines
+from cfngen.rehearse.outlines import outline_steps
 from cfngen.rehearse.request import RehearsalRequest
 from cfngen.rehearse.run import RehearsalResult, rehearse
 from cfngen.rehearse.steps import STEPS, RehearsalStep
 from cfngen.sandbox.cloudformation import client
 
-EXPECTED = Path(expectations.__file__).with_name(expectations.FILE)
+EXPECTED = Path(expectations.__file__).with_name(expectations.EXPECTATIONS_FILE)
 
 
 def steps_of(*names: str) -> tuple[RehearsalStep, ...]:
@@ -47,19 +47,19 @@ class Person:
 
     @property
     def waiting(self) -> Interaction:
-        return Interaction(self.messages.append, self._ask, lambda: Choice.DETACH)
+        return Interaction(self.messages.append, self._ask, lambda: InterruptChoice.DETACH)
 
     def rehearse(
         self,
         *names: str,
-        zones: tuple[str, ...] = clusters.ZONES,
+        zones: tuple[str, ...] = clusters.DEFAULT_ZONES,
         expected: Expectations | None = None,
         recording: bool = False,
         **options: Any,
     ) -> RehearsalResult:
-        known = expected or expectations.recorded()
+        known = expected or expectations.read_recorded_expectations()
         steps = steps_of(*names)
-        request = RehearsalRequest(steps, outlines(steps, zones, known), zones, **options)
+        request = RehearsalRequest(steps, outline_steps(steps, zones, known), zones, **options)
         return rehearse(self.account, request, None if recording else known, self.waiting)
 
     def _ask(self, question: Question) -> bool:
@@ -76,20 +76,22 @@ def left(place: Place) -> list[str]:
 
 def _left(place: Place, ec2: Any, s3: Any, iam: Any) -> Iterator[str]:
     for stack in place.world.cloud.stacks():
-        if stack.name.startswith(clusters.NAME) and stack.status != "DELETE_COMPLETE":
+        if stack.name.startswith(clusters.REHEARSAL_NAME) and stack.status != "DELETE_COMPLETE":
             yield f"stack {stack.name} {stack.status}"
     for bucket in (each["Name"] for each in s3.list_buckets()["Buckets"]):
-        if clusters.NAME in bucket:
+        if clusters.REHEARSAL_NAME in bucket:
             yield f"bucket {bucket}"
         else:
-            objects = s3.list_object_versions(Bucket=bucket, Prefix=f"{clusters.NAME}/")
+            objects = s3.list_object_versions(Bucket=bucket, Prefix=f"{clusters.REHEARSAL_NAME}/")
             yield from (f"object {each['Key']}" for each in objects.get("Versions", []))
     for each in ec2.describe_snapshots(OwnerIds=["self"])["Snapshots"]:
         if "for AMI" not in each["Description"]:
             yield f"snapshot {each['SnapshotId']}"
     # moto keeps the root volumes of terminated instances, without tags.
     yield from (f"volume {each['VolumeId']}" for each in ec2.describe_volumes()["Volumes"] if each.get("Tags"))
-    yield from (f"role {each['RoleName']}" for each in iam.list_roles()["Roles"] if clusters.NAME in each["RoleName"])
+    yield from (
+        f"role {each['RoleName']}" for each in iam.list_roles()["Roles"] if clusters.REHEARSAL_NAME in each["RoleName"]
+    )
     for reservation in ec2.describe_instances()["Reservations"]:
         for each in reservation["Instances"]:
             if each["State"]["Name"] != "terminated":

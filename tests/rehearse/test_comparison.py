@@ -7,11 +7,11 @@ import dataclasses
 import pytest
 
 from cfngen.rehearse import clusters, expectations
-from cfngen.rehearse.comparison import remarks, surprises
-from cfngen.rehearse.operations import Names, Operation, OperationEvent
+from cfngen.rehearse.comparison import find_remarks, find_surprises
+from cfngen.rehearse.operations import NameNormalizer, Operation, OperationEvent
 from cfngen.templates.document import Document
 
-NAMES = Names(clusters.ZONES)
+NAMES = NameNormalizer(clusters.DEFAULT_ZONES)
 ROOT = Document(
     "cluster",
     {
@@ -56,11 +56,11 @@ USUAL = operation(
     event("Route", "CREATE_IN_PROGRESS", 9),
     event("Route", "CREATE_COMPLETE", 11),
 )
-EXPECTED = expectations.of(USUAL)
+EXPECTED = expectations.expectation_of(USUAL)
 
 
 def found(seen: Operation) -> list[str]:
-    return list(map(str, surprises(EXPECTED, seen, (ROOT, NET), NAMES)))
+    return list(map(str, find_surprises(EXPECTED, seen, (ROOT, NET), NAMES)))
 
 
 def without(*resources: str) -> tuple[OperationEvent, ...]:
@@ -135,17 +135,17 @@ def test_the_first_surprise_is_what_failed_first() -> None:
 
 def test_other_words_and_times_are_remarked_on() -> None:
     said = (*USUAL.events, event("Vpc", "CREATE_COMPLETE", 9, "took 3 tries of <vpc-1>"))
-    assert remarks(EXPECTED, operation(*USUAL.events), 1) == []
-    assert remarks(EXPECTED, operation(*said, seconds=600.0), 1) == [
+    assert find_remarks(EXPECTED, operation(*USUAL.events), 1) == []
+    assert find_remarks(EXPECTED, operation(*said, seconds=600.0), 1) == [
         "create took 10 minutes; it was estimated to take 1",
         "NetStack/Vpc CREATE_COMPLETE says 'took 3 tries of <vpc-1>'; the emulator says nothing",
     ]
     known = dataclasses.replace(EXPECTED, words={"NetStack/Vpc CREATE_COMPLETE": ("took # tries of <vpc>",)})
-    assert remarks(known, operation(*said), 1) == []
+    assert find_remarks(known, operation(*said), 1) == []
 
 
 def test_names_are_those_of_every_region_and_program() -> None:
-    names = Names(("eu-central-1c", "eu-central-1a", "eu-central-1b"))
+    names = NameNormalizer(("eu-central-1c", "eu-central-1a", "eu-central-1b"))
     ids = ["SubnetC", "SubnetARouteTableAssociation", "SubnetB", "MasterA", "MasterProgram0123456789ab", "SubnetsC"]
     assert [names(each) for each in ids] == [
         "SubnetA",
@@ -159,5 +159,5 @@ def test_names_are_those_of_every_region_and_program() -> None:
 
 def test_expectations_are_read_as_they_were_written(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(expectations, "files", lambda package: tmp_path)
-    (tmp_path / expectations.FILE).write_text(expectations.text({"one: create": EXPECTED}))
-    assert expectations.recorded() == {"one: create": EXPECTED}
+    (tmp_path / expectations.EXPECTATIONS_FILE).write_text(expectations.format_expectations({"one: create": EXPECTED}))
+    assert expectations.read_recorded_expectations() == {"one: create": EXPECTED}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cfngen.rehearse.masking import Masks, shape
+from cfngen.rehearse.masking import Masks, without_numbers
 
 ARN = "arn:aws:iam::123456789012:role/cfngen-rehearsal-IamStack-MasterRole-1ABCDEFGHIJKL"
 
@@ -63,5 +63,5 @@ def test_the_same_thing_has_the_same_mask_in_every_text() -> None:
 
 
 def test_shapes_of_texts_are_alike_where_only_numbers_differ() -> None:
-    assert shape("[<i-3>] in batches of 1") == shape("[<i-12>] in batches of 2")
-    assert shape("[<i-3>] in use") != shape("[<eni-3>] in use")
+    assert without_numbers("[<i-3>] in batches of 1") == without_numbers("[<i-12>] in batches of 2")
+    assert without_numbers("[<i-3>] in use") != without_numbers("[<eni-3>] in use")

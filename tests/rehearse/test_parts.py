@@ -9,23 +9,23 @@ import pytest
 
 from cfngen.cluster.network_plugins import PLUGINS
 from cfngen.rehearse import clusters, parts
-from cfngen.rehearse.expectations import recorded
-from cfngen.rehearse.outlines import minutes, outlines
-from cfngen.rehearse.steps import DELETE, STEPS, UnknownStepError, ends_stack, up_to
+from cfngen.rehearse.expectations import read_recorded_expectations
+from cfngen.rehearse.outlines import outline_steps, usual_minutes
+from cfngen.rehearse.steps import DELETE, STEPS, UnknownStepError, ends_stack, steps_up_to
 from cfngen.templates import Document, generate
 from cfngen.userdata.first_stage import unpacked
 
-ZONES = clusters.ZONES
+ZONES = clusters.DEFAULT_ZONES
 
 
 @functools.cache
 def whole() -> dict[str, Document]:
-    return {each.name: each for each in generate(clusters.default(ZONES))}
+    return {each.name: each for each in generate(clusters.default_cluster(ZONES))}
 
 
 @functools.cache
 def one_master(turn: int = 1) -> dict[str, Document]:
-    return {each.name: each for each in parts.one_master(clusters.default(ZONES), turn)}
+    return {each.name: each for each in parts.one_master(clusters.default_cluster(ZONES), turn)}
 
 
 def user_data(document: Document) -> str:
@@ -77,31 +77,31 @@ def test_another_turn_rolls_the_group_and_nothing_else() -> None:
 
 
 def test_every_step_has_its_expectations() -> None:
-    known = set(recorded())
+    known = set(read_recorded_expectations())
     needed = {f"{step.stack}: {action.name}" for step in STEPS for action in step.actions}
     needed |= {f"{step.stack}: delete" for step in STEPS if step.actions[-1].verb != "plan"}
     assert needed == known
 
 
 def test_steps_are_chosen_by_name_or_number() -> None:
-    assert [step.name for step in up_to("program")] == ["network-plugins", "change-set", "program"]
-    assert up_to("3") == up_to("program")
-    assert up_to("") == STEPS
+    assert [step.name for step in steps_up_to("program")] == ["network-plugins", "change-set", "program"]
+    assert steps_up_to("3") == steps_up_to("program")
+    assert steps_up_to("") == STEPS
     with pytest.raises(UnknownStepError, match="no step '9'"):
-        up_to("9")
+        steps_up_to("9")
 
 
 def test_a_stack_that_two_steps_share_is_deleted_after_the_last() -> None:
-    steps = up_to("roll")
+    steps = steps_up_to("roll")
     assert [ends_stack(step, steps) for step in steps] == [True, True, False, True]
-    assert ends_stack(up_to("program")[-1], up_to("program"))
+    assert ends_stack(steps_up_to("program")[-1], steps_up_to("program"))
 
 
 def test_what_a_step_takes_is_said_beforehand() -> None:
-    plugins, plan, program_step, *_ = outlines(STEPS, ZONES, recorded())
+    plugins, plan, program_step, *_ = outline_steps(STEPS, ZONES, read_recorded_expectations())
     assert (plugins.units, plan.units) == ((), ())
     assert program_step.units == ("1 instance (t3.medium)", "40 GiB (gp3 volumes)", "1 address (public IPv4)")
     by_name = {step.name: step for step in STEPS}
     update = by_name["update"]
-    assert minutes(update, update.actions[0], ZONES, recorded()) >= 5  # the boot of a master
-    assert minutes(update, DELETE, ZONES, recorded()) >= 3  # the snapshot of its volume
+    assert usual_minutes(update, update.actions[0], ZONES, read_recorded_expectations()) >= 5  # the boot of a master
+    assert usual_minutes(update, DELETE, ZONES, read_recorded_expectations()) >= 3  # the snapshot of its volume

@@ -12,7 +12,7 @@ from deployed import Place, place
 from rehearsing import EXPECTED, Person, left
 
 from cfngen.rehearse import expectations
-from cfngen.rehearse.expectations import key
+from cfngen.rehearse.expectations import expectation_key
 from cfngen.rehearse.steps import STEPS
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.durations import DURATIONS
@@ -28,18 +28,18 @@ def test_the_emulator_does_what_was_recorded() -> None:
         assert ended.stop is None
         assert left(where) == []
     recorded = {
-        key(step.stack, each.operation.name): expectations.of(each.operation)
+        expectation_key(step.stack, each.operation.name): expectations.expectation_of(each.operation)
         for step, done in zip(STEPS, ended.rehearsal.steps, strict=True)
         for each in done.operations
     }
     if os.environ.get("CFNGEN_UPDATE_GOLDEN"):
-        EXPECTED.write_text(expectations.text(recorded), encoding="utf-8")
+        EXPECTED.write_text(expectations.format_expectations(recorded), encoding="utf-8")
         pytest.fail("expectations recorded: review them, then run without CFNGEN_UPDATE_GOLDEN")
-    assert expectations.text(recorded) == EXPECTED.read_text("utf-8"), "run `make golden`"
+    assert expectations.format_expectations(recorded) == EXPECTED.read_text("utf-8"), "run `make golden`"
 
 
 def test_every_operation_ended_well_when_it_was_recorded() -> None:
-    recorded = expectations.recorded()
+    recorded = expectations.read_recorded_expectations()
     assert {each.status for each in recorded.values()} == {
         "CREATE_COMPLETE",
         "UPDATE_COMPLETE",

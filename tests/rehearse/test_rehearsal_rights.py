@@ -12,7 +12,7 @@ from rehearsing import Person, left
 from cfngen.permissions.operators import SERVICE_ROLE
 from cfngen.permissions.policies import operator_policy
 from cfngen.permissions.scope import Scope
-from cfngen.rehearse.clusters import NAME
+from cfngen.rehearse.clusters import REHEARSAL_NAME
 
 pytestmark = pytest.mark.drill
 
@@ -21,7 +21,7 @@ ROLE = f"arn:aws:iam::123456789012:role/{SERVICE_ROLE}"
 
 
 def test_the_policies_of_the_pages_suffice() -> None:
-    policy = operator_policy(Scope("123456789012", "us-west-2", NAME))
+    policy = operator_policy(Scope("123456789012", "us-west-2", REHEARSAL_NAME))
     policy["Statement"] += json.loads(FILE.read_text())["Statement"]
     with place() as where, where.served.permissions.enforcing(policy) as credentials:
         person = Person(where.connected(where.session_of(credentials)))

@@ -11,13 +11,13 @@ import pytest
 from deployed import Place, place
 from rehearsing import Person, left, steps_of
 
-from cfngen.cli.json_output import plain
+from cfngen.cli.json_output import to_json_value
 from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Event
 from cfngen.rehearse import cleanup, clusters, expectations
-from cfngen.rehearse.cleanup import NotOursError
-from cfngen.rehearse.expectations import key
-from cfngen.rehearse.report import Rehearsal, page
+from cfngen.rehearse.cleanup import ForeignRehearsalStackError
+from cfngen.rehearse.expectations import expectation_key
+from cfngen.rehearse.report import Rehearsal, markdown_page
 from cfngen.rehearse.request import RehearsalRequest
 from cfngen.rehearse.run import RehearsalResult, clean_up
 from cfngen.rehearse.steps import STEPS
@@ -90,7 +90,7 @@ def test_a_surprise_ends_it_is_named_and_is_cleaned_up(
 
 def hidden(rehearsal: Rehearsal) -> bool:
     """Whether neither form of the report has anything in it that says whose account it is of."""
-    for text in (json.dumps(plain(rehearsal)), page(rehearsal)):
+    for text in (json.dumps(to_json_value(rehearsal)), markdown_page(rehearsal)):
         assert PUBLIC.findall(text) == []
         assert "theirs" not in text
     return True
@@ -101,13 +101,13 @@ def test_a_report_of_everything_that_went_well_is_masked() -> None:
         ended = Person(where.account).rehearse("program", "roll", profile="trial-of-somebody")
     assert ended.rehearsal.result == "as expected"
     assert hidden(ended.rehearsal)
-    assert "Received SUCCESS signal" in page(ended.rehearsal)
-    assert "trial-of-somebody" not in json.dumps(plain(ended.rehearsal))
+    assert "Received SUCCESS signal" in markdown_page(ended.rehearsal)
+    assert "trial-of-somebody" not in json.dumps(to_json_value(ended.rehearsal))
 
 
 def test_another_fact_is_a_surprise() -> None:
-    recorded = dict(expectations.recorded())
-    about = key("secrets", "delete at once")
+    recorded = dict(expectations.read_recorded_expectations())
+    about = expectation_key("secrets", "delete at once")
     recorded[about] = dataclasses.replace(
         recorded[about], facts={**recorded[about].facts, "CaSecret after its stack": "there"}
     )
@@ -192,13 +192,13 @@ def abandoned() -> Iterator[Place]:
         where.world.cloud.durations.update({"*": 20.0})
         with patch.context() as killed:
             killed.setattr("cfngen.rehearse.run._remove_everything", lambda *arguments, **options: ())
-            killed.setattr(cleanup, "remove_kept", lambda *arguments, **options: ())
+            killed.setattr(cleanup, "remove_retained_resources", lambda *arguments, **options: ())
             Person(where.account).rehearse("secrets")
             person = Person(where.account)
             interrupted(where, person, "Vpc", "CREATE_IN_PROGRESS", by=SystemExit(143))
             person.rehearse("program")
         found = left(where)
-        assert f"stack {clusters.NAME} CREATE_IN_PROGRESS" in found
+        assert f"stack {clusters.REHEARSAL_NAME} CREATE_IN_PROGRESS" in found
         assert {each.split(" ")[0] for each in found} >= {"stack", "bucket", "object"}
         yield where
 
@@ -222,20 +222,20 @@ def test_what_a_killed_rehearsal_has_left_is_removed_when_asked_for(abandoned: P
 
 
 def request_of(*names: str) -> RehearsalRequest:
-    return RehearsalRequest(steps_of(*names), (), clusters.ZONES)
+    return RehearsalRequest(steps_of(*names), (), clusters.DEFAULT_ZONES)
 
 
 def test_a_stack_that_no_rehearsal_made_is_left_alone() -> None:
     body = json.dumps({"Resources": {"Own": {"Type": "AWS::CloudFormation::WaitConditionHandle"}}})
     with place() as where:
-        where.world.cloud.wait(where.world.cloud.create_stack(clusters.NAME, body=body))
+        where.world.cloud.wait(where.world.cloud.create_stack(clusters.REHEARSAL_NAME, body=body))
         person = Person(where.account)
-        with pytest.raises(NotOursError, match="was not created by a rehearsal"):
+        with pytest.raises(ForeignRehearsalStackError, match="was not created by a rehearsal"):
             person.rehearse("secrets")
-        with pytest.raises(NotOursError):
+        with pytest.raises(ForeignRehearsalStackError):
             clean_up(person.account, person.waiting, request_of("secrets"))
         assert person.questions == []
-        assert left(where) == [f"stack {clusters.NAME} CREATE_COMPLETE"]
+        assert left(where) == [f"stack {clusters.REHEARSAL_NAME} CREATE_COMPLETE"]
 
 
 def test_nothing_is_made_without_consent() -> None:

@@ -9,7 +9,15 @@ import pytest
 
 from cfngen.rehearse.comparison import Surprise
 from cfngen.rehearse.operations import Operation, OperationEvent
-from cfngen.rehearse.report import Rehearsal, RehearsedOperation, RehearsedStep, ReportError, page, writable, write
+from cfngen.rehearse.report import (
+    Rehearsal,
+    RehearsedOperation,
+    RehearsedStep,
+    ReportError,
+    markdown_page,
+    require_writable,
+    write_report,
+)
 
 OPERATION = Operation(
     "create",
@@ -41,7 +49,7 @@ REHEARSAL = Rehearsal(
 
 
 def test_the_page_says_what_differed_and_shows_the_events() -> None:
-    text = page(REHEARSAL)
+    text = markdown_page(REHEARSAL)
     assert "Result: **surprise**. Region us-west-2 (aws), without a default VPC." in text
     assert "- **surprise**: VpcStack/Vpc: expected x; seen y\n- remark: slow" in text
     assert "| 4 | VpcStack/Vpc | CREATE_FAILED | a \\| b |" in text
@@ -52,8 +60,8 @@ def test_the_page_says_what_differed_and_shows_the_events() -> None:
 def test_both_files_are_written_beside_each_other(tmp_path: Path) -> None:
     file = tmp_path / "rehearsal-2026-11-22.json"
     file.write_text("old")
-    writable(file)
-    assert write(file, "{}\n", "# page\n") == (file, tmp_path / "rehearsal-2026-11-22.md")
+    require_writable(file)
+    assert write_report(file, "{}\n", "# page\n") == (file, tmp_path / "rehearsal-2026-11-22.md")
     assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {
         "rehearsal-2026-11-22.json": "{}\n",
         "rehearsal-2026-11-22.md": "# page\n",
@@ -63,7 +71,7 @@ def test_both_files_are_written_beside_each_other(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["missing/report.json", "report.md", "."])
 def test_a_report_that_cannot_be_written_is_refused_beforehand(tmp_path: Path, name: str) -> None:
     with pytest.raises(ReportError):
-        writable(tmp_path / name)
+        require_writable(tmp_path / name)
 
 
 def test_a_report_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,5 +83,5 @@ def test_a_report_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, monk
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(ReportError, match="No space left"):
-        write(file, "new", "page")
+        write_report(file, "new", "page")
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("report.json", "old")]

@@ -58,5 +58,5 @@ class SandboxAccount:
 def open_account(region: str, **arguments: Any) -> Iterator[SandboxAccount]:
     """Open a new account, or use moto's if one is open already; see `EmulatedAccount` for the arguments."""
     with open_emulated_account(region, **arguments) as account, serving(account.cloud) as served:
-        account.machines.console = served.moto_extensions.console
+        account.machines.console = served.moto_extensions.set_console_output
         yield SandboxAccount(account, served, SimulatedClock(account))

@@ -88,7 +88,7 @@ def test_system_pods_run_where_they_belong(default: tuple[Place, Stack]) -> None
 def test_the_authorities_are_in_their_secret_as_a_real_master_leaves_them(default: tuple[Place, Stack]) -> None:
     where, _ = default
     bundle = where.secret("caSecretArn")
-    assert set(bundle) == {*certificate_authorities.FILES, certificate_authorities.INITIALISED}
+    assert set(bundle) == {*certificate_authorities.CA_FILES, certificate_authorities.INITIALISED_AT}
     assert SIMULATION_START.strftime("%Y-%m-%dT") in bundle["initialised"]
     for name, subject in {"ca": "kubernetes", "front-proxy-ca": "front-proxy-ca", "etcd/ca": "etcd-ca"}.items():
         certificate = x509.load_pem_x509_certificate(bundle[f"{name}.crt"].encode())

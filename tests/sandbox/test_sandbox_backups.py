@@ -77,7 +77,7 @@ def test_a_request_is_answered_once(where: Place) -> None:
 
 
 def test_no_snapshot_is_taken_while_no_master_runs(where: Place) -> None:
-    where.account.machines.hang(MASTERS, "volume")
+    where.account.machines.inject_hang(MASTERS, "volume")
     [master] = where.instances(MASTERS)
     client("ec2", where.account.region).terminate_instances(InstanceIds=[master.id])
     where.account.advance(1)

@@ -16,15 +16,17 @@ from cfngen.boot.host import disks, pod_network
 from cfngen.boot.master import certificate_authorities, control_plane, decision, volume
 from cfngen.boot.state import fill
 from cfngen.cluster.names import DRAIN_HOOK
-from cfngen.sandbox import boot, certificates, machines, routine_steps
-from cfngen.sandbox.boot import Program
+from cfngen.sandbox import boot, boot_state, certificates, machines, master_steps, node_steps, routine_steps
+from cfngen.sandbox.boot import BootProgram
 from cfngen.sandbox.emulated_account import open_emulated_account
 from cfngen.sandbox.instance import Instance
 from cfngen.sandbox.user_data import BootData, substitute
 from cfngen.userdata import roles
-from cfngen.userdata.source import required
+from cfngen.userdata.source import with_imported_modules
 from cfngen.userdata.steps import MASTER_STEPS, NODE_STEPS
 
+# The modules that emulate the boot program, besides the routine steps.
+EMULATION = (boot, boot_state, master_steps, node_steps)
 BOOT = Path(boot.__file__).parents[1] / "boot"
 USER_DATA = BOOT.with_name("userdata")
 # The functions of the boot program that run under a title.
@@ -69,10 +71,10 @@ def sentences_of(tree: ast.AST) -> set[str]:
 def test_every_sentence_is_one_of_the_boot_program() -> None:
     # The boot program says the sentences, and the titles of its steps are in its configuration.
     known = set[str]().union(*(sentences(file) for file in [*BOOT.rglob("*.py"), *USER_DATA.glob("*.py")]))
-    for module in (boot, routine_steps):
+    for module in (*EMULATION, routine_steps):
         said = sentences(Path(str(module.__file__)))
         assert said - known - {JOURNAL} == set(), module.__name__
-    assert len(sentences(Path(boot.__file__))) > 30
+    assert sum(len(sentences(Path(str(module.__file__)))) for module in EMULATION) > 30
 
 
 def test_every_step_of_every_role_is_known() -> None:
@@ -82,7 +84,7 @@ def test_every_step_of_every_role_is_known() -> None:
             configuration = json.loads(role.files["config.json"])
             told = BootData({}, configuration)
             instance = Instance("i-1", "us-west-2a", "t3.medium", "", "", "", told, "", 0, 0.0)
-            titles = list(Program(account.machines, instance).steps)
+            titles = list(BootProgram(account.machines, instance).steps)
             assert titles == ["identity", *configuration["steps"], "signal"]
 
 
@@ -93,7 +95,7 @@ def test_every_step_of_the_tables_is_emulated_and_no_other() -> None:
 def test_what_a_step_says_is_what_its_own_function_can_say() -> None:
     """And not only what some other step of the boot program says."""
     for title, functions in emulations().items():
-        modules = required(function.rpartition(".")[0] for function in FUNCTIONS[title])
+        modules = with_imported_modules(function.rpartition(".")[0] for function in FUNCTIONS[title])
         # `runner` wraps every step; `wait` of `machine` says what is waited for.
         known = set[str]().union(*(sentences(BOOT / f"{module.replace('.', '/')}.py") for module in modules))
         said = {text for tree in functions for text in sentences_of(tree)}
@@ -102,9 +104,15 @@ def test_what_a_step_says_is_what_its_own_function_can_say() -> None:
 
 def emulations() -> dict[str, list[ast.AST]]:
     """The functions of the sandbox that say what a step does, by the step's title."""
-    tree = ast.parse(Path(boot.__file__).read_text())
-    [program] = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Program"]
-    methods = {node.name: node for node in program.body if isinstance(node, ast.FunctionDef)}
+    trees = [ast.parse(Path(str(module.__file__)).read_text()) for module in EMULATION]
+    classes = [node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
+    methods = {
+        node.name: node
+        for class_ in classes
+        if class_.name in ("BootProgram", "BootState", "MasterSteps", "NodeSteps")
+        for node in class_.body
+        if isinstance(node, ast.FunctionDef)
+    }
     [table] = [node for node in ast.walk(methods["_emulated_step"]) if isinstance(node, ast.Dict)]
     named = {ast.literal_eval(key): value.attr for key, value in zip(table.keys, table.values, strict=True)}
     found: dict[str, list[ast.AST]] = {title: list(used(methods, name).values()) for title, name in named.items()}
@@ -132,11 +140,11 @@ def test_what_the_sandbox_knows_of_the_boot_program_is_so() -> None:
     """Limits, paths and names that the emulation has a copy of: it imports nothing of the boot program."""
     assert boot.SIGNAL_TIMEOUTS == runner.SIGNAL_TIMEOUTS
     assert boot.NOT_CREATED.pattern == runner.NOT_WAITING.pattern
-    assert boot.FIRST_SLOT == decision.FIRST_SLOT
-    assert boot.MODE_RESULTS == control_plane.OUTCOMES
-    assert boot.RESTORE_SECRET_HINT == certificate_authorities.RESTORE_HINT
-    assert boot.MOUNT_POINT == volume.MOUNT
-    assert certificates.INITIALISED == certificate_authorities.INITIALISED
+    assert master_steps.FIRST_SLOT == decision.FIRST_SLOT
+    assert master_steps.MODE_RESULTS == control_plane.OUTCOMES
+    assert master_steps.RESTORE_SECRET_HINT == certificate_authorities.SECRET_RECOVERY_HINT
+    assert master_steps.MOUNT_POINT == volume.MOUNT
+    assert certificates.INITIALISED == certificate_authorities.INITIALISED_AT
     assert routine_steps.STORAGE_MOUNT_POINT == disks.MOUNT
     assert routine_steps.MAX_PODS == pod_network.MAX_PODS
     assert routine_steps.DRAINING in FUNCTIONS

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from cfngen.sandbox import certificates
-from cfngen.sandbox.kubernetes_api import Hooks, KubernetesApi
+from cfngen.sandbox.kubernetes_api import ClusterAccess, KubernetesApi
 from cfngen.sandbox.kubernetes_objects import NodeFacts, create_cluster_objects, register_node
 from cfngen.sandbox.kubernetes_state import KubernetesState, Object
 from cfngen.sandbox.kubernetes_tables import format_age
@@ -104,7 +104,7 @@ def issued() -> Certificates:
 def kubectl(issued: Certificates, tmp_path: Path) -> Iterator[Kubectl]:
     clock = [START]
     state = KubernetesState(lambda: clock[0], "1.36.3")
-    create_cluster_objects(state, "10.0.0.1", "10.0.0.10")
+    create_cluster_objects(state, service_address="10.0.0.1", dns_address="10.0.0.10")
     for name, master in (("i-1", True), ("i-2", False)):
         where = ("us-west-2a", "t3.medium", "amd64", "172.20.0.9", "", "")
         register_node(state, NodeFacts(name, *where, master, "Debian 13", {"containerd": "2.3.4"}))
@@ -113,8 +113,8 @@ def kubectl(issued: Certificates, tmp_path: Path) -> Iterator[Kubectl]:
     def deleted(kind: str, item: Object) -> None:
         state.remove(kind, item["metadata"]["name"], item["metadata"].get("namespace", ""))
 
-    hooks = Hooks(state, threading.RLock(), lambda: True, lambda kind, item: None, deleted, SPEED)
-    api = KubernetesApi(hooks, issued.authority, issued.serving)
+    access = ClusterAccess(state, threading.RLock(), lambda: True, lambda kind, item: None, deleted, SPEED)
+    api = KubernetesApi(access, issued.authority, issued.serving)
     context = ssl.create_default_context(cadata=issued.authority)
     for name, text in (("client.crt", issued.client.certificate), ("client.key", issued.client.key)):
         (tmp_path / name).write_text(text)

@@ -54,7 +54,9 @@ def test_a_new_master_resumes_the_cluster_of_the_volume() -> None:
 
 def test_a_failing_step_is_told_to_cloudformation_and_on_the_console() -> None:
     with place() as where:
-        where.account.machines.fail(NODES, "downloads", "waited 600 s for download: timed out", hint="mirror down?")
+        where.account.machines.inject_failure(
+            NODES, "downloads", "waited 600 s for download: timed out", hint="mirror down?"
+        )
         stack = where.create()
         assert stack.status == "ROLLBACK_COMPLETE"
         assert "FAILURE signal" in failures(stack)[NODES]
@@ -129,7 +131,7 @@ def test_a_node_waits_for_masters_of_its_version() -> None:
 
 def test_one_instance_of_a_group_can_fail() -> None:
     with place() as where:
-        where.account.machines.fail(NODES, "ready", "waited 60 s", times=1)
+        where.account.machines.inject_failure(NODES, "ready", "waited 60 s", times=1)
         where.create()
         ends = [said(instance)[-1] for instance in where.instances(NODES)]
         assert ends.count("signalled FAILURE") == 1
@@ -137,7 +139,7 @@ def test_one_instance_of_a_group_can_fail() -> None:
 
 def test_an_instance_that_hangs_lets_the_stack_run_out_of_time() -> None:
     with place() as where:
-        where.account.machines.hang(NODES, "services")
+        where.account.machines.inject_hang(NODES, "services")
         stack = where.create()
         assert stack.status == "ROLLBACK_COMPLETE"
         assert "4 " in failures(stack)[NODES]
@@ -146,7 +148,7 @@ def test_an_instance_that_hangs_lets_the_stack_run_out_of_time() -> None:
 
 def test_nodes_say_that_they_wait_for_a_master_that_failed() -> None:
     with place() as where:
-        where.account.machines.hang(MASTERS, "volume")
+        where.account.machines.inject_hang(MASTERS, "volume")
         stack = where.create()
         assert stack.status == "ROLLBACK_COMPLETE"
         [lines] = [said(instance) for instance in where.instances(NODES) if said(instance)[-1].startswith("signalled ")]
@@ -157,8 +159,8 @@ def test_nodes_say_that_they_wait_for_a_master_that_failed() -> None:
 
 def test_machines_that_are_healed_boot_again() -> None:
     with place() as where:
-        where.account.machines.hang(NODES, "services")
-        where.account.machines.heal()
+        where.account.machines.inject_hang(NODES, "services")
+        where.account.machines.remove_faults()
         assert where.create().status == "CREATE_COMPLETE"
 
 
@@ -205,7 +207,7 @@ def test_a_network_balancer_is_made_and_removed() -> None:
     with place() as where:
         where.create()
         cluster, elbv2 = where.account.cluster("kubernetes"), client("elbv2", where.account.region)
-        service = cluster.controllers.add_load_balancer("tcp", network=True)
+        service = cluster.controllers.add_load_balancer("tcp", network_load_balancer=True)
         [balancer] = elbv2.describe_load_balancers()["LoadBalancers"]
         assert balancer["Type"] == "network"
         cluster.controllers.delete_object("services", service)
@@ -219,7 +221,7 @@ def test_a_volume_goes_with_its_claim_unless_it_is_to_be_kept(keep: bool) -> Non
     with place() as where:
         where.create()
         cluster, ec2 = where.account.cluster("kubernetes"), client("ec2", where.account.region)
-        volume = cluster.controllers.add_volume("data", keep=keep)
+        volume = cluster.controllers.add_volume("data", retain=keep)
         wanted = [{"Name": "tag:kubernetes.io/created-for/pvc/name", "Values": ["data"]}]
         [found] = ec2.describe_volumes(Filters=wanted)["Volumes"]
         assert volume["spec"]["csi"]["volumeHandle"] == found["VolumeId"]

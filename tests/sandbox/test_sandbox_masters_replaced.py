@@ -6,11 +6,11 @@ from sandboxed import Place, place, said
 from several_masters import LETTERS, group, masters, three, three_masters, variant
 
 from cfngen.sandbox.cloudformation import Stack, client
-from cfngen.sandbox.cloudformation.stack import Event
+from cfngen.sandbox.cloudformation.stack import StackEvent
 from cfngen.sandbox.instance import Instance
 
 
-def moments(stack: Stack, status: str, *, beginning: int = 0) -> dict[str, Event]:
+def moments(stack: Stack, status: str, *, beginning: int = 0) -> dict[str, StackEvent]:
     """The last event of a status of each slot's group, after so many events."""
     found = {event.logical_id: event for event in stack.events[beginning:] if event.status == status}
     return {letter: found[group(letter)] for letter in LETTERS if group(letter) in found}
@@ -63,7 +63,7 @@ def test_a_master_that_fails_in_an_update_stops_it_before_the_next() -> None:
     with three_masters() as where:
         stack = where.create()
         third = where.instances(group("C"))
-        where.account.machines.fail(group("B"), "volume", "the volume does not come", times=1)
+        where.account.machines.inject_failure(group("B"), "volume", "the volume does not come", times=1)
         where.update(three("controlPlane.instanceType=t3.large"))
         assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
         assert where.instances(group("C")) == third
@@ -72,7 +72,7 @@ def test_a_master_that_fails_in_an_update_stops_it_before_the_next() -> None:
 
 def test_a_master_that_fails_at_creation_fails_its_condition_at_once() -> None:
     with three_masters() as where:
-        where.account.machines.fail(group("C"), "downloads", "mirror down")
+        where.account.machines.inject_failure(group("C"), "downloads", "mirror down")
         stack = where.create()
         assert stack.status == "ROLLBACK_COMPLETE"
         [instance] = where.instances(group("C"))
@@ -82,7 +82,7 @@ def test_a_master_that_fails_at_creation_fails_its_condition_at_once() -> None:
 
 def test_a_first_master_that_hangs_lets_the_others_wait_and_the_stack_fail() -> None:
     with three_masters() as where:
-        where.account.machines.hang(group("A"), "downloads")
+        where.account.machines.inject_hang(group("A"), "downloads")
         stack = where.create()
         assert stack.status == "ROLLBACK_COMPLETE"
         for letter in "BC":

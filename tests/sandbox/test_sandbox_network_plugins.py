@@ -34,6 +34,6 @@ def test_no_routes_are_made_and_balancers_find_the_network(plugged: Place) -> No
     ranged = [node for node in nodes if "podCIDR" in node["spec"]]
     assert len(ranged) == (0 if plugged.cluster.network.plugin == "amazon-vpc" else 2)
 
-    cluster.controllers.add_load_balancer("web", network=True)
+    cluster.controllers.add_load_balancer("web", network_load_balancer=True)
     [balancer] = client("elbv2", "us-west-2").describe_load_balancers()["LoadBalancers"]
     assert balancer["VpcId"] == stack.resources["Vpc"].physical_id

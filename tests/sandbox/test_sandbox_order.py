@@ -12,8 +12,8 @@ from earlier import CASES, earlier
 from sandboxed import BUCKET
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.watching.expectations import SECONDS, UNAWAITED_GROUP_SECONDS
-from cfngen.sandbox.cloudformation import Event, Stack, client
+from cfngen.deploy.watching.expectations import SECONDS_BY_RESOURCE_TYPE, UNAWAITED_GROUP_SECONDS
+from cfngen.sandbox.cloudformation import Stack, StackEvent, client
 from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account
 from cfngen.templates import generate
 
@@ -21,7 +21,10 @@ pytestmark = pytest.mark.drill
 
 GROUP, CONDITION = "AWS::AutoScaling::AutoScalingGroup", "AWS::CloudFormation::WaitCondition"
 # What waits for instances takes as long as they do; anything else takes what it usually does.
-DURATIONS = {kind: create for kind, (create, *_) in SECONDS.items()} | {GROUP: UNAWAITED_GROUP_SECONDS, CONDITION: 0}
+DURATIONS = {kind: create for kind, (create, *_) in SECONDS_BY_RESOURCE_TYPE.items()} | {
+    GROUP: UNAWAITED_GROUP_SECONDS,
+    CONDITION: 0,
+}
 # Instances differ by some seconds from each other, by the order of their launch.
 SPREAD = 10.0
 
@@ -66,7 +69,7 @@ def placed(request: pytest.FixtureRequest) -> Iterator[Placed]:
         yield there
 
 
-def events(stack: Stack) -> list[Event]:
+def events(stack: Stack) -> list[StackEvent]:
     """The events of a stack and those it nests, in order."""
     found = [*stack.events, *(event for child in stack.children.values() for event in events(child))]
     return sorted(found, key=lambda each: each.time)

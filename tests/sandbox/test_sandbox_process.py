@@ -86,8 +86,8 @@ def test_a_cluster_is_created_by_ordinary_clients(running: process.RunningSandbo
     assert list(running.kubernetes) == [outputs["ApiEndpoint"]]
     assert running.kubernetes[outputs["ApiEndpoint"]].startswith("https://127.0.0.1:")
     assert begin <= stack["CreationTime"] <= clock.now()
-    assert running.fail("us-west-2", NODES, "services", "such a group is there")
-    assert running.fail("us-west-2", "master", "volume", "", times=2)
+    assert running.inject_failure("us-west-2", NODES, "services", "such a group is there")
+    assert running.inject_failure("us-west-2", "master", "volume", "", times=2)
     shown = process.status(environ(running.file.parents[1]))
     assert [(fault.group, fault.step, fault.message, fault.times) for fault in shown.faults] == [
         (NODES, "services", "such a group is there", 0),
@@ -100,7 +100,7 @@ def test_a_cluster_is_created_by_ordinary_clients(running: process.RunningSandbo
     assert (shown.running, shown.process, shown.speed, shown.defect) == (True, running.pid, FAST, "")
     assert shown.age > 120
     assert shown.started
-    running.heal("us-west-2")
+    running.remove_faults("us-west-2")
     assert process.status(environ(running.file.parents[1])).faults == ()
     ec2 = session.client("ec2")
     groups = ec2.describe_instances()["Reservations"]
@@ -115,12 +115,12 @@ def test_a_cluster_is_created_by_ordinary_clients(running: process.RunningSandbo
 
 def test_instances_fail_as_they_are_told_to(running: process.RunningSandbox) -> None:
     session = running.session("us-west-2")
-    assert not running.fail("us-west-2", "Nope", "downloads", "nobody hears of it")
-    running.fail("us-west-2", "nodes", "downloads", "no way to the mirror", hint="look at the route table")
+    assert not running.inject_failure("us-west-2", "Nope", "downloads", "nobody hears of it")
+    running.inject_failure("us-west-2", "nodes", "downloads", "no way to the mirror", hint="look at the route table")
     create(session, "second")
-    running.heal("eu-central-1")
+    running.remove_faults("eu-central-1")
     assert finished(running, "second") == "ROLLBACK_COMPLETE"
-    running.heal("us-west-2")
+    running.remove_faults("us-west-2")
     ec2 = session.client("ec2")
     consoles = [
         ec2.get_console_output(InstanceId=instance["InstanceId"]).get("Output", "")
@@ -146,7 +146,7 @@ def test_each_region_is_its_own(running: process.RunningSandbox) -> None:
 
 def test_the_same_sandbox_is_found_again(running: process.RunningSandbox) -> None:
     own = environ(running.file.parents[1])
-    assert process.running(own) == running
+    assert process.find_running_sandbox(own) == running
     assert process.start(own) == running
     assert stat.S_IMODE(running.file.stat().st_mode) == 0o600
     assert stat.S_IMODE(running.log.stat().st_mode) == 0o600
@@ -186,7 +186,7 @@ def test_a_sandbox_ends_when_it_is_stopped_or_nobody_asks_it(tmp_path: Path) -> 
         first = process.start(own)
         fill(first)
         assert process.stop(own)
-        assert process.running(own) is None
+        assert process.find_running_sandbox(own) is None
         assert not process.stop(own)
         last = process.lost_sandbox(own)
         assert last
@@ -198,7 +198,7 @@ def test_a_sandbox_ends_when_it_is_stopped_or_nobody_asks_it(tmp_path: Path) -> 
         assert process.lost_sandbox(own) is None
         fill(second)
         os.waitpid(second.pid, 0)
-        assert process.running(own) is None
+        assert process.find_running_sandbox(own) is None
         assert not second.file.exists()
         with pytest.raises(process.SandboxEndedError, match="because it was idle") as caught:
             process.start(own)
@@ -215,12 +215,12 @@ def test_only_who_begins_anew_gets_an_empty_one(tmp_path: Path, monkeypatch: pyt
     own = environ(tmp_path)
     file = process.state_file(own)
     file.parent.mkdir()
-    monkeypatch.setattr(process, "_spawn", lambda *_: pytest.fail("a sandbox was started"))
+    monkeypatch.setattr(process, "_spawn_server", lambda *_: pytest.fail("a sandbox was started"))
     write_last_sandbox(file, LastSandbox("old", ("k8s in us-west-2",), end))
     with pytest.raises(process.SandboxEndedError, match="its stacks are lost: k8s in us-west-2"):
         process.start(own)
     assert not process.stop(own)
-    for spawned in (lambda: process.start(own), lambda: process.start(own, anew=True)):
+    for spawned in (lambda: process.start(own), lambda: process.start(own, accept_lost_stacks=True)):
         with pytest.raises(pytest.fail.Exception, match="was started"):
             spawned()
     write_last_sandbox(file, LastSandbox("old", (), end))
@@ -237,9 +237,9 @@ def test_a_state_file_that_a_dead_sandbox_left_is_recognised(
     file.parent.mkdir()
     # Its number now belongs to nobody or to another process, and its port to another sandbox.
     file.write_text(json.dumps({"endpoint": running.endpoint, "pid": pid, "token": "other", "speed": 1.0}))
-    assert process.running(own) is None
+    assert process.find_running_sandbox(own) is None
     assert not process.stop(own)
-    assert process.running(environ(running.file.parents[1])) == running
+    assert process.find_running_sandbox(environ(running.file.parents[1])) == running
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}'])
@@ -247,7 +247,7 @@ def test_a_state_file_that_is_none_is_ignored(tmp_path: Path, text: str) -> None
     file = process.state_file(environ(tmp_path))
     file.parent.mkdir()
     file.write_text(text)
-    assert process.running(environ(tmp_path)) is None
+    assert process.find_running_sandbox(environ(tmp_path)) is None
 
 
 def test_a_sandbox_that_cannot_start_shows_the_end_of_its_log(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_a_sandbox_that_cannot_start_shows_the_end_of_its_log(tmp_path: Path) ->
     with pytest.raises(process.SandboxStartError, match="no room left on the mars") as caught:
         process.start(own)
     assert "sandbox.log" in caught.value.hint
-    assert process.running(own) is None
+    assert process.find_running_sandbox(own) is None
 
 
 def test_what_to_install_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,9 +32,9 @@ def rolled(**troubles: str) -> Iterator[tuple[Place, Any, Any]]:
         stack = place.create()
         assert stack.status == "CREATE_COMPLETE"
         for step, message in troubles.items():
-            where.account.machines.fail(MASTERS, step, message) if message else where.account.machines.hang(
-                MASTERS, step, times=1
-            )
+            where.account.machines.inject_failure(
+                MASTERS, step, message
+            ) if message else where.account.machines.inject_hang(MASTERS, step, times=1)
         place.update(place.with_kubernetes("1.35"))
         yield place, stack, connect(where.session(), REGION, clock=where.clock)
 

@@ -18,13 +18,13 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from cfngen.cluster import instance_types
 from cfngen.cluster.checks.access import _PORTS_IN_USE
-from cfngen.cluster.checks.volumes import TYPES
+from cfngen.cluster.checks.volumes import VOLUME_TYPES
 from cfngen.cluster.logical_ids import pascal
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import cluster_name_too_long
 from cfngen.cluster.network_plugins import PLUGINS
-from cfngen.cluster.tag_keys import key_fault
-from cfngen.releases import exact_version, minors
+from cfngen.cluster.tag_keys import why_key_refused
+from cfngen.releases import exact_version, patches_by_minor
 from cfngen.text_limits import STACK_TAG_VALUE
 
 File = dict[str, Any]
@@ -244,7 +244,7 @@ def _frame(draw: DrawFn, design: Design) -> File:
 def network(design: Design) -> File:
     """The section of a design's network."""
     found: File = {"vpc": {"cidr": design.vpc}, "plugin": design.plugin, "serviceCidr": design.services}
-    if PLUGINS[cast("Any", design.plugin)].pod_range:
+    if PLUGINS[cast("Any", design.plugin)].uses_pod_cidr:
         found["podCidr"] = design.pods
     if design.existing != "no":
         found["vpc"]["id"] = "vpc-0a1b2c3d4e5f60718"
@@ -305,11 +305,11 @@ def _possible(key: str, design: Design) -> bool:
     """Whether a key goes with a design at all."""
     plugin = PLUGINS[cast("Any", design.plugin)]
     rules: Mapping[str, Callable[[], bool]] = {
-        "network.routeTable": lambda: design.existing == "subnets" and plugin.routes,
+        "network.routeTable": lambda: design.existing == "subnets" and plugin.uses_vpc_routes,
         "network.internetGateway": lambda: design.existing == "vpc",
         "network.dhcpOptions": lambda: design.existing == "no",
-        "network.pluginValues": lambda: plugin.installed,
-        "network.nonMasqueradeCidr": lambda: plugin.routes,
+        "network.pluginValues": lambda: plugin.is_installed_by_cfngen,
+        "network.nonMasqueradeCidr": lambda: plugin.uses_vpc_routes,
         "api.elasticIp": lambda: design.count == 1,
         # A security group is one of a VPC: of one that is still to be made there is none.
         "controlPlane.additionalSecurityGroups": lambda: design.existing != "no" or not design.lived,
@@ -364,7 +364,7 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
         unique_by=lambda each: str(each["id"]),
     )
     return {
-        "kubernetesVersion": st.sampled_from([*minors(), *map(exact_version, minors())]),
+        "kubernetesVersion": st.sampled_from([*patches_by_minor(), *map(exact_version, patches_by_minor())]),
         "network.vpc.name": _tag_values(),
         "network.dnsServiceIp": st.just(str(host)),
         "network.quotas": _quotas(),
@@ -477,7 +477,7 @@ def _label_values() -> SearchStrategy[str]:
 
 def _tag_keys() -> SearchStrategy[str]:
     characters = string.ascii_letters + string.digits + " _.:/=+-@äß東"
-    return st.text(characters, min_size=1, max_size=60).filter(lambda key: not key_fault(key))
+    return st.text(characters, min_size=1, max_size=60).filter(lambda key: not why_key_refused(key))
 
 
 def _tag_values() -> SearchStrategy[str]:
@@ -512,8 +512,8 @@ def _images(draw: DrawFn, design: Design) -> File:
 
 @st.composite
 def _volumes(draw: DrawFn, design: Design, least: int) -> File:
-    kind = draw(st.sampled_from(("gp3", *sorted(TYPES))))
-    limits = TYPES[kind]
+    kind = draw(st.sampled_from(("gp3", *sorted(VOLUME_TYPES))))
+    limits = VOLUME_TYPES[kind]
     smallest = max(limits.size_gib[0], least)
     size = draw(st.integers(smallest, smallest + 60) | st.sampled_from((smallest, limits.size_gib[1])))
     found: File = {"type": kind, "size": size}

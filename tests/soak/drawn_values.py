@@ -18,7 +18,7 @@ from hypothesis.strategies import SearchStrategy
 from pydantic.fields import FieldInfo
 
 from cfngen.cluster import field_types
-from cfngen.cluster.field_types import Text
+from cfngen.cluster.field_types import TextPattern
 from cfngen.cluster.sections.base import Model
 
 # What a person may write and see: `cfngen.cluster.checks.characters` refuses everything else.
@@ -48,13 +48,13 @@ OBJECTS = st.dictionaries(
 """What a key that is handed on may hold: YAML of any shape, without nulls, which leave a key out."""
 
 
-def _pattern(kind: Any) -> Text:
+def _pattern(kind: Any) -> TextPattern:
     """The pattern of a type of `cfngen.cluster.field_types`."""
-    return next(each for each in kind.__metadata__ if isinstance(each, Text))
+    return next(each for each in kind.__metadata__ if isinstance(each, TextPattern))
 
 
 # Where a pattern says less than what AWS, or an account, takes.
-_BY_PATTERN: Mapping[Text, SearchStrategy[str]] = {
+_BY_PATTERN: Mapping[TextPattern, SearchStrategy[str]] = {
     _pattern(field_types.PublicKey): st.sampled_from(PUBLIC_KEYS),
     _pattern(field_types.HttpUrl): _URLS,
     _pattern(field_types.Command): st.text(VISIBLE, min_size=1, max_size=30).filter(lambda text: bool(text.strip())),
@@ -117,7 +117,7 @@ def of(annotation: Any, metadata: tuple[Any, ...] = ()) -> SearchStrategy[Any]:
     Raises:
         NotImplementedError: no strategy is known for it
     """
-    if text := next((each for each in metadata if isinstance(each, Text)), None):
+    if text := next((each for each in metadata if isinstance(each, TextPattern)), None):
         return _text(text)
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
@@ -162,7 +162,7 @@ def _plain(annotation: Any, metadata: tuple[Any, ...]) -> SearchStrategy[Any]:
     raise NotImplementedError(f"no strategy for values of the type {annotation} ({metadata})")
 
 
-def _text(text: Text) -> SearchStrategy[str]:
+def _text(text: TextPattern) -> SearchStrategy[str]:
     if text in _BY_PATTERN:
         return _BY_PATTERN[text]
     drawn = st.from_regex(re.compile(text.pattern), fullmatch=True, alphabet=VISIBLE)

@@ -41,7 +41,7 @@ from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Finished, Message, Step
 from cfngen.deploy.preview.changes import Replacement
 from cfngen.deploy.preview.plan import Plan
-from cfngen.deploy.watching.watch import Choice
+from cfngen.deploy.watching.watch import InterruptChoice
 from cfngen.errors import CfngenError
 from cfngen.sandbox.cloudformation import Stack
 from cfngen.sandbox.cloudformation.injected_failures import InjectedFailures
@@ -96,7 +96,7 @@ class Account:
         waiting = Interaction(
             self.operator.messages.append,
             lambda question: "leave that behind" not in question.text,
-            lambda: Choice.DETACH,
+            lambda: InterruptChoice.DETACH,
         )
         deleted = delete(self.operator.account, request, waiting)
         self.reported.append(deleted)

@@ -88,7 +88,7 @@ def test_pods_with_the_masters_network_have_known_ports() -> None:
 @pytest.mark.parametrize("plugin", PLUGINS)
 def test_no_two_programs_of_a_master_want_one_port(plugin: str) -> None:
     by_addon = [{each.port for each in found if each.network == "host"} for found in LISTENERS.values()]
-    ports = [*OTHERS, *TABLE[plugin].taken, *(port for found in by_addon for port in found)]
+    ports = [*OTHERS, *TABLE[plugin].host_ports, *(port for found in by_addon for port in found)]
     assert [port for port, count in Counter(ports).items() if count > 1] == []
 
 

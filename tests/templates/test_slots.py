@@ -207,7 +207,7 @@ def test_the_certificate_is_valid_for_the_load_balancer(templates: Any) -> None:
     from cfngen.userdata import kubeadm
 
     for configuration in (masters(3), {**INSIDE, "controlPlane": {"count": 3}}):
-        documents = kubeadm.init(templates(configuration).cluster)
+        documents = kubeadm.init_documents(templates(configuration).cluster)
         [settings] = [document for document in documents if document["kind"] == "ClusterConfiguration"]
         assert "${publicAddress}" in settings["apiServer"]["certSANs"]
 

@@ -19,7 +19,7 @@ def test_a_wired_parameter_takes_the_output_of_an_earlier_stack() -> None:
     first.output("Thing", "value", "a thing")
     second.parameter_from_other_stack("Thing", description="a thing")
     wiring = wire([first, second])
-    assert wiring.suppliers["Thing"][0] is first
+    assert wiring.suppliers["Thing"].stack is first
     assert wiring.root_parameters == {}
 
 
@@ -49,14 +49,14 @@ def test_an_output_may_be_there_only_once() -> None:
 def test_stacks_that_ask_for_the_same_thing_in_the_same_words_share_the_parameter() -> None:
     first, second = stack("first"), stack("second")
     for each in (first, second):
-        each.parameter("Zone", label="Zone", group="Network", description="zone", default="a")
+        each.parameter("Zone", label="Zone", parameter_group="Network", description="zone", default="a")
     assert list(wire([first, second]).root_parameters) == ["Zone"]
 
 
 def test_stacks_that_ask_otherwise_for_the_same_thing_are_refused() -> None:
     first, second = stack("first"), stack("second")
-    first.parameter("Zone", label="Zone", group="Network", description="zone", default="a")
-    second.parameter("Zone", label="Zone", group="Network", description="zone", default="b")
+    first.parameter("Zone", label="Zone", parameter_group="Network", description="zone", default="a")
+    second.parameter("Zone", label="Zone", parameter_group="Network", description="zone", default="b")
     with pytest.raises(WiringError, match="second and an earlier stack define the parameter Zone differently"):
         wire([first, second])
 

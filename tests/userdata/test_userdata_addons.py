@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cfngen.boot.state import fill
-from cfngen.cluster.checks.addons import RELEASES
+from cfngen.cluster.checks.addons import CFNGEN_RELEASES
 from cfngen.cluster.load import parse
 from cfngen.userdata import addons, roles
 
@@ -70,7 +70,7 @@ def test_every_add_on_has_a_chart_for_every_minor(version: str) -> None:
 
 @pytest.mark.parametrize("plugin", ["vpc-routes", "cilium", "calico", "flannel", "amazon-vpc"])
 def test_names_of_own_releases_are_not_to_be_had_by_charts(plugin: str) -> None:
-    assert set(releases(ALL, network={"plugin": plugin})) <= RELEASES
+    assert set(releases(ALL, network={"plugin": plugin})) <= CFNGEN_RELEASES
 
 
 def test_users_values_win_at_any_depth() -> None:

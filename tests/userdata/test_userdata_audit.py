@@ -96,29 +96,29 @@ def test_contents_are_never_logged() -> None:
 def test_policy_of_the_users_own_takes_its_place() -> None:
     own = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "RequestResponse"}]}
     given = cluster(policy=own)
-    assert json.loads(audit.files(given)[audit.POLICY]) == own
+    assert json.loads(audit.files(given)[audit.POLICY_FILE]) == own
     [master] = [each for each in roles(given) if each.role == "master"]
-    assert json.loads(master.files["files" + audit.POLICY]) == own
+    assert json.loads(master.files["files" + audit.POLICY_FILE]) == own
 
 
 def test_rotation_is_the_users() -> None:
     given = cluster(maxAge=7, maxBackups=3, maxSize=50)
-    assert audit.arguments(given)["audit-log-maxage"] == "7"
-    assert audit.arguments(given)["audit-log-maxbackup"] == "3"
-    assert audit.arguments(given)["audit-log-maxsize"] == "50"
+    assert audit.api_server_flags(given)["audit-log-maxage"] == "7"
+    assert audit.api_server_flags(given)["audit-log-maxbackup"] == "3"
+    assert audit.api_server_flags(given)["audit-log-maxsize"] == "50"
 
 
 def test_log_may_be_switched_off() -> None:
     given = cluster(enabled=False)
     assert not audit.files(given)
-    _, document = kubeadm.init(given)
+    _, document = kubeadm.init_documents(given)
     server = document["apiServer"]
     assert [each["name"] for each in server["extraArgs"]] == ["encryption-provider-config"]
     assert [each["name"] for each in server["extraVolumes"]] == ["encryption"]
 
 
 def test_every_file_that_the_api_server_is_told_of_is_mounted() -> None:
-    _, document = kubeadm.init(Cluster())
+    _, document = kubeadm.init_documents(Cluster())
     mounted = [each["mountPath"] for each in document["apiServer"]["extraVolumes"]]
     for argument in document["apiServer"]["extraArgs"]:
         if argument["value"].startswith("/"):
@@ -126,4 +126,4 @@ def test_every_file_that_the_api_server_is_told_of_is_mounted() -> None:
 
 
 def test_api_server_reads_the_file_that_the_boot_program_writes() -> None:
-    assert kubeadm.ENCRYPTION == encryption.FILE
+    assert kubeadm.ENCRYPTION_FILE == encryption.CONFIGURATION_FILE

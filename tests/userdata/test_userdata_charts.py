@@ -13,7 +13,7 @@ import pytest
 from test_userdata_addons import ALL as EVERYTHING
 
 from cfngen.cluster.load import parse
-from cfngen.releases import master_tools, minors
+from cfngen.releases import master_tools, patches_by_minor
 from cfngen.releases.charts import PinnedChart, UnknownChartError, chart, charts
 from cfngen.userdata.addons import releases
 
@@ -51,7 +51,7 @@ def test_every_chart_is_an_archive_with_a_digest(pinned: PinnedChart) -> None:
     assert pinned.url.startswith("https://")
     assert pinned.version in pinned.url
     assert pinned.url.endswith(".tgz")
-    assert set(pinned.kubernetes) <= set(minors())
+    assert set(pinned.kubernetes) <= set(patches_by_minor())
 
 
 def test_no_two_releases_of_a_chart_are_for_one_minor() -> None:
@@ -59,7 +59,7 @@ def test_no_two_releases_of_a_chart_are_for_one_minor() -> None:
     assert [key for key, count in found.items() if count > 1] == []
 
 
-@pytest.mark.parametrize("minor", minors())
+@pytest.mark.parametrize("minor", patches_by_minor())
 def test_cluster_autoscaler_is_of_the_clusters_minor(minor: str) -> None:
     assert chart("cluster-autoscaler", minor).app_version.rpartition(".")[0] == minor
 

@@ -152,7 +152,7 @@ def test_node_runs_a_pod_of_the_pinned_pause_image_before_it_reports_success() -
     found = config(of("nodes-nodes"))
     steps = list(found["steps"].values())
     assert steps.index("node.membership.ready") < steps.index("node.first_pod.run")
-    assert found["pause"] == releases.PAUSE
+    assert found["pause"] == releases.PAUSE_IMAGE
 
 
 def test_nodes_that_are_drained_may_list_nodes_and_nothing_else() -> None:
@@ -170,7 +170,7 @@ def test_cloud_controller_manager_makes_the_pods_routes() -> None:
     found = manifests(name="prod", network={"podCidr": "10.96.0.0/14"}, api={"port": 6443})
     pod = found["DaemonSet"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
-    assert container["image"] == releases.CLOUD_CONTROLLER_MANAGER
+    assert container["image"] == releases.CLOUD_CONTROLLER_MANAGER_IMAGE
     assert container["args"] == [
         "--cloud-provider=aws",
         "--cloud-config=/etc/kubernetes/cloud.config",

@@ -20,7 +20,7 @@ from kubernetes_fields import faults
 from cfngen.boot.state import fill
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
-from cfngen.releases import exact_version, minors
+from cfngen.releases import exact_version, patches_by_minor
 from cfngen.userdata import roles
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"
@@ -118,7 +118,7 @@ def test_a_wrong_field_is_found(change: dict[str, Any], fault: str) -> None:
 def kubeadm_of(version: str) -> str | None:
     """The kubeadm of a version, or of its minor: another minor's refuses what it no longer or not yet knows."""
     top = os.environ.get("KUBERNETES_BINARIES")
-    patches = minors()[version.rpartition(".")[0]]
+    patches = patches_by_minor()[version.rpartition(".")[0]]
     folders = [f"{top}/v{each}" for each in (version, *reversed(patches))] if top else []
     return next(filter(None, (shutil.which("kubeadm", path=folder) for folder in folders)), None)
 

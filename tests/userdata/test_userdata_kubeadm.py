@@ -68,7 +68,7 @@ def cluster(**data: Any) -> Cluster:
 
 
 def init(given: Cluster) -> tuple[dict[str, Any], dict[str, Any]]:
-    first, second = kubeadm.init(given)
+    first, second = kubeadm.init_documents(given)
     return first, second
 
 
@@ -78,7 +78,9 @@ def arguments(found: list[dict[str, str]]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "document", [*kubeadm.init(Cluster()), kubeadm.join(NodeGroup())], ids=lambda each: str(each["kind"])
+    "document",
+    [*kubeadm.init_documents(Cluster()), kubeadm.join_configuration(NodeGroup())],
+    ids=lambda each: str(each["kind"]),
 )
 def test_every_field_exists_in_v1beta4(document: dict[str, Any]) -> None:
     assert document["apiVersion"] == "kubeadm.k8s.io/v1beta4"
@@ -229,6 +231,6 @@ def test_kubelet_of_every_role_gets_the_users_settings_so_that_a_change_rolls_ev
 
 
 def test_join_configuration_leaves_discovery_to_the_instance() -> None:
-    document = kubeadm.join(NodeGroup())
+    document = kubeadm.join_configuration(NodeGroup())
     assert "discovery" not in document
     assert document["nodeRegistration"]["name"] == "${instanceId}"

@@ -34,7 +34,7 @@ def controller_flags(plugin: str) -> dict[str, str]:
 
 
 def settings(plugin: str) -> dict[str, Any]:
-    return next(each for each in kubeadm.init(cluster(plugin)) if each["kind"] == "ClusterConfiguration")
+    return next(each for each in kubeadm.init_documents(cluster(plugin)) if each["kind"] == "ClusterConfiguration")
 
 
 def manager_flags(plugin: str) -> dict[str, str]:

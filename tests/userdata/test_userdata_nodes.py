@@ -13,10 +13,10 @@ from troposphere import Ref
 from cfngen import userdata
 from cfngen.boot.master import csr_approval
 from cfngen.boot.node import drain, membership
-from cfngen.cluster.checks.nodes import CFNGEN_PATHS
+from cfngen.cluster.checks.nodes import CFNGEN_FILE_PATTERNS
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import UserData, instances, roles, user_data_diff
-from cfngen.userdata.kubeadm import join
+from cfngen.userdata.kubeadm import join_configuration
 
 UNITS = "files/etc/systemd/system/"
 
@@ -39,7 +39,7 @@ def steps(found: UserData) -> list[str]:
 
 
 def registration(**group: Any) -> dict[str, Any]:
-    found: dict[str, Any] = join(cluster(**group).node_groups[0])["nodeRegistration"]
+    found: dict[str, Any] = join_configuration(cluster(**group).node_groups[0])["nodeRegistration"]
     return found
 
 
@@ -82,7 +82,7 @@ def test_kubelets_settings_are_the_groups_over_the_clusters() -> None:
     ("text", "seconds"), [("30s", 30), ("1m30s", 90), ("1h", 3600), ("0s", 0), ("1500ms", 2), ("2m0.5s", 121)]
 )
 def test_durations_are_read_as_kubernetes_writes_them(text: str, seconds: int) -> None:
-    assert instances.duration(text) == seconds
+    assert instances.duration_seconds(text) == seconds
 
 
 def test_shutdown_is_delayed_for_as_long_as_pods_may_take() -> None:
@@ -116,8 +116,8 @@ def test_what_is_not_drained_has_no_such_service() -> None:
 def test_units_that_the_program_starts_are_there() -> None:
     master, group = roles(cluster())
     assert UNITS + csr_approval.TIMER in master.files
-    assert UNITS + membership.TIMER in group.files
-    assert UNITS + drain.UNIT in group.files
+    assert UNITS + membership.ADDRESSES_TIMER in group.files
+    assert UNITS + drain.DRAIN_UNIT in group.files
     for found in (master, group):
         started = {path.rpartition("/")[2] for path in found.files if path.endswith((".timer", "cfngen-drain.service"))}
         tasks = {f"cfngen-{task}.{'service' if task == 'drain' else 'timer'}" for task in role(found)["tasks"]}
@@ -218,5 +218,5 @@ def test_paths_that_are_cfngens_are_known_to_the_check_of_further_files(data: di
         placed = [path.removeprefix("files") for path in found.files if path.startswith("files/")]
         placed += [each["file"] for each in role(found)["assets"] if "file" in each]
         placed += ["/opt/cfngen/config.json", "/etc/systemd/system/containerd.service.d/cfngen-storage.conf"]
-        unknown = [path for path in placed if not any(re.fullmatch(each, path) for each in CFNGEN_PATHS)]
+        unknown = [path for path in placed if not any(re.fullmatch(each, path) for each in CFNGEN_FILE_PATTERNS)]
         assert unknown == []

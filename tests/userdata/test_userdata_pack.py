@@ -17,9 +17,9 @@ from troposphere import Ref
 
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import UserData, master, node, references, roles
-from cfngen.userdata.pack import LIMIT, UserDataTooLargeError
+from cfngen.userdata.pack import MAX_USER_DATA_BYTES, UserDataTooLargeError
 from cfngen.userdata.references import MAX_LENGTHS
-from cfngen.userdata.source import packed
+from cfngen.userdata.source import stripped_source
 
 VALUES = {
     "slot": "a",
@@ -93,7 +93,7 @@ def test_user_data_unpacks_the_program_and_starts_it(build: Any, tmp_path: Path)
     ]
     for path, content in files.items():
         if path.startswith("boot/"):
-            assert content == packed(module_of(path))
+            assert content == stripped_source(module_of(path))
             ast.parse(content, feature_version=(3, 9))
     assert files["cfngen-boot.service"] == found.files["cfngen-boot.service"]
     assert json.loads(files["config.json"]) == json.loads(found.files["config.json"])
@@ -143,7 +143,7 @@ def test_size_is_that_of_the_longest_references() -> None:
     found = of_master(Cluster())
     assert found.size == len(rendered(found, {name: "x" * length for name, length in MAX_LENGTHS.items()}))
     assert found.size > len(rendered(found, VALUES))
-    assert found.limit == LIMIT == 16384
+    assert found.limit == MAX_USER_DATA_BYTES == 16384
 
 
 def test_real_references_are_never_longer_than_reckoned() -> None:
@@ -173,7 +173,7 @@ def test_user_data_may_have_all_that_ec2_takes_and_not_a_byte_more() -> None:
 def test_every_role_has_room_to_spare() -> None:
     sizes = {found.role: found.size for found in roles(Cluster())}
     assert sorted(sizes) == ["master", "nodes-nodes"]
-    assert max(sizes.values()) <= LIMIT - 6144
+    assert max(sizes.values()) <= MAX_USER_DATA_BYTES - 6144
 
 
 def test_a_long_cluster_file_makes_the_second_stage_longer_and_not_the_user_data() -> None:

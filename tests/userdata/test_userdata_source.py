@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import cfngen
-from cfngen.userdata.source import imported, packed, required, source, strip
+from cfngen.userdata.source import imported_modules, source_text, strip_source, stripped_source, with_imported_modules
 
 BOOT = Path(cfngen.__file__).parent / "boot"
 # All but the types, which only mypy reads.
@@ -54,32 +54,39 @@ class Bare(ast.NodeTransformer):
 
 @pytest.mark.parametrize("module", ALL)
 def test_packed_module_is_the_same_program(module: str) -> None:
-    expected = Bare().visit(ast.parse(source(module)))
-    assert ast.dump(ast.parse(packed(module))) == ast.dump(expected)
+    expected = Bare().visit(ast.parse(source_text(module)))
+    assert ast.dump(ast.parse(stripped_source(module))) == ast.dump(expected)
 
 
 @pytest.mark.parametrize("module", ALL)
 def test_module_compiles_under_the_oldest_python_of_the_distributions(module: str) -> None:
-    compile(packed(module), module, "exec")
-    ast.parse(source(module), feature_version=(3, 9))
-    ast.parse(packed(module), feature_version=(3, 9))
+    compile(stripped_source(module), module, "exec")
+    ast.parse(source_text(module), feature_version=(3, 9))
+    ast.parse(stripped_source(module), feature_version=(3, 9))
 
 
 @pytest.mark.parametrize("module", ALL)
 def test_packed_module_has_no_comment_and_no_blank_line(module: str) -> None:
-    lines = packed(module).splitlines()
+    lines = stripped_source(module).splitlines()
     assert [line for line in lines if not line.strip() or line.lstrip().startswith("#")] == []
 
 
 def test_module_comes_with_all_that_it_imports_and_no_more() -> None:
-    assert required(["runner"]) == ("machine", "reasons", "runner", "state")
-    assert required(["program", "__main__"]) == ("__main__", "machine", "program", "reasons", "runner", "state")
+    assert with_imported_modules(["runner"]) == ("machine", "reasons", "runner", "state")
+    assert with_imported_modules(["program", "__main__"]) == (
+        "__main__",
+        "machine",
+        "program",
+        "reasons",
+        "runner",
+        "state",
+    )
 
 
 @pytest.mark.parametrize("module", ALL)
 def test_everything_is_imported_from_modules_that_are_packed(module: str) -> None:
-    packed_with_it = required([module])
-    for node in ast.walk(ast.parse(packed(module))):
+    packed_with_it = with_imported_modules([module])
+    for node in ast.walk(ast.parse(stripped_source(module))):
         if isinstance(node, ast.ImportFrom) and node.level:
             package = [*module.split(".")[: -node.level], *([node.module] if node.module else [])]
             wanted = {".".join(package)} & set(ALL) or {".".join([*package, alias.name]) for alias in node.names}
@@ -112,11 +119,11 @@ def test_everything_is_imported_from_modules_that_are_packed(module: str) -> Non
     ],
 )
 def test_strip(text: str, expected: str) -> None:
-    assert strip(text) == expected
+    assert strip_source(text) == expected
 
 
 @pytest.mark.parametrize("module", ALL)
 def test_wings_import_nothing_of_each_other_and_what_both_roles_have_imports_no_wing(module: str) -> None:
     wing = module.partition(".")[0] if "." in module else ""
-    wings = {name.partition(".")[0] if "." in name else "" for name in imported(module)}
+    wings = {name.partition(".")[0] if "." in name else "" for name in imported_modules(module)}
     assert wings <= {"": {""}, "host": {"", "host"}}.get(wing, {"", "host", wing})

@@ -14,13 +14,16 @@ if TYPE_CHECKING:
     from ..contract import JsonObject
     from ..state import Boot
 
-UNITS = "/etc/systemd/system/"
-COMMANDS = HOME + "/commands/"
+UNITS_FOLDER = "/etc/systemd/system/"
+# The folder for the commands as shell scripts, and for the records that they have run.
+COMMANDS_FOLDER = HOME + "/commands/"
 
 
 def before(machine: Machine, boot: Boot) -> str:
     """Run the cluster file's `preBootCommands`; this is the first step of a boot."""
-    return _run_commands(machine, boot, "preBootCommands", json.loads(machine.read(HOME + "/config.json"))["before"])
+    # `boot.config` is not used: in it `${…}` has been replaced.
+    config = json.loads(machine.read(HOME + "/config.json"))
+    return _run_commands(machine, boot, "preBootCommands", config["before"])
 
 
 def files(machine: Machine, boot: Boot) -> str:
@@ -31,7 +34,7 @@ def files(machine: Machine, boot: Boot) -> str:
         # `write` does not change the mode of an unchanged file, and the umask applies to a new one.
         machine.run("chmod", file["mode"], file["path"])
     for unit in hooks["units"]:
-        machine.write(UNITS + unit["name"], unit["content"])
+        machine.write(UNITS_FOLDER + unit["name"], unit["content"])
     return f"{len(hooks['files'])} files, {len(hooks['units'])} units"
 
 
@@ -74,7 +77,7 @@ def _run_commands(machine: Machine, boot: Boot, key: str, commands: list[str]) -
     """
     run_count = 0
     for number, command in enumerate(commands):
-        path = f"{COMMANDS}{key}-{number}"
+        path = f"{COMMANDS_FOLDER}{key}-{number}"
         done_text = f"{boot.facts['instanceId']} {command}"
         if machine.read(path + ".done") == done_text:
             continue

@@ -18,8 +18,9 @@ NETWORKD_FILE = "/etc/systemd/network/75-cfngen-pods.network"
 # these addresses are then unreachable.
 POLICY_ROUTES = "/usr/lib/udev/rules.d/99-vpc-policy-routes.rules"
 POLICY_ROUTES_OVERRIDE = "/etc/udev/rules.d/99-vpc-policy-routes.rules"
+# The systemd units that apply this rule.
 POLICY_UNITS = ("policy-routes@*.service", "refresh-policy-routes@*.timer", "refresh-policy-routes@*.service")
-# The kubelet's default, with which Kubernetes is tested.
+# The kubelet's default of `maxPods`, with which Kubernetes is tested.
 MAX_PODS = 110
 # Addresses in a /28 prefix.
 ADDRESSES_PER_PREFIX = 16
@@ -28,7 +29,9 @@ HOST_NETWORK_PODS = 2
 
 
 def prepare(machine: Machine, boot: Boot) -> str:
-    """Keep the distribution away from the plug-in's interfaces; set the kubelet's `maxPods` by the available addresses.
+    """Keep the distribution from changing the network plug-in's interfaces and routes.
+
+    If pods have addresses of network interfaces, this also sets the kubelet's `maxPods` by the number of addresses.
 
     Raises:
         BootError: the primary network interface cannot be identified.
@@ -71,16 +74,19 @@ def primary_interface(machine: Machine) -> str:
 
 
 def _set_max_pods(machine: Machine, boot: Boot) -> int:
-    """Return the maximum number of pods: the cluster file's `maxPods`, otherwise as many as have addresses.
+    """Return the maximum number of pods on this instance.
 
-    In the latter case the number is also stored in `boot.max_pods`. Pods get all addresses of each network interface
-    except the first; two more pods (the network plug-in's and kube-proxy's) use the host's network.
+    It is `maxPods` of the cluster file or, without that, the number of pods for which the instance has addresses, but
+    at most MAX_PODS; in the latter case it is also stored in `boot.max_pods`. Pods get all addresses of each network
+    interface except the first one; two more pods (the network plug-in's and kube-proxy's) use the host's network.
     """
     configured_max_pods = boot.config["kubeletPatch"].get("maxPods")
     if not configured_max_pods:
         type_name = machine.metadata("meta-data/instance-type").strip()
         [instance_type] = machine.aws("ec2", "describe_instance_types", InstanceTypes=[type_name])["InstanceTypes"]
         network = instance_type["NetworkInfo"]
+        # Network interfaces are attached to the default network card. Without a list of cards the limit is that of the
+        # whole instance.
         cards = network.get("NetworkCards") or [network]
         max_interfaces = cards[network.get("DefaultNetworkCardIndex", 0)]["MaximumNetworkInterfaces"]
         pod_addresses = max_interfaces * (network["Ipv4AddressesPerInterface"] - 1)

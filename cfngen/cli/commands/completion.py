@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from cfngen.cli.terminal import examples
-from cfngen.cli.typography import verbatim
+from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.typography import print_verbatim
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -13,7 +13,7 @@ SHELLS = ("bash", "zsh", "fish")
 @click.command(
     "completion",
     short_help="Print a shell completion script.",
-    epilog=examples(
+    epilog=examples_epilog(
         """echo 'eval "$(cfngen completion bash)"' >> ~/.bashrc""",
         """echo 'eval "$(cfngen completion zsh)"' >> ~/.zshrc""",
         "cfngen completion fish > ~/.config/fish/completions/cfngen.fish",
@@ -28,4 +28,4 @@ def command(context: click.Context, shell: str) -> None:
     generator = get_completion_class(shell)
     if generator is None:
         raise click.UsageError(f"the installed version of click does not support completion for {shell}")
-    verbatim(generator(context.find_root().command, {}, "cfngen", "_CFNGEN_COMPLETE").source())
+    print_verbatim(generator(context.find_root().command, {}, "cfngen", "_CFNGEN_COMPLETE").source())

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from cfngen.cli.source import Source, source_options
-from cfngen.cli.terminal import columns, examples
-from cfngen.cli.typography import verbatim
+from cfngen.cli.terminal import align_columns, examples_epilog
+from cfngen.cli.typography import print_verbatim
 from cfngen.cluster.paths import dotted, leaves
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.command(
     "config",
     short_help="Show every value in effect and where it came from.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen config",
         "cfngen config | grep -v ' default$'        only what you set, and what is derived from it",
         "NUM_NODES=6 cfngen config -f prod.yaml",
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--output",
     "-o",
-    "style",
+    "output_format",
     type=click.Choice(("text", "yaml", "json")),
     default="text",
     show_default=True,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @click.option(
     "--addresses", is_flag=True, help="Show the address ranges by zone and tier, and what is free in the VPC."
 )
-def command(source: Source, style: str, *, addresses: bool) -> None:
+def command(source: Source, output_format: str, *, addresses: bool) -> None:
     """Show the complete configuration: every value in effect, and where each came from.
 
     A value is kube-up's default, is derived from another value, or is set in the cluster file, by an environment
@@ -53,29 +53,32 @@ def command(source: Source, style: str, *, addresses: bool) -> None:
     """
     loaded = source.load()
     if addresses:
-        _show_addresses(loaded.cluster, style)
+        _show_addresses(loaded.cluster, output_format)
         return
     cluster_values = loaded.cluster.model_dump(mode="json", by_alias=True)
-    if style == "json":
+    if output_format == "json":
         origins = {key: {"kind": origin.kind, "where": origin.where} for key, origin in loaded.origins.items()}
         document = {"cluster": cluster_values, "origins": origins, "warnings": loaded.warnings}
-        verbatim(json.dumps(document, indent=2, ensure_ascii=False))
+        print_verbatim(json.dumps(document, indent=2, ensure_ascii=False))
         return
     origin_texts = {key: _origin_text(origin) for key, origin in loaded.origins.items()}
-    if style == "yaml":
-        verbatim("\n".join([f"# {source.description}", *_yaml_lines(cluster_values, origin_texts, ())]))
+    if output_format == "yaml":
+        print_verbatim("\n".join([f"# {source.description}", *_yaml_lines(cluster_values, origin_texts, ())]))
     else:
         click.echo(f"# {source.description}")
-        rows = [(dotted(path), _inline(value), origin_texts[dotted(path)]) for path, value in leaves(cluster_values)]
-        click.echo("\n".join(columns(rows, indent="")))
+        rows = [
+            (dotted(path), _yaml_on_one_line(value), origin_texts[dotted(path)])
+            for path, value in leaves(cluster_values)
+        ]
+        click.echo("\n".join(align_columns(rows, indent="")))
 
 
-def _show_addresses(cluster: Cluster, style: str) -> None:
+def _show_addresses(cluster: Cluster, output_format: str) -> None:
     """Print the address plan, as a table or as JSON or YAML."""
     from cfngen.cluster.address_plan import address_plan
 
     ranges = address_plan(cluster)
-    if style == "text":
+    if output_format == "text":
         rows = [
             (
                 str(item),
@@ -86,7 +89,7 @@ def _show_addresses(cluster: Cluster, style: str) -> None:
             )
             for item in ranges
         ]
-        click.echo("\n".join(columns([("range", "tier", "zone", "usable", "for"), *rows], indent="")))
+        click.echo("\n".join(align_columns([("range", "tier", "zone", "usable", "for"), *rows], indent="")))
         return
     document = {
         "addresses": [
@@ -94,16 +97,19 @@ def _show_addresses(cluster: Cluster, style: str) -> None:
             for item in ranges
         ]
     }
-    if style == "json":
-        verbatim(json.dumps(document, indent=2))
+    if output_format == "json":
+        print_verbatim(json.dumps(document, indent=2))
     else:
         import yaml
 
-        verbatim(yaml.safe_dump(document, sort_keys=False).rstrip())
+        print_verbatim(yaml.safe_dump(document, sort_keys=False).rstrip())
 
 
 def _origin_text(origin: Origin) -> str:
-    """Return the origin of a value: `default`, `derived: …`, `cluster.yaml:12`, `environment NUM_NODES`, `--set …`."""
+    """Return the origin of a value in words.
+
+    It is `default`, `derived: …`, `cluster.yaml:12`, `environment NUM_NODES` or `--set …`.
+    """
     if origin.kind == "derived":
         return f"derived: {origin.where}"
     if origin.kind == "environment":
@@ -111,11 +117,12 @@ def _origin_text(origin: Origin) -> str:
     return origin.where or origin.kind
 
 
-def _inline(value: object) -> str:
+def _yaml_on_one_line(value: object) -> str:
     """Return a scalar, or an empty list or mapping, as YAML on one line."""
     import yaml
 
     text: str = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=1_000_000)
+    # After a scalar, YAML's end of a document follows.
     return text.removesuffix("...\n").strip()
 
 
@@ -126,15 +133,17 @@ def _yaml_lines(
 
     Args:
         values: a mapping or list of the configuration.
-        origin_texts: the origin of each value, by its dotted path.
-        path: the path of `values` in the configuration.
+        origin_texts: the origin of each value in words, by its dotted path.
+        path: the keys and list indexes that lead to `values` in the configuration.
     """
     indent = "  " * len(path)
+    is_list = isinstance(values, list)
     for key, value in enumerate(values) if isinstance(values, list) else values.items():
         value_path = (*path, key)
-        line_start = indent + ("-" if isinstance(values, list) else f"{_inline(key)}:")
+        line_start = indent + ("-" if is_list else f"{_yaml_on_one_line(key)}:")
+        # An empty list or mapping has no lines of its own.
         if isinstance(value, (dict, list)) and value:
             yield line_start
             yield from _yaml_lines(value, origin_texts, value_path)
         else:
-            yield f"{line_start} {_inline(value)}  # {origin_texts[dotted(value_path)]}"
+            yield f"{line_start} {_yaml_on_one_line(value)}  # {origin_texts[dotted(value_path)]}"

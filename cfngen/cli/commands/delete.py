@@ -14,7 +14,7 @@ from cfngen.cli.options import Option, OptionGroup, yes_option
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples, progress
+from cfngen.cli.terminal import examples_epilog, progress_line
 
 if TYPE_CHECKING:
     from cfngen.cli.screen import Screen
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _DeletionOptions:
-    """The values of the options that say what to delete, and what not to wait for.
+    """The values of the options of `cfngen delete` that say what is deleted, and when the command exits.
 
     Attributes:
         delete_volumes: whether to delete the EBS volumes of PersistentVolumeClaims.
         delete_snapshots: whether to delete the EBS snapshots of PersistentVolumeClaims.
         empty_bucket: whether to delete the cluster's templates from the bucket.
         delete_bucket: whether to delete the bucket of the templates, if it is empty afterwards.
-        bucket: name of the bucket; empty means cfngen's own bucket.
+        bucket: name of the bucket of the templates; empty means cfngen's own bucket.
         even_if_occupied: whether to continue although other resources use the cluster's network.
         leave_behind: whether to keep resources that cannot be deleted after three attempts.
         detach: whether to exit once CloudFormation has started to delete the stack.
@@ -50,7 +50,7 @@ class _DeletionOptions:
     detach: bool
 
     def __post_init__(self) -> None:
-        # Volumes and templates are deleted after the stack, when cfngen with --detach has exited.
+        # Volumes and templates are deleted after the stack. With --detach, cfngen has exited by then.
         deletes_after_stack = self.delete_volumes or self.delete_snapshots or self.empty_bucket or self.delete_bucket
         if self.detach and deletes_after_stack:
             raise click.UsageError(
@@ -66,19 +66,20 @@ class _DeletionOptions:
             authorities: how to keep a copy of the certificate authorities; None means that the user is asked.
         """
         from cfngen.deploy.deletion.plan import DeletionRequest
-        from cfngen.deploy.publishing.bucket import default_name
+        from cfngen.deploy.publishing.bucket import default_name as default_bucket_name
 
         network = target.cluster.network
         return DeletionRequest(
             stack_name=target.stack_name,
             cluster=target.cluster.name,
             vpc_id=network.vpc.id or "",
+            # By this range, routes that Kubernetes made for pods are told from other routes.
             pod_cidr=str(network.pod_cidr),
             delete_volumes=self.delete_volumes,
             delete_snapshots=self.delete_snapshots,
             empty_bucket=self.empty_bucket,
             delete_bucket=self.delete_bucket,
-            bucket=self.bucket or default_name(account),
+            bucket=self.bucket or default_bucket_name(account),
             even_if_occupied=self.even_if_occupied,
             leave_behind=self.leave_behind,
             detach=self.detach,
@@ -107,7 +108,7 @@ _deletion_options = OptionGroup(
 @click.command(
     "delete",
     short_help="Delete the cluster and what Kubernetes created for it.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen delete --dry-run                    what would be deleted or kept, and what blocks it",
         "cfngen delete",
         "cfngen delete --delete-volumes --yes       also volumes of claims; never asks",
@@ -164,21 +165,25 @@ def command(
     from cfngen.deploy.watching.diagnosis import diagnose
 
     account = target.connect()
-    path = authorities_file or Path(f"{target.cluster.name}-authorities.json")
-    method: CopyMethod | None = "file" if authorities_file else authorities
-    request = options.request(target, account, AuthorityCopy(method, path) if method else None)
+    copy_file = authorities_file or Path(f"{target.cluster.name}-authorities.json")
+    copy_method: CopyMethod | None = "file" if authorities_file else authorities
+    request = options.request(target, account, AuthorityCopy(copy_method, copy_file) if copy_method else None)
     with screen(target, account) as display:
         if dry_run:
-            with progress("looking for resources …"):
+            with progress_line("looking for resources …"):
                 plan, refusal = preview_with_refusal(account, request)
             display.report(plan)
             if refusal:
                 raise refusal
             context.exit(SUCCESS)
-        interaction = display.interaction(_consent(target, yes=yes))
-        drain = None if no_drain else _drain_function(target, account)
+        interaction = display.interaction(_deletion_consent(target, yes=yes))
+        delete_services = None if no_drain else _service_deletion_function(target, account)
         deleted = delete(
-            account, request, interaction, drain=drain, choose=lambda: _ask_copy_method(display, path, yes=yes)
+            account,
+            request,
+            interaction,
+            delete_services=delete_services,
+            choose_authority_copy=lambda: _ask_copy_method(display, copy_file, yes=yes),
         )
         if deleted.status and not deleted.in_progress:
             with translate_aws_errors():
@@ -187,21 +192,32 @@ def command(
     context.exit(operation_exit_code(deleted))
 
 
-def _consent(target: Target, *, yes: bool) -> Consent:
+def _deletion_consent(target: Target, *, yes: bool) -> Consent:
     """Return a function that asks for consent; --yes agrees to the deletion, but not to dangers found during it."""
-    ask_unless_yes, ask = target.consent(yes=yes, allow_danger=yes), target.consent(yes=False)
+    ask_unless_yes = target.consent(yes=yes, allow_danger=yes)
+    always_ask = target.consent(yes=False)
 
     def answer(question: Question) -> bool:
+        # The question whether to delete the cluster asks for its name.
         if question.name or not question.dangerous:
             return ask_unless_yes(question)
         # A danger appeared during the deletion. Without a terminal the answer is no: the stack stays unchanged.
-        return bool(sys.stdin and sys.stdin.isatty()) and ask(question)
+        has_terminal = bool(sys.stdin and sys.stdin.isatty())
+        return has_terminal and always_ask(question)
 
     return answer
 
 
-def _ask_copy_method(display: Screen, path: Path, *, yes: bool) -> AuthorityCopy:
-    """Ask how to keep the certificate authorities; by default in a secret with a recovery window."""
+def _ask_copy_method(display: Screen, copy_file: Path, *, yes: bool) -> AuthorityCopy:
+    """Ask how to keep a copy of the certificate authorities, and return the answer.
+
+    With --yes, or without a terminal to ask on, the copy is kept in a secret that can be restored for some time.
+
+    Args:
+        display: the screen, whose tree is kept above the question.
+        copy_file: the file for a copy in a file.
+        yes: whether --yes is given.
+    """
     from cfngen.deploy.deletion.authority_copies import RECOVERY_WINDOW_DAYS, AuthorityCopy
 
     display.close()
@@ -209,28 +225,33 @@ def _ask_copy_method(display: Screen, path: Path, *, yes: bool) -> AuthorityCopy
         return AuthorityCopy("recovery-window")
     click.echo(
         "The secret with the certificate authorities is deleted, too. Without a copy, no snapshot can be restored:\n"
-        f"  f  keep a copy in {path}, which only you can read\n"
+        f"  f  keep a copy in {copy_file}, which only you can read\n"
         f"  r  keep a copy in a secret that can be restored for {RECOVERY_WINDOW_DAYS} days\n"
         "  d  keep no copy",
         err=True,
     )
-    methods: dict[str, CopyMethod] = {"f": "file", "r": "recovery-window", "d": "destroy"}
-    letter = click.prompt("Choose", type=click.Choice(tuple(methods)), default="r", err=True)
-    return AuthorityCopy(methods[letter], path)
+    method_by_letter: dict[str, CopyMethod] = {"f": "file", "r": "recovery-window", "d": "destroy"}
+    letter = click.prompt("Choose", type=click.Choice(tuple(method_by_letter)), default="r", err=True)
+    return AuthorityCopy(method_by_letter[letter], copy_file)
 
 
-def _drain_function(target: Target, account: Account) -> DeleteServices:
-    """Return a function that asks Kubernetes to delete its load balancers."""
+def _service_deletion_function(target: Target, account: Account) -> DeleteServices:
+    """Return a function that deletes the Services with load balancers, and waits until Kubernetes has deleted these.
 
-    def ask_kubernetes(report: Report) -> tuple[str, ...]:
+    The function takes a function that shows messages, and returns what `delete_load_balancer_services` returns.
+    """
+
+    def delete_services(report: Report) -> tuple[str, ...]:
         from cfngen.deploy.access import cluster_access
         from cfngen.deploy.deletion.service_deletion import delete_load_balancer_services
 
-        stack = cluster_access.find_root(account, target.stack_name)
+        stack = cluster_access.require_root_stack(account, target.stack_name)
         outputs = cluster_access.read_outputs(account, stack)
-        endpoint = cluster_access.endpoint(stack, outputs, target.kubernetes_override)
+        endpoint = cluster_access.find_api_endpoint(stack, outputs, target.kubernetes_override)
         authority = cluster_access.find_authority(account, stack, outputs)
-        with cluster_access.connection(endpoint, authority, account.caller, account.clock.now()) as kubernetes:
+        with cluster_access.connect_as_administrator(
+            endpoint, authority, account.caller, account.clock.now()
+        ) as kubernetes:
             return delete_load_balancer_services(kubernetes, account.clock, report)
 
-    return ask_kubernetes
+    return delete_services

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.deployment import Deployment, deployment_options
+from cfngen.cli.deployment import DeploymentOptions, deployment_options
 from cfngen.cli.exit_codes import operation_exit_code, validation_exit_code
 from cfngen.cli.options import allow_danger_option, yes_option
 from cfngen.cli.screen import Screen, screen
 from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples
+from cfngen.cli.terminal import examples_epilog
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cfngen.deploy.account import Account
     from cfngen.deploy.inspection.validation import Validation
 
-SETTLING = timedelta(minutes=5)
+SETTLING_TIME = timedelta(minutes=5)
 """How long to wait for a valid cluster after its instances have signalled success, while add-ons are starting."""
 
 
 @click.command(
     "deploy",
     short_help="Create or update the cluster.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen deploy --parameter ApiAllowedCidr=203.0.113.7/32",
         "cfngen deploy -f prod.yaml --profile prod --account 123456789012",
         "cfngen deploy --yes --output json        in a pipeline: never asks, one JSON object a line",
@@ -53,7 +54,7 @@ def command(
     context: click.Context,
     *,
     target: Target,
-    deployment: Deployment,
+    deployment: DeploymentOptions,
     yes: bool,
     allow_danger: bool,
     protect: bool,
@@ -72,17 +73,19 @@ def command(
 
     account = target.connect()
     with screen(target, account, full=deployment.full) as display:
-        finished = deploy(account, request, display.interaction(target.consent(yes=yes, allow_danger=allow_danger)))
+        interaction = display.interaction(target.consent(yes=yes, allow_danger=allow_danger))
+        finished = deploy(account, request, interaction)
         display.report(finished)
         if not finished.succeeded:
             context.exit(operation_exit_code(finished))
         # An unchanged cluster is not checked.
-        is_valid = not verify or finished.action == "none" or _cluster_works(target, account, display)
+        is_checked = verify and finished.action != "none"
+        is_valid = not is_checked or _cluster_works(target, account, display)
     context.exit(validation_exit_code(valid=is_valid))
 
 
 def _cluster_works(target: Target, account: Account, display: Screen) -> bool:
-    """Wait until the cluster is valid, at most SETTLING; return whether it is valid.
+    """Wait until the cluster is valid, at most SETTLING_TIME; return whether it is valid.
 
     Returns True, too, if the cluster cannot be checked, e.g. because its API cannot be reached from this machine.
     """
@@ -92,14 +95,15 @@ def _cluster_works(target: Target, account: Account, display: Screen) -> bool:
     from cfngen.hints import CommandText, suggest
 
     display.report(Step("checking masters, nodes and pods"))
-    validate_now = partial(validate, account, target.stack_name, target.cluster, override=target.kubernetes_override)
+    validate_now = partial(
+        validate, account, target.stack_name, target.cluster, find_url_override=target.kubernetes_override
+    )
     hint = CommandText("run ", suggest("validate cluster"), " where the API can be reached, as a user with access.")
     try:
         validation = validate_now()
         if not _is_api_unreachable(validation):
-            # The first validation has been done; later ones are done when they are requested.
-            validations = chain((validation,), iter(validate_now, None))
-            validation = wait_until_valid(validations.__next__, account.clock, SETTLING, display.report)
+            next_validation = _starting_with(validation, validate_now)
+            validation = wait_until_valid(next_validation, account.clock, SETTLING_TIME, display.report)
     except CfngenError as error:
         display.report(Notice(f"could not determine whether the cluster works: {error}", hint))
         return True
@@ -112,6 +116,16 @@ def _cluster_works(target: Target, account: Account, display: Screen) -> bool:
         return True
     display.report(validation)
     return validation.valid
+
+
+def _starting_with(first_validation: Validation, validate_now: Callable[[], Validation]) -> Callable[[], Validation]:
+    """Return a function that returns the given validation when it is called first, and later validates anew."""
+    done_validations = [first_validation]
+
+    def next_validation() -> Validation:
+        return done_validations.pop() if done_validations else validate_now()
+
+    return next_validation
 
 
 def _is_api_unreachable(validation: Validation) -> bool:

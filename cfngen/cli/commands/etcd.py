@@ -10,15 +10,15 @@ from cfngen.cli.duration import Duration
 from cfngen.cli.options import yes_option
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples, progress
-from cfngen.cli.usage import Commands
+from cfngen.cli.terminal import examples_epilog, progress_line
+from cfngen.cli.usage import SuggestingGroup
 
 
 @click.group(
     "etcd",
-    cls=Commands,
+    cls=SuggestingGroup,
     short_help="List, take and restore snapshots of etcd.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen etcd list",
         "cfngen etcd backup                take a snapshot now",
         "cfngen etcd restore               restore the newest snapshot",
@@ -35,7 +35,7 @@ def command() -> None:
 @command.command(
     "list",
     short_help="Show the snapshots.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen etcd list",
         "cfngen etcd list --all",
         "cfngen etcd list --output json | jq -r '.snapshots[0].key'",
@@ -52,11 +52,15 @@ def listing(target: Target, show_all: bool) -> None:
     from cfngen.deploy.etcd.snapshots import Snapshots, find_store
 
     account = target.connect()
-    with progress("reading …"):
+    with progress_line("reading …"):
         snapshot_store = find_store(account, target.stack_name, target.cluster)
         restoring = str(snapshot_store.read(REQUEST_KEY).get("snapshot", ""))
         snapshots = Snapshots(
-            snapshot_store.cluster, snapshot_store.bucket, snapshot_store.prefix, snapshot_store.snapshots(), restoring
+            cluster=snapshot_store.cluster,
+            bucket=snapshot_store.bucket,
+            prefix=snapshot_store.prefix,
+            snapshots=snapshot_store.snapshots(),
+            restoring=restoring,
         )
     target.show(snapshots, full=show_all)
 
@@ -64,7 +68,7 @@ def listing(target: Target, show_all: bool) -> None:
 @command.command(
     "backup",
     short_help="Take a snapshot now.",
-    epilog=examples("cfngen etcd backup", "cfngen etcd backup && cfngen deploy --yes"),
+    epilog=examples_epilog("cfngen etcd backup", "cfngen etcd backup && cfngen deploy --yes"),
 )
 @target_options
 @click.option(
@@ -87,13 +91,14 @@ def backup(target: Target, timeout: timedelta) -> None:
 
     account = target.connect()
     with screen(target, account) as display:
-        display.report(take_snapshot(find_store(account, target.stack_name, target.cluster), display.report, timeout))
+        snapshot_store = find_store(account, target.stack_name, target.cluster)
+        display.report(take_snapshot(snapshot_store, display.report, timeout))
 
 
 @command.command(
     "restore",
     short_help="Restore the cluster from a snapshot.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen etcd restore",
         "cfngen etcd restore 2026-11-21T120000Z.db",
         "cfngen etcd restore kubernetes/etcd/daily/2026-11-21T000007Z.db --yes",
@@ -123,15 +128,14 @@ def restore(target: Target, snapshot: str, yes: bool, timeout: timedelta | None)
     account = target.connect()
     with screen(target, account) as display:
         interaction = display.interaction(target.consent(yes=yes, allow_danger=yes))
-        display.report(
-            restore_snapshot(
-                account,
-                target.stack_name,
-                target.cluster,
-                snapshot,
-                consent=interaction.consent,
-                report=interaction.report,
-                override=target.kubernetes_override,
-                patience=timeout,
-            )
+        result = restore_snapshot(
+            account,
+            target.stack_name,
+            target.cluster,
+            snapshot,
+            consent=interaction.consent,
+            report=interaction.report,
+            find_url_override=target.kubernetes_override,
+            timeout=timeout,
         )
+        display.report(result)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples
+from cfngen.cli.terminal import examples_epilog
 
 
 @click.command(
     "events",
     short_help="Show what happened in the stacks.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen events",
         "cfngen events --failures          the cause of the last failure, and what to do",
         "cfngen events --all --verbose     everything since the stack was created",
@@ -29,13 +29,13 @@ def command(target: Target, failures: bool, all_operations: bool, verbose: bool)
     """
     from cfngen.cli.render.events import history_lines
     from cfngen.deploy.aws_errors import translate_aws_errors
-    from cfngen.deploy.stacks import existing
+    from cfngen.deploy.stacks import require_stack
     from cfngen.deploy.watching.diagnosis import diagnose
     from cfngen.deploy.watching.events import read_history
 
     account = target.connect()
     with translate_aws_errors():
-        stack = existing(account, target.stack_name)
+        stack = require_stack(account, target.stack_name)
         if failures:
             target.show(diagnose(account, stack.id))
             return

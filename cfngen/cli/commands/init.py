@@ -9,7 +9,7 @@ import click
 
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.source import DEFAULT_FILE
-from cfngen.cli.terminal import examples
+from cfngen.cli.terminal import examples_epilog
 from cfngen.errors import CfngenError
 
 
@@ -58,7 +58,7 @@ class FileNotWrittenError(CfngenError):
 @click.command(
     "init",
     short_help="Write a commented cluster.yaml to start from.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen init",
         "cfngen init staging.yaml && cfngen templates -f staging.yaml --output-dir staging/",
     ),
@@ -70,9 +70,9 @@ def command(file: Path) -> None:
     The file describes kube-up's default cluster, and explains the values that are changed most often. An existing file
     is never overwritten.
     """
-    from cfngen.cluster.starter import TEXT
+    from cfngen.cluster.starter import STARTER_FILE
 
-    write_new(file, TEXT)
+    write_new_file(file, STARTER_FILE)
     option = "" if file == DEFAULT_FILE else f" -f {file}"
     click.echo(f"Wrote {file}: kube-up's default cluster, with comments.")
     click.echo(
@@ -80,8 +80,8 @@ def command(file: Path) -> None:
     )
 
 
-def write_new(path: Path, text: str) -> None:
-    """Write a new file; remove it again if it cannot be written completely.
+def write_new_file(path: Path, text: str) -> None:
+    """Write a file that does not exist yet; remove it again if it cannot be written completely.
 
     Raises:
         FileExistsAlreadyError: the path exists.

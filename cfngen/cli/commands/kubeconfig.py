@@ -12,26 +12,26 @@ import click
 from cfngen.cli.duration import Duration
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples
+from cfngen.cli.terminal import examples_epilog
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
     from cfngen.deploy.access.certificates import Identity
-    from cfngen.deploy.access.kubeconfig import Access
+    from cfngen.deploy.access.kubeconfig import KubeconfigContent
     from cfngen.deploy.account import Account
 
 MIN_DURATION = timedelta(minutes=5)
 """The minimum of --duration."""
 DEFAULT_DURATION = "12h"
-"""How long a certificate is valid without --duration."""
+"""How long the certificate is valid without --duration."""
 
 
 @click.command(
     "kubeconfig",
     short_help="Give kubectl access to the cluster for some hours.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen kubeconfig",
         "cfngen kubeconfig --duration 1h --context prod --no-switch",
         "cfngen kubeconfig --user alice --group developers --print > alice.kubeconfig",
@@ -49,6 +49,7 @@ DEFAULT_DURATION = "12h"
 )
 @click.option(
     "--duration",
+    "certificate_lifetime",
     metavar="DURATION",
     type=Duration(MIN_DURATION),
     default=DEFAULT_DURATION,
@@ -70,7 +71,7 @@ DEFAULT_DURATION = "12h"
 )
 @click.option(
     "--file",
-    "path",
+    "kubeconfig_file",
     metavar="FILE",
     type=PathArgument("give a file name"),
     help="File to change. Default: the first file in KUBECONFIG, or ~/.kube/config.",
@@ -78,80 +79,117 @@ DEFAULT_DURATION = "12h"
 @click.option("--print", "print_only", is_flag=True, help="Print a separate kubeconfig; change no file.")
 @click.option("--no-switch", "keep_current_context", is_flag=True, help="Do not change the current context.")
 @click.option(
-    "--remove", "remove_entries", is_flag=True, help="Remove the cluster's entries from the file; AWS is not called."
+    "--remove",
+    "remove_cluster_entries",
+    is_flag=True,
+    help="Remove the cluster's entries from the file; AWS is not called.",
 )
 def command(
     *,
     target: Target,
     context_name: str,
-    duration: timedelta,
+    certificate_lifetime: timedelta,
     user: str,
     groups: tuple[str, ...],
-    path: Path | None,
+    kubeconfig_file: Path | None,
     print_only: bool,
     keep_current_context: bool,
-    remove_entries: bool,
+    remove_cluster_entries: bool,
 ) -> None:
     """Issue a short-lived client certificate, and write it to kubectl's configuration.
 
     You need permission to read the secret of the cluster's certificate authority; the certificate is issued on this
     machine. Kubernetes' audit log shows your name in AWS. Other entries of the file are kept, but its comments are not.
     """
-    if print_only and (path is not None or remove_entries):
+    if print_only and (kubeconfig_file is not None or remove_cluster_entries):
         raise click.UsageError("--print changes no file; remove --print, or remove --file and --remove.")
-    if remove_entries and (user or groups or keep_current_context):
+    if remove_cluster_entries and (user or groups or keep_current_context):
         raise click.UsageError("--user, --group and --no-switch cannot be used with --remove.")
-    if remove_entries:
-        _remove(target, path, context_name)
+    if remove_cluster_entries:
+        _remove_entries(target, kubeconfig_file, context_name)
         return
-    from cfngen.deploy.access.certificates import ADMINISTRATORS, Identity
-    from cfngen.deploy.access.cluster_access import user_name
+    from cfngen.deploy.access.certificates import ADMINISTRATORS_GROUP, Identity
+    from cfngen.deploy.access.cluster_access import kubernetes_user_name
     from cfngen.deploy.access.kubeconfig import KubeconfigDocument, build_kubeconfig
 
     account = target.connect()
     # A user that --user names gets no groups unless --group is given.
-    default_groups = () if user else (ADMINISTRATORS,)
-    identity = Identity(user or user_name(account.caller), groups or default_groups)
+    default_groups = () if user else (ADMINISTRATORS_GROUP,)
+    identity = Identity(user=user or kubernetes_user_name(account.caller), groups=groups or default_groups)
     now = account.clock.now()
-    expires = now + duration
-    access = _issue_access(target, account, context_name, identity, now, duration)
+    expires = now + certificate_lifetime
+    access = _issue_access(target, account, context_name, identity, now, certificate_lifetime)
     if print_only:
-        target.show(KubeconfigDocument(build_kubeconfig(access), identity.user, identity.groups, expires))
+        document = KubeconfigDocument(
+            kubeconfig=build_kubeconfig(access), user=identity.user, groups=identity.groups, expires=expires
+        )
+        target.show(document)
         return
-    _write(target, path, access, identity, expires, switch=not keep_current_context)
+    _write_entries(target, kubeconfig_file, access, identity, expires, switch=not keep_current_context)
 
 
 def _issue_access(
-    target: Target, account: Account, context_name: str, identity: Identity, now: datetime, duration: timedelta
-) -> Access:
-    """Read the API's endpoint and certificate authority from the stack, and issue a client certificate."""
-    from cfngen.deploy.access import cluster_access
-    from cfngen.deploy.access.certificates import issue
-    from cfngen.deploy.access.kubeconfig import Access, Owner
+    target: Target,
+    account: Account,
+    context_name: str,
+    identity: Identity,
+    now: datetime,
+    certificate_lifetime: timedelta,
+) -> KubeconfigContent:
+    """Issue a client certificate, and return what a kubeconfig needs to use it.
 
-    stack = cluster_access.find_root(account, target.stack_name)
+    The API's endpoint and the certificate authority are read from the stack and its secret.
+
+    Args:
+        target: the cluster's stack, and how to reach it.
+        account: the account of the target.
+        context_name: name of the context; empty means the cluster's name.
+        identity: the user and the groups in the certificate.
+        now: when the certificate becomes valid.
+        certificate_lifetime: how long it is valid.
+    """
+    from cfngen.deploy.access import cluster_access
+    from cfngen.deploy.access.certificates import issue_client_certificate
+    from cfngen.deploy.access.kubeconfig import EntryOwner, KubeconfigContent
+
+    stack = cluster_access.require_root_stack(account, target.stack_name)
     outputs = cluster_access.read_outputs(account, stack)
-    endpoint = cluster_access.endpoint(stack, outputs, target.kubernetes_override)
+    endpoint = cluster_access.find_api_endpoint(stack, outputs, target.kubernetes_override)
     authority = cluster_access.find_authority(account, stack, outputs)
-    return Access(
+    return KubeconfigContent(
         name=context_name or target.cluster.name,
-        owner=Owner(account.id, account.region, stack.name),
-        server=endpoint.server,
-        authority=authority.pair.certificate,
-        client=issue(authority.pair, identity, now=now, duration=duration),
+        owner=EntryOwner(account.id, account.region, stack.name),
+        server=endpoint.connect_url,
+        authority=authority.key_pair.certificate,
+        client=issue_client_certificate(authority.key_pair, identity, now=now, duration=certificate_lifetime),
         tls_name=endpoint.tls_name,
     )
 
 
-def _write(
-    target: Target, path: Path | None, access: Access, identity: Identity, expires: datetime, *, switch: bool
+def _write_entries(
+    target: Target,
+    kubeconfig_file: Path | None,
+    access: KubeconfigContent,
+    identity: Identity,
+    expires: datetime,
+    *,
+    switch: bool,
 ) -> None:
-    """Write the entries of a cluster into the kubeconfig file; `switch` makes its context the current one."""
+    """Write the entries of a cluster into the kubeconfig file, and show what was written.
+
+    Args:
+        target: the cluster's stack.
+        kubeconfig_file: value of --file; None means the file that kubectl would use.
+        access: the content of the entries.
+        identity: the user and the groups in the certificate.
+        expires: when the certificate expires.
+        switch: whether the cluster's context becomes the current one.
+    """
     from cfngen.deploy.access.kubeconfig import KubeconfigChange, merge_entries
     from cfngen.deploy.access.kubeconfig_file import edit_file
 
-    file = _file(path)
-    edit_file(file, lambda text: merge_entries(text, access, switch=switch))
+    file = _file_to_change(kubeconfig_file)
+    edit_file(file, lambda text: merge_entries(text, access, set_current=switch))
     target.show(
         KubeconfigChange(
             action="written",
@@ -168,23 +206,29 @@ def _write(
     )
 
 
-def _remove(target: Target, path: Path | None, context_name: str) -> None:
-    """Remove the stack's entries, or only those of one context, from the kubeconfig file."""
-    from cfngen.deploy.access.kubeconfig import KubeconfigChange, Owner, remove_entries
+def _remove_entries(target: Target, kubeconfig_file: Path | None, context_name: str) -> None:
+    """Remove the stack's entries from the kubeconfig file, and show which were removed.
+
+    Args:
+        target: the cluster's stack.
+        kubeconfig_file: value of --file; None means the file that kubectl would use.
+        context_name: the context whose entries are removed; empty means every context of the stack.
+    """
+    from cfngen.deploy.access.kubeconfig import EntryOwner, KubeconfigChange, remove_entries
     from cfngen.deploy.access.kubeconfig_file import edit_file
 
     # Entries of a sandbox contain the account number of the sandbox, which differs from every real account's.
     account_number = target.connect().id if target.sandbox else target.account_number
-    stack_owner = Owner(account_number, target.region, target.stack_name)
-    file = _file(path)
+    stack_owner = EntryOwner(account_number, target.region, target.stack_name)
+    file = _file_to_change(kubeconfig_file)
     removed_names: Sequence[str] = ()
 
-    def without_entries(text: str) -> str:
+    def remove_from_text(text: str) -> str:
         nonlocal removed_names
         new_text, removed_names = remove_entries(text, stack_owner, name=context_name)
         return new_text
 
-    changed = edit_file(file, without_entries)
+    changed = edit_file(file, remove_from_text)
     target.show(
         KubeconfigChange(
             action="removed" if changed else "none",
@@ -196,8 +240,8 @@ def _remove(target: Target, path: Path | None, context_name: str) -> None:
     )
 
 
-def _file(path: Path | None) -> Path:
-    """Return the file of --file, or the one that kubectl would use."""
+def _file_to_change(kubeconfig_file: Path | None) -> Path:
+    """Return the file of --file, or without that option the one that kubectl would use."""
     from cfngen.deploy.access.kubeconfig_file import find_path
 
-    return path if path is not None else find_path(os.environ, Path.home())
+    return kubeconfig_file if kubeconfig_file is not None else find_path(os.environ, Path.home())

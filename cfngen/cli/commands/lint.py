@@ -10,7 +10,7 @@ import click
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.pipeline import generate, lint_documents, lint_or_fail, no_cache_option
 from cfngen.cli.source import Source, source_options
-from cfngen.cli.terminal import examples, warning
+from cfngen.cli.terminal import examples_epilog, show_warning
 from cfngen.errors import CfngenError
 from cfngen.text import pluralize
 
@@ -28,7 +28,7 @@ FALLBACK_REGION = "us-east-1"
 @click.command(
     "lint",
     short_help="Check templates with cfn-lint and cfngen's own rules; write nothing.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen lint",
         "cfngen lint -f prod.yaml",
         "cfngen lint output/*.json",
@@ -45,55 +45,70 @@ FALLBACK_REGION = "us-east-1"
     "cluster's region.",
 )
 @no_cache_option
-@click.option("--rules-dir", is_flag=True, help="Only print the directory of cfngen's own rules, for `cfn-lint -a`.")
-def command(files: tuple[Path, ...], source: Source, region: str | None, cache: bool, rules_dir: bool) -> None:
+@click.option(
+    "--rules-dir",
+    "print_rules_directory",
+    is_flag=True,
+    help="Only print the directory of cfngen's own rules, for `cfn-lint -a`.",
+)
+def command(
+    files: tuple[Path, ...], source: Source, region: str | None, use_lint_cache: bool, print_rules_directory: bool
+) -> None:
     """Generate the cluster's templates in memory and lint them; or lint FILES, any CloudFormation templates.
 
     cfn-lint runs with every rule enabled, and with additional rules of cfngen: UserData over 16 KiB, security group
     rules without description, instances that do not require IMDSv2, unencrypted volumes, and more. Parameters of nested
     stacks are checked against their templates; FILES are linted separately.
     """
-    if rules_dir:
+    if print_rules_directory:
         from cfngen.lint.linter import RULES
 
         click.echo(RULES)
         return
     if files:
-        count, regions = _lint_files(files, source, region, cache=cache)
+        template_count, regions = _lint_files(files, source, region, use_cache=use_lint_cache)
     elif region:
         raise click.UsageError(
             "--region applies only to FILES; generated templates are linted for the cluster's region."
         )
     else:
         generated = generate(source)
-        lint_or_fail(generated.documents, region=generated.cluster.region, cache=cache)
-        count, regions = len(generated.documents), [generated.cluster.region]
-    click.echo(f"{pluralize(count, 'template')} linted for {', '.join(regions)}: nothing found.")
+        lint_or_fail(generated.documents, region=generated.cluster.region, use_cache=use_lint_cache)
+        template_count, regions = len(generated.documents), [generated.cluster.region]
+    click.echo(f"{pluralize(template_count, 'template')} linted for {', '.join(regions)}: nothing found.")
 
 
-def _lint_files(files: Sequence[Path], source: Source, region: str | None, *, cache: bool) -> tuple[int, list[str]]:
+def _lint_files(files: Sequence[Path], source: Source, region: str | None, *, use_cache: bool) -> tuple[int, list[str]]:
     """Lint template files; return their number and the regions they were linted for.
+
+    Args:
+        files: the files.
+        source: the cluster, whose region is used for a template that does not say its region.
+        region: value of --region; None if it is not given.
+        use_cache: whether to use and store cached results.
 
     Raises:
         TemplateFileError: files cannot be read.
         LintError: with all findings.
     """
-    from cfngen.cli.template_file import read_all
+    from cfngen.cli.template_file import read_template_files
     from cfngen.lint import LintError
 
-    templates = read_all(files)
+    templates = read_template_files(files)
     templates_by_region: dict[str, list[TemplateFile]] = {}
+    # The cluster file is read at most once, and only if a template needs the cluster's region.
     cluster_region: str | None = None
     for template in templates:
-        template_region = region or template.region or cluster_region
+        template_region = region or template.region
         if template_region is None:
-            template_region = cluster_region = _cluster_region(source)
+            cluster_region = cluster_region or _cluster_region(source)
+            template_region = cluster_region
         templates_by_region.setdefault(template_region, []).append(template)
     findings: list[Finding] = []
     for template_region, region_templates in templates_by_region.items():
         source_texts = {template.document.name: template.text for template in region_templates}
         documents = [template.document for template in region_templates]
-        findings += lint_documents(documents, region=template_region, cache=cache, texts=source_texts)
+        findings += lint_documents(documents, region=template_region, use_cache=use_cache, texts=source_texts)
     if findings:
         raise LintError(findings)
     return len(templates), list(templates_by_region)
@@ -111,7 +126,7 @@ def _cluster_region(source: Source) -> str:
         if source.is_explicit or source.overrides:
             raise
         reason = str(error).partition("\n")[0]
-        warning(
+        show_warning(
             f"linting for {FALLBACK_REGION}, since the cluster's region is not known ({reason}); "
             "use --region for another"
         )

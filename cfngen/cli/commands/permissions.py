@@ -12,8 +12,8 @@ from cfngen.cli.deployment import role_option
 from cfngen.cli.message_output import show_message
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.target import Target, output_option, stack_name_option
-from cfngen.cli.terminal import examples
-from cfngen.cli.usage import nearest
+from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.usage import did_you_mean
 from cfngen.text import pluralize
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 def _check_account(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    """Reject an --account that is not an account number; a click callback."""
     if value and not re.fullmatch(r"[0-9]{12}", value):
         raise click.BadParameter(f"{value!r} is not an account number, which has 12 digits.")
     return value
@@ -50,7 +51,7 @@ alone. AWS is not called.
     "permissions",
     help=HELP,
     short_help="Print the IAM policies that the cluster needs.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen permissions",
         "cfngen permissions operator",
         "cfngen permissions operator-1 --account 123456789012 > operator-1.json",
@@ -79,7 +80,7 @@ def command(
     role_arn: str,
     output: Literal["text", "json"],
 ) -> None:
-    """Print the policies of one grantee, or of all."""
+    """Print the policies of one grantee, of a node group or of all grantees, or a single policy; see HELP."""
     from cfngen.permissions.grants import grants, scope_of
     from cfngen.permissions.operators import SERVICE_ROLE
 
@@ -91,24 +92,24 @@ def command(
     target = Target(source, explicit_stack_name)
     account = account or role_account
     scope = scope_of(target.cluster, stack=target.stack_name, account=account or "*")
-    selected = _select(grants(target.cluster, scope, role=role), name)
+    policies = _select_policies(grants(target.cluster, scope, service_role=role), name)
     if output == "json":
-        for _, policy in selected:
+        for policy in policies:
             show_message(policy, json=True)
         return
-    _print(selected)
+    _print_policies(policies)
     if not account:
-        _note("these policies are for any account; use --account NUMBER to limit them to yours.")
+        _print_note("these policies are for any account; use --account NUMBER to limit them to yours.")
 
 
 def _account_and_role(arn: str) -> tuple[str, str]:
-    """Split the ARN of a role into the account number and the role's name with its path."""
+    """Split the ARN of a role into the account number and the name of the role, which includes its path."""
     account, _, role = arn.split(":", 4)[4].partition(":role/")
     return account, role
 
 
-def _select(all_grants: Sequence[Grant], name: str | None) -> list[tuple[Grant, Policy]]:
-    """Return the policies to print, each with its grantee.
+def _select_policies(all_grants: Sequence[Grant], name: str | None) -> list[Policy]:
+    """Return the policies to print.
 
     Args:
         all_grants: the grants of all grantees.
@@ -117,40 +118,45 @@ def _select(all_grants: Sequence[Grant], name: str | None) -> list[tuple[Grant, 
     Raises:
         click.UsageError: there is no such name in this cluster.
     """
-    policies = [(grant, policy) for grant in all_grants for policy in grant.policies]
-    selected = [(grant, policy) for grant, policy in policies if name in (None, grant.name, policy.name)]
+    all_policies = [policy for grant in all_grants for policy in grant.policies]
+    if name is None:
+        return all_policies
+    selected = [policy for policy in all_policies if name in (policy.grantee, policy.name)]
     if not selected:
         # The name of a node group selects the grantee nodes-NAME.
-        selected = [(grant, policy) for grant, policy in policies if grant.name == f"nodes-{name}"]
+        selected = [policy for policy in all_policies if policy.grantee == f"nodes-{name}"]
     if not selected:
         names = [grant.name for grant in all_grants]
-        known_names = f"he names are {', '.join(names)}."
-        suggestion = nearest(str(name), names)
-        alternatives = f"{suggestion} T{known_names}" if suggestion else f"t{known_names}"
-        raise click.UsageError(f"there are no policies for {name!r} in this cluster; {alternatives}")
+        message = f"there are no policies for {name!r} in this cluster"
+        suggestion = did_you_mean(name, names)
+        if suggestion:
+            raise click.UsageError(f"{message}; {suggestion} The names are {', '.join(names)}.")
+        raise click.UsageError(f"{message}; the names are {', '.join(names)}.")
     return selected
 
 
-def _print(selected: Sequence[tuple[Grant, Policy]]) -> None:
-    """Print the policies, with headings if there are several; notes go to standard error."""
-    for _, policy in selected:
-        if len(selected) > 1:
+def _print_policies(policies: Sequence[Policy]) -> None:
+    """Print the policies, with headings if there are several; notes on each grantee go to standard error."""
+    for policy in policies:
+        if len(policies) > 1:
             click.secho(f"==> {policy.name}: {policy.purpose} <==", bold=True)
         show_message(policy, json=False)
-        if len(selected) > 1:
+        if len(policies) > 1:
             click.echo()
-    grantees = {grant.name: grant for grant, _ in selected}.values()
-    for grant in grantees:
-        names = [policy.name for other_grant, policy in selected if other_grant is grant]
-        if len(names) > 1:
-            policies = pluralize(len(names), "policy")
-            _note(
-                f"{grant.name} needs {policies}, since IAM limits the size of a policy; attach all: {', '.join(names)}."
-            )
-        if grant.managed_policies:
-            attached = ", ".join(grant.managed_policies)
-            _note(f"{grant.name} also has the policies that the cluster file attaches: {attached}.")
+    policies_by_grantee: dict[str, list[Policy]] = {}
+    for policy in policies:
+        policies_by_grantee.setdefault(policy.grantee, []).append(policy)
+    for grantee, grantee_policies in policies_by_grantee.items():
+        if len(grantee_policies) > 1:
+            count = pluralize(len(grantee_policies), "policy")
+            names = ", ".join(policy.name for policy in grantee_policies)
+            _print_note(f"{grantee} needs {count}, since IAM limits the size of a policy; attach all: {names}.")
+        # Every policy of a grantee has the same managed policies.
+        managed_policies = ", ".join(grantee_policies[0].managed_policies)
+        if managed_policies:
+            _print_note(f"{grantee} also has the policies that the cluster file attaches: {managed_policies}.")
 
 
-def _note(text: str) -> None:
+def _print_note(text: str) -> None:
+    """Print a note on standard error."""
     click.echo(click.style("note: ", bold=True) + text, err=True)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import click
 
-from cfngen.cli.deployment import Deployment, deployment_options
+from cfngen.cli.deployment import DeploymentOptions, deployment_options
 from cfngen.cli.exit_codes import plan_exit_code
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples
+from cfngen.cli.terminal import examples_epilog
 
 
 @click.command(
     "plan",
     short_help="Show what a deployment would change.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen plan",
         "cfngen plan -f prod.yaml --profile prod",
         "cfngen plan --parameter ApiAllowedCidr=203.0.113.7/32",
@@ -26,7 +26,7 @@ from cfngen.cli.terminal import examples
 @target_options
 @deployment_options
 @click.pass_context
-def command(context: click.Context, target: Target, deployment: Deployment) -> None:
+def command(context: click.Context, target: Target, deployment: DeploymentOptions) -> None:
     """Show what a deployment would change in the cluster's stacks, and what that means for the cluster.
 
     The templates are generated, linted and uploaded, and CloudFormation computes the changes with a change set, which

@@ -10,26 +10,27 @@ import click
 
 from cfngen.cli.deployment import bucket_option, role_option
 from cfngen.cli.exit_codes import FAILED, INTERRUPTED, SUCCESS, rehearsal_exit_code
-from cfngen.cli.json_output import plain
+from cfngen.cli.json_output import to_json_value
 from cfngen.cli.message_output import show_message
 from cfngen.cli.options import yes_option
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.screen import screen
 from cfngen.cli.source import Source
 from cfngen.cli.target import Target, account_option, make_target, output_option, profile_option, sandbox_option
-from cfngen.cli.terminal import examples
+from cfngen.cli.terminal import examples_epilog
 
 if TYPE_CHECKING:
     from cfngen.rehearse.report import Rehearsal
     from cfngen.rehearse.run import RehearsalResult
 
 _DEFAULT_ZONES = "us-west-2a,us-west-2b,us-west-2c"
+"""The default of --zones."""
 
 
 @click.command(
     "rehearse",
     short_help="Compare AWS with the emulator, in small steps, cheapest first.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen rehearse --list                   the steps, what is billed and how long it takes",
         "cfngen rehearse --up-to change-set       only the steps that cost nothing",
         "cfngen rehearse --profile trial          all steps, up to three masters",
@@ -38,10 +39,14 @@ _DEFAULT_ZONES = "us-west-2a,us-west-2b,us-west-2c"
     ),
 )
 @click.option(
-    "--up-to", metavar="STEP", default="", help="Last step to run, by its name or number. Default: all steps."
+    "--up-to",
+    "last_step",
+    metavar="STEP",
+    default="",
+    help="Last step to run, by its name or number. Default: all steps.",
 )
-@click.option("--list", "listing", is_flag=True, help="Only show the steps; needs no credentials.")
-@click.option("--clean-up", is_flag=True, help="Only delete what earlier rehearsals left behind.")
+@click.option("--list", "list_only", is_flag=True, help="Only show the steps; needs no credentials.")
+@click.option("--clean-up", "clean_up_only", is_flag=True, help="Only delete what earlier rehearsals left behind.")
 @yes_option("Do not ask before anything is created.")
 @click.option(
     "--zones",
@@ -66,9 +71,9 @@ _DEFAULT_ZONES = "us-west-2a,us-west-2b,us-west-2c"
 def command(
     context: click.Context,
     *,
-    up_to: str,
-    listing: bool,
-    clean_up: bool,
+    last_step: str,
+    list_only: bool,
+    clean_up_only: bool,
     yes: bool,
     zones: str,
     report: Path | None,
@@ -89,53 +94,60 @@ def command(
 
     Exits with 2 if AWS behaved differently from the emulator.
     """
-    from cfngen.rehearse.clusters import NAME
-    from cfngen.rehearse.expectations import recorded
-    from cfngen.rehearse.outlines import outlines
-    from cfngen.rehearse.report import RehearsalSteps, writable
+    from cfngen.rehearse.clusters import REHEARSAL_NAME
+    from cfngen.rehearse.expectations import read_recorded_expectations
+    from cfngen.rehearse.outlines import outline_steps
+    from cfngen.rehearse.report import RehearsalSteps, require_writable
     from cfngen.rehearse.request import RehearsalRequest
     from cfngen.rehearse.run import clean_up as delete_leftovers
     from cfngen.rehearse.run import rehearse
-    from cfngen.rehearse.steps import up_to as chosen_steps
+    from cfngen.rehearse.steps import steps_up_to as steps_up_to
 
-    if listing and clean_up:
+    if list_only and clean_up_only:
         raise click.UsageError("--list and --clean-up cannot be used together.")
     zone_names = _parse_zones(zones)
-    source = Source(None, {}, (f"name={NAME}", f"network.subnets=[{{zone: {zone_names[0]}}}]"), is_explicit=True)
+    # The target is not the cluster of a cluster file, but one with the rehearsal's name in the first zone.
+    source = Source(
+        path=None,
+        environ={},
+        overrides=(f"name={REHEARSAL_NAME}", f"network.subnets=[{{zone: {zone_names[0]}}}]"),
+        is_explicit=True,
+    )
     target = make_target(
         source=source,
-        explicit_stack_name=NAME,
+        explicit_stack_name=REHEARSAL_NAME,
         profile=profile,
         account_number=account_number,
         sandbox=sandbox,
         output=output,
     )
-    steps, expectations = chosen_steps(up_to), recorded()
-    shown_steps = outlines(steps, zone_names, expectations)
-    if listing:
-        show_message(RehearsalSteps(shown_steps), json=target.json)
+    steps = steps_up_to(last_step)
+    expectations = read_recorded_expectations()
+    step_outlines = outline_steps(steps, zone_names, expectations)
+    if list_only:
+        show_message(RehearsalSteps(step_outlines), json=target.json)
         context.exit(SUCCESS)
+    account_options = _options_of_same_account(zones, bucket, profile, account_number, sandbox)
     request = RehearsalRequest(
-        steps,
-        shown_steps,
-        zone_names,
+        steps=steps,
+        outlines=step_outlines,
+        zones=zone_names,
         bucket=bucket,
         role_arn=role_arn,
         profile=profile,
-        command=shlex.join(
-            ["cfngen", "rehearse", "--clean-up", *_account_options(zones, bucket, profile, account_number, sandbox)]
-        ),
+        command=shlex.join(["cfngen", "rehearse", "--clean-up", *account_options]),
     )
     account = target.connect()
     file = report or Path(f"rehearsal-{account.clock.now():%Y-%m-%d-%H%M}.json")
     with screen(target, account) as display:
         interaction = display.interaction(target.consent(yes=yes, allow_danger=yes))
-        if clean_up:
+        if clean_up_only:
             remaining = delete_leftovers(account, interaction, request)
             for resource in remaining:
                 display.report(resource.notice)
             context.exit(FAILED if remaining else SUCCESS)
-        writable(file)
+        # Fails now, rather than after the rehearsal, if the report cannot be written.
+        require_writable(file)
         rehearsal_result = rehearse(account, request, expectations, interaction)
         display.close()
         # The notices contain the ids, which are masked in the report.
@@ -164,31 +176,38 @@ def _write_report(target: Target, file: Path, rehearsal: Rehearsal) -> None:
     """Write the report as JSON and as a page, and show the names of both files."""
     import json
 
-    from cfngen.rehearse.report import RehearsalWritten, page, write
+    from cfngen.rehearse.report import RehearsalWritten, markdown_page, write_report
 
-    document = json.dumps(plain(rehearsal), indent=1, ensure_ascii=False) + "\n"
-    files = write(file, document, page(rehearsal))
+    document = json.dumps(to_json_value(rehearsal), indent=1, ensure_ascii=False) + "\n"
+    files = write_report(file, document, markdown_page(rehearsal))
     show_message(RehearsalWritten(tuple(map(str, files))), json=target.json)
 
 
 def _parse_zones(text: str) -> tuple[str, ...]:
-    """Parse --zones: three different zones of one region, separated by commas."""
+    """Return the zones in the value of --zones, which are separated by commas.
+
+    Raises:
+        click.BadParameter: they are not three different zones of one region.
+    """
     from cfngen.cluster.defaults import zone_region
 
     zones = tuple(zone.strip() for zone in text.split(",") if zone.strip())
     regions = {zone_region(zone) for zone in zones}
-    if len(set(zones)) != 3 or len(zones) != 3 or len(regions) != 1 or None in regions:
+    are_three_zones = len(zones) == 3 and len(set(zones)) == 3
+    # The region of a text that is not a zone is None.
+    if not are_three_zones or len(regions) != 1 or None in regions:
         raise click.BadParameter(
             f"{text!r} is not three zones of one region, such as {_DEFAULT_ZONES}.", param_hint="--zones"
         )
     return zones
 
 
-def _account_options(zones: str, bucket: str, profile: str, account_number: str, sandbox: bool) -> list[str]:
+def _options_of_same_account(zones: str, bucket: str, profile: str, account_number: str, sandbox: bool) -> list[str]:
     """Return the options with which another `cfngen rehearse` uses the same zones, bucket and account."""
-    options = {"--zones": zones if zones != _DEFAULT_ZONES else "", "--bucket": bucket}
-    options |= {"--profile": profile, "--account": account_number}
-    return [
-        *(["--sandbox"] if sandbox else []),
-        *(word for name, value in options.items() if value for word in (name, value)),
-    ]
+    words = ["--sandbox"] if sandbox else []
+    if zones != _DEFAULT_ZONES:
+        words += ["--zones", zones]
+    for name, value in {"--bucket": bucket, "--profile": profile, "--account": account_number}.items():
+        if value:
+            words += [name, value]
+    return words

@@ -10,13 +10,13 @@ from cfngen.cli.exit_codes import operation_exit_code
 from cfngen.cli.options import allow_danger_option, yes_option
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples
+from cfngen.cli.terminal import examples_epilog
 
 
 @click.command(
     "rollback",
     short_help="Roll back a failed operation.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen rollback",
         "cfngen rollback --skip NodeGroupGpuAutoScalingGroup",
         "cfngen rollback --force        skip whatever cannot be rolled back",
@@ -25,6 +25,7 @@ from cfngen.cli.terminal import examples
 @target_options
 @click.option(
     "--skip",
+    "skipped_resources",
     metavar="RESOURCE",
     multiple=True,
     help="Skip this resource: its logical id, or NESTED-STACK-NAME.LOGICAL-ID. Repeatable.",
@@ -34,7 +35,13 @@ from cfngen.cli.terminal import examples
 @allow_danger_option
 @click.pass_context
 def command(
-    context: click.Context, *, target: Target, skip: tuple[str, ...], force: bool, yes: bool, allow_danger: bool
+    context: click.Context,
+    *,
+    target: Target,
+    skipped_resources: tuple[str, ...],
+    force: bool,
+    yes: bool,
+    allow_danger: bool,
 ) -> None:
     """Roll the stack back to its last successful state, after an operation or a rollback has failed.
 
@@ -44,16 +51,18 @@ def command(
     """
     from cfngen.deploy.aws_errors import translate_aws_errors
     from cfngen.deploy.recovery import rollback
-    from cfngen.deploy.stacks import find
+    from cfngen.deploy.stacks import find_stack
     from cfngen.deploy.watching.diagnosis import diagnose
 
     account = target.connect()
     with translate_aws_errors(), screen(target, account) as display:
         interaction = display.interaction(target.consent(yes=yes, allow_danger=allow_danger))
-        outcome = rollback(account, target.stack_name, target.cluster.name, interaction, skip=skip, force=force)
-        # The command succeeds if the rollback does, although the outcome of the operation itself is a failure.
+        outcome = rollback(
+            account, target.stack_name, target.cluster.name, interaction, skip=skipped_resources, force=force
+        )
+        # The command succeeds if the rollback does, although the operation that is rolled back has failed.
         outcome = replace(outcome, succeeded=outcome.status.rolled_back)
-        stack = find(account, outcome.stack_id)
+        stack = find_stack(account, outcome.stack_id)
         if not outcome.succeeded and not outcome.detached:
             display.report(diagnose(account, outcome.stack_id))
         finished = outcome.finished("rollback", stack)

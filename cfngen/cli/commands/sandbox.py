@@ -12,8 +12,8 @@ from cfngen.cli.exit_codes import FAILED, SUCCESS
 from cfngen.cli.message_output import show_message
 from cfngen.cli.options import Option
 from cfngen.cli.target import output_option
-from cfngen.cli.terminal import examples, warning
-from cfngen.cli.usage import Commands
+from cfngen.cli.terminal import examples_epilog, show_warning
+from cfngen.cli.usage import SuggestingGroup
 from cfngen.errors import CfngenError
 from cfngen.text import pluralize
 
@@ -43,9 +43,9 @@ class NoSandboxError(CfngenError):
 
 @click.group(
     "sandbox",
-    cls=Commands,
+    cls=SuggestingGroup,
     short_help="The emulated AWS account that --sandbox uses.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen deploy --sandbox --yes",
         "eval $(cfngen sandbox env)        point the AWS CLI at it",
         "cfngen sandbox status             what is in it",
@@ -65,7 +65,7 @@ def command() -> None:
     """
 
 
-@command.command("start", epilog=examples("cfngen sandbox start", "cfngen sandbox start --speed 60"))
+@command.command("start", epilog=examples_epilog("cfngen sandbox start", "cfngen sandbox start --speed 60"))
 @click.option(
     "--speed",
     metavar="NUMBER",
@@ -77,9 +77,9 @@ def start(speed: float | None) -> None:
     from cfngen.sandbox import process
     from cfngen.sandbox.control_api import DEFAULT_SPEED
 
-    sandbox = process.running(os.environ)
+    sandbox = process.find_running_sandbox(os.environ)
     if sandbox is None:
-        sandbox = process.start(os.environ, DEFAULT_SPEED if speed is None else speed, anew=True)
+        sandbox = process.start(os.environ, DEFAULT_SPEED if speed is None else speed, accept_lost_stacks=True)
         click.echo(f"The sandbox listens on {sandbox.endpoint}, as process {sandbox.pid}.")
     else:
         click.echo(f"The sandbox is already running: {sandbox.endpoint}, process {sandbox.pid}.")
@@ -88,7 +88,7 @@ def start(speed: float | None) -> None:
 @command.command(
     "status",
     short_help="Show whether the sandbox is running, and what is in it.",
-    epilog=examples("cfngen sandbox status", "cfngen sandbox status --output json | jq .stacks"),
+    epilog=examples_epilog("cfngen sandbox status", "cfngen sandbox status --output json | jq .stacks"),
 )
 @output_option
 @click.pass_context
@@ -99,23 +99,24 @@ def status(context: click.Context, output: str) -> None:
     """
     from cfngen.sandbox import process
 
-    sandbox = process.status(os.environ)
-    show_message(sandbox, json=output == "json")
-    context.exit(SUCCESS if sandbox.running else FAILED)
+    sandbox_status = process.status(os.environ)
+    show_message(sandbox_status, json=output == "json")
+    context.exit(SUCCESS if sandbox_status.running else FAILED)
 
 
-@command.command("stop", epilog=examples("cfngen sandbox stop"))
+@command.command("stop", epilog=examples_epilog("cfngen sandbox stop"))
 def stop() -> None:
     """Stop the sandbox; everything in it is lost."""
     from cfngen.sandbox import process
 
-    click.echo("The sandbox has been stopped." if process.stop(os.environ) else "No sandbox is running.")
+    was_running = process.stop(os.environ)
+    click.echo("The sandbox has been stopped." if was_running else "No sandbox is running.")
 
 
 @command.command(
     "fail",
     short_help="Make new instances of a group fail to boot.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen sandbox fail nodes",
         "cfngen sandbox fail master --step volume --message 'not attached after 900 s'",
         "cfngen sandbox fail master-b --message ''        hang, and say nothing",
@@ -142,36 +143,38 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
     GROUP is the name of a node group, `master` (every master), one of several masters such as `master-b`, or the
     logical id of an Auto Scaling group.
     """
-    # Importing the model of the cluster file takes a while.
+    # Imported here, since importing the model of the cluster file takes a while.
     from cfngen.cluster.logical_ids import is_auto_scaling_group
 
     sandbox = _require_running()
-    names = [known_group["name"] for known_group in sandbox.status()["groups"] if known_group["region"] == region]
-    if names and group not in (*names, "master") and not is_auto_scaling_group(group):
+    known_groups = {each["name"] for each in sandbox.status()["groups"] if each["region"] == region}
+    # Without any stack in the region, a misspelt name cannot be told from that of a future group.
+    if known_groups and group not in (*known_groups, "master") and not is_auto_scaling_group(group):
         raise UnknownGroupError(
             f"no stack in {region} has a group {group!r}",
-            hint=f"the groups are {', '.join(sorted({*names, 'master'}))}. For a group that does not exist yet, use "
-            "its logical id, such as NodeGroupGpuAutoScalingGroup.",
+            hint=f"the groups are {', '.join(sorted(known_groups | {'master'}))}. For a group that does not exist yet, "
+            "use its logical id, such as NodeGroupGpuAutoScalingGroup.",
         )
-    if not sandbox.fail(region, group, step, message, times=times):
-        warning(f"no stack in {region} has a group {group} yet; the failure applies once a stack has one.")
+    group_exists = sandbox.inject_failure(region, group, step, message, times=times)
+    if not group_exists:
+        show_warning(f"no stack in {region} has a group {group} yet; the failure applies once a stack has one.")
     subject = f"The next {pluralize(times, 'instance')}" if times else "From now on the instances"
     verb = "fails" if times == 1 else "fail"
     click.echo(f"{subject} of {group} {verb} at the step {step!r}; `cfngen sandbox heal` stops this.")
 
 
-@command.command("heal", epilog=examples("cfngen sandbox heal"))
+@command.command("heal", epilog=examples_epilog("cfngen sandbox heal"))
 @_region_option
 def heal(region: str) -> None:
     """Remove injected failures: instances that are launched from now on boot normally."""
-    _require_running().heal(region)
+    _require_running().remove_faults(region)
     click.echo("From now on instances boot normally.")
 
 
 @command.command(
     "env",
     short_help="Print the environment for the AWS CLI and other programs.",
-    epilog=examples("eval $(cfngen sandbox env)", "aws cloudformation list-stacks"),
+    epilog=examples_epilog("eval $(cfngen sandbox env)", "aws cloudformation list-stacks"),
 )
 @_region_option
 def env(region: str) -> None:
@@ -179,25 +182,27 @@ def env(region: str) -> None:
     from cfngen.sandbox import process
 
     sandbox = process.start(os.environ)
-    for name, value in {
+    environment = {
         "AWS_ENDPOINT_URL": sandbox.endpoint,
+        # The sandbox accepts any credentials.
         "AWS_ACCESS_KEY_ID": "sandbox",
         "AWS_SECRET_ACCESS_KEY": "sandbox",
         "AWS_DEFAULT_REGION": region,
         "AWS_EC2_METADATA_DISABLED": "true",
-    }.items():
+    }
+    for name, value in environment.items():
         click.echo(f"export {name}={shlex.quote(value)}")
 
 
 def _require_running() -> RunningSandbox:
-    """Return the running sandbox.
+    """Return the running sandbox, for a command that does not start one.
 
     Raises:
-        NoSandboxError: there is none.
+        NoSandboxError: no sandbox is running.
     """
     from cfngen.sandbox import process
 
-    sandbox = process.running(os.environ)
+    sandbox = process.find_running_sandbox(os.environ)
     if sandbox is None:
         raise NoSandboxError
     return sandbox

@@ -6,14 +6,14 @@ import json
 
 import click
 
-from cfngen.cli.terminal import examples
-from cfngen.cli.typography import verbatim
+from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.typography import print_verbatim
 
 
 @click.command(
     "schema",
     short_help="Print the JSON Schema of the cluster file.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen schema > cluster.schema.json",
         "and in the first line of cluster.yaml, for editors with the YAML language server:",
         "# yaml-language-server: $schema=cluster.schema.json",
@@ -23,4 +23,4 @@ def command() -> None:
     """Print the JSON Schema of the cluster file, for editors and for checks in your own pipeline."""
     from cfngen.cluster.schema import json_schema
 
-    verbatim(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    print_verbatim(json.dumps(json_schema(), indent=2, ensure_ascii=False))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples, progress
+from cfngen.cli.terminal import examples_epilog, progress_line
 
 
 @click.command(
     "status",
     short_help="Show the deployed cluster on one screen.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen status",
         "cfngen status --drift",
         "cfngen status --output json | jq .stack.status",
@@ -31,12 +31,12 @@ def command(target: Target, drift: bool) -> None:
     from cfngen.deploy.inspection.status_reader import read_status
 
     account = target.connect()
-    with progress("reading …"):
+    with progress_line("reading …"):
         cluster_status = read_status(
             account,
             target.stack_name,
             target.cluster,
-            override=target.kubernetes_override,
+            find_url_override=target.kubernetes_override,
             detect_drift=drift,
             report=target.show,
         )

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from cfngen.cli import shell_completion
-from cfngen.cli.commands.userdata import sizes
-from cfngen.cli.exit_codes import STALE, SUCCESS
+from cfngen.cli.commands.userdata import size_lines
+from cfngen.cli.exit_codes import OUTPUT_IS_STALE, SUCCESS
 from cfngen.cli.paths import PathArgument
-from cfngen.cli.pipeline import Generated, generate, lint_or_fail, no_cache_option
+from cfngen.cli.pipeline import GeneratedTemplates, generate, lint_or_fail, no_cache_option
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.suggested_commands import complete_commands
-from cfngen.cli.terminal import columns, examples, warning
+from cfngen.cli.terminal import align_columns, examples_epilog, show_warning
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 from cfngen.text import pluralize
@@ -24,21 +24,25 @@ if TYPE_CHECKING:
 
     from cfngen.output import Difference, WriteReport
 
-    _Choice = click.Choice[str]
+    _ChoiceOfTexts = click.Choice[str]
 else:
-    _Choice = click.Choice  # generic since click 8.2
+    _ChoiceOfTexts = click.Choice  # generic since click 8.2
 
-STANDALONE = "standalone"
+STANDALONE_TEMPLATE = "standalone"
+"""Name of the template that contains everything; its file is standalone.json or standalone.yaml."""
 
 
-class TemplateForm(_Choice):
-    """The format of templates. The error for another value names --output-dir: other tools use -o for a directory."""
+class TemplateFormat(_ChoiceOfTexts):
+    """A click parameter type for the file format of templates; the error for another value names --output-dir.
+
+    Other tools use -o for a directory, so a user may mean --output-dir.
+    """
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Convert as click does, but name the option for the directory in the error."""
         if value not in self.choices:
-            forms = ", ".join(self.choices)
-            self.fail(f"{value!r} is not one of {forms}; --output-dir (-d) chooses the directory.", param, ctx)
+            formats = ", ".join(self.choices)
+            self.fail(f"{value!r} is not one of {formats}; --output-dir (-d) chooses the directory.", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -47,17 +51,18 @@ class TooLargeForOneTemplateError(CfngenError):
 
     code = "standalone-too-large"
 
-    def __init__(self, style: str) -> None:
+    def __init__(self, file_format: str) -> None:
         super().__init__(
-            f"{STANDALONE} is not generated: the cluster exceeds the limits of one template (1 MB, 500 resources)",
-            hint=f"deploy the nested stacks with cluster.{style}",
+            f"{STANDALONE_TEMPLATE} is not generated: "
+            "the cluster exceeds the limits of one template (1 MB, 500 resources)",
+            hint=f"deploy the nested stacks with cluster.{file_format}",
         )
 
 
 @click.command(
     "templates",
     short_help="Generate the templates, lint them, write them.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen templates",
         "cfngen templates -f prod.yaml -d prod/",
         "cfngen templates --set kubernetesVersion=1.35 --set 'nodeGroups[0].maxSize=6'",
@@ -87,13 +92,15 @@ class TooLargeForOneTemplateError(CfngenError):
     "--output",
     "-o",
     "--format",
-    "style",
-    type=TemplateForm(("json", "yaml")),
+    "file_format",
+    type=TemplateFormat(("json", "yaml")),
     default="json",
     show_default=True,
     help="Format of the templates.",
 )
-@click.option("--check", is_flag=True, help="Write nothing; exit with 3 if the directory is not up to date.")
+@click.option(
+    "--check", "check_only", is_flag=True, help="Write nothing; exit with 3 if the directory is not up to date."
+)
 @no_cache_option
 @click.pass_context
 def command(
@@ -102,9 +109,9 @@ def command(
     source: Source,
     directory: Path,
     stack_names: tuple[str, ...],
-    style: Literal["json", "yaml"],
-    check: bool,
-    cache: bool,
+    file_format: Literal["json", "yaml"],
+    check_only: bool,
+    use_lint_cache: bool,
 ) -> None:
     """Generate the cluster's CloudFormation templates, lint them, and write them.
 
@@ -116,30 +123,39 @@ def command(
     from cfngen import output
 
     generated = generate(source)
-    if STANDALONE not in generated.stacks:
-        if STANDALONE in stack_names:
-            raise TooLargeForOneTemplateError(style)
+    if STANDALONE_TEMPLATE not in generated.template_names:
+        if STANDALONE_TEMPLATE in stack_names:
+            raise TooLargeForOneTemplateError(file_format)
+        # Without --only, the other templates are still written.
         if not stack_names:
-            error = TooLargeForOneTemplateError(style)
-            warning(f"{error}; {error.hint}")
+            error = TooLargeForOneTemplateError(file_format)
+            show_warning(f"{error}; {error.hint}")
     for name in stack_names:
-        if name not in generated.stacks:
-            raise click.UsageError(f"no stack {name!r} in this cluster; the stacks are {', '.join(generated.stacks)}.")
-    lint_or_fail(generated.documents, region=generated.cluster.region, cache=cache)
+        if name not in generated.template_names:
+            known_names = ", ".join(generated.template_names)
+            raise click.UsageError(f"no stack {name!r} in this cluster; the stacks are {known_names}.")
+    lint_or_fail(generated.documents, region=generated.cluster.region, use_cache=use_lint_cache)
 
-    files: Mapping[str, bytes] = output.render(generated.documents, generated.userdata, style)
+    files: Mapping[str, bytes] = output.render(generated.documents, generated.userdata, file_format)
     if stack_names:
-        files = {path: files[path] for path in (f"{name}.{style}" for name in stack_names)}
-    if check:
+        paths = [f"{name}.{file_format}" for name in stack_names]
+        files = {path: files[path] for path in paths}
+    if check_only:
         differences = output.differences(directory, files)
-        _print_check(differences, files, directory)
-        context.exit(STALE if differences else SUCCESS)
+        _print_differences(differences, files, directory)
+        context.exit(OUTPUT_IS_STALE if differences else SUCCESS)
     report = output.write(directory, files)
-    _print_report(source, generated, files, report, directory, style)
+    _print_report(source, generated, files, report, directory, file_format)
 
 
-def _print_check(differences: Sequence[Difference], files: Mapping[str, bytes], directory: Path) -> None:
-    """Print whether the directory is up to date, and which files differ."""
+def _print_differences(differences: Sequence[Difference], files: Mapping[str, bytes], directory: Path) -> None:
+    """Print whether the directory is up to date, and which files differ.
+
+    Args:
+        differences: how the directory differs from what would be written.
+        files: the content of each generated file, by its path in the directory.
+        directory: the output directory.
+    """
     if not differences:
         click.echo(f"{directory} is up to date: {pluralize(len(files), 'file')}.")
         return
@@ -152,28 +168,46 @@ def _print_check(differences: Sequence[Difference], files: Mapping[str, bytes], 
 
 
 def _print_report(
-    source: Source, generated: Generated, files: Mapping[str, bytes], report: WriteReport, directory: Path, style: str
+    source: Source,
+    generated: GeneratedTemplates,
+    files: Mapping[str, bytes],
+    report: WriteReport,
+    directory: Path,
+    file_format: str,
 ) -> None:
-    """Print what was generated, its size, and the next command."""
+    """Print what was generated, its size, and the next command.
+
+    Args:
+        source: the source of the cluster.
+        generated: the templates and UserData.
+        files: the content of each generated file, by its path in the directory.
+        report: which files were written, removed or left unchanged.
+        directory: the output directory.
+        file_format: the format of the templates, `json` or `yaml`.
+    """
     cluster = generated.cluster
     click.echo(f"Cluster {cluster.name} in {cluster.region}, Kubernetes {cluster.kubernetes_version}")
     click.echo(f"from {source.description}")
-    if generated.variables:
-        click.echo(f"with {', '.join(generated.variables)} from the environment")
+    if generated.environment_variables:
+        click.echo(f"with {', '.join(generated.environment_variables)} from the environment")
     click.echo()
+    # The last column says whether the file was written.
     rows = [("template", "resources", "bytes", "")]
     for document in generated.documents:
-        path = f"{document.name}.{style}"
+        path = f"{document.name}.{file_format}"
         if path in files:
             outcome = "written" if path in report.written else "unchanged"
             rows.append((path, str(len(document.body["Resources"])), f"{len(files[path]):,}", outcome))
-    click.echo("\n".join(columns(rows, right=(1, 2))))
+    number_columns = (1, 2)
+    click.echo("\n".join(align_columns(rows, right_aligned=number_columns)))
     click.echo()
-    click.echo("\n".join(f"  UserData of {line}" for line in sizes(generated.userdata)))
+    click.echo("\n".join(f"  UserData of {line}" for line in size_lines(generated.userdata)))
     click.echo()
     click.echo(f"{pluralize(len(generated.documents), 'template')} linted, nothing found.")
-    changes = f"{pluralize(len(report.written), 'file')} written, {len(report.unchanged)} unchanged"
-    click.echo(f"{directory}: {changes}, {len(report.removed)} removed.")
+    written_files = pluralize(len(report.written), "file")
+    click.echo(
+        f"{directory}: {written_files} written, {len(report.unchanged)} unchanged, {len(report.removed)} removed."
+    )
     next_step = complete_commands(
         CommandText(
             "Next: ",
@@ -184,13 +218,14 @@ def _print_report(
         ),
         source.options,
     )
-    if f"{STANDALONE}.{style}" in files:
+    if f"{STANDALONE_TEMPLATE}.{file_format}" in files:
         click.echo(f"\n{next_step}")
-        click.echo(f"Or upload {directory / f'{STANDALONE}.{style}'} in the CloudFormation console.")
+        click.echo(f"Or upload {directory / f'{STANDALONE_TEMPLATE}.{file_format}'} in the CloudFormation console.")
     elif "README.md" in files:
         click.echo(f"\n{next_step}")
         click.echo(
-            f"Or copy the templates of {directory} into an S3 bucket, and create a stack from cluster.{style} there:"
+            f"Or copy the templates of {directory} into an S3 bucket, "
+            f"and create a stack from cluster.{file_format} there:"
         )
         click.echo("docs/console.md has the steps.")
     if "README.md" in files:

@@ -9,8 +9,8 @@ import click
 
 from cfngen.cli import shell_completion
 from cfngen.cli.source import Source, source_options
-from cfngen.cli.terminal import columns, examples
-from cfngen.cli.typography import verbatim
+from cfngen.cli.terminal import align_columns, examples_epilog
+from cfngen.cli.typography import print_verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.command(
     "userdata",
     short_help="Show what an instance will run, unpacked and readable.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen userdata",
         "cfngen userdata master | less",
         "cfngen userdata master --file config.json",
@@ -30,15 +30,17 @@ if TYPE_CHECKING:
 )
 @click.argument("role", required=False, shell_complete=shell_completion.roles)
 @source_options
-@click.option("--size", is_flag=True, help="Show only the size in bytes, EC2's limit and the remaining bytes.")
+@click.option(
+    "--size", "size_only", is_flag=True, help="Show only the size in bytes, EC2's limit and the remaining bytes."
+)
 @click.option("--file", "file_name", metavar="NAME", help="Show only this file, without headings, e.g. config.json.")
-def command(role: str | None, source: Source, size: bool, file_name: str | None) -> None:
+def command(role: str | None, source: Source, size_only: bool, file_name: str | None) -> None:
     """Show what instances of ROLE will run at boot: the loader, its configuration, and every module of the program.
 
     ROLE is `master` or `nodes-<group>`; without ROLE the roles are listed. In a template the same files are packed into
     the launch template's UserData; CloudFormation replaces each ${Name}.
     """
-    if file_name is not None and size:
+    if file_name is not None and size_only:
         raise click.UsageError("--file and --size cannot be used together; remove one of them.")
     if file_name is not None and role is None:
         raise click.UsageError(f"specify a role: `cfngen userdata master --file {shlex.quote(file_name)}`")
@@ -50,35 +52,36 @@ def command(role: str | None, source: Source, size: bool, file_name: str | None)
         raise click.UsageError(
             f"no role {role!r} in this cluster; the roles are {', '.join(userdata.role for userdata in all_userdata)}."
         )
-    if size:
-        click.echo("\n".join(sizes(selected)))
+    if size_only:
+        click.echo("\n".join(size_lines(selected)))
     elif role is None:
         click.echo("\n".join(userdata.role for userdata in selected))
     else:
-        _show(selected[0], file_name)
+        _print_files(selected[0], file_name)
 
 
-def _show(userdata: UserData, file_name: str | None) -> None:
+def _print_files(userdata: UserData, file_name: str | None) -> None:
     """Print one file of the UserData; without a name all files, each under a heading."""
     if file_name is None:
         for path, text in userdata.files.items():
             click.secho(f"==> {path} <==", bold=True)
             click.echo(text.rstrip("\n") + "\n")
     elif file_name in userdata.files:
-        verbatim(userdata.files[file_name].removesuffix("\n"))
+        print_verbatim(userdata.files[file_name].removesuffix("\n"))
     else:
         names = ", ".join(userdata.files)
         raise click.UsageError(f"no file {file_name!r} in the UserData of {userdata.role}; the files are {names}.")
 
 
-def sizes(userdata: Sequence[UserData]) -> list[str]:
+def size_lines(userdata: Sequence[UserData]) -> list[str]:
     """Return a line for each role: the size of its UserData, EC2's limit, and the remaining bytes."""
-    size_columns = columns(
+    # The numbers are aligned first; then the lines with the numbers are aligned behind the roles.
+    size_texts = align_columns(
         [(f"{role_data.size:,}", f"{role_data.limit - role_data.size:,}") for role_data in userdata],
-        right=(0, 1),
+        right_aligned=(0, 1),
         indent="",
-        between=f" of {userdata[0].limit:,} bytes, ",
+        separator=f" of {userdata[0].limit:,} bytes, ",
     )
-    return columns(
-        [(role_data.role, f"{text} left") for role_data, text in zip(userdata, size_columns, strict=True)], indent=""
+    return align_columns(
+        [(role_data.role, f"{text} left") for role_data, text in zip(userdata, size_texts, strict=True)], indent=""
     )

@@ -10,13 +10,13 @@ import click
 from cfngen.cli.duration import Duration
 from cfngen.cli.exit_codes import validation_exit_code
 from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples
+from cfngen.cli.terminal import examples_epilog
 
 
 @click.command(
     "validate",
     short_help="Check whether the deployed cluster works.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen validate cluster",
         "cfngen validate cluster --wait 10m && kubectl apply -f app.yaml",
         "cfngen validate cluster --output json",
@@ -44,7 +44,9 @@ def command(context: click.Context, what: str, target: Target, timeout: timedelt
     from cfngen.deploy.inspection.validation import validate, wait_until_valid
 
     account = target.connect()
-    validate_now = partial(validate, account, target.stack_name, target.cluster, override=target.kubernetes_override)
+    validate_now = partial(
+        validate, account, target.stack_name, target.cluster, find_url_override=target.kubernetes_override
+    )
     verdict = wait_until_valid(validate_now, account.clock, timeout, target.show)
     target.show(verdict)
     context.exit(validation_exit_code(valid=verdict.valid))

@@ -7,13 +7,13 @@ import click
 from cfngen.cli.exit_codes import operation_exit_code
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples
+from cfngen.cli.terminal import examples_epilog
 
 
 @click.command(
     "watch",
     short_help="Attach to an operation in progress.",
-    epilog=examples("cfngen watch", "cfngen watch --stack-name prod --output json"),
+    epilog=examples_epilog("cfngen watch", "cfngen watch --stack-name prod --output json"),
 )
 @target_options
 @click.pass_context

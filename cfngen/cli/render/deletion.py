@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
-from cfngen.cli.render.durations import duration
-from cfngen.cli.render.wrapping import columns as columns_of
-from cfngen.cli.render.wrapping import wrapped
+from cfngen.cli.render.durations import duration_text
+from cfngen.cli.render.wrapping import max_line_width, wrapped
 from cfngen.cli.suggested_commands import next_line
-from cfngen.deploy.deletion.deletion_report import Counted
+from cfngen.deploy.deletion.deletion_report import DeletionCount
 from cfngen.deploy.deletion.leftovers import Remains
-from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
-from cfngen.deploy.deletion.plan import DeletionPlan, Part
+from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, OrphanRemoved
+from cfngen.deploy.deletion.plan import DeletedResources, DeletionPlan
 from cfngen.deploy.deletion.result import Deleted
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.deletion.stack_removal import DeletionFailed
@@ -22,7 +21,7 @@ from cfngen.text import pluralize
 
 MAX_IDS_SHOWN = 5  # of one kind of resource; the others are only counted
 _BLOCKERS_TITLE = "Blocks the deletion, and is not part of the cluster"
-_MIN_TEXT_WIDTH = 30  # columns; where less space is left in a row, the text goes on the next line
+_MIN_TEXT_WIDTH = 30  # characters; where less space is left in a row, its last cell goes on the next line
 _AUTHORITIES_NOTE = (
     "Snapshots of etcd and of masters' volumes contain the state of Kubernetes. A master can start from them only with "
     "this cluster's certificate authorities, whose secret is deleted with the stack. To choose whether a copy of the "
@@ -30,45 +29,49 @@ _AUTHORITIES_NOTE = (
 )
 
 
-def plan_lines(plan: DeletionPlan, width: int | None = None) -> list[str]:
-    """Return the plan of a deletion.
+def deletion_plan_lines(plan: DeletionPlan, width: int | None = None) -> list[str]:
+    """Return the plan of a deletion: what is deleted, what is kept, and what blocks the deletion.
 
     Args:
-        plan: the plan of the deletion.
-        width: width of the terminal in columns; None means the actual one.
+        plan: the plan.
+        width: width of the terminal in characters; None means the actual one.
     """
-    screen_width = columns_of(width)
+    max_width = max_line_width(width)
     first_line, *other_lines = wrapped(
-        f"{plan.cluster}  {plan.region}, account {plan.account}", screen_width, "  ", first=""
+        f"{plan.cluster}  {plan.region}, account {plan.account}", max_width, indent="  ", first_indent=""
     )
+    # The name gets its style after wrapping, since control sequences would count as characters.
     lines = [click.style(plan.cluster, bold=True) + first_line.removeprefix(plan.cluster), *other_lines]
     if plan.status:
         protected = "; its termination protection is turned off" if plan.protected else ""
-        lines += wrapped(f"stack {plan.stack} ({plan.status}){protected}", screen_width, "  ", first="")
+        lines += wrapped(f"stack {plan.stack} ({plan.status}){protected}", max_width, indent="  ", first_indent="")
         if plan.by_console:
-            lines += wrapped("It was created from cfngen's templates, but not by `cfngen deploy`.", screen_width)
+            lines += wrapped("It was created from cfngen's templates, but not by `cfngen deploy`.", max_width)
     else:
         lines.append(f"there is no stack {plan.stack}")
-    removed_orphans = [*plan.removed, *(plan.volumes if plan.delete_volumes else ())]
-    removed_orphans += plan.snapshots if plan.delete_snapshots else ()
+    deleted_orphans = list(plan.removed)
+    if plan.delete_volumes:
+        deleted_orphans += plan.volumes
+    if plan.delete_snapshots:
+        deleted_orphans += plan.snapshots
     blockers = [(blocker.id, blocker.what) for blocker in plan.blockers]
     for title, rows, colour in (
-        ("Deleted with the stack", _part_rows(plan.deleted_parts), "red"),
-        ("Created by Kubernetes, and deleted", _orphan_rows(removed_orphans), "red"),
+        ("Deleted with the stack", _stack_resource_rows(plan.deleted_parts), "red"),
+        ("Created by Kubernetes, and deleted", _orphan_rows(deleted_orphans), "red"),
         ("Kept", _retained_rows(plan.retained), "yellow"),
         (_BLOCKERS_TITLE, blockers, "red"),
         ("Of an unknown cluster, and not touched", _orphan_rows(plan.unattributed_volumes), "yellow"),
     ):
-        lines += _section(title, rows, colour, screen_width)
+        lines += _section(title, rows, colour=colour, max_width=max_width)
     if plan.name_conflict:
         addition = " These resources may belong to it, and are not touched:" if plan.foreign_resources else ""
         lines += [
             "",
-            *wrapped(_sentence(plan.name_conflict) + addition, screen_width),
-            *_table(_retained_rows(plan.foreign_resources), screen_width),
+            *wrapped(_as_sentence(plan.name_conflict) + addition, max_width),
+            *_table(_retained_rows(plan.foreign_resources), max_width),
         ]
     if plan.authorities:
-        lines += ["", *wrapped(_AUTHORITIES_NOTE, screen_width)]
+        lines += ["", *wrapped(_AUTHORITIES_NOTE, max_width)]
     return lines
 
 
@@ -77,40 +80,40 @@ def remains_lines(message: Remains, width: int | None = None) -> list[str]:
 
     Args:
         message: the retained resources.
-        width: width of the terminal in columns; None means the actual one.
+        width: width of the terminal in characters; None means the actual one.
     """
-    stacks = f"earlier stacks named {message.stack}, which are deleted" if message.earlier else f"{message.stack}"
+    stacks = f"earlier stacks named {message.stack}, which are deleted" if message.earlier else message.stack
     title = click.style(f"Kept in your account from {stacks}", fg="yellow", bold=True)
-    return ["", title, *_retained_lines(message.retained, columns_of(width))]
+    return ["", title, *_retained_lines(message.retained, max_line_width(width))]
 
 
-def removed_lines(message: Removed, width: int | None = None) -> list[str]:
+def removed_resource_lines(message: OrphanRemoved, width: int | None = None) -> list[str]:
     """Return the line that reports a deleted resource.
 
     Args:
         message: the resource.
-        width: width of the terminal in columns; None means the actual one.
+        width: width of the terminal in characters; None means the actual one.
     """
-    first_line, *other_lines = wrapped(_orphan_text(message.orphan), columns_of(width), "    ")
+    first_line, *other_lines = wrapped(_orphan_text(message.orphan), max_line_width(width), indent="    ")
     return [click.style("  - ", fg="red") + first_line.lstrip(), *other_lines]
 
 
-def failed_lines(message: DeletionFailed, width: int | None = None) -> list[str]:
+def failed_attempt_lines(message: DeletionFailed, width: int | None = None) -> list[str]:
     """Return the resources that CloudFormation could not delete in this attempt.
 
     Args:
         message: the failed attempt.
-        width: width of the terminal in columns; None means the actual one.
+        width: width of the terminal in characters; None means the actual one.
     """
     heading = f"{message.stack}: CloudFormation could not delete {pluralize(len(message.undeleted), 'resource')}"
     rows = [(resource.name, resource.id, resource.reason) for resource in message.undeleted]
-    screen_width = columns_of(width)
-    lines = wrapped(f"{heading} (attempt {message.round} of {message.rounds})", screen_width, "  ", first="")
+    max_width = max_line_width(width)
+    lines = wrapped(f"{heading} (attempt {message.round} of {message.rounds})", max_width, indent="  ", first_indent="")
     blockers = [(blocker.id, blocker.what) for blocker in message.blockers]
     return [
         *(click.style(line, fg="yellow", bold=True) for line in lines),
-        *_table(rows, screen_width),
-        *_section(_BLOCKERS_TITLE, blockers, "red", screen_width),
+        *_table(rows, max_width),
+        *_section(_BLOCKERS_TITLE, blockers, colour="red", max_width=max_width),
     ]
 
 
@@ -119,25 +122,25 @@ def result_lines(deleted: Deleted, width: int | None = None) -> list[Line]:
 
     Args:
         deleted: the result.
-        width: width of the terminal in columns; None means the actual one.
+        width: width of the terminal in characters; None means the actual one.
     """
-    screen_width = columns_of(width)
-    lines: list[Line] = [_verdict(deleted)]
+    max_width = max_line_width(width)
+    lines: list[Line] = [_verdict_line(deleted)]
     if deleted.name_conflict:
         lines += wrapped(
-            _sentence(deleted.name_conflict) + " Neither it nor resources with its name are touched.", screen_width
+            _as_sentence(deleted.name_conflict) + " Neither it nor resources with its name are touched.", max_width
         )
-    lines += _section("Checked afterwards", _count_rows(deleted.counted), None, screen_width)
+    lines += _section("Checked afterwards", _check_rows(deleted.counted), colour=None, max_width=max_width)
     if deleted.objects:
         lines.append(f"  {pluralize(deleted.objects, 'object version')} of templates deleted")
     if deleted.bucket_deleted:
         lines.append("  the bucket of the templates has been deleted")
-    for title, colour, blocks in (
-        ("Created by Kubernetes, but not deleted", "red", _orphan_lines(deleted, screen_width)),
-        (_BLOCKERS_TITLE, "red", _table(((blocker.id, blocker.what) for blocker in deleted.blockers), screen_width)),
-        ("Kept in your account", "yellow", _retained_lines(deleted.retained, screen_width)),
+    for title, colour, possibly_no_lines in (
+        ("Created by Kubernetes, but not deleted", "red", _undeleted_orphan_lines(deleted, max_width)),
+        (_BLOCKERS_TITLE, "red", _table(((blocker.id, blocker.what) for blocker in deleted.blockers), max_width)),
+        ("Kept in your account", "yellow", _retained_lines(deleted.retained, max_width)),
     ):
-        section_lines = list(blocks)
+        section_lines = list(possibly_no_lines)
         if section_lines:
             lines += ["", click.style(title, fg=colour, bold=True), *section_lines]
     if deleted.name_conflict and deleted.succeeded:
@@ -158,9 +161,9 @@ def result_lines(deleted: Deleted, width: int | None = None) -> list[Line]:
     return lines
 
 
-def _verdict(deleted: Deleted) -> str:
-    """Return the first line of the result."""
-    elapsed = duration(deleted.seconds)
+def _verdict_line(deleted: Deleted) -> str:
+    """Return the first line of the result: whether the cluster is deleted, and after what time."""
+    elapsed = duration_text(deleted.seconds)
     if deleted.in_progress:
         return f"{deleted.stack}: {deleted.status or 'deletion'}; it continues without cfngen."
     if _nothing_to_delete(deleted):
@@ -177,29 +180,31 @@ def _verdict(deleted: Deleted) -> str:
 
 
 def _nothing_to_delete(deleted: Deleted) -> bool:
-    """Return whether there was nothing to delete."""
+    """Return whether there was neither a stack nor anything else to delete."""
     did_anything = deleted.removed or deleted.objects or deleted.bucket_deleted
     return not deleted.stack_id and deleted.succeeded and not did_anything
 
 
-def _section(title: str, rows: Iterable[Sequence[str]], colour: str | None, screen_width: int) -> list[str]:
-    """Return a table under a title; empty if there are no rows."""
-    lines = _table(rows, screen_width)
+def _section(title: str, rows: Iterable[Sequence[str]], *, colour: str | None, max_width: int) -> list[str]:
+    """Return a table under a title in this colour; no lines if there are no rows."""
+    lines = _table(rows, max_width)
     return ["", click.style(title, fg=colour, bold=True), *lines] if lines else []
 
 
-def _table(rows: Iterable[Sequence[str]], screen_width: int) -> list[str]:
+def _table(rows: Iterable[Sequence[str]], max_width: int) -> list[str]:
     """Return rows with aligned columns; columns of numbers are right-aligned.
 
-    The last cell of a row is wrapped beside the others, or printed below them if too little width is left.
+    The last cell of a row is a text, which is wrapped beside the other cells, or below them if too little width is
+    left.
     """
     cells_and_texts = [(row[:-1], row[-1]) for row in rows]
     if not cells_and_texts:
         return []
+    # The columns, each as a tuple of its cells.
     table_columns = list(zip(*(cells for cells, _ in cells_and_texts), strict=True))
     widths = [max(map(len, column)) for column in table_columns]
     right_aligned = [all(cell.isdigit() for cell in column) for column in table_columns]
-    text_column = 2 + sum(width + 2 for width in widths)
+    text_indent = 2 + sum(width + 2 for width in widths)
     lines: list[str] = []
     for cells, text in cells_and_texts:
         aligned_cells = (
@@ -209,27 +214,28 @@ def _table(rows: Iterable[Sequence[str]], screen_width: int) -> list[str]:
         row_start = "  " + "  ".join(aligned_cells) + "  "
         longest_word = max(map(len, text.split()), default=0)
         needed_width = min(len(text), max(_MIN_TEXT_WIDTH, longest_word))
-        if needed_width <= screen_width - text_column:
-            first_line, *other_lines = wrapped(text, screen_width, " " * text_column)
+        if needed_width <= max_width - text_indent:
+            first_line, *other_lines = wrapped(text, max_width, indent=" " * text_indent)
             lines += [(row_start + first_line.lstrip()).rstrip(), *other_lines]
         else:
             # If the aligned columns are wider than the terminal, their cells are wrapped, too.
-            row_fits = text_column - 2 <= screen_width
+            row_fits = text_indent - 2 <= max_width
             if row_fits:
                 lines.append(row_start.rstrip())
             else:
-                lines += wrapped("  ".join(filter(None, cells)), screen_width, "    ", first="  ")
+                lines += wrapped("  ".join(filter(None, cells)), max_width, indent="    ", first_indent="  ")
             if text:
-                lines += wrapped(text, screen_width, "      ")
+                lines += wrapped(text, max_width, indent="      ")
     return lines
 
 
-def _sentence(text: str) -> str:
+def _as_sentence(text: str) -> str:
+    """Return the text with a capital letter and a full stop."""
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _part_rows(parts: Sequence[Part]) -> Iterator[tuple[str, str, str]]:
-    """Yield a row for each kind of resource in the stack: number, kind and ids."""
+def _stack_resource_rows(parts: Sequence[DeletedResources]) -> Iterator[tuple[str, str, str]]:
+    """Yield a row for each kind of resource in the stack: the number of resources, their kind and their ids."""
     for part in parts:
         count = len(part.ids)
         ids = ", ".join(_short_name(resource_id) for resource_id in part.ids[:MAX_IDS_SHOWN])
@@ -239,57 +245,67 @@ def _part_rows(parts: Sequence[Part]) -> Iterator[tuple[str, str, str]]:
 
 
 def _short_name(resource_id: str) -> str:
-    """Return the name of the stack or secret if the id is an ARN; other ids are returned unchanged."""
+    """Return the name of the stack or secret if the id is its ARN; other ids are returned unchanged."""
     if not resource_id.startswith("arn:"):
         return resource_id
+    # The sixth part of an ARN names the resource: `stack/NAME/ID`, or `secret:NAME`.
     resource_part = resource_id.split(":", 5)[5]
-    kind, _, name = resource_part.partition("/")
-    return name.split("/")[0] if kind == "stack" else resource_part.rpartition(":")[2]
+    kind, _, name_and_id = resource_part.partition("/")
+    return name_and_id.split("/")[0] if kind == "stack" else resource_part.rpartition(":")[2]
 
 
 def _orphan_rows(resources: Iterable[OrphanedResource]) -> Iterator[tuple[str, str, str]]:
-    """Yield a row for each AWS resource that Kubernetes created."""
+    """Yield a row for each AWS resource that Kubernetes created: its kind, its name or id, and details."""
     for resource in resources:
         size = f"{resource.gigabytes} GiB" if resource.gigabytes else ""
         protection = "deletion protection is turned off" if resource.protected else ""
-        # For a volume the id is shown: its name is often not unique.
-        name, description = (resource.id, resource.name) if resource.gigabytes else (resource.name, "")
-        yield resource.kind, name, ", ".join(filter(None, (resource.purpose or description, size, protection)))
+        if resource.gigabytes:
+            # A volume is shown by its id, since its name is often not unique.
+            name, description = resource.id, resource.purpose or resource.name
+        else:
+            name, description = resource.name, resource.purpose
+        yield resource.kind, name, ", ".join(filter(None, (description, size, protection)))
 
 
 def _retained_rows(resources: Iterable[RetainedResource]) -> Iterator[tuple[str, str, str]]:
-    """Yield a row for each retained resource."""
+    """Yield a row for each retained resource: its kind, its id, and why it is retained and what it costs."""
     for resource in resources:
         yield resource.kind, resource.id, "; ".join(filter(None, (resource.why, resource.cost)))
 
 
-def _retained_lines(resources: Iterable[RetainedResource], screen_width: int) -> Iterator[str]:
+def _retained_lines(resources: Iterable[RetainedResource], max_width: int) -> Iterator[str]:
     """Yield the retained resources, each with the reason, the cost, and the command that deletes the resource."""
     for resource in resources:
-        yield from wrapped(f"{resource.kind} {resource.id}", screen_width, "    ", first="  ")
+        yield from wrapped(f"{resource.kind} {resource.id}", max_width, indent="    ", first_indent="  ")
         for text in filter(None, (resource.why, resource.cost)):
-            yield from wrapped(text, screen_width, "      ")
+            yield from wrapped(text, max_width, indent="      ")
         # Not wrapped, so that the command can be copied as one line.
         if command := str(resource.command):
             yield f"      {command}"
 
 
-def _orphan_lines(deleted: Deleted, screen_width: int) -> Iterator[str]:
+def _undeleted_orphan_lines(deleted: Deleted, max_width: int) -> Iterator[str]:
     """Yield the resources that could not be deleted, each with the command that deletes the resource."""
-    for leftover in deleted.orphans:
-        yield from wrapped(_orphan_text(leftover), screen_width, "    ", first="  ")
-        yield f"      {leftover.command(deleted.region) or 'AWS releases it automatically'}"
+    for orphan in deleted.orphans:
+        yield from wrapped(_orphan_text(orphan), max_width, indent="    ", first_indent="  ")
+        yield f"      {orphan.command(deleted.region) or 'AWS releases it automatically'}"
 
 
-def _count_rows(counts: Iterable[Counted]) -> Iterator[tuple[str, str]]:
+def _check_rows(counts: Iterable[DeletionCount]) -> Iterator[tuple[str, str]]:
     """Yield a row for each kind of resource: how many are gone, which are left, and which could not be looked for."""
     for count in counts:
-        results = [f"{count.gone} gone"] if count.gone or not count.unknown else []
-        results += [f"left: {', '.join(count.left)}"] if count.left else []
-        results += [f"no permission to look for {', '.join(count.unknown)}"] if count.unknown else []
+        results: list[str] = []
+        if count.gone or not count.unknown:
+            results.append(f"{count.gone} gone")
+        if count.left:
+            results.append(f"left: {', '.join(count.left)}")
+        if count.unknown:
+            results.append(f"no permission to look for {', '.join(count.unknown)}")
         yield count.kind, "; ".join(results)
 
 
 def _orphan_text(resource: OrphanedResource) -> str:
+    """Return the kind, the name, the size and the purpose of an AWS resource that Kubernetes created."""
     size = f", {resource.gigabytes} GiB" if resource.gigabytes else ""
-    return f"{resource.kind} {resource.name}{size}{f' ({resource.purpose})' if resource.purpose else ''}"
+    purpose = f" ({resource.purpose})" if resource.purpose else ""
+    return f"{resource.kind} {resource.name}{size}{purpose}"

@@ -2,127 +2,129 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 
 import click
 
-from cfngen.cli.render.resource_names import place, resource_name, stack_path
-from cfngen.cli.render.verbs import VERBS
-from cfngen.cli.render.wrapping import wrapped
+from cfngen.cli.render.resource_names import resource_name, resource_path, stack_path
+from cfngen.cli.render.verbs import OPERATION_VERBS
+from cfngen.cli.render.wrapping import max_line_width, wrapped
 from cfngen.deploy.next_steps import NextStep
 from cfngen.deploy.watching.console_output import ConsoleExcerpt
 from cfngen.deploy.watching.diagnosis import Cause, Diagnosis
 
-_MIN_WIDTH = 40
-_MIN_TEXT_WIDTH = 24  # columns; where less space is left, the text goes below its command
-_MAX_WIDTH = 120  # text in longer lines is hard to read
+_MIN_PURPOSE_WIDTH = 24  # characters; where less space is left, a command's purpose goes below the command
 
 
-def lines(diagnosis: Diagnosis, width: int | None = None) -> list[str]:
-    """Return a diagnosis as lines.
+def diagnosis_lines(diagnosis: Diagnosis, width: int | None = None) -> list[str]:
+    """Return a diagnosis as lines of text.
 
     Args:
         diagnosis: the diagnosis.
-        width: width of the terminal in columns; None means the actual one.
+        width: width of the terminal in characters; None means the actual one.
     """
-    columns = min(_MAX_WIDTH, max(_MIN_WIDTH, (width or shutil.get_terminal_size().columns) - 1))
-    return list(_diagnosis_lines(diagnosis, columns))
+    return list(_all_lines(diagnosis, max_line_width(width)))
 
 
-def _diagnosis_lines(diagnosis: Diagnosis, columns: int) -> Iterator[str]:
-    activity = f"{VERBS.get(diagnosis.action, 'the last operation on')} {diagnosis.stack}"
+def _all_lines(diagnosis: Diagnosis, max_width: int) -> Iterator[str]:
+    """Yield a diagnosis as lines of at most `max_width` characters."""
+    activity = f"{OPERATION_VERBS.get(diagnosis.action, 'the last operation on')} {diagnosis.stack}"
     subject = activity[0].upper() + activity[1:]
     if diagnosis.cause is not None:
-        yield from _bold_start(f"{subject} failed", f" ({diagnosis.status})", columns)
+        yield from _bold_start(f"{subject} failed", f" ({diagnosis.status})", max_width)
         yield ""
-        yield from _cause(diagnosis.cause, columns)
+        yield from _cause_lines(diagnosis.cause, max_width)
     elif diagnosis.cancelled:
         ending = "was ended by deleting the stack" if diagnosis.action == "create" else "was cancelled"
-        yield from _bold_start(f"{subject} {ending}", f" ({diagnosis.status}); no resource failed", columns)
+        yield from _bold_start(f"{subject} {ending}", f" ({diagnosis.status}); no resource failed", max_width)
     else:
         status = diagnosis.status or "there is no such stack"
-        yield from wrapped(f"There is no known failure of {activity} ({status})", columns, "  ", first="")
+        yield from wrapped(
+            f"There is no known failure of {activity} ({status})", max_width, indent="  ", first_indent=""
+        )
     if diagnosis.others:
         yield ""
         yield click.style("Other failures, independent of it:", bold=True)
         for other in diagnosis.others:
-            yield from _brief_cause(other, columns)
+            yield from _brief_cause_lines(other, max_width)
     if diagnosis.rollback_failures:
         yield ""
         yield click.style("Failed during the rollback:", bold=True)
         for failure in diagnosis.rollback_failures:
-            yield from _cause(failure, columns)
+            yield from _cause_lines(failure, max_width)
     if diagnosis.next_steps:
         yield ""
         yield click.style("Next:", bold=True)
         command_width = max(len(str(step.command)) for step in diagnosis.next_steps)
         for step in diagnosis.next_steps:
-            yield from _step(step, command_width, columns)
+            yield from _next_step_lines(step, command_width, max_width)
 
 
-def _bold_start(head: str, rest: str, columns: int) -> Iterator[str]:
-    """Yield a wrapped line whose first part is bold."""
-    first_line, *other_lines = wrapped(head + rest, columns, "  ", first="")
-    yield first_line.replace(head, click.style(head, bold=True), 1)
+def _bold_start(bold_text: str, plain_text: str, max_width: int) -> Iterator[str]:
+    """Yield the bold text and, on the same line, the plain text, wrapped together."""
+    first_line, *other_lines = wrapped(bold_text + plain_text, max_width, indent="  ", first_indent="")
+    # A bold text that was wrapped over two lines is not found in the first line, and stays plain.
+    yield first_line.replace(bold_text, click.style(bold_text, bold=True), 1)
     yield from other_lines
 
 
-def _step(step: NextStep, command_width: int, columns: int) -> Iterator[str]:
-    """Yield a command on one line; its purpose is beside the command, or below on a narrow terminal.
+def _next_step_lines(step: NextStep, command_width: int, max_width: int) -> Iterator[str]:
+    """Yield a command and its purpose: beside the command, or in the lines below it on a narrow terminal.
 
     Args:
         step: the command and its purpose.
         command_width: width of the longest command; the purposes are aligned to the right of it.
-        columns: maximum width of a line.
+        max_width: maximum width of a line in characters.
     """
-    text_column = 2 + command_width + 2
-    if columns - text_column >= _MIN_TEXT_WIDTH:
-        first_line, *other_lines = wrapped(step.purpose, columns, " " * text_column)
+    purpose_indent = 2 + command_width + 2
+    if max_width - purpose_indent >= _MIN_PURPOSE_WIDTH:
+        first_line, *other_lines = wrapped(step.purpose, max_width, indent=" " * purpose_indent)
         yield f"  {click.style(str(step.command).ljust(command_width), fg='cyan')}  {first_line.lstrip()}".rstrip()
         yield from other_lines
     else:
         yield f"  {click.style(str(step.command), fg='cyan')}"
-        yield from wrapped(step.purpose, columns, "      ")
+        yield from wrapped(step.purpose, max_width, indent="      ")
 
 
-def _cause(cause: Cause, columns: int) -> Iterator[str]:
-    """Yield everything that is known about a failure."""
-    yield from _headline(cause, columns)
-    yield from wrapped(cause.event.reason or "CloudFormation gives no reason", columns, "      ")
+def _cause_lines(cause: Cause, max_width: int) -> Iterator[str]:
+    """Yield everything that is known about a failure: its resource, reason, meaning, instances, notes and hint."""
+    yield from _headline_lines(cause, max_width)
+    yield from wrapped(cause.event.reason or "CloudFormation gives no reason", max_width, indent="      ")
     for launch in cause.launches:
         if launch not in cause.event.reason:
-            yield from wrapped(f"Auto Scaling: {launch}", columns, "      ")
+            yield from wrapped(f"Auto Scaling: {launch}", max_width, indent="      ")
     if cause.explanation:
-        yield from _labelled("means:", cause.explanation, columns)
-    yield from _instances(cause.instances, columns)
+        yield from _labelled_text_lines("means:", cause.explanation, max_width)
+    yield from _instance_lines(cause.instances, max_width)
     if cause.occupants:
         yield "    still in use by:"
         for occupant in cause.occupants:
-            yield from wrapped(occupant, columns, "        ", first="      ")
+            yield from wrapped(occupant, max_width, indent="        ", first_indent="      ")
     for note in cause.notes:
-        yield from _labelled("not determined:", note, columns)
+        yield from _labelled_text_lines("not determined:", note, max_width)
     if cause.hint:
-        yield from _labelled("to fix:", str(cause.hint), columns)
+        yield from _labelled_text_lines("to fix:", str(cause.hint), max_width)
 
 
-def _brief_cause(cause: Cause, columns: int) -> Iterator[str]:
-    """Yield a failure with its reason and hint only."""
-    yield from _headline(cause, columns)
-    yield from wrapped(cause.event.reason or "CloudFormation gives no reason", columns, "      ")
+def _brief_cause_lines(cause: Cause, max_width: int) -> Iterator[str]:
+    """Yield a failure in few lines: its resource, reason and hint."""
+    yield from _headline_lines(cause, max_width)
+    yield from wrapped(cause.event.reason or "CloudFormation gives no reason", max_width, indent="      ")
     if cause.hint:
-        yield from _labelled("to fix:", str(cause.hint), columns)
+        yield from _labelled_text_lines("to fix:", str(cause.hint), max_width)
 
 
-def _headline(cause: Cause, columns: int) -> Iterator[str]:
+def _headline_lines(cause: Cause, max_width: int) -> Iterator[str]:
     """Yield the failed resource, its status and the time."""
     event = cause.event
     if event.of_stack:
         subject, kind = f"stack {stack_path(event.path, event.stack)}", "the stack itself"
     else:
-        subject, kind = place(event.path, event.logical_id), resource_name(event.logical_id)
+        subject, kind = resource_path(event.path, event.logical_id), resource_name(event.logical_id)
     time = event.time.strftime("%H:%M:%SZ")
-    first_line, *other_lines = wrapped(f"✗ {subject} ({kind}) {event.status} at {time}", columns, "      ", first="  ")
+    first_line, *other_lines = wrapped(
+        f"✗ {subject} ({kind}) {event.status} at {time}", max_width, indent="      ", first_indent="  "
+    )
     first_line = first_line.replace("✗", click.style("✗", fg="red"), 1)
     # A subject that was wrapped over two lines is not found in the first line, and is not printed in bold.
     first_line = first_line.replace(f" {subject} ", f" {click.style(subject, bold=True)} ", 1)
@@ -130,34 +132,40 @@ def _headline(cause: Cause, columns: int) -> Iterator[str]:
     yield from other_lines
 
 
-def _instances(instances: Sequence[ConsoleExcerpt], columns: int) -> Iterator[str]:
-    """Yield the last console lines of each instance, or why there are none, for all instances with the same reason."""
-    without_messages: dict[tuple[str, str], list[ConsoleExcerpt]] = {}
+def _instance_lines(instances: Sequence[ConsoleExcerpt], max_width: int) -> Iterator[str]:
+    """Yield the last console lines of each instance; then the instances without any, grouped by the reason for it."""
+    # By the state of the instances and the note that says why there are no lines.
+    without_console_lines: dict[tuple[str, str], list[ConsoleExcerpt]] = {}
     for instance in instances:
         if not instance.lines:
-            without_messages.setdefault((instance.state, instance.note), []).append(instance)
+            without_console_lines.setdefault((instance.state, instance.note), []).append(instance)
             continue
-        yield f"    {instance.id}{_state(instance.state)}, console output:"
+        yield f"    {instance.id}{_state_in_brackets(instance.state)}, console output:"
         for line in instance.lines:
-            failed = " FAILED after " in line
-            for part_of_line in wrapped(line, columns, "      | "):
-                yield click.style(part_of_line, fg="red") if failed else part_of_line
+            is_failure = " FAILED after " in line
+            for part_of_line in wrapped(line, max_width, indent="      | "):
+                yield click.style(part_of_line, fg="red") if is_failure else part_of_line
         if instance.note:
-            yield from wrapped(instance.note, columns, "      ")
-    for (state, note), same_state in without_messages.items():
-        yield from wrapped(f"{', '.join(instance.id for instance in same_state)}{_state(state)}:", columns, "    ")
-        yield from wrapped(note, columns, "      ")
-        if same_state[0].fetch:
-            yield f"      {click.style(same_state[0].fetch, fg='cyan')}"
+            yield from wrapped(instance.note, max_width, indent="      ")
+    for (state, note), instances_with_reason in without_console_lines.items():
+        yield from wrapped(
+            f"{', '.join(instance.id for instance in instances_with_reason)}{_state_in_brackets(state)}:",
+            max_width,
+            indent="    ",
+        )
+        yield from wrapped(note, max_width, indent="      ")
+        if instances_with_reason[0].fetch:
+            yield f"      {click.style(instances_with_reason[0].fetch, fg='cyan')}"
 
 
-def _state(state: str) -> str:
+def _state_in_brackets(state: str) -> str:
+    """Return the state of an instance, to follow its id; empty if the state is not known."""
     return f" ({state})" if state else ""
 
 
-def _labelled(label: str, text: str, columns: int) -> Iterator[str]:
+def _labelled_text_lines(label: str, text: str, max_width: int) -> Iterator[str]:
     """Yield a text after a bold label; further lines are indented to the end of the label."""
     label_width = len(f"    {label} ")
-    first_line, *other_lines = wrapped(text, columns, " " * label_width)
+    first_line, *other_lines = wrapped(text, max_width, indent=" " * label_width)
     yield "    " + click.style(label, bold=True) + " " + first_line.lstrip()
     yield from other_lines

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 
-def duration(seconds: float) -> str:
-    """Return `45 s`, `3 min`, `3 min 05 s` or `1 h 02 min`."""
+def duration_text(seconds: float) -> str:
+    """Return a duration as text: `45 s`, `3 min`, `3 min 05 s` or `1 h 02 min`."""
     total = max(0, round(seconds))
     if total < 60:
         return f"{total} s"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cfngen.cli.render.durations import duration
+from cfngen.cli.render.durations import duration_text
 from cfngen.cli.render.wrapping import wrapped
 from cfngen.cli.suggested_commands import colored, next_line
 from cfngen.cli.terminal import screen_width, table
@@ -16,69 +16,68 @@ from cfngen.hints import CommandText, Line, suggest
 from cfngen.text import pluralize
 
 MAX_SNAPSHOTS_SHOWN = 12  # the others are only counted
-_UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
+# Units of an age, the largest first, with their seconds.
+_UNITS_AND_SECONDS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
 def snapshot_lines(inventory: Snapshots, *, full: bool = False) -> list[Line]:
-    """Return a table of the newest snapshots, or with `full` of all."""
+    """Return a table of the newest snapshots, or with `full` of all, and the snapshot that is being restored."""
     lines: list[Line]
     if not inventory.snapshots:
         lines = [f"There is no snapshot under s3://{inventory.bucket}/{inventory.prefix} yet."]
     else:
-        visible = inventory.snapshots if full else inventory.snapshots[:MAX_SNAPSHOTS_SHOWN]
+        shown_snapshots = inventory.snapshots if full else inventory.snapshots[:MAX_SNAPSHOTS_SHOWN]
         rows = [
             (
                 f"{snapshot.time:%Y-%m-%d %H:%M:%S} UTC",
-                age(snapshot.age),
-                size(snapshot.size),
+                age_text(snapshot.age),
+                size_text(snapshot.size),
                 snapshot.period,
                 snapshot.key,
             )
-            for snapshot in visible
+            for snapshot in shown_snapshots
         ]
         lines = [*table(("TIME", "AGE", "SIZE", "KIND", "KEY"), rows)]
-        if len(visible) < len(inventory.snapshots):
-            lines.append(f"  … and {len(inventory.snapshots) - len(visible):,} more; --all shows them")
-        total = sum(snapshot.size for snapshot in inventory.snapshots)
-        lines += [
-            "",
-            f"{pluralize(len(inventory.snapshots), 'snapshot')}, {size(total)}, in the bucket {inventory.bucket}",
-        ]
+        hidden_count = len(inventory.snapshots) - len(shown_snapshots)
+        if hidden_count:
+            lines.append(f"  … and {hidden_count:,} more; --all shows them")
+        count = pluralize(len(inventory.snapshots), "snapshot")
+        total_size = size_text(sum(snapshot.size for snapshot in inventory.snapshots))
+        lines += ["", f"{count}, {total_size}, in the bucket {inventory.bucket}"]
     if inventory.restoring:
-        text = f"The masters are being restored from {inventory.restoring}; "
-        lines += ["", colored(CommandText(text, suggest("etcd restore"), " continues the restore."), "yellow")]
+        sentence_start = f"The masters are being restored from {inventory.restoring}; "
+        sentence = CommandText(sentence_start, suggest("etcd restore"), " continues the restore.")
+        lines += ["", colored(sentence, "yellow")]
     return lines
 
 
 def backup_lines(message: BackupTaken) -> list[str]:
     """Return the line that reports a new snapshot in the bucket."""
     snapshot = message.snapshot
-    text = f"s3://{message.bucket}/{snapshot.key}, {size(snapshot.size)}, after {duration(message.seconds)}."
+    text = f"s3://{message.bucket}/{snapshot.key}, {size_text(snapshot.size)}, after {duration_text(message.seconds)}."
     return [click.style(text, fg="green")]
 
 
 def restore_plan_lines(message: RestorePlan, width: int | None = None) -> list[str]:
-    """Return what a restore will do.
+    """Return what a restore will do: the cluster, the snapshot and the consequences.
 
     Args:
         message: the plan of the restore.
-        width: width of the terminal in columns; None means the actual one.
+        width: width of the terminal in characters; None means the actual one.
     """
     snapshot = message.snapshot
-    columns = screen_width() if width is None else width
+    max_width = screen_width() if width is None else width
     verb = "is still being restored" if message.pending else "will be restored"
-    return [
+    time = f"{snapshot.time:%Y-%m-%d %H:%M:%S} UTC"
+    lines = [
         click.style(message.cluster, bold=True) + f"  {message.region}, account {message.account}",
-        *wrapped(f"{verb} from s3://{message.bucket}/{snapshot.key}", columns, "  "),
-        *wrapped(
-            f"taken on {snapshot.time:%Y-%m-%d %H:%M:%S} UTC, {age(snapshot.age)} ago; {size(snapshot.size)}",
-            columns,
-            "  ",
-        ),
-        "",
-        *(line for text in message.consequences for line in wrapped(text, columns, "    ", first="  - ")),
+        *wrapped(f"{verb} from s3://{message.bucket}/{snapshot.key}", max_width, indent="  "),
+        *wrapped(f"taken on {time}, {age_text(snapshot.age)} ago; {size_text(snapshot.size)}", max_width, indent="  "),
         "",
     ]
+    for consequence in message.consequences:
+        lines += wrapped(consequence, max_width, indent="    ", first_indent="  - ")
+    return [*lines, ""]
 
 
 def restore_progress_lines(message: RestoreProgress) -> list[str]:
@@ -93,7 +92,7 @@ def restore_progress_lines(message: RestoreProgress) -> list[str]:
 
 def restored_lines(message: Restored) -> list[Line]:
     """Return the line that reports a finished restore, and the next command."""
-    text = f"{message.cluster} is restored from {message.snapshot.key}, after {duration(message.seconds)}."
+    text = f"{message.cluster} is restored from {message.snapshot.key}, after {duration_text(message.seconds)}."
     return [
         click.style(text, fg="green", bold=True),
         "",
@@ -102,25 +101,25 @@ def restored_lines(message: Restored) -> list[Line]:
 
 
 def _colored_state(state: str) -> str:
+    """Return the state of a master or of the API, in green if it is ready."""
     return click.style(state, fg="green" if state == READY else None)
 
 
-def size(byte_count: int) -> str:
+def size_text(byte_count: int) -> str:
     """Return a number of bytes in a suitable unit, e.g. `12.3 MiB`."""
     if byte_count < 1024:
         return pluralize(byte_count, "byte")
-    amount = float(byte_count)
-    larger_units = iter(("KiB", "MiB", "GiB", "TiB"))
-    unit = ""
-    while amount >= 1024:
+    larger_units = ["KiB", "MiB", "GiB", "TiB"]
+    amount = byte_count / 1024
+    while amount >= 1024 and len(larger_units) > 1:
         amount /= 1024
-        unit = next(larger_units)
-    return f"{amount:.1f} {unit}"
+        larger_units.pop(0)
+    return f"{amount:.1f} {larger_units[0]}"
 
 
-def age(seconds: float) -> str:
-    """Return an age in its largest unit; a negative age, from clocks that differ, is `0 seconds`."""
-    for noun, unit_seconds in _UNITS:
+def age_text(seconds: float) -> str:
+    """Return an age in its largest unit, e.g. `3 hours`; a negative age, from clocks that differ, is `0 seconds`."""
+    for noun, unit_seconds in _UNITS_AND_SECONDS:
         if seconds >= unit_seconds:
             return pluralize(int(seconds // unit_seconds), noun)
     return pluralize(0, "second")

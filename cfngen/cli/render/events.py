@@ -9,13 +9,14 @@ from datetime import datetime
 
 import click
 
-from cfngen.cli.render.durations import duration
-from cfngen.cli.render.resource_names import place, stack_path
+from cfngen.cli.render.durations import duration_text
+from cfngen.cli.render.resource_names import resource_path, stack_path
 from cfngen.deploy.messages import Event
 
 _MIN_WIDTH = 40
-_STATUS_WIDTH = 20  # most statuses of resources fit
-_COLOURS = (
+_STATUS_WIDTH = 20  # characters; most statuses of resources fit
+# The first ending that fits a status decides its colour.
+_STATUS_ENDINGS_AND_COLOURS = (
     ("_FAILED", "red"),
     ("ROLLBACK_COMPLETE", "yellow"),
     ("ROLLBACK_IN_PROGRESS", "yellow"),
@@ -25,68 +26,74 @@ _COLOURS = (
 )
 
 
-def coloured(status: str, text: str = "") -> str:
-    """Return `text` in the colour of the status; without `text`, the status itself."""
-    colour = next((colour for ending, colour in _COLOURS if status.endswith(ending)), None)
+def in_status_colour(status: str, text: str = "") -> str:
+    """Return the status in its colour, or another text in the colour of the status."""
+    colour = next((colour for ending, colour in _STATUS_ENDINGS_AND_COLOURS if status.endswith(ending)), None)
     return click.style(text or status, fg=colour)
 
 
 def event_lines(event: Event, start: datetime | None = None, width: int | None = None) -> list[str]:
-    """Return an event for a log: a line with its status, and the reason in the lines below.
+    """Return an event as lines of a log: a line with its status, and the reason in the lines below.
 
     Args:
         event: the event.
         start: when the operation started; if it is None, the elapsed time is not shown.
-        width: width of the terminal in columns; None means the actual one.
+        width: width of the terminal in characters; None means the actual one.
     """
-    elapsed = "" if start is None else f"{duration((event.time - start).total_seconds()):>11}  "
-    status = coloured(event.status, event.status.ljust(_STATUS_WIDTH))
-    line = f"{_clock(event.time)}  {elapsed}{status}  {_subject(event)}".rstrip()
-    return [line, *_reason_lines(event, " " * 10, width)]
+    elapsed = ""
+    if start is not None:
+        # Eleven characters hold every duration of less than 100 hours.
+        elapsed = f"{duration_text((event.time - start).total_seconds()):>11}  "
+    status = in_status_colour(event.status, event.status.ljust(_STATUS_WIDTH))
+    line = f"{_time_of_day(event.time)}  {elapsed}{status}  {_stack_or_resource(event)}".rstrip()
+    return [line, *_reason_lines(event, indent=" " * 10, width=width)]
 
 
 def history_lines(events: Sequence[Event], width: int | None = None) -> list[str]:
-    """Return the events of several stacks as a table.
+    """Return the events of several stacks as a table, with a heading for each day.
 
     Args:
         events: the events, oldest first.
-        width: width of the terminal in columns; None means the actual one.
+        width: width of the terminal in characters; None means the actual one.
     """
     if not events:
         return ["Nothing has happened yet."]
     status_width = max(len(event.status) for event in events)
     lines: list[str] = []
-    day = ""
+    previous_day = ""
     for event in events:
-        if (today := event.time.strftime("%Y-%m-%d")) != day:
-            day = today
+        day = event.time.strftime("%Y-%m-%d")
+        if day != previous_day:
             lines.append(click.style(f"{day} (UTC)", bold=True))
-        status = coloured(event.status, event.status.ljust(status_width))
-        lines.append(f"  {_clock(event.time)}  {status}  {_subject(event)}".rstrip())
-        lines.extend(_reason_lines(event, " " * 12, width))
+            previous_day = day
+        status = in_status_colour(event.status, event.status.ljust(status_width))
+        lines.append(f"  {_time_of_day(event.time)}  {status}  {_stack_or_resource(event)}".rstrip())
+        lines += _reason_lines(event, indent=" " * 12, width=width)
     return lines
 
 
-def _clock(time: datetime) -> str:
+def _time_of_day(time: datetime) -> str:
+    """Return a time in UTC without its date, e.g. `12:00:00Z`."""
     return time.strftime("%H:%M:%SZ")
 
 
-def _subject(event: Event) -> str:
-    """Return the stack or the resource that an event is about."""
+def _stack_or_resource(event: Event) -> str:
+    """Return the path of the stack that an event is about, or the path and the type of the resource."""
     if event.of_stack:
         return click.style(f"stack {stack_path(event.path, event.stack)}", bold=True)
-    kind = event.type.removeprefix("AWS::").replace("::", " ")
-    return f"{place(event.path, event.logical_id)}  {click.style(kind, dim=True)}"
+    resource_type = event.type.removeprefix("AWS::").replace("::", " ")
+    return f"{resource_path(event.path, event.logical_id)}  {click.style(resource_type, dim=True)}"
 
 
-def _reason_lines(event: Event, indent: str, width: int | None) -> list[str]:
-    columns = max(_MIN_WIDTH, (width or shutil.get_terminal_size().columns) - 1)
-    wrapped = textwrap.wrap(
+def _reason_lines(event: Event, *, indent: str, width: int | None) -> list[str]:
+    """Return the reason of an event as wrapped lines, in red if it is the reason of a failure; empty without reason."""
+    max_width = max(_MIN_WIDTH, (width or shutil.get_terminal_size().columns) - 1)
+    lines = textwrap.wrap(
         event.reason,
-        columns,
+        max_width,
         initial_indent=indent,
         subsequent_indent=indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return [click.style(line, fg="red") if event.failed else line for line in wrapped]
+    return [click.style(line, fg="red") if event.failed else line for line in lines]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.render.durations import duration
+from cfngen.cli.render.durations import duration_text
 from cfngen.cli.suggested_commands import next_line
 from cfngen.hints import Line, suggest
 
@@ -18,11 +18,11 @@ def result_lines(finished: Finished) -> list[Line]:
     """Return how the operation ended, and what to do next."""
     name = finished.stack
     if finished.in_progress:
-        text = f"{name}: {finished.status}; it continues without cfngen."
-        return [text, "", next_line(suggest("watch", stack=name), "   attaches again.")]
+        result = f"{name}: {finished.status}; it continues without cfngen."
+        return [result, "", next_line(suggest("watch", stack=name), "   attaches again.")]
     if finished.action == "none":
         return [click.style(f"{name} is up to date: nothing was changed.", fg="green")]
-    elapsed = duration(finished.seconds)
+    elapsed = duration_text(finished.seconds)
     if not finished.succeeded:
         return [click.style(f"{name}: {finished.status or 'deleted'} after {elapsed}.", fg="red", bold=True)]
     lines: list[Line] = [click.style(f"{name}: {finished.status} after {elapsed}.", fg="green", bold=True)]

@@ -15,10 +15,10 @@ def change_lines(message: KubeconfigChange) -> list[str]:
         return [f"Removed {names} from {message.path}."]
     if message.action == "none":
         return [f"{message.path} has no entries of the stack {message.stack} in {message.region}."]
-    switched = ", and made it the current one" if message.current else ""
+    switch_note = ", and made it the current one" if message.current else ""
     groups = f" (groups: {', '.join(message.groups)})" if message.groups else ""
     return [
-        f"Wrote the context {names} to {message.path}{switched}.",
+        f"Wrote the context {names} to {message.path}{switch_note}.",
         f"You can access {message.server} as {message.user}{groups} until {message.expires:%Y-%m-%d %H:%M} UTC.",
     ]
 

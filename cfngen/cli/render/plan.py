@@ -6,8 +6,9 @@ import shutil
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cfngen.cli.render.plan_changes import STYLES, SYMBOLS, change_lines, fate, impact_lines
+from cfngen.cli.render.plan_changes import CHANGE_STYLES, CHANGE_SYMBOLS, change_lines, effect_in_words, impact_lines
 from cfngen.cli.render.plan_costs import cost_and_quota_lines, creation_lines
+from cfngen.cli.render.resource_names import stack_path
 from cfngen.cli.render.styled_text import BOLD, FAINT, PLAIN, Piece, bullets, flow, paragraph
 
 if TYPE_CHECKING:
@@ -15,27 +16,29 @@ if TYPE_CHECKING:
     from cfngen.deploy.preview.plan import Plan
     from cfngen.deploy.quotas.quota import Quota
 
-MIN_WIDTH, MAX_WIDTH = 40, 120
-HANDLE = "AWS::CloudFormation::WaitConditionHandle"
-_ON_FAILURE = {
+_MIN_WIDTH, _MAX_WIDTH = 40, 120
+WAIT_CONDITION_HANDLE = "AWS::CloudFormation::WaitConditionHandle"  # its metadata in a stack is a boot program
+# By CloudFormation's name for what happens after a failure; the default, to roll back, needs no sentence.
+_ON_FAILURE_SENTENCES = {
     "DELETE": "If it fails, everything that it created is deleted.",
     "DO_NOTHING": "If it fails, everything is kept as it is; nothing is rolled back.",
 }
 
 
-def lines(plan: Plan, *, width: int | None = None, full: bool = False) -> list[str]:
+def plan_lines(plan: Plan, *, width: int | None = None, full: bool = False) -> list[str]:
     """Return a plan as styled lines.
 
     Args:
         plan: the plan.
-        width: width of the terminal in columns; None means the actual one.
+        width: width of the terminal in characters; None means the actual one.
         full: whether to show long values completely, and boot programs.
     """
-    columns = width or shutil.get_terminal_size((100, 24)).columns
-    return list(_lines(plan, max(MIN_WIDTH, min(columns, MAX_WIDTH)), full=full))
+    terminal_width = width or shutil.get_terminal_size((100, 24)).columns
+    return list(_plan_lines(plan, max(_MIN_WIDTH, min(terminal_width, _MAX_WIDTH)), full=full))
 
 
-def _lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
+def _plan_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
+    """Yield a plan as styled lines of at most `width` characters."""
     if plan.is_empty:
         yield from paragraph(f"No changes: the stack {plan.stack} is up to date.", {"fg": "green"}, width)
         return
@@ -55,18 +58,19 @@ def _lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
         # The changes of a plan with phases are shown by phase.
         if not plan.phases:
             for stack in plan.stacks:
-                yield from _stack_section(plan, stack, width, full=full)
-        yield from _phases(plan, width, full=full)
+                yield from _stack_section_lines(plan, stack, width, full=full)
+        yield from _phase_lines(plan, width, full=full)
         yield from cost_and_quota_lines(plan, width)
         yield ""
         if not full:
-            yield from _boot_program_summary([change for change in plan.changes if _is_program(change)], width)
+            program_changes = [change for change in plan.changes if _is_boot_program_change(change)]
+            yield from _boot_program_lines(program_changes, width)
         yield from paragraph(_summary(plan), BOLD, width)
     if plan.express:
         yield from paragraph("Express mode: it ends before resources are stable.", PLAIN, width)
-    if plan.on_failure in _ON_FAILURE:
-        yield from paragraph(_ON_FAILURE[plan.on_failure], PLAIN, width)
-    yield from _warnings(plan, width)
+    if plan.on_failure in _ON_FAILURE_SENTENCES:
+        yield from paragraph(_ON_FAILURE_SENTENCES[plan.on_failure], PLAIN, width)
+    yield from _warning_lines(plan, width)
 
 
 def _summary(plan: Plan) -> str:
@@ -79,109 +83,131 @@ def _summary(plan: Plan) -> str:
         (counts.update, "to update"),
         (counts.add, "to add"),
     ]
-    counts_text = [f"{number} {words}" for number, words in counts_and_words if number]
-    if not counts_text:
+    counts_in_words = [f"{number} {words}" for number, words in counts_and_words if number]
+    if not counts_in_words:
         return "No resource changes: only descriptions, outputs or metadata of the templates."
-    return f"Plan: {', '.join(counts_text)}."
+    return f"Plan: {', '.join(counts_in_words)}."
 
 
-def _is_program(change: Change) -> bool:
+def _is_boot_program_change(change: Change) -> bool:
     """Return whether a change adds or removes a boot program: metadata of a stack, without a resource in AWS."""
-    return change.type == HANDLE and change.action in ("add", "remove") and change.danger.value == "none"
+    return change.type == WAIT_CONDITION_HANDLE and change.action in ("add", "remove") and change.danger.value == "none"
 
 
-def _boot_program_summary(changes: Sequence[Change], width: int) -> Iterator[str]:
+def _boot_program_lines(changes: Sequence[Change], width: int) -> Iterator[str]:
     """Yield one line that counts the boot programs added and removed.
 
     A changed program has a new logical id: the old one is removed and the new one is added.
     """
-    counts = [(sum(change.action == action for change in changes), SYMBOLS[action]) for action in ("add", "remove")]
-    counts_text = ", ".join(f"{symbol}{number}" for number, symbol in counts if number)
-    if counts_text:
-        yield from paragraph(
-            f"Boot programs, as metadata of the stacks: {counts_text}; --full shows them.", FAINT, width
-        )
+    counts: list[str] = []
+    for action in ("add", "remove"):
+        number = sum(change.action == action for change in changes)
+        if number:
+            counts.append(f"{CHANGE_SYMBOLS[action]}{number}")
+    if counts:
+        text = f"Boot programs, as metadata of the stacks: {', '.join(counts)}; --full shows them."
+        yield from paragraph(text, FAINT, width)
 
 
-def _stack_section(plan: Plan, stack: StackPlan, width: int, *, full: bool) -> Iterator[str]:
-    """Yield the changes of one stack; boot programs only with `full`. Yields nothing if the stack has no changes."""
-    changes = stack.changes if full else tuple(change for change in stack.changes if not _is_program(change))
+def _stack_section_lines(plan: Plan, stack: StackPlan, width: int, *, full: bool) -> Iterator[str]:
+    """Yield the changes of one stack after an empty line, and nothing if the stack has no changes to show.
+
+    Changes of boot programs are shown only with `full`.
+    """
+    changes = [change for change in stack.changes if full or not _is_boot_program_change(change)]
     if changes or stack.action != "update":
         yield ""
-        yield from _stack(plan, stack, changes, width, full=full)
+        yield from _stack_lines(plan, stack, changes, width, full=full)
 
 
-def _phases(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
+def _phase_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
     """Yield the changes of each phase of an update."""
     for number, phase in enumerate(plan.phases, 1):
         yield ""
         heading: list[Piece] = [(f"Phase {number} of {len(plan.phases)}: {phase.title}", BOLD)]
         if phase.predicted:
             heading.append(("(predicted; a change set confirms it before the phase starts)", FAINT))
-        yield from flow(heading, width, hanging=4)
+        yield from flow(heading, width, hanging_indent=4)
         if phase.kind == "volumes":
             yield from paragraph(
-                "If it fails, nothing is rolled back: volumes cannot shrink.", PLAIN, width, indent=2, hanging=2
+                "If it fails, nothing is rolled back: volumes cannot shrink.", PLAIN, width, indent=2, hanging_indent=2
             )
         for stack in phase.stacks:
-            yield from _stack_section(plan, stack, width, full=full)
+            yield from _stack_section_lines(plan, stack, width, full=full)
     if plan.phases:
         text = "The phases run one after another; if one fails, the phases before it are not undone."
         yield ""
         yield from paragraph(text, PLAIN, width)
 
 
-def _stack(plan: Plan, stack: StackPlan, changes: Sequence[Change], width: int, *, full: bool) -> Iterator[str]:
-    """Yield the title of a stack, what happens to the stack as a whole, and the changes of its resources."""
-    name = "/".join(stack.path) or plan.stack
-    pieces: list[Piece] = [(name, BOLD)]
-    if stack.action != "update":
-        action = {"create": "add", "delete": "remove"}[stack.action]
-        description = {"create": "new stack", "delete": "stack is deleted with everything in it"}[stack.action]
-        pieces = [(SYMBOLS[action], STYLES[action]), *pieces, (description, STYLES[action])]
-    yield from flow(pieces, width, hanging=4)
+def _stack_lines(plan: Plan, stack: StackPlan, changes: Sequence[Change], width: int, *, full: bool) -> Iterator[str]:
+    """Yield the title of a stack, what happens to the stack as a whole, and the changes of its resources.
+
+    Args:
+        plan: the plan.
+        stack: the plan of this stack.
+        changes: those of the stack's changes that are shown.
+        width: maximum width of a line in characters.
+        full: whether to show long values completely.
+    """
+    title: Piece = (stack_path(stack.path, root_name=plan.stack), BOLD)
+    pieces = [title]
+    if stack.action == "create":
+        style = CHANGE_STYLES["add"]
+        pieces = [(CHANGE_SYMBOLS["add"], style), title, ("new stack", style)]
+    elif stack.action == "delete":
+        style = CHANGE_STYLES["remove"]
+        pieces = [(CHANGE_SYMBOLS["remove"], style), title, ("stack is deleted with everything in it", style)]
+    yield from flow(pieces, width, hanging_indent=4)
     if stack.impact:
         yield from impact_lines(stack.impact, width, indent=2)
     for change in changes:
         yield from change_lines(change, width, full=full)
 
 
-def _warnings(plan: Plan, width: int) -> Iterator[str]:
+def _warning_lines(plan: Plan, width: int) -> Iterator[str]:
     """Yield disruptions, quotas that are too low, dangers, and why the plan cannot be carried out."""
-    insufficient = [_quota_text(quota) for quota in plan.quotas if quota.sufficient is False]
-    insufficient_later = [
+    insufficient_quotas = [_quota_text(quota) for quota in plan.quotas if quota.sufficient is False]
+    quotas_insufficient_later = [
         _quota_text(quota) for quota in plan.quotas if quota.sufficient and quota.room_to_grow is False
     ]
     dangerous_changes = [
-        f"{change.logical_id} ({change.type}) {fate(change)}"
+        f"{change.logical_id} ({change.type}) {effect_in_words(change)}"
         for change in plan.changes
         if change.danger.value == "dangerous" and change.impact is None
     ]
     for title, colour, texts in (
-        ("Disruptive:", "yellow", _impacts(plan, "disruptive")),
-        ("The account's quotas are too low:", "red", insufficient),
-        ("The account's quotas are too low for the maximum sizes:", "yellow", insufficient_later),
+        ("Disruptive:", "yellow", _impact_texts(plan, "disruptive")),
+        ("The account's quotas are too low:", "red", insufficient_quotas),
+        ("The account's quotas are too low for the maximum sizes:", "yellow", quotas_insufficient_later),
         (
             "DANGER: data, addresses or the cluster may be lost:",
             "red",
-            [*_impacts(plan, "dangerous"), *dangerous_changes],
+            [*_impact_texts(plan, "dangerous"), *dangerous_changes],
         ),
     ):
         if texts:
             yield ""
             yield from paragraph(title, {"fg": colour, "bold": True}, width)
             yield from bullets(texts, width)
-    if plan.refusal:
+    if plan.refusal_reason:
         yield ""
         yield from flow(
-            [("This plan cannot be carried out:", {"fg": "red", "bold": True}), (f"{plan.refusal}.", PLAIN)], width
+            [("This plan cannot be carried out:", {"fg": "red", "bold": True}), (f"{plan.refusal_reason}.", PLAIN)],
+            width,
         )
 
 
-def _impacts(plan: Plan, danger: str) -> list[str]:
-    """Return what the changes with this danger mean for the cluster, one text for each impact."""
+def _impact_texts(plan: Plan, danger: str) -> list[str]:
+    """Return what the changes mean for the cluster, one text for each impact of this danger.
+
+    Args:
+        plan: the plan.
+        danger: `disruptive` or `dangerous`.
+    """
     return [impact.dangerous_part or impact.text for impact in plan.consequences if impact.danger.value == danger]
 
 
 def _quota_text(quota: Quota) -> str:
+    """Return the name of a quota, with the hint how to raise it if there is one."""
     return f"{quota.name}: {quota.hint}" if quota.hint else quota.name

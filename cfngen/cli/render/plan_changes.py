@@ -15,29 +15,32 @@ from cfngen.cli.render.styled_text import FAINT, PLAIN, Piece, Style, flow
 if TYPE_CHECKING:
     from cfngen.deploy.preview.changes import Change, Impact, PropertyChange
 
-# Colours only repeat what words and symbols say.
-SYMBOLS = {"add": "+", "import": "+", "update": "~", "remove": "-", "will": "±", "might": "±?"}
-STYLES: dict[str, Style] = {
+CHANGE_SYMBOLS = {"add": "+", "import": "+", "update": "~", "remove": "-", "will-replace": "±", "might-replace": "±?"}
+"""The symbol before a resource, by the kind of change."""
+CHANGE_STYLES: dict[str, Style] = {
     "add": {"fg": "green"},
     "import": {"fg": "green"},
     "update": {"fg": "yellow"},
     "remove": {"fg": "red"},
-    "will": {"fg": "red", "bold": True},
-    "might": {"fg": "magenta"},
+    "will-replace": {"fg": "red", "bold": True},
+    "might-replace": {"fg": "magenta"},
 }
+"""The style of a change, by its kind; colours only repeat what words and symbols say."""
 _DANGER_STYLES: dict[str, Style] = {"none": {"fg": "cyan"}, "disruptive": {"fg": "yellow"}, "dangerous": {"fg": "red"}}
-_FATE_OF_OLD_RESOURCE = {"delete": "deleted", "retain": "kept", "snapshot": "kept as a snapshot only"}
+# What happens to a resource that is removed or replaced, by the change's policy.
+_OLD_RESOURCE_BY_DELETION_POLICY = {"delete": "deleted", "retain": "kept", "snapshot": "kept as a snapshot only"}
 
 
 def change_lines(change: Change, width: int, *, full: bool) -> Iterator[str]:
     """Yield a change of a resource: what happens to it, its changed properties, and the impact."""
-    kind = _kind(change)
-    style = STYLES[kind]
-    pieces: list[Piece] = [(SYMBOLS[kind].ljust(2), style), (change.logical_id, style), (change.type, FAINT)]
+    kind = _change_kind(change)
+    style = CHANGE_STYLES[kind]
+    pieces: list[Piece] = [(CHANGE_SYMBOLS[kind].ljust(2), style), (change.logical_id, style), (change.type, FAINT)]
+    # Longer ids, such as ARNs, would take most of the line.
     if change.physical_id and len(change.physical_id) <= 40:
         pieces.append((change.physical_id, FAINT))
-    pieces.append((fate(change), style))
-    yield from flow(pieces, width, indent=2, hanging=7)
+    pieces.append((effect_in_words(change), style))
+    yield from flow(pieces, width, indent=2, hanging_indent=7)
     for property_ in change.properties:
         yield from _property_lines(property_, width, full=full)
     if change.impact:
@@ -47,57 +50,65 @@ def change_lines(change: Change, width: int, *, full: bool) -> Iterator[str]:
 def impact_lines(impact: Impact, width: int, *, indent: int) -> Iterator[str]:
     """Yield what a change means for the cluster, coloured by its danger."""
     pieces: list[Piece] = [("=>", FAINT), (impact.text, _DANGER_STYLES[impact.danger.value])]
-    yield from flow(pieces, width, indent=indent, hanging=indent + 3)
+    yield from flow(pieces, width, indent=indent, hanging_indent=indent + 3)
 
 
-def fate(change: Change) -> str:
-    """Return what happens to a resource, in words; for a replacement, also what happens to the old resource."""
-    kind = _kind(change)
-    fate_in_words = {
-        "add": "is added",
-        "import": "is imported into the stack",
-        "update": "",
-        "remove": "is removed",
-        "will": "will be replaced",
-        "might": "might be replaced",
-    }[kind]
-    if change.policy and kind in ("will", "might"):
-        verb = " would be" if kind == "might" else " is"
-        return f"{fate_in_words}; the old one{verb} {_FATE_OF_OLD_RESOURCE[change.policy]}"
-    if kind == "remove" and change.policy in ("retain", "snapshot"):
-        return f"{fate_in_words} and {_FATE_OF_OLD_RESOURCE[change.policy]}"
-    return fate_in_words
+def effect_in_words(change: Change) -> str:
+    """Return what happens to a resource, in words; for a replacement, also what happens to the old resource.
+
+    An update has no words, since the changed properties are listed below the resource.
+    """
+    kind = _change_kind(change)
+    old_resource_outcome = _OLD_RESOURCE_BY_DELETION_POLICY.get(change.policy, "")
+    if kind == "will-replace":
+        return f"will be replaced; the old one is {old_resource_outcome}" if change.policy else "will be replaced"
+    if kind == "might-replace":
+        if change.policy:
+            return f"might be replaced; the old one would be {old_resource_outcome}"
+        return "might be replaced"
+    if kind == "remove":
+        return f"is removed and {old_resource_outcome}" if change.policy in ("retain", "snapshot") else "is removed"
+    return {"add": "is added", "import": "is imported into the stack", "update": ""}[kind]
 
 
-def shortened(old_value: str | None, new_value: str | None, limit: int) -> tuple[str | None, str | None]:
-    """Return two values; if one is longer than `limit`, both are cut to the part where they differ, with ellipses.
+def shorten_to_difference(
+    old_value: str | None, new_value: str | None, max_length: int
+) -> tuple[str | None, str | None]:
+    """Return the old and the new value, cut to the part where they differ if one of them is too long.
+
+    An ellipsis stands where text was cut off.
 
     Args:
         old_value: the previous value; None if there is none.
         new_value: the new value; None if there is none.
-        limit: maximum length of each; at least 24 characters are kept.
+        max_length: how many characters each value may have; at least 24 are kept.
     """
-    limit = max(limit, 24)
+    max_length = max(max_length, 24)
     old, new = _one_line(old_value), _one_line(new_value)
-    if max(len(old or ""), len(new or "")) <= limit:
+    if max(len(old or ""), len(new or "")) <= max_length:
         return old, new
     if old is None or new is None:
-        return _cut(old, 0, limit), _cut(new, 0, limit)
-    pairs = enumerate(zip(old, new, strict=False))
-    differing_positions = (position for position, (before, after) in pairs if before != after)
-    common_length = next(differing_positions, min(len(old), len(new)))
+        return _cut(old, 0, max_length), _cut(new, 0, max_length)
+    common_length = 0
+    for old_character, new_character in zip(old, new, strict=False):
+        if old_character != new_character:
+            break
+        common_length += 1
     # A third of the space shows text before the difference.
-    start = max(0, common_length - limit // 3)
-    return _cut(old, start, limit), _cut(new, start, limit)
+    visible_start = max(0, common_length - max_length // 3)
+    return _cut(old, visible_start, max_length), _cut(new, visible_start, max_length)
 
 
-def _kind(change: Change) -> str:
-    """Return the action on a resource, or `will` or `might` if it is replaced: a key of `SYMBOLS`."""
-    return change.action if change.replacement.value == "no" else change.replacement.value
+def _change_kind(change: Change) -> str:
+    """Return the kind of a change, a key of `CHANGE_SYMBOLS`: the action, unless the resource is or may be replaced."""
+    if change.replacement.value == "no":
+        return change.action
+    return {"will": "will-replace", "might": "might-replace"}[change.replacement.value]
 
 
 def _property_lines(change: PropertyChange, width: int, *, full: bool) -> Iterator[str]:
     """Yield the old and the new value of a changed property; with `full`, long values as a diff."""
+    # Only slashes before a bracket separate names; in the brackets they belong to a key.
     property_path, bracket, key = re.sub(r"^/(Properties/)?", "", change.path).partition("[")
     path = property_path.replace("/", ".") + bracket + key
     diff = _value_diff(change, width) if full else []
@@ -105,20 +116,20 @@ def _property_lines(change: PropertyChange, width: int, *, full: bool) -> Iterat
     if change.note:
         pieces.append((change.note, PLAIN))
     elif not diff:
-        pieces += _values(change, (width - len(path) - 20) // 2)
+        pieces += _value_pieces(change, (width - len(path) - 20) // 2)
     if remarks := _remarks(change):
         pieces.append((f"({', '.join(remarks)})", FAINT))
-    yield from flow(pieces, width, indent=5, hanging=9)
+    yield from flow(pieces, width, indent=5, hanging_indent=9)
     yield from diff
 
 
-def _values(change: PropertyChange, limit: int) -> list[Piece]:
-    """Return the old and the new value, each shortened to about `limit` characters, or why they are not shown."""
+def _value_pieces(change: PropertyChange, max_length: int) -> list[Piece]:
+    """Return the old and the new value, each of at most `max_length` characters, or why they are not shown."""
     if change.sensitive:
         return [("changes (secret, not shown)", PLAIN)]
     if change.before is None and change.after is None and not change.known:
         return [("changes", PLAIN)]
-    old, new = shortened(change.before, change.after, limit)
+    old, new = shorten_to_difference(change.before, change.after, max_length)
     new_piece: Piece = ("(none)" if new is None else new, {"fg": "green"})
     if not change.known:
         new_piece = ("(not known yet)", {"fg": "magenta"})
@@ -140,7 +151,7 @@ def _remarks(change: PropertyChange) -> list[str]:
 
 
 def _value_diff(change: PropertyChange, width: int) -> list[str]:
-    """Return a unified diff of two long values; empty if they are short or unknown."""
+    """Return the lines of a unified diff of two long values; empty if they are short or unknown."""
     old_value, new_value = change.before, change.after
     if old_value is None and new_value is None:
         return []
@@ -168,15 +179,21 @@ def _value_lines(value: str | None) -> list[str]:
 
 
 def _one_line(text: str | None) -> str | None:
-    return None if text is None else re.sub(r"\s+", " ", text) or '""'
-
-
-def _cut(text: str | None, start: int, limit: int) -> str | None:
-    """Return the part of a text from `start`, with an ellipsis where text is missing."""
+    """Return a text on one line; `""` for an empty text, and None for none."""
     if text is None:
         return None
-    if len(text) <= limit:
+    return re.sub(r"\s+", " ", text) or '""'
+
+
+def _cut(text: str | None, start: int, max_length: int) -> str | None:
+    """Return the part of a text from `start`, with an ellipsis where text is missing; None for no text."""
+    if text is None:
+        return None
+    if len(text) <= max_length:
         start = 0
-    part = text[start : start + limit - 1]
+    # One character is left for an ellipsis.
+    part = text[start : start + max_length - 1]
     end = start + len(part)
-    return ("…" if start else "") + part + ("…" if end < len(text) else "")
+    ellipsis_before = "…" if start else ""
+    ellipsis_after = "…" if end < len(text) else ""
+    return ellipsis_before + part + ellipsis_after

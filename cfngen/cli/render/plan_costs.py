@@ -5,87 +5,97 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from cfngen.cli.render.resource_names import stack_path
 from cfngen.cli.render.styled_text import BOLD, FAINT, PLAIN, Piece, aligned_rows, flow, paragraph
 from cfngen.text import plural_form, pluralize
 
 if TYPE_CHECKING:
-    from cfngen.deploy.preview.bill_of_materials import Creation
+    from cfngen.deploy.preview.bill_of_materials import CreationSummary
     from cfngen.deploy.preview.plan import Plan
     from cfngen.deploy.quotas.quota import Quota
 
 
-def creation_lines(plan: Plan, creation: Creation, width: int) -> Iterator[str]:
+def creation_lines(plan: Plan, creation: CreationSummary, width: int) -> Iterator[str]:
     """Yield the plan of a new cluster: what it consists of, its stacks, costs and quotas."""
     yield from paragraph(f"New cluster in the stack {plan.stack}", BOLD, width)
     items = [
         (f"{item.count:,}", item.what if item.count == 1 else plural_form(item.what), item.detail)
         for item in creation.items
     ]
-    yield from aligned_rows(items, width, right=(0,))
+    yield from aligned_rows(items, width, right_aligned=(0,))
     yield ""
     yield from paragraph("Stacks", BOLD, width)
     stacks = sorted(plan.stacks, key=lambda stack: stack.path)
-    rows = [
-        ("/".join(stack.path) or plan.stack, pluralize(len(stack.changes), "resource"))
+    stack_rows = [
+        (stack_path(stack.path, root_name=plan.stack), pluralize(len(stack.changes), "resource"))
         for stack in stacks
         if stack.changes
     ]
-    yield from aligned_rows(rows, width)
+    yield from aligned_rows(stack_rows, width)
     if creation.costs:
         yield ""
         yield from paragraph("Billed while it exists", BOLD, width)
         costs = [
-            (f"{cost.quantity:,}", _unit(cost.quantity, cost.unit), cost.what, cost.detail) for cost in creation.costs
+            (f"{cost.quantity:,}", _unit_form(cost.quantity, cost.unit), cost.what, cost.detail)
+            for cost in creation.costs
         ]
-        yield from aligned_rows(costs, width, right=(0,))
+        yield from aligned_rows(costs, width, right_aligned=(0,))
         note = "Traffic, requests and snapshots are billed by use; see AWS's price list."
-        yield from paragraph(note, FAINT, width, indent=2, hanging=2)
+        yield from paragraph(note, FAINT, width, indent=2, hanging_indent=2)
     if plan.quotas:
         yield ""
         yield from paragraph("Quotas of the account", BOLD, width)
-        yield from _quotas(plan.quotas, width)
+        yield from _quota_lines(plan.quotas, width)
     yield ""
     yield from paragraph(f"Plan: {plan.counts.add} to add in {pluralize(len(stacks), 'stack')}.", BOLD, width)
 
 
 def cost_and_quota_lines(plan: Plan, width: int) -> Iterator[str]:
-    """Yield the changes of costs, and the quotas that do not suffice now or at the maximum sizes."""
+    """Yield what an update adds to the bill and removes from it, and the quotas that are or may become too low."""
     if plan.costs:
         yield ""
         yield from paragraph("Changes of the bill", BOLD, width)
         rows = [
-            (f"{cost.quantity:+,}", _unit(abs(cost.quantity), cost.unit), cost.what, cost.detail) for cost in plan.costs
+            (f"{cost.quantity:+,}", _unit_form(abs(cost.quantity), cost.unit), cost.what, cost.detail)
+            for cost in plan.costs
         ]
-        yield from aligned_rows(rows, width, right=(0,))
-    if notable := [quota for quota in plan.quotas if not (quota.sufficient and quota.room_to_grow)]:
+        yield from aligned_rows(rows, width, right_aligned=(0,))
+    doubtful_quotas = [quota for quota in plan.quotas if not (quota.sufficient and quota.room_to_grow)]
+    if doubtful_quotas:
         yield ""
         yield from paragraph("Quotas of the account", BOLD, width)
-        yield from _quotas(notable, width)
+        yield from _quota_lines(doubtful_quotas, width)
 
 
-def _quotas(quotas: Sequence[Quota], width: int) -> Iterator[str]:
+def _quota_lines(quotas: Sequence[Quota], width: int) -> Iterator[str]:
     """Yield each quota: how much is needed, used and allowed, whether that is enough, and a hint if it is not."""
     for quota in quotas:
         limit = "limit not known" if quota.limit is None else f"{quota.limit:,} allowed"
         used = "" if quota.used is None else f", {quota.used:,} in use"
-        verdict: Piece = ("not known", FAINT)
-        if quota.sufficient is not None:
-            verdict = ("enough", {"fg": "green"}) if quota.sufficient else ("NOT ENOUGH", {"fg": "red", "bold": True})
-        if quota.sufficient and quota.room_to_grow is False:
-            verdict = (
-                f"enough at first, but not for the {quota.needed_at_maximum:,} at the maximum sizes",
-                {"fg": "yellow"},
-            )
         pieces: list[Piece] = [
             (f"{quota.name}:", PLAIN),
             (f"{quota.needed:,} needed{used}, {limit}:", PLAIN),
-            verdict,
+            _quota_verdict(quota),
         ]
-        yield from flow(pieces, width, indent=2, hanging=6)
-        if quota.hint and not (quota.sufficient and quota.room_to_grow is not False):
-            yield from paragraph(str(quota.hint), FAINT, width, indent=6, hanging=6)
+        yield from flow(pieces, width, indent=2, hanging_indent=6)
+        # If it is not known whether the quota suffices for the maximum sizes, no hint is needed.
+        suffices = quota.sufficient and quota.room_to_grow is not False
+        if quota.hint and not suffices:
+            yield from paragraph(str(quota.hint), FAINT, width, indent=6, hanging_indent=6)
 
 
-def _unit(number: int, unit: str) -> str:
+def _quota_verdict(quota: Quota) -> Piece:
+    """Return whether a quota is enough, now and at the maximum sizes of the groups."""
+    if quota.sufficient is None:
+        return "not known", FAINT
+    if not quota.sufficient:
+        return "NOT ENOUGH", {"fg": "red", "bold": True}
+    if quota.room_to_grow is False:
+        text = f"enough at first, but not for the {quota.needed_at_maximum:,} at the maximum sizes"
+        return text, {"fg": "yellow"}
+    return "enough", {"fg": "green"}
+
+
+def _unit_form(number: int, unit: str) -> str:
     """Return the singular or plural of a unit; GiB has no plural."""
     return unit if number == 1 or unit == "GiB" else plural_form(unit)

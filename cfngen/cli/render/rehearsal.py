@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 import click
 
-from cfngen.cli.render.wrapping import columns, wrapped
+from cfngen.cli.render.wrapping import max_line_width, wrapped
 from cfngen.cli.terminal import table
 from cfngen.rehearse.report import Rehearsal, RehearsalSteps, RehearsalWritten, RehearsedStep
 from cfngen.text import pluralize
 
-_COLOURS = {"as expected": "green", "surprise": "red", "refused": "red", "interrupted": "yellow"}
+_COLOUR_BY_RESULT = {"as expected": "green", "surprise": "red", "refused": "red", "interrupted": "yellow"}
 
 
 def step_lines(outline: RehearsalSteps) -> list[str]:
-    """Return the table of steps, with a note on time and costs."""
+    """Return the table of steps, and a note on how long they take and what AWS bills."""
     rows = [
         (str(step.number), step.name, f"{step.minutes} min", step.title, "; ".join(step.units) or "nothing")
         for step in outline.steps
@@ -26,17 +26,17 @@ def step_lines(outline: RehearsalSteps) -> list[str]:
         "prices, a key and secrets for this part of a month. Each step is cleaned up before the next one starts, "
         "unless the next one continues with its stack. `--up-to NAME` stops after a step."
     )
-    return [*table(("STEP", "NAME", "TIME", "WHAT", "BILLED"), rows), "", *wrapped(note, columns())]
+    return [*table(("STEP", "NAME", "TIME", "WHAT", "BILLED"), rows), "", *wrapped(note, max_line_width())]
 
 
 def result_lines(rehearsal: Rehearsal) -> list[str]:
     """Return the result of each step, the differences from the emulator, and the result of the rehearsal."""
-    lines = list(table(("STEP", "RESULT", "MINUTES", "WHAT"), [_row(step) for step in rehearsal.steps]))
+    lines = list(table(("STEP", "RESULT", "MINUTES", "WHAT"), [_result_row(step) for step in rehearsal.steps]))
     for step in rehearsal.steps:
-        lines += _differences(step)
+        lines += _difference_lines(step)
     for resource in rehearsal.left:
-        lines += ["", *wrapped(f"left behind: {resource}", columns(), "  ", first="")]
-    return [*lines, "", *_verdict(rehearsal)]
+        lines += ["", *wrapped(f"left behind: {resource}", max_line_width(), indent="  ", first_indent="")]
+    return [*lines, "", *_verdict_lines(rehearsal)]
 
 
 def written_lines(message: RehearsalWritten) -> list[str]:
@@ -46,16 +46,19 @@ def written_lines(message: RehearsalWritten) -> list[str]:
         f"The report is in {files}. Account numbers, ids, ARNs, addresses and names are masked in it. Read it, and "
         "send it to the project: it shows how AWS behaves, which no test can."
     )
-    return wrapped(text, columns())
+    return wrapped(text, max_line_width())
 
 
-def _row(step: RehearsedStep) -> tuple[str, str, str, str]:
-    minutes = sum(operation.operation.seconds for operation in step.operations) / 60
-    return str(step.number), step.result, f"{minutes:.0f}" if step.operations else "", step.title
+def _result_row(step: RehearsedStep) -> tuple[str, str, str, str]:
+    """Return a row of the table of results: the step's number, its result, its minutes in AWS, and its title."""
+    seconds = sum(compared.operation.seconds for compared in step.operations)
+    minutes = f"{seconds / 60:.0f}" if step.operations else ""
+    return str(step.number), step.result, minutes, step.title
 
 
-def _differences(step: RehearsedStep) -> Iterator[str]:
+def _difference_lines(step: RehearsedStep) -> Iterator[str]:
     """Yield the differences of a step from the emulator, and its error; nothing if all was as expected."""
+    # Each with the name of the operation that differed.
     surprises = [(compared.operation.name, surprise) for compared in step.operations for surprise in compared.surprises]
     remark_count = sum(len(compared.remarks) for compared in step.operations)
     if step.result == "as expected" and not surprises and not remark_count:
@@ -63,14 +66,15 @@ def _differences(step: RehearsedStep) -> Iterator[str]:
     yield ""
     yield click.style(f"{step.number}. {step.title}", bold=True)
     if step.error and not surprises:
-        yield from wrapped(step.error, columns(), "  ")
+        yield from wrapped(step.error, max_line_width(), indent="  ")
     for operation, surprise in surprises:
-        yield from wrapped(f"{operation}: {surprise}", columns(), "    ", first="  - ")
+        yield from wrapped(f"{operation}: {surprise}", max_line_width(), indent="    ", first_indent="  - ")
     if remark_count:
         yield f"  {pluralize(remark_count, 'remark')} in the report"
 
 
-def _verdict(rehearsal: Rehearsal) -> list[str]:
+def _verdict_lines(rehearsal: Rehearsal) -> list[str]:
+    """Return the last line of the result, in the colour of the result."""
     if rehearsal.result == "as expected":
         text = "AWS behaved like the emulator."
     elif rehearsal.result == "surprise":
@@ -79,4 +83,4 @@ def _verdict(rehearsal: Rehearsal) -> list[str]:
         text = f"The rehearsal was {rehearsal.result}."
     if rehearsal.result != "as expected" and not rehearsal.left:
         text += " Nothing is left in the account."
-    return [click.style(text, fg=_COLOURS[rehearsal.result], bold=True)]
+    return [click.style(text, fg=_COLOUR_BY_RESULT[rehearsal.result], bold=True)]

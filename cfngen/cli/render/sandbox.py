@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from cfngen.cli.render.durations import duration
+from cfngen.cli.render.durations import duration_text
 from cfngen.text import pluralize
 
 if TYPE_CHECKING:
@@ -25,21 +25,23 @@ def status_lines(status: SandboxStatus, now: datetime | None = None) -> Iterator
         if status.lost:
             yield f"{status.ended[:1].upper()}{status.ended[1:]}; its stacks are lost: {', '.join(status.lost)}."
         return
-    real_time = duration(((now or datetime.now(timezone.utc)) - status.started).total_seconds())
+    real_duration = duration_text(((now or datetime.now(timezone.utc)) - status.started).total_seconds())
+    emulated_duration = duration_text(status.age)
     yield f"The sandbox listens on {status.endpoint}, as process {status.process}."
-    yield f"It has been running for {real_time}; its clock is {status.speed:g} times as fast: {duration(status.age)}."
+    yield f"It has been running for {real_duration}; its clock is {status.speed:g} times as fast: {emulated_duration}."
     yield f"Its clock shows {status.time:%Y-%m-%d %H:%M:%S} UTC."
     if not status.stacks:
         yield "It contains no stacks."
     for stack in status.stacks:
-        yield from _stack(stack)
+        yield from _stack_lines(stack)
     for fault in status.faults:
-        yield _fault(fault)
+        yield _fault_sentence(fault)
     if status.defect:
         yield f"The sandbox itself has failed: {status.defect}"
 
 
-def _stack(stack: SandboxStack) -> Iterator[str]:
+def _stack_lines(stack: SandboxStack) -> Iterator[str]:
+    """Yield the status of a stack in the sandbox, its Kubernetes API and its Auto Scaling groups."""
     yield f"Stack {stack.name} in {stack.region}: {stack.status}"
     if stack.api:
         yield f"  Kubernetes API: {stack.api}"
@@ -47,7 +49,7 @@ def _stack(stack: SandboxStack) -> Iterator[str]:
         yield f"  Groups: {', '.join(sorted(stack.groups))}"
 
 
-def _fault(fault: SandboxFault) -> str:
+def _fault_sentence(fault: SandboxFault) -> str:
     """Return the sentence for a failure that `cfngen sandbox fail` has injected."""
     subject = f"the next {pluralize(fault.times, 'instance')}" if fault.times else "instances"
     verb_ending = "s" if fault.times == 1 else ""

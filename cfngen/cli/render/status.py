@@ -24,76 +24,94 @@ from cfngen.deploy.inspection.cluster_status import (
 )
 from cfngen.deploy.inspection.drift import Drift
 from cfngen.deploy.public_addresses import LostAddress
+from cfngen.deploy.stale_groups import StaleGroup
 from cfngen.hints import CommandText, Hint, Line, suggest
 from cfngen.text import pluralize
 
 _Reading = TypeVar("_Reading")
 
-EXPIRY_WARNING = timedelta(days=30)  # before a certificate expires
+EXPIRY_WARNING = timedelta(days=30)  # how long before its end the validity of a certificate is shown in red
 MAX_CLOCK_SKEW = timedelta(minutes=1)  # between this machine and AWS
-_COLOURS = {"healthy": "green", "busy": "yellow", "empty": "yellow", "absent": "yellow"}
-_UNITS = (("year", 365 * 86400), ("month", 30 * 86400), ("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
+# The colour of a stack's status; a stack in any other state of health is red.
+_COLOUR_BY_HEALTH = {"healthy": "green", "busy": "yellow", "empty": "yellow", "absent": "yellow"}
+# Units of a duration, the largest first, with their seconds.
+_UNITS_AND_SECONDS = (
+    ("year", 365 * 86400),
+    ("month", 30 * 86400),
+    ("day", 86400),
+    ("hour", 3600),
+    ("minute", 60),
+    ("second", 1),
+)
 
 
 def status_lines(status: ClusterStatus) -> list[Line]:
-    """Return the status as lines; sections that were not requested are not shown."""
+    """Return the status as lines of text; sections that were not requested are not shown."""
     lines: list[Line] = [
         click.style(status.cluster, bold=True) + f"  {status.region}, account {status.account}",
         "",
-        *_stack(status.stack, status.time),
+        *_stack_lines(status.stack, status.time),
     ]
     if status.stack.status and status.endpoint is not None:
         lines += [
-            *_api(status),
-            *_section("Masters", status.masters, lambda masters: _masters(masters, status.time)),
-            *_section("Node groups", status.node_groups, _groups),
-            *_section("Left behind", status.stale_groups, lambda groups: [f"  {group.text}" for group in groups]),
-            *_section("Lost addresses", status.lost_addresses, _lost_addresses),
-            *_section("Data volumes", status.volumes, _volumes),
-            *_section("Backups of etcd", status.backups, lambda backups: _backups(backups, status.time)),
-            *_section("Add-ons", status.addons, lambda addons: _addons(addons, status.time)),
-            *_section("Valid until", status.certificates, lambda expiries: _expiries(expiries, status.time)),
-            *_section("Drift", status.drift, _drift),
+            *_api_lines(status),
+            *_section_lines("Masters", status.masters, lambda masters: _master_table(masters, status.time)),
+            *_section_lines("Node groups", status.node_groups, _group_table),
+            *_section_lines("Left behind", status.stale_groups, _stale_group_lines),
+            *_section_lines("Lost addresses", status.lost_addresses, _lost_address_lines),
+            *_section_lines("Data volumes", status.volumes, _volume_table),
+            *_section_lines("Backups of etcd", status.backups, lambda backups: _backup_lines(backups, status.time)),
+            *_section_lines("Add-ons", status.addons, lambda addons: _addon_table(addons, status.time)),
+            *_section_lines("Valid until", status.certificates, lambda expiries: _expiry_lines(expiries, status.time)),
+            *_section_lines("Drift", status.drift, _drift_lines),
         ]
     if status.next_command:
         lines += ["", click.style("Next: ", bold=True) + str(status.next_command)]
     return lines
 
 
-def _lost_addresses(lost_addresses: Sequence[LostAddress]) -> Iterator[str]:
+def _stale_group_lines(groups: Sequence[StaleGroup]) -> list[str]:
+    """Return a line for each Auto Scaling group that is left behind."""
+    return [f"  {group.text}" for group in groups]
+
+
+def _lost_address_lines(lost_addresses: Sequence[LostAddress]) -> Iterator[str]:
+    """Yield each lost address, and the command that associates it again."""
     for address in lost_addresses:
         yield f"  {address.text}; to associate the address again, run:"
         yield f"    {address.command}"
 
 
-def _stack(stack: StackState, now: datetime) -> Iterator[Line]:
+def _stack_lines(stack: StackState, now: datetime) -> Iterator[Line]:
+    """Yield the status of the stack, its termination protection, and which stacks have no stack policy."""
     if not stack.status:
         yield f"Stack       {stack.name} does not exist"
         return
-    status = click.style(stack.status, fg=_COLOURS.get(stack.health, "red"))
-    since = f" for {_duration(now - stack.since)}" if isinstance(stack.since, datetime) else ""
-    yield f"Stack       {stack.name}  {status}{since}{_operation(stack)}"
+    status = click.style(stack.status, fg=_COLOUR_BY_HEALTH.get(stack.health, "red"))
+    since = f" for {_rounded_duration(now - stack.since)}" if isinstance(stack.since, datetime) else ""
+    yield f"Stack       {stack.name}  {status}{since}{_operation_in_brackets(stack)}"
     if stack.reason:
         yield f"            {stack.reason}"
     yield f"            termination protection is {'on' if stack.protected else 'off'}"
     if isinstance(stack.without_policy, Unknown):
-        yield f"            stack policies: {_unknown(stack.without_policy)}"
+        yield f"            stack policies: {_unknown_text(stack.without_policy)}"
     elif stack.without_policy:
         without_policy = f"            without a stack policy: {', '.join(stack.without_policy)}; "
         yield CommandText(without_policy, suggest("deploy"), " sets it,")
         yield "            even if nothing else changes, and termination protection, unless --no-protect is given"
 
 
-def _operation(stack: StackState) -> str:
+def _operation_in_brackets(stack: StackState) -> str:
     """Return the current or last operation on the stack and its result, e.g. ` (the last update succeeded)`."""
     if not stack.operation:
         return ""
-    outcome = {None: "is in progress", True: "succeeded", False: "failed"}[stack.succeeded]
     noun = {"create": "creation", "delete": "deletion"}.get(stack.operation, stack.operation)
-    return f" (the {'' if stack.succeeded is None else 'last '}{noun} {outcome})"
+    if stack.succeeded is None:
+        return f" (the {noun} is in progress)"
+    return f" (the last {noun} {'succeeded' if stack.succeeded else 'failed'})"
 
 
-def _api(status: ClusterStatus) -> Iterator[str]:
+def _api_lines(status: ClusterStatus) -> Iterator[str]:
     """Yield whether the API is ready, the versions of Kubernetes, and the number of PersistentVolumes."""
     url = status.endpoint.unknown if isinstance(status.endpoint, Unknown) else status.endpoint
     api = status.api
@@ -105,10 +123,10 @@ def _api(status: ClusterStatus) -> Iterator[str]:
         nodes = ", ".join(f"{pluralize(count, 'node')} with {version}" for version, count in sorted(kubelets.items()))
         yield f"Kubernetes  {status.target_version} in the cluster file, {api.version} running; {nodes or 'no nodes'}"
     elif isinstance(status.endpoint, Unknown):
-        yield f"API         {_unknown(status.endpoint)}"
+        yield f"API         {_unknown_text(status.endpoint)}"
         yield f"Kubernetes  {status.target_version} in the cluster file"
     else:
-        yield f"API         {url}  {_unknown(api) if api else ''}"
+        yield f"API         {url}  {_unknown_text(api) if api else ''}"
         if isinstance(api, Unknown) and api.hint and not _suggests_status(api.hint):
             yield f"            {click.style('hint:', bold=True)} {api.hint}"
         yield f"Kubernetes  {status.target_version} in the cluster file"
@@ -121,33 +139,35 @@ def _suggests_status(hint: Hint) -> bool:
     return isinstance(hint, CommandText) and any(command.name == "status" for command in hint.commands)
 
 
-def _masters(masters: Sequence[MasterState], now: datetime) -> list[str]:
+def _master_table(masters: Sequence[MasterState], now: datetime) -> list[str]:
+    """Return the table of masters: their instances, the state of their Nodes, and their images."""
     rows = [
         (
             master.slot,
             master.instance or "none",
             master.lifecycle,
             master.state,
-            _ready(master.ready),
+            _readiness(master.ready),
             master.zone,
             master.address,
             master.type,
-            _age(master.launched, now),
-            _image(master, now),
+            _age_text(master.launched, now),
+            _image_text(master, now),
         )
         for master in masters
     ]
     return table(("SLOT", "INSTANCE", "LIFECYCLE", "STATE", "NODE", "ZONE", "ADDRESS", "TYPE", "AGE", "IMAGE"), rows)
 
 
-def _image(master: MasterState, now: datetime) -> str:
+def _image_text(master: MasterState, now: datetime) -> str:
     """Return the id of a master's AMI, its age, and whether it is outdated."""
-    age = _age(master.image_created, now)
+    age = _age_text(master.image_created, now)
     parts = (master.image, f"{age} old" if age else "", "" if master.current else "outdated")
     return ", ".join(filter(None, parts))
 
 
-def _groups(groups: Sequence[GroupState]) -> list[str]:
+def _group_table(groups: Sequence[GroupState]) -> list[str]:
+    """Return the table of node groups: their sizes, their instance types, and how many instances are outdated."""
     rows = [
         (
             group.name,
@@ -163,7 +183,8 @@ def _groups(groups: Sequence[GroupState]) -> list[str]:
     return table(("NAME", "DESIRED", "IN SERVICE", "READY", "SIZE", "TYPE", "OUTDATED"), rows)
 
 
-def _volumes(volumes: Sequence[VolumeState]) -> list[str]:
+def _volume_table(volumes: Sequence[VolumeState]) -> list[str]:
+    """Return the table of the masters' data volumes, and the instances they are attached to."""
     rows = [
         (
             volume.slot,
@@ -178,27 +199,30 @@ def _volumes(volumes: Sequence[VolumeState]) -> list[str]:
     return table(("SLOT", "VOLUME", "STATE", "SIZE", "ZONE", "ATTACHED TO"), rows)
 
 
-def _backups(backups: BackupState, now: datetime) -> Iterator[Line]:
+def _backup_lines(backups: BackupState, now: datetime) -> Iterator[Line]:
     """Yield the time of the newest snapshot, in red if a newer one should exist, and the snapshot that is restored."""
     if backups.newest is None:
         text = "there is no snapshot yet"
     else:
-        text = f"the newest snapshot is from {backups.newest:%Y-%m-%d %H:%M} UTC, {_duration(now - backups.newest)} ago"
+        age = _rounded_duration(now - backups.newest)
+        text = f"the newest snapshot is from {backups.newest:%Y-%m-%d %H:%M} UTC, {age} ago"
     delay_note = f"; there should be one every {pluralize(backups.interval, 'minute')}" if backups.late else ""
     yield f"  {click.style(text + delay_note, fg='red') if backups.late else text}"
     yield CommandText(f"  in the bucket {backups.bucket}; ", suggest("etcd list"), " shows them")
     if backups.restoring:
-        text = f"the masters are being restored from {backups.restoring}; "
-        yield CommandText("  ", colored(CommandText(text, suggest("etcd restore"), " continues the restore"), "yellow"))
+        sentence_start = f"the masters are being restored from {backups.restoring}; "
+        sentence = CommandText(sentence_start, suggest("etcd restore"), " continues the restore")
+        yield CommandText("  ", colored(sentence, "yellow"))
 
 
-def _addons(addons: Sequence[AddonState], now: datetime) -> list[str]:
+def _addon_table(addons: Sequence[AddonState], now: datetime) -> list[str]:
+    """Return the table of add-ons; the message of an add-on that is not deployed is red."""
     rows = [
         (
             addon.name,
             addon.version,
             addon.status or "unknown",
-            f"{_age(addon.time, now)} ago" if addon.time else "",
+            f"{_age_text(addon.time, now)} ago" if addon.time else "",
             addon.message if addon.status == "deployed" else click.style(addon.message or "not deployed", fg="red"),
         )
         for addon in addons
@@ -206,25 +230,26 @@ def _addons(addons: Sequence[AddonState], now: datetime) -> list[str]:
     return table(("NAME", "VERSION", "STATUS", "APPLIED", "MESSAGE"), rows)
 
 
-def _expiries(expiries: Sequence[Expiry], now: datetime) -> list[str]:
+def _expiry_lines(expiries: Sequence[Expiry], now: datetime) -> list[str]:
     """Return a line for each certificate and token: when its validity ends, in red if that is soon."""
     name_width = max(len(expiry.what) for expiry in expiries)
     lines = []
     for expiry in expiries:
         if isinstance(expiry.ends, Unknown):
-            lines.append(f"  {expiry.what.ljust(name_width)}  {_unknown(expiry.ends)}")
+            lines.append(f"  {expiry.what.ljust(name_width)}  {_unknown_text(expiry.ends)}")
             continue
         remaining = expiry.ends - now
-        relative_time = f"in {_duration(remaining)}" if remaining > timedelta(0) else "ended"
+        relative_time = f"in {_rounded_duration(remaining)}" if remaining > timedelta(0) else "ended"
         text = f"{expiry.ends:%Y-%m-%d %H:%M} UTC, {relative_time}"
         # A join token is valid for a day and is renewed: it is only a problem once it has expired.
         warning_time = timedelta(0) if expiry.what == "join token" else EXPIRY_WARNING
-        is_due = remaining < warning_time
-        lines.append(f"  {expiry.what.ljust(name_width)}  {click.style(text, fg='red') if is_due else text}")
+        if remaining < warning_time:
+            text = click.style(text, fg="red")
+        lines.append(f"  {expiry.what.ljust(name_width)}  {text}")
     return lines
 
 
-def _drift(drift: Drift) -> list[str]:
+def _drift_lines(drift: Drift) -> list[str]:
     """Return the resources that differ from their templates, and how, and the stacks that cannot be compared."""
     lines = []
     for resource in drift.resources:
@@ -234,43 +259,50 @@ def _drift(drift: Drift) -> list[str]:
             f"    {difference.path}: {difference.actual or 'nothing'} (template: {difference.expected})"
             for difference in resource.differences
         ]
-    lines += [f"  {stack}: {_unknown(Unknown(reason))}" for stack, reason in drift.failures.items()]
+    lines += [f"  {stack}: {_unknown_text(Unknown(reason))}" for stack, reason in drift.failures.items()]
     return lines or ["  none: every resource matches its template"]
 
 
-def _section(title: str, reading: _Reading | Unknown | None, lines: Callable[[_Reading], Iterable[Line]]) -> list[Line]:
-    """Return the lines of a section under its title.
+def _section_lines(
+    title: str, reading: _Reading | Unknown | None, render: Callable[[_Reading], Iterable[Line]]
+) -> list[Line]:
+    """Return the title and the lines of a section; no lines at all if what it shows was not requested.
 
     Args:
         title: the title.
-        reading: what was read; None means that it was not requested, and that there is no section.
-        lines: returns the reading as lines; no lines are shown as `none`.
+        reading: what was read; `Unknown` says why it could not be read, and None means that it was not requested.
+        render: returns the reading as lines; if there are none, the section says `none`.
     """
     if reading is None:
         return []
     heading: list[Line] = ["", click.style(title, bold=True)]
     if isinstance(reading, Unknown):
-        return [*heading, f"  {_unknown(reading)}"]
-    return [*heading, *(list(lines(reading)) or ["  none"])]
+        return [*heading, f"  {_unknown_text(reading)}"]
+    lines = list(render(reading))
+    return [*heading, *(lines or ["  none"])]
 
 
-def _unknown(reading: Unknown) -> str:
+def _unknown_text(reading: Unknown) -> str:
+    """Return `unknown`, and why it could not be read."""
     return click.style("unknown", fg="yellow") + f": {reading.unknown}"
 
 
-def _ready(ready: bool | None) -> str:
-    return "unknown" if ready is None else "Ready" if ready else "not Ready"
+def _readiness(ready: bool | None) -> str:
+    """Return the state of a Node in words; None means that it is not known."""
+    if ready is None:
+        return "unknown"
+    return "Ready" if ready else "not Ready"
 
 
-def _age(time: datetime | None, now: datetime) -> str:
+def _age_text(time: datetime | None, now: datetime) -> str:
     """Return the time since `time`; empty if `time` is unknown, or in the future because clocks differ."""
-    return _duration(now - time) if time and time <= now + MAX_CLOCK_SKEW else ""
+    return _rounded_duration(now - time) if time and time <= now + MAX_CLOCK_SKEW else ""
 
 
-def _duration(duration: timedelta) -> str:
-    """Return a duration in its largest unit, e.g. `3 hours`."""
+def _rounded_duration(duration: timedelta) -> str:
+    """Return a duration in whole numbers of its largest unit, rounded down, e.g. `3 hours`."""
     seconds = max(int(duration.total_seconds()), 0)
-    for noun, unit_seconds in _UNITS:
+    for noun, unit_seconds in _UNITS_AND_SECONDS:
         if seconds >= unit_seconds:
             return pluralize(seconds // unit_seconds, noun)
     return pluralize(0, "second")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import TypedDict
 
 import click
@@ -17,68 +18,69 @@ class Style(TypedDict, total=False):
 
 
 Piece = tuple[str, Style]
-"""A text and its style."""
+"""A piece of text, and its style."""
 
 PLAIN: Style = {}
 BOLD: Style = {"bold": True}
 FAINT: Style = {"dim": True}
 
 
-def flow(pieces: Sequence[Piece], width: int, indent: int = 0, hanging: int | None = None) -> Iterator[str]:
-    """Yield styled text wrapped to `width`.
+def flow(pieces: Sequence[Piece], width: int, indent: int = 0, hanging_indent: int | None = None) -> Iterator[str]:
+    """Yield the lines of a text whose pieces have different styles.
 
     Args:
         pieces: texts and their styles; the output has a space between two pieces.
-        width: maximum width of a line in columns.
-        indent: indentation of the first line.
-        hanging: indentation of the other lines; None means the indentation of the first line.
+        width: maximum width of a line in characters.
+        indent: number of spaces before the first line.
+        hanging_indent: number of spaces before the other lines; None means `indent`.
     """
-    next_indent = indent if hanging is None else hanging
-    line: list[Piece] = []
+    indent_of_other_lines = indent if hanging_indent is None else hanging_indent
+    line_words: list[Piece] = []
     line_indent, used_width = indent, indent
     for text, style in pieces:
-        for word in _split_words(text, width - max(indent, next_indent)):
-            gap = 1 if line else 0
-            if line and used_width + gap + len(word) > width:
-                yield _styled_line(line, line_indent)
-                line, line_indent, used_width, gap = [], next_indent, next_indent, 0
-            line.append((word, style))
+        for word in _split_words(text, max_length=width - max(indent, indent_of_other_lines)):
+            gap = 1 if line_words else 0
+            if line_words and used_width + gap + len(word) > width:
+                yield _styled_line(line_words, line_indent)
+                line_words, line_indent, used_width, gap = [], indent_of_other_lines, indent_of_other_lines, 0
+            line_words.append((word, style))
             used_width += gap + len(word)
-    if line:
-        yield _styled_line(line, line_indent)
+    if line_words:
+        yield _styled_line(line_words, line_indent)
 
 
-def paragraph(text: str, style: Style, width: int, indent: int = 0, hanging: int | None = None) -> Iterator[str]:
-    """Yield a text of one style wrapped to `width`; see `flow`."""
-    yield from flow([(text, style)], width, indent, hanging)
+def paragraph(text: str, style: Style, width: int, indent: int = 0, hanging_indent: int | None = None) -> Iterator[str]:
+    """Yield the lines of a text in one style; the other arguments are those of `flow`."""
+    yield from flow([(text, style)], width, indent=indent, hanging_indent=hanging_indent)
 
 
 def bullets(texts: Iterable[str], width: int) -> Iterator[str]:
-    """Yield each distinct text as an item of a list."""
+    """Yield the lines of a list with an item for each text; equal texts become one item."""
     for text in dict.fromkeys(texts):
-        yield from flow([("!", BOLD), (text, PLAIN)], width, indent=2, hanging=4)
+        yield from flow([("!", BOLD), (text, PLAIN)], width, indent=2, hanging_indent=4)
 
 
-def aligned_rows(rows: Sequence[Sequence[str]], width: int, *, right: Sequence[int] = ()) -> Iterator[str]:
-    """Yield aligned columns; the cell in the last column is wrapped.
+def aligned_rows(rows: Sequence[Sequence[str]], width: int, *, right_aligned: Sequence[int] = ()) -> Iterator[str]:
+    """Yield rows with aligned columns; the cell in the last column is wrapped.
 
     Args:
         rows: cells, the same number in each row.
-        width: maximum width of a line in columns.
-        right: indexes of the columns that are right-aligned.
+        width: maximum width of a line in characters.
+        right_aligned: indexes of the columns that are right-aligned.
     """
     if not rows:
         return
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     for row in rows:
         cells = [
-            cell.rjust(column_width) if index in right else cell.ljust(column_width)
+            cell.rjust(column_width) if index in right_aligned else cell.ljust(column_width)
             for index, (cell, column_width) in enumerate(zip(row, widths, strict=True))
         ]
-        aligned_cells = "  " + "  ".join(cells[:-1]) + ("  " if cells[:-1] else "")
+        # Two spaces stand before the first cell and between two cells.
+        aligned_cells = "".join(f"  {cell}" for cell in cells[:-1]) + "  "
         if len(aligned_cells) > width // 2:
             # Too little width is left for the last cell: the row is printed as a paragraph.
-            yield from paragraph(" ".join(row), PLAIN, width, indent=2, hanging=6)
+            yield from paragraph(" ".join(row), PLAIN, width, indent=2, hanging_indent=6)
             continue
         last_cell_lines = list(paragraph(row[-1], PLAIN, width - len(aligned_cells)))
         # An empty cell has no lines.
@@ -94,22 +96,24 @@ def _split_words(text: str, max_length: int) -> Iterator[str]:
     The last word keeps the text's trailing spaces: the symbol of a change is padded, so that all symbols are equally
     wide.
     """
-    trailing_spaces = len(text) - len(text.rstrip(" "))
-    words = [part[start : start + max_length] for part in text.split() for start in range(0, len(part), max_length)]
+    words: list[str] = []
+    for word in text.split():
+        words += [word[start : start + max_length] for start in range(0, len(word), max_length)]
     if words:
+        trailing_spaces = len(text) - len(text.rstrip(" "))
         words[-1] += " " * trailing_spaces
     yield from words
 
 
-def _styled_line(pieces: Sequence[Piece], indent: int) -> str:
-    """Return one line; adjacent words of the same style are styled together."""
-    words_by_style: list[tuple[list[str], Style]] = []
-    for word, style in pieces:
-        if words_by_style and words_by_style[-1][1] is style:
-            words_by_style[-1][0].append(word)
-        else:
-            words_by_style.append(([word], style))
-    styled_texts = (
-        click.style(" ".join(words), **style) if style else " ".join(words) for words, style in words_by_style
-    )
+def _styled_line(words: Sequence[Piece], indent: int) -> str:
+    """Return one line; adjacent words of the same style are styled together.
+
+    Args:
+        words: the words of the line, each with its style.
+        indent: number of spaces before the line.
+    """
+    styled_texts: list[str] = []
+    for style, words_of_style in groupby(words, key=lambda piece: piece[1]):
+        text = " ".join(word for word, _ in words_of_style)
+        styled_texts.append(click.style(text, **style) if style else text)
     return (" " * indent + " ".join(styled_texts)).rstrip()

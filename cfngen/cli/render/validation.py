@@ -6,28 +6,29 @@ from collections.abc import Iterator
 
 import click
 
-from cfngen.cli.render.durations import duration
+from cfngen.cli.render.durations import duration_text
 from cfngen.cli.render.wrapping import wrapped
 from cfngen.cli.terminal import screen_width, table
-from cfngen.deploy.inspection.validation import Member, Problem, Validation, ValidationChange
+from cfngen.deploy.inspection.cluster_problems import Problem
+from cfngen.deploy.inspection.validation import Member, Validation, ValidationChange
 from cfngen.text import pluralize
 
 
 def result_lines(validation: Validation) -> list[str]:
-    """Return the cluster's instances, the problems, and whether the cluster is valid."""
+    """Return a table of the cluster's instances, the problems, and whether the cluster is valid."""
     version = f", Kubernetes {validation.version}" if validation.version else ""
     lines = [click.style(f"Cluster {validation.cluster}", bold=True) + f" (stack {validation.stack}{version})"]
     if validation.members:
         header = ("INSTANCE", "ROLE", "GROUP", "ZONE", "VERSION", "NODE")
         rows = [
-            (member.instance, member.role, member.group, member.zone, member.version, _node(member))
+            (member.instance, member.role, member.group, member.zone, member.version, _node_state(member))
             for member in validation.members
         ]
         lines += ["", *table(header, rows)]
     if validation.problems:
         lines.append("")
         for problem in validation.problems:
-            lines += _problem(problem, screen_width())
+            lines += _problem_lines(problem, screen_width())
     if validation.valid:
         verdict = click.style("The cluster is valid.", fg="green", bold=True)
     else:
@@ -37,9 +38,9 @@ def result_lines(validation: Validation) -> list[str]:
 
 
 def change_lines(message: ValidationChange) -> list[str]:
-    """Return what has changed since the previous validation."""
+    """Return the problems that were resolved or appeared since the previous validation, and how long cfngen waits."""
     time = f"{message.time:%H:%M:%SZ}"
-    limit = f"cfngen waits for {duration(message.remaining)} more at most"
+    limit = f"cfngen waits for {duration_text(message.remaining)} more at most"
     return [
         *(f"{time} {click.style('✓', fg='green')} resolved: {problem.sentence}" for problem in message.resolved),
         *(f"{time} {click.style('✗', fg='red')} {_capitalized(problem.sentence)}" for problem in message.appeared),
@@ -47,23 +48,26 @@ def change_lines(message: ValidationChange) -> list[str]:
     ]
 
 
-def _problem(problem: Problem, width: int) -> Iterator[str]:
+def _problem_lines(problem: Problem, width: int) -> Iterator[str]:
     """Yield a problem as wrapped lines: the sentence, the details and the hint."""
-    first_line, *other_lines = wrapped(f"{_capitalized(problem.sentence)}.", width, "  ")
-    yield from (f"{click.style('✗', fg='red', bold=True)} {first_line.lstrip()}", *other_lines)
+    first_line, *other_lines = wrapped(f"{_capitalized(problem.sentence)}.", width, indent="  ")
+    yield f"{click.style('✗', fg='red', bold=True)} {first_line.lstrip()}"
+    yield from other_lines
     if problem.detail:
-        yield from wrapped(problem.detail, width, "  ")
+        yield from wrapped(problem.detail, width, indent="  ")
     if problem.hint:
-        first_line, *other_lines = wrapped(f"hint: {problem.hint}", width, "    ", first="  ")
-        yield from (first_line.replace("hint:", click.style("hint:", bold=True), 1), *other_lines)
+        first_line, *other_lines = wrapped(f"hint: {problem.hint}", width, indent="    ", first_indent="  ")
+        yield first_line.replace("hint:", click.style("hint:", bold=True), 1)
+        yield from other_lines
 
 
 def _capitalized(sentence: str) -> str:
+    """Return the sentence with a capital first letter; unlike `str.capitalize`, the other letters stay as they are."""
     return sentence[:1].upper() + sentence[1:]
 
 
-def _node(member: Member) -> str:
-    """Return the state of the Node of an instance."""
+def _node_state(member: Member) -> str:
+    """Return the state of an instance's Node in words."""
     if not member.in_service:
         return "not in service"
     if member.ready is None:

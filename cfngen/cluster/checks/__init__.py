@@ -1,4 +1,7 @@
-"""Cross-checks between several values. Each check is a function that takes the cluster and yields problems."""
+"""All checks of a valid cluster that need more than one value, or knowledge of AWS and Kubernetes.
+
+Each check is a function that takes the cluster and yields problems. The modules of this package list their checks.
+"""
 
 from __future__ import annotations
 
@@ -28,44 +31,46 @@ from cfngen.cluster.problems import Problem
 
 Check = Callable[[Cluster], Iterator[Problem]]
 
-PROBLEMS: tuple[Check, ...] = (
-    *naming.PROBLEMS,
-    *tags.PROBLEMS,
-    *placement.PROBLEMS,
-    *local_zones.PROBLEMS,
-    *existing.PROBLEMS,
+# Checks of what cannot work; their problems are errors.
+PROBLEM_CHECKS: tuple[Check, ...] = (
+    *naming.PROBLEM_CHECKS,
+    *tags.PROBLEM_CHECKS,
+    *placement.PROBLEM_CHECKS,
+    *local_zones.PROBLEM_CHECKS,
+    *existing.PROBLEM_CHECKS,
     *topology.PROBLEMS,
-    *addresses.PROBLEMS,
-    *networking.PROBLEMS,
-    *access.PROBLEMS,
-    *instances.PROBLEMS,
-    *sources.PROBLEMS,
-    *volumes.PROBLEMS,
-    *sizes.PROBLEMS,
-    *kubernetes.PROBLEMS,
-    *nodes.PROBLEMS,
-    *addons.PROBLEMS,
-    *characters.PROBLEMS,
+    *addresses.PROBLEM_CHECKS,
+    *networking.PROBLEM_CHECKS,
+    *access.PROBLEM_CHECKS,
+    *instances.PROBLEM_CHECKS,
+    *sources.PROBLEM_CHECKS,
+    *volumes.PROBLEM_CHECKS,
+    *sizes.PROBLEM_CHECKS,
+    *kubernetes.PROBLEM_CHECKS,
+    *nodes.PROBLEM_CHECKS,
+    *addons.PROBLEM_CHECKS,
+    *characters.PROBLEM_CHECKS,
 )
-WARNINGS: tuple[Check, ...] = (
-    *placement.WARNINGS,
-    *local_zones.WARNINGS,
-    *addresses.WARNINGS,
+# Checks of what works but may not be intended; their problems are warnings.
+WARNING_CHECKS: tuple[Check, ...] = (
+    *placement.WARNING_CHECKS,
+    *local_zones.WARNING_CHECKS,
+    *addresses.WARNING_CHECKS,
     *topology.WARNINGS,
-    *networking.WARNINGS,
-    *access.WARNINGS,
-    *instances.WARNINGS,
-    *sources.WARNINGS,
-    *sizes.WARNINGS,
-    *nodes.WARNINGS,
+    *networking.WARNING_CHECKS,
+    *access.WARNING_CHECKS,
+    *instances.WARNING_CHECKS,
+    *sources.WARNING_CHECKS,
+    *sizes.WARNING_CHECKS,
+    *nodes.WARNING_CHECKS,
 )
 
 
 def problems(cluster: Cluster) -> tuple[Problem, ...]:
     """Return the problems because of which the cluster could not be created or would not work."""
-    return tuple(problem for check in PROBLEMS for problem in check(cluster))
+    return tuple(problem for check in PROBLEM_CHECKS for problem in check(cluster))
 
 
 def warnings(cluster: Cluster) -> tuple[Problem, ...]:
     """Return warnings about settings that work but may not be intended."""
-    return tuple(problem for check in WARNINGS for problem in check(cluster))
+    return tuple(problem for check in WARNING_CHECKS for problem in check(cluster))

@@ -9,8 +9,9 @@ from cfngen.cluster.names import aws_partition
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 
-# https://kubernetes.io/docs/reference/networking/ports-and-protocols/ (November 2026); 10258
-# is the cloud controller manager's.
+# Ports of a master that the API cannot have, and the program that listens on each: those of
+# https://kubernetes.io/docs/reference/networking/ports-and-protocols/ (November 2026), of SSH and of the cloud
+# controller manager.
 _PORTS_IN_USE = {
     22: "SSH",
     2379: "etcd",
@@ -24,11 +25,14 @@ _PORTS_IN_USE = {
     10258: "the cloud controller manager",
     10259: "kube-scheduler",
 }
+# Kubernetes' default range of ports for services of the type NodePort.
 _NODE_PORTS = range(30000, 32768)
 # A role can have ten managed policies by default, and up to twenty if the account's quota was raised ("IAM and AWS STS
-# quotas", IAM User Guide, November 2026). cfngen adds two to the masters' role: one for add-ons, and one for a network
-# plug-in that uses VPC addresses.
-_DEFAULT_POLICY_QUOTA, _MAX_POLICY_QUOTA = 10, 20
+# quotas", IAM User Guide, November 2026).
+_DEFAULT_POLICY_QUOTA = 10
+_MAX_POLICY_QUOTA = 20
+# cfngen adds two managed policies to the masters' role: one for add-ons, and one for a network plug-in that uses VPC
+# addresses.
 _CFNGEN_POLICIES_OF_MASTERS = 2
 
 
@@ -40,6 +44,7 @@ def all_instances(cluster: Cluster) -> Iterator[tuple[Path, Instances]]:
 
 
 def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the API's port is not a port of Kubernetes' other programs, of SSH or of services."""
     port = cluster.api.port
     port_user = _PORTS_IN_USE.get(port)
     if port in _NODE_PORTS:
@@ -49,46 +54,44 @@ def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_elastic_ip(cluster: Cluster) -> Iterator[Problem]:
-    """Check that an Elastic IP is public and is for the public API of a single master."""
-    if cluster.api.elastic_ip and not cluster.api.public:
+    """Check that an Elastic IP is a public address, and that the API is public and has a single master."""
+    elastic_ip = cluster.api.elastic_ip
+    master_count = cluster.control_plane.count
+    if elastic_ip is None:
+        return
+    if not cluster.api.public:
         message = "without a public address the API has no Elastic IP; remove the key or set api.public to true"
-        yield Problem(("api", "elasticIp"), message, touches=(("api", "public"),))
-    elif cluster.api.elastic_ip and cluster.control_plane.count > 1:
+        yield Problem(("api", "elasticIp"), message, related_paths=(("api", "public"),))
+    elif master_count > 1:
         message = (
-            f"{cluster.control_plane.count} masters are behind a load balancer, which has no Elastic IP; remove "
+            f"{master_count} masters are behind a load balancer, which has no Elastic IP; remove "
             "the key, or set controlPlane.count to 1"
         )
-        yield Problem(("api", "elasticIp"), message, touches=(("controlPlane", "count"),))
-    elif cluster.api.elastic_ip and cluster.api.elastic_ip.address.is_private:
-        address = cluster.api.elastic_ip.address
-        yield Problem(
-            ("api", "elasticIp", "address"),
-            f"{address} is a private address; enter the public address of the Elastic IP",
-        )
+        yield Problem(("api", "elasticIp"), message, related_paths=(("controlPlane", "count"),))
+    elif elastic_ip.address.is_private:
+        message = f"{elastic_ip.address} is a private address; enter the public address of the Elastic IP"
+        yield Problem(("api", "elasticIp", "address"), message)
 
 
 def _check_one_ssh_key(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the user names a key pair or a public key for SSH, but not both."""
     if cluster.ssh.key_name and cluster.ssh.public_key:
         message = (
             "an instance has one SSH key; keep ssh.keyName (an existing key pair) or ssh.publicKey (a key to "
             "import), not both"
         )
-        yield Problem(("ssh", "publicKey"), message, touches=(("ssh", "keyName"),))
+        yield Problem(("ssh", "publicKey"), message, related_paths=(("ssh", "keyName"),))
 
 
 def _check_no_duplicates(cluster: Cluster) -> Iterator[Problem]:
+    """Check that no item appears twice in the lists of allowed ranges, names, security groups and policies."""
+    # The path and the items of each list.
     lists: list[tuple[Path, tuple[object, ...]]] = [
         (("api", "allowedCidrs"), cluster.api.allowed_cidrs),
-        (
-            ("api", "allowedPrefixLists"),
-            tuple(allowed_prefix_list.id for allowed_prefix_list in cluster.api.allowed_prefix_lists),
-        ),
+        (("api", "allowedPrefixLists"), tuple(each.id for each in cluster.api.allowed_prefix_lists)),
         (("api", "additionalNames"), cluster.api.additional_names),
         (("ssh", "allowedCidrs"), cluster.ssh.allowed_cidrs),
-        (
-            ("ssh", "allowedPrefixLists"),
-            tuple(allowed_prefix_list.id for allowed_prefix_list in cluster.ssh.allowed_prefix_lists),
-        ),
+        (("ssh", "allowedPrefixLists"), tuple(each.id for each in cluster.ssh.allowed_prefix_lists)),
     ]
     for path, instances in all_instances(cluster):
         lists.append(((*path, "additionalSecurityGroups"), instances.additional_security_groups))
@@ -100,33 +103,39 @@ def _check_no_duplicates(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _policy_counts(cluster: Cluster) -> Iterator[tuple[Path, int, str]]:
-    """Yield the path, the number of managed policies and a note for each role to which the user adds policies.
+    """Yield (path, count, note) for each role to which the user adds managed policies.
 
-    The number includes the policies that cfngen itself adds to the masters' role; the note says how many those are.
+    The path is that of the user's policies. The count includes the policies that cfngen itself adds to the masters'
+    role; the note, part of a message, says how many those are.
     """
     for path, instances in all_instances(cluster):
-        reserved_count = _CFNGEN_POLICIES_OF_MASTERS if path == ("controlPlane",) else 0
-        note = f", {reserved_count} of them reserved for add-ons and the network plug-in" if reserved_count else ""
-        if instances.additional_policies:
-            yield (*path, "additionalPolicies"), len(instances.additional_policies) + reserved_count, note
+        if not instances.additional_policies:
+            continue
+        count = len(instances.additional_policies)
+        reserved_note = ""
+        if path == ("controlPlane",):
+            count += _CFNGEN_POLICIES_OF_MASTERS
+            reserved_note = f", {_CFNGEN_POLICIES_OF_MASTERS} of them reserved for add-ons and the network plug-in"
+        yield (*path, "additionalPolicies"), count, reserved_note
 
 
 def _check_policy_count(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no role exceeds the number of managed policies to which AWS can raise the quota."""
-    for path, count, reserved in _policy_counts(cluster):
+    """Check that no role has more managed policies than the highest quota that AWS grants."""
+    for path, count, reserved_note in _policy_counts(cluster):
         if count > _MAX_POLICY_QUOTA:
             message = (
-                f"the role has {count} managed policies{reserved}; IAM allows {_MAX_POLICY_QUOTA}: combine some of them"
+                f"the role has {count} managed policies{reserved_note}; IAM allows {_MAX_POLICY_QUOTA}: "
+                "combine some of them"
             )
             yield Problem(path, message)
 
 
 def _warn_of_policy_count(cluster: Cluster) -> Iterator[Problem]:
-    """Warn of a role whose managed policies exceed the default quota; the account's may be higher."""
-    for path, count, reserved in _policy_counts(cluster):
+    """Warn of a role with more managed policies than the default quota; the account's quota may be higher."""
+    for path, count, reserved_note in _policy_counts(cluster):
         if _DEFAULT_POLICY_QUOTA < count <= _MAX_POLICY_QUOTA:
             message = (
-                f"the role has {count} managed policies{reserved}; an account allows {_DEFAULT_POLICY_QUOTA} "
+                f"the role has {count} managed policies{reserved_note}; an account allows {_DEFAULT_POLICY_QUOTA} "
                 'unless its quota "Managed policies per role" was raised: combine some of them, or request an increase'
             )
             yield Problem(path, message)
@@ -153,8 +162,9 @@ def _check_arn_partitions_and_regions(cluster: Cluster) -> Iterator[Problem]:
     The partitions of isolated regions and of the European Sovereign Cloud are not checked.
     """
     expected = aws_partition(cluster.region)
-    parts = cluster.region.split("-")
-    has_unchecked_partition = parts[0] == "eusc" or any(part.startswith("iso") for part in parts)
+    # E.g. `eusc-de-east-1`, `us-iso-east-1` and `eu-isoe-west-1`.
+    region_parts = cluster.region.split("-")
+    has_unchecked_partition = region_parts[0] == "eusc" or any(part.startswith("iso") for part in region_parts)
     for path, arn in _arns(cluster):
         _, partition, service, region, *_ = arn.split(":")
         if partition != expected and not has_unchecked_partition:
@@ -162,28 +172,34 @@ def _check_arn_partitions_and_regions(cluster: Cluster) -> Iterator[Problem]:
                 f"the ARN is in the partition {partition}, but {cluster.region} is in {expected}; "
                 f"use an ARN of {expected}"
             )
-            yield Problem(path, message, touches=(("region",),))
+            yield Problem(path, message, related_paths=(("region",),))
         elif service == "kms" and region != cluster.region:
             message = f"the key is in {region}, but the volumes are in {cluster.region}; use a key in {cluster.region}"
-            yield Problem(path, message, touches=(("region",),))
+            yield Problem(path, message, related_paths=(("region",),))
         elif service == "secretsmanager" and region != cluster.region:
             message = (
                 f"the secret is in {region}, but masters read it in {cluster.region}; replicate it to {cluster.region} "
                 "and use the replica's ARN"
             )
-            yield Problem(path, message, touches=(("region",),))
+            yield Problem(path, message, related_paths=(("region",),))
 
 
 def _warn_of_ssh_without_key(cluster: Cluster) -> Iterator[Problem]:
+    """Warn if SSH is open, but instances have no key to log in with."""
     ssh = cluster.ssh
     if ssh.is_open and not (ssh.key_name or ssh.public_key):
         message = "port 22 is open, but nobody can log in without a key; add ssh.keyName or ssh.publicKey"
         yield Problem(("ssh", "allowedCidrs" if ssh.allowed_cidrs else "allowedPrefixLists"), message)
 
 
+def _has_usable_ssh(cluster: Cluster) -> bool:
+    """Return whether somebody may reach port 22 and can log in with a key."""
+    return cluster.ssh.is_open and bool(cluster.ssh.key_name or cluster.ssh.public_key)
+
+
 def _warn_of_no_shell_access(cluster: Cluster) -> Iterator[Problem]:
-    ssh = cluster.ssh
-    if ssh.session_manager or (ssh.is_open and (ssh.key_name or ssh.public_key)):
+    """Warn if instances can be reached neither by Session Manager nor by SSH."""
+    if cluster.ssh.session_manager or _has_usable_ssh(cluster):
         return
     yield Problem(
         ("ssh", "sessionManager"), "Session Manager and SSH are both disabled: nobody can open a shell on an instance"
@@ -191,9 +207,8 @@ def _warn_of_no_shell_access(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_no_session_manager_agent(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if Session Manager is the only access, and the image has no agent for it."""
-    ssh = cluster.ssh
-    if not ssh.session_manager or (ssh.is_open and (ssh.key_name or ssh.public_key)):
+    """Warn once if Session Manager is the only access to a shell, but the image of some instances has no agent."""
+    if not cluster.ssh.session_manager or _has_usable_ssh(cluster):
         return
     for path, instances in all_instances(cluster):
         if instances.image.distribution.startswith("debian") and not instances.image.id:
@@ -206,6 +221,7 @@ def _warn_of_no_session_manager_agent(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_open_to_the_world(cluster: Cluster) -> Iterator[Problem]:
+    """Warn if every address of the internet may reach the API or SSH."""
     for path, cidrs, target in (
         (("api", "allowedCidrs"), cluster.api.allowed_cidrs, "the Kubernetes API"),
         (("ssh", "allowedCidrs"), cluster.ssh.allowed_cidrs, "port 22 of every instance"),
@@ -215,7 +231,7 @@ def _warn_of_open_to_the_world(cluster: Cluster) -> Iterator[Problem]:
                 yield Problem((*path, position), f"{cidr} lets the whole internet reach {target}; use your own ranges")
 
 
-PROBLEMS = (
+PROBLEM_CHECKS = (
     _check_api_port_free,
     _check_elastic_ip,
     _check_one_ssh_key,
@@ -223,7 +239,7 @@ PROBLEMS = (
     _check_policy_count,
     _check_arn_partitions_and_regions,
 )
-WARNINGS = (
+WARNING_CHECKS = (
     _warn_of_ssh_without_key,
     _warn_of_no_shell_access,
     _warn_of_no_session_manager_agent,

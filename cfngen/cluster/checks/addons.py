@@ -8,8 +8,9 @@ from cfngen.cluster.addon_ports import LISTENERS
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import Problem
 
-# Names of cfngen's own Helm releases, enabled or not: a chart of the same name would replace their resources.
-RELEASES = frozenset(
+# Names of cfngen's own Helm releases, enabled or not. A user's chart must not have one of these names: its release
+# would replace the resources of cfngen's.
+CFNGEN_RELEASES = frozenset(
     {
         "aws-ebs-csi-driver",
         "aws-load-balancer-controller",
@@ -31,15 +32,19 @@ RELEASES = frozenset(
 
 
 def _check_external_dns_zones(cluster: Cluster) -> Iterator[Problem]:
+    """Check that external-dns, if it is enabled, has a hosted zone to write records into."""
     external_dns = cluster.addons.external_dns
     if external_dns.enabled and not external_dns.zones:
         message = (
             "is empty, so externalDns cannot write any records; add the ids of hosted zones, or disable externalDns"
         )
-        yield Problem(("addons", "externalDns", "zones"), message, touches=(("addons", "externalDns", "enabled"),))
+        yield Problem(
+            ("addons", "externalDns", "zones"), message, related_paths=(("addons", "externalDns", "enabled"),)
+        )
 
 
 def _check_fluent_bit_outputs(cluster: Cluster) -> Iterator[Problem]:
+    """Check that Fluent Bit, if it is enabled, has an output for the logs."""
     fluent_bit = cluster.addons.fluent_bit
     config = fluent_bit.values.get("config")
     if fluent_bit.enabled and not (isinstance(config, dict) and config.get("outputs")):
@@ -47,31 +52,35 @@ def _check_fluent_bit_outputs(cluster: Cluster) -> Iterator[Problem]:
             "does not say where logs go; set config.outputs to a text with fluent-bit's [OUTPUT] sections, or disable "
             "fluentBit"
         )
-        yield Problem(("addons", "fluentBit", "values"), message, touches=(("addons", "fluentBit", "enabled"),))
+        yield Problem(("addons", "fluentBit", "values"), message, related_paths=(("addons", "fluentBit", "enabled"),))
 
 
 def _check_release_names(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each chart's Helm release has a name of its own, which no release of cfngen has."""
-    first_index: dict[str, int] = {}
+    """Check that the Helm release of each of the user's charts has a name that no other release has."""
+    first_index_by_name: dict[str, int] = {}
     for index, chart in enumerate(cluster.addons.charts):
         path = ("addons", "charts", index, "name")
-        earlier_index = first_index.setdefault(chart.name, index)
+        earlier_index = first_index_by_name.setdefault(chart.name, index)
         if earlier_index != index:
             message = f"{chart.name} is also the name of charts[{earlier_index}]; give each release a different name"
-            yield Problem(path, message, touches=(("addons", "charts", earlier_index, "name"),))
-        elif chart.name in RELEASES:
+            yield Problem(path, message, related_paths=(("addons", "charts", earlier_index, "name"),))
+        elif chart.name in CFNGEN_RELEASES:
             yield Problem(path, f"{chart.name} is the name of a Helm release that cfngen installs; use another name")
 
 
 def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no enabled add-on listens on the API's port on masters."""
+    """Check that no enabled add-on listens on the API's port on masters.
+
+    Only pods with the network of their instance (`host`) can take the port.
+    """
     port = cluster.api.port
     for field, listeners in LISTENERS.items():
         host_ports = {listener.port for listener in listeners if listener.network == "host"}
         if getattr(cluster.addons, field).enabled and port in host_ports:
+            # The add-on's key in the cluster file, in camelCase.
             key = type(cluster.addons).model_fields[field].alias or field
             message = f"{port} is used by addons.{key}, whose pods use the masters' network; use 443 or 6443"
-            yield Problem(("api", "port"), message, touches=(("addons", key, "enabled"),))
+            yield Problem(("api", "port"), message, related_paths=(("addons", key, "enabled"),))
 
 
-PROBLEMS = (_check_external_dns_zones, _check_fluent_bit_outputs, _check_release_names, _check_api_port_free)
+PROBLEM_CHECKS = (_check_external_dns_zones, _check_fluent_bit_outputs, _check_release_names, _check_api_port_free)

@@ -10,78 +10,93 @@ from cfngen.cluster.model import Cluster, Subnet
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
+from cfngen.text import pluralize
 
-VPC: Path = ("network", "vpc", "cidr")
-PODS: Path = ("network", "podCidr")
-SERVICES: Path = ("network", "serviceCidr")
-DNS: Path = ("network", "dnsServiceIp")
-# https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html and …/subnet-sizing.html, November 2026
-MIN_PREFIX, MAX_PREFIX = 16, 28
-# AWS reserves the first four addresses and the last one of each subnet.
-_RESERVED_FIRST_ADDRESSES, RESERVED_ADDRESSES = 4, 5
+VPC_CIDR_PATH: Path = ("network", "vpc", "cidr")
+POD_CIDR_PATH: Path = ("network", "podCidr")
+SERVICE_CIDR_PATH: Path = ("network", "serviceCidr")
+DNS_ADDRESS_PATH: Path = ("network", "dnsServiceIp")
+# Prefix lengths of VPCs and subnets: /16 is the largest range that AWS allows, /28 the smallest
+# (https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html and …/subnet-sizing.html, November 2026).
+MIN_AWS_PREFIX, MAX_AWS_PREFIX = 16, 28
+# AWS reserves five addresses of each subnet: the first four and the last.
+_RESERVED_FIRST_ADDRESSES = 4
+RESERVED_ADDRESSES = 5
+# Networks with a special purpose, in which VPC, pods and services must not have addresses; by their purpose.
 _RESERVED_NETWORKS = {
     "this host": IPv4Network("0.0.0.0/8"),
     "loopback": IPv4Network("127.0.0.0/8"),
     "link-local addresses, where instances find their metadata": IPv4Network("169.254.0.0/16"),
     "multicast and reserved addresses": IPv4Network("224.0.0.0/3"),
 }
-# At most 20 host bits, and at least 10 addresses: kubeadm's MaximumBitsForServiceSubnet and
-# MinimumAddressesInServiceSubnet (cmd/kubeadm/app/constants, Kubernetes 1.36).
+# Prefix lengths of the service range: it has at most 20 host bits, and at least 10 addresses (kubeadm's
+# MaximumBitsForServiceSubnet and MinimumAddressesInServiceSubnet, cmd/kubeadm/app/constants, Kubernetes 1.36).
 _MIN_SERVICE_PREFIX, _MAX_SERVICE_PREFIX = 12, 28
-# The mask of a node may exceed that of the cluster by at most 16: kube-controller-manager's range allocator
-# (pkg/controller/nodeipam/ipam/cidrset, Kubernetes 1.36).
-_MIN_POD_PREFIX, NODE_PREFIX = 8, 24
+# Prefix length of the range that each node gets of podCidr.
+NODE_PREFIX = 24
+# Shortest prefix of podCidr: a node's prefix may be at most 16 longer (kube-controller-manager's range allocator,
+# pkg/controller/nodeipam/ipam/cidrset, Kubernetes 1.36).
+_MIN_POD_PREFIX = 8
+# kubeadm gives the tenth address of the service range to the cluster DNS.
 _DNS_HOST_NUMBER = 10
 
 
 def subnet_path(index: int, key: str = "cidr") -> Path:
-    """Return the path of a subnet's key."""
+    """Return the path of a key of the subnet at a position of `network.subnets`."""
     return ("network", "subnets", index, key)
 
 
-def usable(subnet: Subnet) -> int:
+def usable_address_count(subnet: Subnet) -> int:
     """Return how many addresses of a subnet instances can use: AWS reserves the first four and the last."""
     return max(subnet.cidr.num_addresses - RESERVED_ADDRESSES, 0)
 
 
 def _check_vpc_and_subnet_sizes(cluster: Cluster) -> Iterator[Problem]:
-    ranges = [(VPC, cluster.network.vpc.cidr, "a VPC")]
+    """Check that the VPC and each subnet have a size that AWS allows."""
+    ranges = [(VPC_CIDR_PATH, cluster.network.vpc.cidr, "a VPC")]
     ranges += [(subnet_path(index), subnet.cidr, "a subnet") for index, subnet in enumerate(cluster.network.subnets)]
-    for path, cidr, network in ranges:
-        if not MIN_PREFIX <= cidr.prefixlen <= MAX_PREFIX:
+    for path, cidr, kind in ranges:
+        if not MIN_AWS_PREFIX <= cidr.prefixlen <= MAX_AWS_PREFIX:
             yield Problem(
-                path, f"{cidr} is a /{cidr.prefixlen}; AWS allows /{MIN_PREFIX} to /{MAX_PREFIX} for {network}"
+                path,
+                f"{cidr} is a /{cidr.prefixlen}; AWS allows /{MIN_AWS_PREFIX} to /{MAX_AWS_PREFIX} for {kind}",
             )
 
 
 def _check_service_range_size(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the service range has a size that kubeadm allows."""
     cidr = cluster.network.service_cidr
     if not _MIN_SERVICE_PREFIX <= cidr.prefixlen <= _MAX_SERVICE_PREFIX:
         allowed = f"/{_MIN_SERVICE_PREFIX} to /{_MAX_SERVICE_PREFIX}"
-        yield Problem(SERVICES, f"{cidr} is a /{cidr.prefixlen}; Kubernetes allows {allowed} for services")
+        yield Problem(SERVICE_CIDR_PATH, f"{cidr} is a /{cidr.prefixlen}; Kubernetes allows {allowed} for services")
 
 
 def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
     """Check that podCidr is large enough for one node, and not larger than kube-controller-manager can divide."""
-    if not network_plugin(cluster).pod_range:
+    if not network_plugin(cluster).uses_pod_cidr:
         return
     cidr = cluster.network.pod_cidr
     if not _MIN_POD_PREFIX <= cidr.prefixlen <= NODE_PREFIX:
         yield Problem(
-            PODS,
+            POD_CIDR_PATH,
             f"{cidr} is a /{cidr.prefixlen}; it must be /{_MIN_POD_PREFIX} to /{NODE_PREFIX}, "
             "since each node gets a /24",
         )
 
 
 def _cluster_ranges(cluster: Cluster) -> tuple[tuple[Path, IPv4Network], ...]:
-    """Return the address ranges of the VPC, of pods (if the network plug-in uses podCidr) and of services."""
+    """Return the path and the value of the ranges of the VPC, of pods (if the plug-in uses podCidr) and of services."""
     network = cluster.network
-    pods = ((PODS, network.pod_cidr),) if network_plugin(cluster).pod_range else ()
-    return ((VPC, network.vpc.cidr), *pods, (SERVICES, network.service_cidr))
+    vpc_range = (VPC_CIDR_PATH, network.vpc.cidr)
+    pod_range = (POD_CIDR_PATH, network.pod_cidr)
+    service_range = (SERVICE_CIDR_PATH, network.service_cidr)
+    if network_plugin(cluster).uses_pod_cidr:
+        return (vpc_range, pod_range, service_range)
+    return (vpc_range, service_range)
 
 
 def _check_no_reserved_ranges(cluster: Cluster) -> Iterator[Problem]:
+    """Check that VPC, pods and services have no addresses with a special purpose, such as loopback or multicast."""
     for path, cidr in _cluster_ranges(cluster):
         for purpose, reserved in _RESERVED_NETWORKS.items():
             if cidr.overlaps(reserved):
@@ -90,28 +105,33 @@ def _check_no_reserved_ranges(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _subnets_with_cidr(cluster: Cluster) -> Iterator[tuple[int, Subnet]]:
-    """Yield index and subnet where the CIDR is known; `cfngen.cluster.checks.existing` reports missing CIDRs."""
+    """Yield the position of each subnet whose CIDR is known, and the subnet.
+
+    `cfngen.cluster.checks.existing` reports subnets without a CIDR.
+    """
     for index, subnet in enumerate(cluster.network.subnets):
         if "cidr" in subnet.model_fields_set:
             yield index, subnet
 
 
 def _check_subnets_inside_vpc(cluster: Cluster) -> Iterator[Problem]:
+    """Check that each subnet's range is inside the VPC's."""
     vpc = cluster.network.vpc.cidr
     for index, subnet in _subnets_with_cidr(cluster):
         if not subnet.cidr.subnet_of(vpc):
             message = (
                 f"{subnet.cidr} is not inside the VPC's {vpc}; choose a range inside it, or change network.vpc.cidr"
             )
-            yield Problem(subnet_path(index), message, touches=(VPC,))
+            yield Problem(subnet_path(index), message, related_paths=(VPC_CIDR_PATH,))
 
 
 def _check_subnets_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
+    """Check that no two subnets have addresses in common."""
     for (first_index, first), (second_index, second) in combinations(_subnets_with_cidr(cluster), 2):
         if first.cidr.overlaps(second.cidr):
             first_path = subnet_path(first_index)
             message = f"{second.cidr} overlaps {dotted(first_path)} ({first.cidr}); give each subnet its own range"
-            yield Problem(subnet_path(second_index), message, touches=(first_path,))
+            yield Problem(subnet_path(second_index), message, related_paths=(first_path,))
 
 
 def _check_ranges_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
@@ -119,46 +139,47 @@ def _check_ranges_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
     for (first_path, first), (second_path, second) in combinations(_cluster_ranges(cluster), 2):
         if first.overlaps(second):
             message = f"{second} overlaps {dotted(first_path)} ({first}); choose another range"
-            yield Problem(second_path, message, touches=(first_path,))
+            yield Problem(second_path, message, related_paths=(first_path,))
 
 
 def _check_master_addresses(cluster: Cluster) -> Iterator[Problem]:
-    """Check that there is one address for each master, that each is usable in a subnet, and that all are distinct."""
+    """Check that each master has one address, which a subnet contains and AWS does not reserve, and no other has."""
     path: Path = ("controlPlane", "addresses")
     addresses = cluster.control_plane.addresses
     if len(addresses) != cluster.control_plane.count:
-        counted = (
-            f"{len(addresses)} address{'es' if len(addresses) != 1 else ''} for {cluster.control_plane.count} master"
-        )
-        plural = "s" if cluster.control_plane.count != 1 else ""
-        yield Problem(
-            path, f"{counted}{plural}; list one address for each master", touches=(("controlPlane", "count"),)
-        )
+        address_count = f"{len(addresses)} address{'es' if len(addresses) != 1 else ''}"
+        master_count = pluralize(cluster.control_plane.count, "master")
+        message = f"{address_count} for {master_count}; list one address for each master"
+        yield Problem(path, message, related_paths=(("controlPlane", "count"),))
         return
+    subnet_paths = tuple(subnet_path(position) for position in range(len(cluster.network.subnets)))
     for index, address in enumerate(addresses):
-        fault = _master_address_problem(cluster, address)
-        if fault:
-            subnet_paths = tuple(subnet_path(position) for position in range(len(cluster.network.subnets)))
-            yield Problem((*path, index), fault, touches=(*subnet_paths, VPC))
+        reason = _why_master_cannot_have(address, cluster)
+        if reason:
+            yield Problem((*path, index), reason, related_paths=(*subnet_paths, VPC_CIDR_PATH))
         elif address in addresses[:index]:
             first_key = f"{dotted(path)}[{addresses.index(address)}]"
             yield Problem((*path, index), f"{address} is also {first_key}; each master needs a different address")
 
 
-def _master_address_problem(cluster: Cluster, address: IPv4Address) -> str | None:
+def _why_master_cannot_have(address: IPv4Address, cluster: Cluster) -> str | None:
     """Return why a master cannot have an address in any of the cluster's subnets, or None if it can."""
-    ranges = [subnet.cidr for subnet in cluster.network.subnets if subnet.cidr.num_addresses > RESERVED_ADDRESSES]
-    if not ranges:
+    # `_check_vpc_and_subnet_sizes` reports subnets that are too small to have a usable address.
+    subnet_cidrs = [subnet.cidr for subnet in cluster.network.subnets if usable_address_count(subnet) > 0]
+    if not subnet_cidrs:
         return None
-    cidr = next((subnet_cidr for subnet_cidr in ranges if address in subnet_cidr), ranges[0])
+    containing_cidrs = [subnet_cidr for subnet_cidr in subnet_cidrs if address in subnet_cidr]
+    cidr = containing_cidrs[0] if containing_cidrs else subnet_cidrs[0]
     usable_range = f"{cidr[_RESERVED_FIRST_ADDRESSES]} to {cidr[-2]}"
-    if address not in cidr and len(cluster.network.subnets) == 1:
+    if not containing_cidrs and len(cluster.network.subnets) == 1:
         return f"{address} is not inside network.subnets[0].cidr ({cidr}); choose one of {usable_range}"
-    if address not in cidr:
+    if not containing_cidrs:
         return (
-            f"{address} is in none of the subnets ({', '.join(map(str, ranges))}); choose an address inside one of them"
+            f"{address} is in none of the subnets ({', '.join(map(str, subnet_cidrs))}); "
+            "choose an address inside one of them"
         )
-    if address in (*(cidr[host] for host in range(_RESERVED_FIRST_ADDRESSES)), cidr[-1]):
+    reserved_addresses = [*(cidr[host_number] for host_number in range(_RESERVED_FIRST_ADDRESSES)), cidr[-1]]
+    if address in reserved_addresses:
         return (
             f"AWS reserves {address}: it reserves the first four addresses and the last one of every subnet; "
             f"choose one of {usable_range}"
@@ -168,14 +189,15 @@ def _master_address_problem(cluster: Cluster, address: IPv4Address) -> str | Non
 
 def _check_dns_address(cluster: Cluster) -> Iterator[Problem]:
     """Check that the cluster DNS has the address that kubeadm gives to it."""
-    cidr, address = cluster.network.service_cidr, cluster.network.dns_service_ip
+    cidr = cluster.network.service_cidr
+    address = cluster.network.dns_service_ip
     expected = _kubeadm_dns_address(cidr)
     if address not in cidr:
         message = f"{address} is not inside network.serviceCidr ({cidr}); remove the key to use {expected}"
-        yield Problem(DNS, message, touches=(SERVICES,))
+        yield Problem(DNS_ADDRESS_PATH, message, related_paths=(SERVICE_CIDR_PATH,))
     elif address != expected:
         message = f"kubeadm always uses the tenth address of {cidr} for the cluster DNS, {expected}; remove the key"
-        yield Problem(DNS, message, touches=(SERVICES,))
+        yield Problem(DNS_ADDRESS_PATH, message, related_paths=(SERVICE_CIDR_PATH,))
 
 
 def _kubeadm_dns_address(cidr: IPv4Network) -> IPv4Address:
@@ -184,9 +206,13 @@ def _kubeadm_dns_address(cidr: IPv4Network) -> IPv4Address:
 
 
 def _warn_of_pods_unreachable_beyond_vpc(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if pods keep their own addresses as source addresses towards networks outside the VPC."""
-    network = cluster.network
-    not_masqueraded, vpc, pods = network.non_masquerade_cidr, network.vpc.cidr, network.pod_cidr
+    """Warn if pods keep their own addresses as source addresses towards networks outside the VPC.
+
+    That is, if nonMasqueradeCidr contains the VPC's range and more.
+    """
+    not_masqueraded = cluster.network.non_masquerade_cidr
+    vpc = cluster.network.vpc.cidr
+    pods = cluster.network.pod_cidr
     if not_masqueraded is None or not_masqueraded.subnet_of(vpc) or not vpc.subnet_of(not_masqueraded):
         return
     message = (
@@ -197,7 +223,7 @@ def _warn_of_pods_unreachable_beyond_vpc(cluster: Cluster) -> Iterator[Problem]:
     yield Problem(("network", "nonMasqueradeCidr"), message)
 
 
-PROBLEMS = (
+PROBLEM_CHECKS = (
     _check_vpc_and_subnet_sizes,
     _check_service_range_size,
     _check_pod_range_size,
@@ -208,4 +234,4 @@ PROBLEMS = (
     _check_master_addresses,
     _check_dns_address,
 )
-WARNINGS = (_warn_of_pods_unreachable_beyond_vpc,)
+WARNING_CHECKS = (_warn_of_pods_unreachable_beyond_vpc,)

@@ -13,23 +13,28 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, leaves
 from cfngen.cluster.problems import Problem
 
-# Line and paragraph separators, control and format characters, surrogates. Unassigned and private-use characters are
-# visible, so their categories are missing here.
+# Unicode's categories of line and paragraph separators, control and format characters, and surrogates. Unassigned and
+# private-use characters are visible, so their categories are not among them.
 _INVISIBLE_CATEGORIES = ("Zl", "Zp", "Cc", "Cf", "Cs")
 _ALLOWED_CONTROL_CHARACTERS = frozenset("\t\n")
 
 
 def _check_no_invisible_characters(cluster: Cluster) -> Iterator[Problem]:
-    """Check all keys and texts of the cluster file. A key is reported once, not for each value below it."""
+    """Check that no key and no text of the cluster file has an invisible character.
+
+    A key is reported once, not for each value below it.
+    """
     reported_keys: set[Path] = set()
     for path, value in leaves(cluster.model_dump(mode="json", by_alias=True)):
-        for length, part in enumerate(path, start=1):
+        for length, key in enumerate(path, start=1):
             key_path = path[:length]
-            if isinstance(part, str) and key_path not in reported_keys and (character := first_invisible(part)):
+            invisible_character = first_invisible(key) if isinstance(key, str) else ""
+            if invisible_character and key_path not in reported_keys:
                 reported_keys.add(key_path)
-                yield Problem(key_path, f"the key {_invisible_character_message(character)}")
-        if isinstance(value, str) and (character := first_invisible(value)):
-            yield Problem(path, f"the text {_invisible_character_message(character)}")
+                yield Problem(key_path, f"the key {_describe_invisible(invisible_character)}")
+        invisible_character = first_invisible(value) if isinstance(value, str) else ""
+        if invisible_character:
+            yield Problem(path, f"the text {_describe_invisible(invisible_character)}")
 
 
 def first_invisible(text: str) -> str:
@@ -37,19 +42,17 @@ def first_invisible(text: str) -> str:
     text = text.replace("\r\n", "\n")
     if text.isprintable():
         return ""
-    return next(
-        (
-            character
-            for character in text
-            if character not in _ALLOWED_CONTROL_CHARACTERS and unicodedata.category(character) in _INVISIBLE_CATEGORIES
-        ),
-        "",
-    )
+    for character in text:
+        is_invisible = unicodedata.category(character) in _INVISIBLE_CATEGORIES
+        if is_invisible and character not in _ALLOWED_CONTROL_CHARACTERS:
+            return character
+    return ""
 
 
-def _invisible_character_message(character: str) -> str:
+def _describe_invisible(character: str) -> str:
+    """Return what is wrong with a text that contains an invisible character; completes a message."""
     name = unicodedata.name(character, "control character").lower()
     return f"contains U+{ord(character):04X} ({name}), which is invisible in a review; remove it"
 
 
-PROBLEMS = (_check_no_invisible_characters,)
+PROBLEM_CHECKS = (_check_no_invisible_characters,)

@@ -1,10 +1,10 @@
-"""Checks of an existing VPC and its subnets: which keys go together."""
+"""Checks of the keys that name an existing VPC, its subnets and gateway: which of them need or exclude each other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.checks.addresses import VPC, subnet_path
+from cfngen.cluster.checks.addresses import VPC_CIDR_PATH, subnet_path
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
@@ -16,18 +16,19 @@ _VPC_ID_PATH: Path = ("network", "vpc", "id")
 def _check_vpc_range_known(cluster: Cluster) -> Iterator[Problem]:
     """Check that the CIDR of an existing VPC is in the file: cfngen does not request it from AWS."""
     vpc = cluster.network.vpc
+    # `model_fields_set` has the keys that are set, as opposed to the model's defaults.
     if vpc.id and "cidr" not in vpc.model_fields_set:
         message = (
             f"is missing; enter the range of {vpc.id} (or set KUBE_VPC_CIDR_BASE): cfngen does not request it from AWS"
         )
-        yield Problem(VPC, message)
+        yield Problem(VPC_CIDR_PATH, message)
 
 
 def _check_subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
     """Check that each subnet has a CIDR, from the file or derived from the VPC's."""
     vpc = cluster.network.vpc
     for index, subnet in enumerate(cluster.network.subnets):
-        # `cfngen.cluster.defaults` has filled in every CIDR that it can derive.
+        # `cfngen.cluster.defaults` has filled in every CIDR that it can derive, which counts as set.
         if "cidr" in subnet.model_fields_set:
             continue
         if subnet.id:
@@ -42,19 +43,21 @@ def _check_subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
             )
         else:
             message = f"is missing, and {vpc.cidr} has no room for another subnet; enlarge network.vpc.cidr"
-        yield Problem(subnet_path(index), message, touches=(subnet_path(index, "id"),))
+        yield Problem(subnet_path(index), message, related_paths=(subnet_path(index, "id"),))
 
 
 def _check_subnets_have_vpc(cluster: Cluster) -> Iterator[Problem]:
+    """Check that existing subnets are only named together with their VPC."""
     if cluster.network.vpc.id:
         return
     for index, subnet in enumerate(cluster.network.subnets):
         if subnet.id:
             message = f"{subnet.id} is in an existing VPC; set network.vpc.id (or VPC_ID) to the id of that VPC"
-            yield Problem(subnet_path(index, "id"), message, touches=(_VPC_ID_PATH,))
+            yield Problem(subnet_path(index, "id"), message, related_paths=(_VPC_ID_PATH,))
 
 
 def _check_subnets_distinct(cluster: Cluster) -> Iterator[Problem]:
+    """Check that no existing subnet is named twice."""
     ids = [subnet.id for subnet in cluster.network.subnets]
     for index, subnet_id in enumerate(ids):
         if subnet_id and subnet_id in ids[:index]:
@@ -62,13 +65,15 @@ def _check_subnets_distinct(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_route_table(cluster: Cluster) -> Iterator[Problem]:
+    """Check that a route table is only named for existing subnets."""
     network = cluster.network
     if network.route_table and not any(subnet.id for subnet in network.subnets):
         message = "subnets that cfngen creates get a new route table; remove the key, or list existing subnets by id"
-        yield Problem(("network", "routeTable"), message, touches=(("network", "subnets"),))
+        yield Problem(("network", "routeTable"), message, related_paths=(("network", "subnets"),))
 
 
 def _check_internet_gateway(cluster: Cluster) -> Iterator[Problem]:
+    """Check that an internet gateway is only named if a route to it is created in an existing VPC."""
     network = cluster.network
     path: Path = ("network", "internetGateway")
     if not network.internet_gateway:
@@ -77,21 +82,22 @@ def _check_internet_gateway(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(
             path,
             "a VPC that cfngen creates gets a new gateway; remove the key, or set network.vpc.id",
-            touches=(_VPC_ID_PATH,),
+            related_paths=(_VPC_ID_PATH,),
         )
     elif not uses_internet_gateway(cluster):
         message = "no subnet that is created needs a route to it; remove the key"
-        yield Problem(path, message, touches=(("network", "subnets"),))
+        yield Problem(path, message, related_paths=(("network", "subnets"),))
 
 
 def _check_dhcp_options(cluster: Cluster) -> Iterator[Problem]:
+    """Check that DHCP options are only named for a VPC that cfngen creates."""
     network = cluster.network
     if network.dhcp_options and network.vpc.id:
         message = f"{network.vpc.id} is an existing VPC and keeps its DHCP options; remove the key"
-        yield Problem(("network", "dhcpOptions"), message, touches=(_VPC_ID_PATH,))
+        yield Problem(("network", "dhcpOptions"), message, related_paths=(_VPC_ID_PATH,))
 
 
-PROBLEMS = (
+PROBLEM_CHECKS = (
     _check_subnets_have_vpc,
     _check_vpc_range_known,
     _check_subnet_ranges_known,

@@ -1,4 +1,4 @@
-"""Checks of instance types and images: they exist, are large enough, and have the same CPU architecture."""
+"""Checks of instances: types that exist and are large enough, images for their architecture, access to the internet."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _MAX_REGIONS_SHOWN = 3
 
 
 def _check_types_suitable(cluster: Cluster) -> Iterator[Problem]:
+    """Check that instance types have enough vCPU and memory for Kubernetes, and can run Linux."""
     for path, instances in all_instances(cluster):
-        reason = instance_types.why_unsuitable(
-            instances.instance_type, "master" if path == ("controlPlane",) else "node"
-        )
+        role = "master" if path == ("controlPlane",) else "node"
+        reason = instance_types.why_unsuitable(instances.instance_type, role)
         if reason:
             yield Problem((*path, "instanceType"), reason)
 
@@ -33,10 +33,11 @@ def _check_types_offered(cluster: Cluster) -> Iterator[Problem]:
         if instance_type in offered_types or instance_types.why_unsuitable(instance_type, "node"):
             continue
         message = _not_offered_message(instance_type, cluster.region)
-        yield Problem((*path, "instanceType"), message, touches=(("region",),))
+        yield Problem((*path, "instanceType"), message, related_paths=(("region",),))
 
 
 def _not_offered_message(instance_type: str, region: str) -> str:
+    """Return the message for an unknown type, or for one that only other regions offer."""
     other_regions = instance_types.regions_of(instance_type)
     if other_regions:
         region_list = ", ".join(other_regions[:_MAX_REGIONS_SHOWN])
@@ -58,30 +59,36 @@ def _check_image_architectures(cluster: Cluster) -> Iterator[Problem]:
                 f"the image is for {image_architecture}, but {instances.instance_type} is {type_architecture}; "
                 "change one of them"
             )
-            yield Problem((*path, "image", "architecture"), message, touches=((*path, "instanceType"),))
+            yield Problem((*path, "image", "architecture"), message, related_paths=((*path, "instanceType"),))
 
 
 def _check_image_sources(cluster: Cluster) -> Iterator[Problem]:
+    """Check the image of the cluster, of the masters and of each node group."""
     yield from _check_image_source(("image",), cluster.image)
     for path, instances in all_instances(cluster):
         yield from _check_image_source((*path, "image"), instances.image)
 
 
 def _check_image_source(path: Path, image: Image) -> Iterator[Problem]:
-    """Check that an image has one source, and a root device only if the user chose the image."""
+    """Check that an image has one source, and a root device only if it is the user's own image.
+
+    Args:
+        path: path of the section `image`.
+        image: the section.
+    """
     if image.id and image.ssm_parameter:
         message = "image.id and image.ssmParameter cannot be combined; keep one of them"
-        yield Problem((*path, "ssmParameter"), message, touches=((*path, "id"),))
+        yield Problem((*path, "ssmParameter"), message, related_paths=((*path, "id"),))
     if image.root_device and not (image.id or image.ssm_parameter):
         message = (
             "cfngen knows the root device of the distributions' images; remove the key, or set image.id or "
             "image.ssmParameter too"
         )
-        yield Problem((*path, "rootDevice"), message, touches=((*path, "id"), (*path, "ssmParameter")))
+        yield Problem((*path, "rootDevice"), message, related_paths=((*path, "id"), (*path, "ssmParameter")))
 
 
-def _groups_without_public_addresses(cluster: Cluster) -> Iterator[tuple[Path, str]]:
-    """Yield the path of each key that gives instances no public address, and whether they are masters or nodes.
+def _keys_without_public_addresses(cluster: Cluster) -> Iterator[tuple[Path, str]]:
+    """Yield the path of each key by which instances have no public address, and which instances: masters or nodes.
 
     In a private cluster no instance has one, so no key does.
     """
@@ -95,20 +102,22 @@ def _groups_without_public_addresses(cluster: Cluster) -> Iterator[tuple[Path, s
 
 
 def _check_private_instances_have_nat(cluster: Cluster) -> Iterator[Problem]:
+    """Check that instances have public addresses if cfngen creates the subnets: these have no NAT gateway."""
     # Subnets that cfngen creates have a route to an internet gateway, which needs public addresses.
     if all(subnet.id for subnet in cluster.network.subnets):
         return
-    for path, role in _groups_without_public_addresses(cluster):
+    for path, role in _keys_without_public_addresses(cluster):
         message = (
             f"{role} without public addresses cannot download Kubernetes: the subnets that cfngen creates "
             "have no NAT gateway; set network.topology to private, list existing subnets with a route to one in "
             "network.subnets, or remove the key"
         )
-        yield Problem(path, message, touches=(("network", "subnets"),))
+        yield Problem(path, message, related_paths=(("network", "subnets"),))
 
 
 def _warn_of_private_instances(cluster: Cluster) -> Iterator[Problem]:
-    for path, role in _groups_without_public_addresses(cluster):
+    """Warn if instances have no public address: they need a NAT gateway, which cfngen cannot check."""
+    for path, role in _keys_without_public_addresses(cluster):
         message = (
             f"{role} without public addresses cannot reach the internet directly; their subnets need a route through "
             "a NAT gateway, otherwise Kubernetes cannot be installed"
@@ -116,11 +125,11 @@ def _warn_of_private_instances(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(path, message)
 
 
-PROBLEMS = (
+PROBLEM_CHECKS = (
     _check_types_suitable,
     _check_types_offered,
     _check_image_architectures,
     _check_image_sources,
     _check_private_instances_have_nat,
 )
-WARNINGS = (_warn_of_private_instances,)
+WARNING_CHECKS = (_warn_of_private_instances,)

@@ -1,4 +1,4 @@
-"""Checks of Kubernetes' configuration: the version is in the catalogue, and the file has no keys that cfngen sets."""
+"""Checks of Kubernetes' configuration: a version of the catalogue, and no keys or flags that cfngen sets itself."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from cfngen.releases import UnknownReleaseError, exact_version
 
 _CLUSTER_CONFIGURATION_PATH: Path = ("kubernetes", "clusterConfiguration")
 _KUBELET_CONFIGURATION_PATH: Path = ("kubernetes", "kubeletConfiguration")
+_ETCD_DATA_DIRECTORY_PATH: Path = (*_CLUSTER_CONFIGURATION_PATH, "etcd", "local", "dataDir")
+# What to do about a key that cfngen sets and that has no counterpart in the cluster file; completes a message.
 _REMOVE = "remove it"
-OWNED: Mapping[Path, str] = {
+KEYS_SET_BY_CFNGEN: Mapping[Path, str] = {
     (*_CLUSTER_CONFIGURATION_PATH, "apiVersion"): _REMOVE,
     (*_CLUSTER_CONFIGURATION_PATH, "kind"): _REMOVE,
     (*_CLUSTER_CONFIGURATION_PATH, "kubernetesVersion"): "use kubernetesVersion",
@@ -22,12 +24,7 @@ OWNED: Mapping[Path, str] = {
     (*_CLUSTER_CONFIGURATION_PATH, "networking", "podSubnet"): "use network.podCidr",
     (*_CLUSTER_CONFIGURATION_PATH, "networking", "serviceSubnet"): "use network.serviceCidr",
     (*_CLUSTER_CONFIGURATION_PATH, "networking", "dnsDomain"): "use network.dnsDomain",
-    (
-        *_CLUSTER_CONFIGURATION_PATH,
-        "etcd",
-        "local",
-        "dataDir",
-    ): "remove it, etcd's data is on the master's volume (controlPlane.volume)",
+    _ETCD_DATA_DIRECTORY_PATH: "remove it, etcd's data is on the master's volume (controlPlane.volume)",
     (*_CLUSTER_CONFIGURATION_PATH, "etcd", "external"): "remove it, etcd runs on the masters",
     (*_CLUSTER_CONFIGURATION_PATH, "apiServer", "certSANs"): "use api.additionalNames",
     (*_KUBELET_CONFIGURATION_PATH, "apiVersion"): _REMOVE,
@@ -36,9 +33,10 @@ OWNED: Mapping[Path, str] = {
     (*_KUBELET_CONFIGURATION_PATH, "clusterDomain"): "use network.dnsDomain",
     (*_KUBELET_CONFIGURATION_PATH, "providerID"): _REMOVE,
 }
-"""Keys that cfngen sets itself, and what the user can do instead."""
+"""What the user can do instead, by path of the keys that cfngen sets itself."""
 
-_OWNED_ARGUMENTS = {
+# What the user can do instead, by component and name of the flags that cfngen sets itself.
+_FLAGS_SET_BY_CFNGEN = {
     ("controllerManager", "cluster-cidr"): "use network.podCidr",
     ("controllerManager", "allocate-node-cidrs"): _REMOVE,
     ("controllerManager", "node-cidr-mask-size"): "remove it, each node gets a /24",
@@ -47,10 +45,12 @@ _OWNED_ARGUMENTS = {
     ("apiServer", "secure-port"): "use api.port",
     ("apiServer", "cloud-provider"): "remove it, Kubernetes no longer has this flag",
 }
+# The sections of ClusterConfiguration that have `extraArgs`.
 _COMPONENTS: tuple[Path, ...] = (("apiServer",), ("controllerManager",), ("scheduler",), ("etcd", "local"))
 
 
 def _check_version(cluster: Cluster) -> Iterator[Problem]:
+    """Check that cfngen's catalogue has the Kubernetes version."""
     try:
         exact_version(cluster.kubernetes_version)
     except UnknownReleaseError as error:
@@ -58,7 +58,7 @@ def _check_version(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _kubernetes_configuration(cluster: Cluster) -> Mapping[str, object]:
-    """Return the user's configuration of Kubernetes with the same paths as in the cluster file."""
+    """Return the user's configuration of Kubernetes as plain data, at the same paths as in the cluster file."""
     kubernetes = cluster.kubernetes
     configurations = {
         "clusterConfiguration": kubernetes.cluster_configuration,
@@ -67,9 +67,10 @@ def _kubernetes_configuration(cluster: Cluster) -> Mapping[str, object]:
     return {"kubernetes": configurations}
 
 
-def _check_no_owned_keys(cluster: Cluster) -> Iterator[Problem]:
+def _check_no_keys_of_cfngen(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the user's configuration of Kubernetes has no key that cfngen sets."""
     configuration = _kubernetes_configuration(cluster)
-    for path, instead in OWNED.items():
+    for path, instead in KEYS_SET_BY_CFNGEN.items():
         parent = lookup(configuration, path[:-1])
         if isinstance(parent, Mapping) and path[-1] in parent:
             yield Problem(path, f"cfngen sets this key itself; {instead}")
@@ -93,14 +94,15 @@ def _check_extra_args(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_extra_arg(path: Path, component: Path, argument: object) -> Iterator[Problem]:
+    """Check that an item of extraArgs has a name and a text value, and is no flag that cfngen sets."""
     if not isinstance(argument, Mapping) or set(argument) != {"name", "value"}:
         yield Problem(path, "a flag has a name and a value; write it as `{name: …, value: …}`")
         return
     if not isinstance(argument["value"], str):
         yield Problem((*path, "value"), "the value of a flag must be text; put it in quotes")
-    instead = _OWNED_ARGUMENTS.get((str(component[0]), str(argument["name"])))
+    instead = _FLAGS_SET_BY_CFNGEN.get((str(component[0]), str(argument["name"])))
     if instead:
         yield Problem((*path, "name"), f"cfngen sets --{argument['name']} itself; {instead}")
 
 
-PROBLEMS = (_check_version, _check_no_owned_keys, _check_extra_args)
+PROBLEM_CHECKS = (_check_version, _check_no_keys_of_cfngen, _check_extra_args)

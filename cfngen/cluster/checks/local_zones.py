@@ -3,9 +3,8 @@
 An Elastic IP belongs to a network border group, and a Local Zone has a different one than its region ("How Local Zones
 work", AWS Local Zones User Guide; "AllocateAddress", Amazon EC2 API Reference: addresses do not move between network
 border groups). Network load balancers take subnets of Availability Zones only ("CreateLoadBalancer", Elastic Load
-Balancing API Reference). NAT
-gateways are in few Local Zones and gp3 is not in all; no API tells in which ("AWS Local Zones features"). Read in
-November 2026.
+Balancing API Reference). NAT gateways are in few Local Zones and gp3 is not in all; no API tells in which ("AWS Local
+Zones features"). All were read in November 2026.
 """
 
 from __future__ import annotations
@@ -20,20 +19,20 @@ from cfngen.cluster.problems import Problem
 
 def _check_no_masters_in_local_zones(cluster: Cluster) -> Iterator[Problem]:
     """Check that masters that need cfngen's Elastic IP or a load balancer are not in Local Zones."""
-    count = cluster.control_plane.count
+    master_count = cluster.control_plane.count
     # A single master needs neither if the API is private or if the user names an Elastic IP.
-    if count == 1 and (cluster.api.elastic_ip or not cluster.api.public):
+    if master_count == 1 and (cluster.api.elastic_ip or not cluster.api.public):
         return
-    resources = "Elastic IPs" if count == 1 else "network load balancers"
+    resources = "Elastic IPs" if master_count == 1 else "network load balancers"
     for index, subnet in enumerate(cluster.network.subnets):
-        masters = [str(slot.address) for slot in cluster.slots if slot.subnet == subnet]
-        if masters and is_local_zone(subnet.zone):
+        master_addresses = [str(slot.address) for slot in cluster.slots if slot.subnet == subnet]
+        if master_addresses and is_local_zone(subnet.zone):
             message = (
                 f"{subnet.zone} is a Local Zone, where {resources} of the region cannot be used for masters "
-                f"({', '.join(masters)}); place them in subnets of Availability Zones (controlPlane.addresses)"
+                f"({', '.join(master_addresses)}); place them in subnets of Availability Zones (controlPlane.addresses)"
             )
-            touches = (("controlPlane", "addresses"), ("controlPlane", "count"))
-            yield Problem(subnet_path(index, "zone"), message, touches=touches)
+            related_paths = (("controlPlane", "addresses"), ("controlPlane", "count"))
+            yield Problem(subnet_path(index, "zone"), message, related_paths=related_paths)
 
 
 def _warn_of_groups_in_local_zones(cluster: Cluster) -> Iterator[Problem]:
@@ -55,5 +54,5 @@ def _warn_of_groups_in_local_zones(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(("nodeGroups", index, "rootVolume", "type"), message)
 
 
-PROBLEMS = (_check_no_masters_in_local_zones,)
-WARNINGS = (_warn_of_groups_in_local_zones,)
+PROBLEM_CHECKS = (_check_no_masters_in_local_zones,)
+WARNING_CHECKS = (_warn_of_groups_in_local_zones,)

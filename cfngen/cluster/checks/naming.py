@@ -13,13 +13,13 @@ from cfngen.cluster.problems import Problem
 
 def _check_cluster_name_length(cluster: Cluster) -> Iterator[Problem]:
     """Check that the AWS names that contain the cluster's name are not too long."""
-    match = names.cluster_name_too_long(cluster.name)
-    if match:
-        derived, too_long_name = match
-        max_length = len(cluster.name) - (len(too_long_name) - derived.limit)
+    too_long = names.cluster_name_too_long(cluster.name)
+    if too_long:
+        derived_name, name_text = too_long
+        excess_length = len(name_text) - derived_name.max_length
         message = (
-            f"has {len(cluster.name)} characters; the {derived.subject} is named after it and may have "
-            f"{derived.limit}, so use at most {max_length}"
+            f"has {len(cluster.name)} characters; the {derived_name.subject} is named after it and may have "
+            f"{derived_name.max_length}, so use at most {len(cluster.name) - excess_length}"
         )
         yield Problem(("name",), message)
 
@@ -29,32 +29,31 @@ def _check_load_balancer_name(cluster: Cluster) -> Iterator[Problem]:
     if cluster.control_plane.count > 1 and cluster.name.startswith("internal-"):
         message = (
             "the load balancer of several masters is named after the cluster, and such a name cannot start with "
-            "internal-; "
-            "use another name"
+            "internal-; use another name"
         )
-        yield Problem(("name",), message, touches=(("controlPlane", "count"),))
+        yield Problem(("name",), message, related_paths=(("controlPlane", "count"),))
 
 
 def _check_group_name_lengths(cluster: Cluster) -> Iterator[Problem]:
     """Check that the AWS names that contain a node group's name are not too long."""
     for index, group in enumerate(cluster.node_groups):
-        match = names.group_name_too_long(cluster, group.name)
-        if match:
-            derived, too_long_name = match
-            max_length = len(group.name) - (len(too_long_name) - derived.limit)
+        too_long = names.group_name_too_long(cluster, group.name)
+        if too_long:
+            derived_name, name_text = too_long
+            excess_length = len(name_text) - derived_name.max_length
             message = (
-                f"has {len(group.name)} characters; the {derived.subject} is named after it and may have "
-                f"{derived.limit}, so use at most {max_length}"
+                f"has {len(group.name)} characters; the {derived_name.subject} is named after it and may have "
+                f"{derived_name.max_length}, so use at most {len(group.name) - excess_length}"
             )
-            yield Problem(("nodeGroups", index, "name"), message, touches=(("name",),))
+            yield Problem(("nodeGroups", index, "name"), message, related_paths=(("name",),))
 
 
 def _check_group_names_distinct(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no two node groups would have the same logical ids."""
-    first_index: dict[str, int] = {}
+    """Check that no two node groups would have the same logical ids: in these, a group's name has no hyphens."""
+    first_index_by_id: dict[str, int] = {}
     for index, group in enumerate(cluster.node_groups):
         logical_id = pascal(group.name)
-        earlier_index = first_index.setdefault(logical_id, index)
+        earlier_index = first_index_by_id.setdefault(logical_id, index)
         if earlier_index == index:
             continue
         other = cluster.node_groups[earlier_index].name
@@ -65,7 +64,7 @@ def _check_group_names_distinct(cluster: Cluster) -> Iterator[Problem]:
                 f"{group.name} and {other} (nodeGroups[{earlier_index}]) differ by hyphens only and would share the "
                 f"logical id {logical_id}; rename one"
             )
-        yield Problem(("nodeGroups", index, "name"), message, touches=(("nodeGroups", earlier_index, "name"),))
+        yield Problem(("nodeGroups", index, "name"), message, related_paths=(("nodeGroups", earlier_index, "name"),))
 
 
 def _check_no_dynamic_references(cluster: Cluster) -> Iterator[Problem]:
@@ -83,7 +82,7 @@ def _check_no_dynamic_references(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(path, "CloudFormation replaces {{resolve:…}} in every text; remove it")
 
 
-PROBLEMS = (
+PROBLEM_CHECKS = (
     _check_cluster_name_length,
     _check_load_balancer_name,
     _check_group_name_lengths,

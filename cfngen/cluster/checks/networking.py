@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.checks.addresses import PODS, usable
+from cfngen.cluster.checks.addresses import POD_CIDR_PATH, usable_address_count
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.paths import Path
@@ -13,50 +13,54 @@ from cfngen.text import pluralize
 
 _PLUGIN_PATH: Path = ("network", "plugin")
 _SUBNETS_PATH: Path = ("network", "subnets")
-# Addresses that the Amazon VPC plug-in allocates for a node with few pods, by the targets that cfngen sets
-# (`MINIMUM_IP_TARGET`, cfngen.userdata.pod_network): ten for pods, and one for each network interface that has them.
-FOR_PODS = 10
+# Addresses that the Amazon VPC plug-in allocates on an instance with few pods, besides the instance's own: ten for pods
+# (`MINIMUM_IP_TARGET`, which cfngen.userdata.pod_network sets), and one for each network interface that has them.
+_ADDRESSES_FOR_PODS = 10
 _ADDRESSES_FOR_INTERFACES = 2
 
 
 def _check_pod_range_used(cluster: Cluster) -> Iterator[Problem]:
     """Check that podCidr is set only if the network plug-in uses it."""
-    if "pod_cidr" in cluster.network.model_fields_set and not network_plugin(cluster).pod_range:
+    if "pod_cidr" in cluster.network.model_fields_set and not network_plugin(cluster).uses_pod_cidr:
         message = f"with {cluster.network.plugin} pods get addresses from the subnets; remove the key"
-        yield Problem(PODS, message, touches=(_PLUGIN_PATH,))
+        yield Problem(POD_CIDR_PATH, message, related_paths=(_PLUGIN_PATH,))
 
 
 def _check_non_masquerade_cidr(cluster: Cluster) -> Iterator[Problem]:
     """Check that nonMasqueradeCidr is set only if pods use VPC routes."""
     network = cluster.network
-    if "non_masquerade_cidr" in network.model_fields_set and not network_plugin(cluster).routes:
+    if "non_masquerade_cidr" in network.model_fields_set and not network_plugin(cluster).uses_vpc_routes:
         message = f"{network.plugin} decides itself which traffic gets the node's address; remove the key"
-        yield Problem(("network", "nonMasqueradeCidr"), message, touches=(_PLUGIN_PATH,))
+        yield Problem(("network", "nonMasqueradeCidr"), message, related_paths=(_PLUGIN_PATH,))
 
 
 def _check_route_table_used(cluster: Cluster) -> Iterator[Problem]:
+    """Check that a route table is only named if the network plug-in adds routes to it."""
     network = cluster.network
     # If cfngen creates the subnets, `cfngen.cluster.checks.existing` reports the key.
-    if network.route_table and network.subnets[0].id and not network_plugin(cluster).routes:
+    if network.route_table and network.subnets[0].id and not network_plugin(cluster).uses_vpc_routes:
         message = f"{network.plugin} adds no routes to the VPC, so no route table is needed; remove the key"
-        yield Problem(("network", "routeTable"), message, touches=(_PLUGIN_PATH,))
+        yield Problem(("network", "routeTable"), message, related_paths=(_PLUGIN_PATH,))
 
 
 def _check_plugin_values(cluster: Cluster) -> Iterator[Problem]:
+    """Check that there are values only for a network plug-in that cfngen installs by its Helm chart."""
     network = cluster.network
-    if network.plugin_values and not network_plugin(cluster).installed:
+    if network.plugin_values and not network_plugin(cluster).is_installed_by_cfngen:
         instead = "; set them with your chart in addons.charts" if network.plugin == "none" else "; remove the key"
         yield Problem(
-            ("network", "pluginValues"), f"{network.plugin} has no Helm chart{instead}", touches=(_PLUGIN_PATH,)
+            ("network", "pluginValues"), f"{network.plugin} has no Helm chart{instead}", related_paths=(_PLUGIN_PATH,)
         )
 
 
 def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
     """Check that the network plug-in does not listen on the API's port."""
     port = cluster.api.port
-    if port in network_plugin(cluster).taken:
+    if port in network_plugin(cluster).host_ports:
         yield Problem(
-            ("api", "port"), f"{port} is used by {cluster.network.plugin}; use 443 or 6443", touches=(_PLUGIN_PATH,)
+            ("api", "port"),
+            f"{port} is used by {cluster.network.plugin}; use 443 or 6443",
+            related_paths=(_PLUGIN_PATH,),
         )
 
 
@@ -65,27 +69,31 @@ def _check_addresses_for_min_size(cluster: Cluster) -> Iterator[Problem]:
 
     Only for a network plug-in that gives VPC addresses to pods.
     """
-    if not network_plugin(cluster).interfaces:
+    if not network_plugin(cluster).gives_pods_vpc_addresses:
         return
     min_instances = cluster.control_plane.count + sum(group.min_size for group in cluster.node_groups)
-    available = _usable_address_count(cluster)
-    needed = min_instances * (1 + FOR_PODS)
+    available = _total_usable_addresses(cluster)
+    addresses_per_instance = 1 + _ADDRESSES_FOR_PODS
+    needed = min_instances * addresses_per_instance
     if needed > available:
         message = (
             f"the subnets have {available} addresses, but {pluralize(min_instances, 'instance')} with pods need "
-            f"{needed} or more ({1 + FOR_PODS} each); enlarge them, or choose a plug-in with a separate range "
-            "for pods (cilium)"
+            f"{needed} or more ({addresses_per_instance} each); enlarge them, or choose a plug-in with a separate "
+            "range for pods (cilium)"
         )
-        yield Problem(_SUBNETS_PATH, message, touches=(_PLUGIN_PATH, ("nodeGroups",), ("network", "vpc")))
+        yield Problem(_SUBNETS_PATH, message, related_paths=(_PLUGIN_PATH, ("nodeGroups",), ("network", "vpc")))
 
 
 def _warn_of_too_few_addresses_for_max_size(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if the subnets have too few addresses for the maximum number of instances and their pods."""
-    if not network_plugin(cluster).interfaces:
+    """Warn if the subnets have too few addresses for the maximum number of instances and their pods.
+
+    Only for a network plug-in that gives VPC addresses to pods.
+    """
+    if not network_plugin(cluster).gives_pods_vpc_addresses:
         return
     max_instances = cluster.control_plane.count + sum(group.max_size for group in cluster.node_groups)
-    available = _usable_address_count(cluster)
-    addresses_per_instance = 1 + FOR_PODS + _ADDRESSES_FOR_INTERFACES
+    available = _total_usable_addresses(cluster)
+    addresses_per_instance = 1 + _ADDRESSES_FOR_PODS + _ADDRESSES_FOR_INTERFACES
     needed = max_instances * addresses_per_instance
     if needed > available:
         message = (
@@ -97,21 +105,21 @@ def _warn_of_too_few_addresses_for_max_size(cluster: Cluster) -> Iterator[Proble
 
 
 def _warn_of_no_plugin(cluster: Cluster) -> Iterator[Problem]:
+    """Warn if neither cfngen nor a chart of the user installs a network plug-in."""
     if cluster.network.plugin == "none" and not cluster.addons.charts:
         message = (
             "no plug-in is installed: nodes join but do not become Ready, and pods stay Pending, until you install "
-            "one; "
-            "list its chart in addons.charts"
+            "one; list its chart in addons.charts"
         )
         yield Problem(_PLUGIN_PATH, message)
 
 
-def _usable_address_count(cluster: Cluster) -> int:
+def _total_usable_addresses(cluster: Cluster) -> int:
     """Return how many addresses instances and pods can use in all subnets."""
-    return sum(map(usable, cluster.network.subnets))
+    return sum(map(usable_address_count, cluster.network.subnets))
 
 
-PROBLEMS = (
+PROBLEM_CHECKS = (
     _check_pod_range_used,
     _check_non_masquerade_cidr,
     _check_route_table_used,
@@ -119,4 +127,4 @@ PROBLEMS = (
     _check_api_port_free,
     _check_addresses_for_min_size,
 )
-WARNINGS = (_warn_of_too_few_addresses_for_max_size, _warn_of_no_plugin)
+WARNING_CHECKS = (_warn_of_too_few_addresses_for_max_size, _warn_of_no_plugin)

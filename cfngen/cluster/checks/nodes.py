@@ -1,4 +1,4 @@
-"""Checks of what a user puts onto instances: labels, taints, tags, configuration files, and time to drain."""
+"""Checks of what a user puts onto instances: labels, taints, tags and files; and of the time to replace a node."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 
 from cfngen.cluster.checks.access import all_instances
-from cfngen.cluster.checks.kubernetes import OWNED
+from cfngen.cluster.checks.kubernetes import KEYS_SET_BY_CFNGEN
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.paths import Path, lookup
+from cfngen.cluster.paths import Path, leaves, lookup
 from cfngen.cluster.problems import Problem
 
 _NODE_GROUPS_PATH: Path = ("nodeGroups",)
-# Labels that Kubernetes and the cloud controller manager set themselves: `pkg/kubelet/apis/well_known_labels.go` of
-# Kubernetes, and the AWS cloud provider's labels.
+# Labels that Kubernetes and the cloud controller manager set themselves (Kubernetes'
+# `pkg/kubelet/apis/well_known_labels.go`, and the labels of the AWS cloud provider).
 _WELL_KNOWN_LABELS = (
     "kubernetes.io/arch",
     "kubernetes.io/hostname",
@@ -22,20 +22,21 @@ _WELL_KNOWN_LABELS = (
     "topology.kubernetes.io/region",
     "topology.kubernetes.io/zone",
 )
-# Domains, with their subdomains, under which a kubelet may label its own node (NodeRestriction, in Kubernetes'
-# documentation of admission controllers).
+# Domains of Kubernetes, with their subdomains, under which a kubelet may label its own node, and one that only
+# administrators may use (NodeRestriction, in Kubernetes' documentation of admission controllers).
 _ALLOWED_LABEL_DOMAINS = ("kubelet.kubernetes.io", "node.kubernetes.io")
 _NODE_RESTRICTION_DOMAIN = "node-restriction.kubernetes.io"
-# cluster-autoscaler reads a node group's labels from tags whose key is this prefix and the label's key. A tag's key has
-# 128 characters at most ("Tag your Amazon EC2 resources", EC2 User Guide, read in November 2026).
+# A label's key must fit into the key of a tag, from which cluster-autoscaler reads the label: this prefix and the
+# label's key. A tag's key has 128 characters at most ("Tag your Amazon EC2 resources", EC2 User Guide, November 2026).
 _MAX_LABEL_KEY_LENGTH = 128 - len("k8s.io/cluster-autoscaler/node-template/label/")
-# An Auto Scaling group has 50 tags at most ("Tag Auto Scaling groups", Auto Scaling User Guide, November 2026);
-# cfngen itself adds six.
+# Tags of an Auto Scaling group that are left to the user: it has 50 at most ("Tag Auto Scaling groups", Auto Scaling
+# User Guide, November 2026), and cfngen itself adds six.
 _MAX_GROUP_TAGS = 44
-# In a rolling update CloudFormation waits an hour at most for one instance (PauseTime, UpdatePolicy, November 2026);
-# ten minutes of it are left for the old instance to terminate.
+# Minutes that a node's creationTimeout and drainTimeout may make together. In a rolling update CloudFormation waits an
+# hour at most for one instance (PauseTime, UpdatePolicy, November 2026); ten minutes are left for the old instance to
+# terminate.
 _MAX_REPLACEMENT_MINUTES = 50
-CFNGEN_PATHS = (
+CFNGEN_FILE_PATTERNS = (
     r"/etc/cni/net\.d/.*",
     r"/etc/containerd/(config\.toml|cni\.template)",
     r"/etc/fstab",
@@ -50,9 +51,11 @@ CFNGEN_PATHS = (
     r"/usr/local/sbin/runc",
     r"/var/lib/kubelet/(config\.yaml|kubeadm-flags\.env|pki/.*)",
 )
-"""Paths of files that cfngen, or software that cfngen installs, writes on an instance; regular expressions."""
+"""Regular expressions for the paths of files that cfngen, or software that it installs, writes on an instance."""
+# The file that containerd.registryMirrors creates for a registry; the group is the registry's host.
 _REGISTRY_MIRROR_FILE = re.compile(r"/etc/containerd/certs\.d/([^/]+)/hosts\.toml")
-_OWNED_CONTAINERD_KEYS: Mapping[Path, str] = {
+# What the user can do instead, by path of the keys of containerd's configuration that cfngen sets itself.
+_CONTAINERD_KEYS_SET_BY_CFNGEN: Mapping[Path, str] = {
     ("version",): "remove it, the version is 4",
     ("plugins", "io.containerd.cri.v1.images", "registry"): "use containerd.registryMirrors",
     ("plugins", "io.containerd.cri.v1.images", "snapshotter"): "use containerd.snapshotter",
@@ -61,15 +64,16 @@ _OWNED_CONTAINERD_KEYS: Mapping[Path, str] = {
 
 
 def _check_labels(cluster: Cluster) -> Iterator[Problem]:
+    """Check that each node group has only labels that its kubelets may give to their nodes."""
     for index, group in enumerate(cluster.node_groups):
         for key in group.labels:
-            reason = _label_problem(key)
+            reason = _why_label_unsuitable(key)
             if reason:
                 yield Problem((*_NODE_GROUPS_PATH, index, "labels", key), reason)
 
 
-def _label_problem(key: str) -> str:
-    """Return why a group's nodes cannot, or should not, get a label from their kubelets, or an empty string."""
+def _why_label_unsuitable(key: str) -> str:
+    """Return why kubelets cannot, or should not, give a label to their own nodes; empty if they can."""
     namespace = key.rpartition("/")[0]
     if key in _WELL_KNOWN_LABELS:
         return "Kubernetes sets this label itself; remove it"
@@ -90,12 +94,12 @@ def _label_problem(key: str) -> str:
 
 
 def _is_in_domain(namespace: str, domain: str) -> bool:
-    """Return whether the prefix of a label's key is a domain or one of its subdomains."""
+    """Return whether the namespace of a label, the part of its key before `/`, is a domain or a subdomain of it."""
     return namespace == domain or namespace.endswith("." + domain)
 
 
 def _check_taints(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no group has two taints with the same key and effect, and that cluster-autoscaler's tags fit."""
+    """Check that no node group has two taints with the same key and effect, or a key too long for a tag."""
     for index, group in enumerate(cluster.node_groups):
         seen_taints = set()
         for position, taint in enumerate(group.taints):
@@ -126,16 +130,17 @@ def _check_tag_count(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(
                 (*_NODE_GROUPS_PATH, index, "labels"),
                 message,
-                touches=((*_NODE_GROUPS_PATH, index, "taints"), ("tags",)),
+                related_paths=((*_NODE_GROUPS_PATH, index, "taints"), ("tags",)),
             )
 
 
 def _check_kubelet_configuration(cluster: Cluster) -> Iterator[Problem]:
     """Check that the kubelet configuration of masters and groups has none of the keys that cfngen sets."""
     section: Path = ("kubernetes", "kubeletConfiguration")
-    owned_keys = {path[-1]: instead for path, instead in OWNED.items() if path[:2] == section}
+    # What the user can do instead, by key of the kubelet configuration.
+    advice_by_key = {path[-1]: instead for path, instead in KEYS_SET_BY_CFNGEN.items() if path[:2] == section}
     for path, instances in all_instances(cluster):
-        for key, instead in owned_keys.items():
+        for key, instead in advice_by_key.items():
             if key in instances.kubelet_configuration:
                 yield Problem((*path, "kubeletConfiguration", key), f"cfngen sets this key itself; {instead}")
 
@@ -145,10 +150,10 @@ def _check_containerd_configuration(cluster: Cluster) -> Iterator[Problem]:
     for path, instances in all_instances(cluster):
         configuration = instances.containerd.configuration
         configuration_path: Path = (*path, "containerd", "configuration")
-        for owned_key, instead in _OWNED_CONTAINERD_KEYS.items():
-            parent = lookup(configuration, owned_key[:-1])
-            if isinstance(parent, Mapping) and owned_key[-1] in parent:
-                yield Problem((*configuration_path, *owned_key), f"cfngen sets this key itself; {instead}")
+        for key_path, instead in _CONTAINERD_KEYS_SET_BY_CFNGEN.items():
+            parent = lookup(configuration, key_path[:-1])
+            if isinstance(parent, Mapping) and key_path[-1] in parent:
+                yield Problem((*configuration_path, *key_path), f"cfngen sets this key itself; {instead}")
         null_path = _first_null(configuration)
         if null_path is not None:
             yield Problem(
@@ -157,30 +162,27 @@ def _check_containerd_configuration(cluster: Cluster) -> Iterator[Problem]:
             )
 
 
-def _first_null(data: object, path: Path = ()) -> Path | None:
+def _first_null(data: object) -> Path | None:
     """Return the path of the first null in `data`, or None if there is none."""
-    if isinstance(data, Mapping):
-        parts: list[tuple[str | int, object]] = list(data.items())
-    elif isinstance(data, (list, tuple)):
-        parts = list(enumerate(data))
-    else:
-        return path if data is None else None
-    nulls = (_first_null(value, (*path, key)) for key, value in parts)
-    return next((null_path for null_path in nulls if null_path is not None), None)
+    for path, value in leaves(data):
+        if value is None:
+            return path
+    return None
 
 
 def _check_file_paths(cluster: Cluster) -> Iterator[Problem]:
     """Check that the user's files and units do not replace each other, or files that cfngen writes or installs."""
     for path, instances in all_instances(cluster):
-        file_paths = [((*path, "files", index, "path"), file.path) for index, file in enumerate(instances.files)]
-        file_paths += [
+        # For each file on the instance: the path of the key in the cluster file, and the file's own path.
+        keys_and_files = [((*path, "files", index, "path"), file.path) for index, file in enumerate(instances.files)]
+        keys_and_files += [
             ((*path, "units", index, "name"), f"/etc/systemd/system/{unit.name}")
             for index, unit in enumerate(instances.units)
         ]
         seen_paths: set[str] = set()
-        for key_path, file_path in file_paths:
+        for key_path, file_path in keys_and_files:
             mirror = _REGISTRY_MIRROR_FILE.fullmatch(file_path)
-            if any(re.fullmatch(pattern, file_path) for pattern in CFNGEN_PATHS):
+            if any(re.fullmatch(pattern, file_path) for pattern in CFNGEN_FILE_PATTERNS):
                 yield Problem(
                     key_path, f"{file_path} belongs to cfngen or to software that it installs; choose another path"
                 )
@@ -193,8 +195,8 @@ def _check_file_paths(cluster: Cluster) -> Iterator[Problem]:
             seen_paths.add(file_path)
 
 
-def _check_replacement_time(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if CloudFormation may time out before a drained node is replaced by a ready one."""
+def _warn_of_long_replacement_time(cluster: Cluster) -> Iterator[Problem]:
+    """Warn if CloudFormation may time out before a rolling update has drained a node and its successor is ready."""
     for index, group in enumerate(cluster.node_groups):
         if group.drain_timeout + group.creation_timeout > _MAX_REPLACEMENT_MINUTES:
             message = (
@@ -205,7 +207,7 @@ def _check_replacement_time(cluster: Cluster) -> Iterator[Problem]:
             yield Problem((*_NODE_GROUPS_PATH, index, "drainTimeout"), message)
 
 
-PROBLEMS = (
+PROBLEM_CHECKS = (
     _check_labels,
     _check_taints,
     _check_tag_count,
@@ -213,4 +215,4 @@ PROBLEMS = (
     _check_containerd_configuration,
     _check_file_paths,
 )
-WARNINGS = (_check_replacement_time,)
+WARNING_CHECKS = (_warn_of_long_replacement_time,)

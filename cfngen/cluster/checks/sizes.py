@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.checks.addresses import NODE_PREFIX, PODS, usable
+from cfngen.cluster.checks.addresses import NODE_PREFIX, POD_CIDR_PATH, usable_address_count
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.paths import Path
@@ -20,17 +20,19 @@ _DEFAULT_ROUTE_QUOTA = 50
 def _check_size_order(cluster: Cluster) -> Iterator[Problem]:
     """Check that minSize <= desiredSize <= maxSize in each node group."""
     for index, group in enumerate(cluster.node_groups):
-        min_path, max_path = (*_NODE_GROUPS_PATH, index, "minSize"), (*_NODE_GROUPS_PATH, index, "maxSize")
+        min_path = (*_NODE_GROUPS_PATH, index, "minSize")
+        max_path = (*_NODE_GROUPS_PATH, index, "maxSize")
         desired_path = (*_NODE_GROUPS_PATH, index, "desiredSize")
         if group.min_size > group.max_size:
             message = f"{group.max_size} is less than minSize ({group.min_size}); raise it or lower minSize"
-            yield Problem(max_path, message, touches=(min_path,))
+            yield Problem(max_path, message, related_paths=(min_path,))
         elif group.desired_size is not None and not group.min_size <= group.desired_size <= group.max_size:
             message = f"{group.desired_size} is not between minSize ({group.min_size}) and maxSize ({group.max_size})"
-            yield Problem(desired_path, message, touches=(min_path, max_path))
+            yield Problem(desired_path, message, related_paths=(min_path, max_path))
 
 
 def _check_spot_price(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the maximum Spot price of a node group is not zero."""
     for index, group in enumerate(cluster.node_groups):
         if group.spot_price is not None and float(group.spot_price) == 0:
             message = "a price of 0 never gets an instance; enter a price, or remove the key for on-demand instances"
@@ -38,7 +40,7 @@ def _check_spot_price(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _max_node_count(cluster: Cluster) -> int:
-    """Return the number of nodes, without masters, if all groups have their maximum size."""
+    """Return the number of nodes, without masters, if all node groups have their maximum size."""
     return sum(group.max_size for group in cluster.node_groups)
 
 
@@ -48,12 +50,13 @@ def _paths_in_all_groups(cluster: Cluster, key: str) -> tuple[Path, ...]:
 
 
 def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
-    """Check that podCidr contains a range for each instance, if all groups have their maximum size."""
+    """Check that podCidr contains a range for each instance, if all node groups have their maximum size."""
     pod_cidr = cluster.network.pod_cidr
-    prefix = network_plugin(cluster).least_prefix
-    # `addresses` reports a podCidr that is smaller than the /24 of one node.
+    prefix = network_plugin(cluster).node_block_prefix
+    # `cfngen.cluster.checks.addresses` reports a podCidr that is smaller than the /24 of one node.
     if not prefix or pod_cidr.prefixlen > NODE_PREFIX:
         return
+    # Each bit that the prefix of a node's range is longer than podCidr's doubles the number of ranges.
     range_count = 2 ** (prefix - pod_cidr.prefixlen)
     max_nodes = _max_node_count(cluster)
     if max_nodes + cluster.control_plane.count > range_count:
@@ -62,32 +65,31 @@ def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
             f"{pod_cidr} contains {range_count} ranges of /{prefix}, but up to {max_nodes} nodes and {masters} need "
             "one each; enlarge it or lower maxSize"
         )
-        yield Problem(PODS, message, touches=_paths_in_all_groups(cluster, "maxSize"))
+        yield Problem(POD_CIDR_PATH, message, related_paths=_paths_in_all_groups(cluster, "maxSize"))
 
 
-def _usable_address_count(cluster: Cluster, zones: tuple[str, ...]) -> int:
+def _total_usable_addresses(cluster: Cluster, zones: tuple[str, ...]) -> int:
     """Return how many addresses instances can use in the subnets of these zones."""
-    return sum(usable(subnet) for subnet in cluster.network.subnets if subnet.zone in zones)
+    return sum(usable_address_count(subnet) for subnet in cluster.network.subnets if subnet.zone in zones)
 
 
 def _check_addresses_for_min_size(cluster: Cluster) -> Iterator[Problem]:
     """Check that the subnets of each node group have enough addresses for its minimum size."""
     for index, group in enumerate(cluster.node_groups):
-        available = _usable_address_count(cluster, group.zones)
+        available = _total_usable_addresses(cluster, group.zones)
         if group.min_size > available:
             message = (
                 f"the group's subnets have addresses for {available} instances, not {group.min_size}; enlarge them "
                 "or lower minSize"
             )
-            touches: tuple[Path, ...] = (("network", "subnets"), (*_NODE_GROUPS_PATH, index, "zones"))
-            yield Problem((*_NODE_GROUPS_PATH, index, "minSize"), message, touches=touches)
+            related_paths: tuple[Path, ...] = (("network", "subnets"), (*_NODE_GROUPS_PATH, index, "zones"))
+            yield Problem((*_NODE_GROUPS_PATH, index, "minSize"), message, related_paths=related_paths)
 
 
 def _warn_of_too_few_addresses_for_max_size(cluster: Cluster) -> Iterator[Problem]:
-    available = (
-        _usable_address_count(cluster, tuple(subnet.zone for subnet in cluster.network.subnets))
-        - cluster.control_plane.count
-    )
+    """Warn if the subnets have too few addresses for masters and node groups of maximum size."""
+    all_zones = tuple(subnet.zone for subnet in cluster.network.subnets)
+    available = _total_usable_addresses(cluster, all_zones) - cluster.control_plane.count
     if _max_node_count(cluster) > available:
         message = (
             f"the subnets have addresses for {available} nodes beside the masters, but maxSize allows "
@@ -101,7 +103,7 @@ def _warn_of_route_quota(cluster: Cluster) -> Iterator[Problem]:
 
     The account's actual quota is not known here, so this is a warning only.
     """
-    if not network_plugin(cluster).routes:
+    if not network_plugin(cluster).uses_vpc_routes:
         return
     max_instances = _max_node_count(cluster) + cluster.control_plane.count
     if max_instances > _DEFAULT_ROUTE_QUOTA:
@@ -113,11 +115,12 @@ def _warn_of_route_quota(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_no_node_groups(cluster: Cluster) -> Iterator[Problem]:
+    """Warn if the cluster has masters only."""
     if not cluster.node_groups:
         yield Problem(
             _NODE_GROUPS_PATH, "there is no node group: the cluster only has masters, which do not run ordinary pods"
         )
 
 
-PROBLEMS = (_check_size_order, _check_spot_price, _check_pod_range_size, _check_addresses_for_min_size)
-WARNINGS = (_warn_of_too_few_addresses_for_max_size, _warn_of_route_quota, _warn_of_no_node_groups)
+PROBLEM_CHECKS = (_check_size_order, _check_spot_price, _check_pod_range_size, _check_addresses_for_min_size)
+WARNING_CHECKS = (_warn_of_too_few_addresses_for_max_size, _warn_of_route_quota, _warn_of_no_node_groups)

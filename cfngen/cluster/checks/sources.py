@@ -8,7 +8,7 @@ from cfngen.cluster.allowed_sources import (
     MAX_RULES_PER_INTERFACE,
     SECURITY_GROUP_ROLES,
     SecurityGroupRole,
-    rules_that_fit,
+    max_rules_for_sources,
     sources,
     sources_by_group,
 )
@@ -18,8 +18,10 @@ from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 
 _QUOTAS_PATH: Path = ("network", "quotas")
-# A template has 500 resources at most ("CloudFormation quotas", November 2026); its stack has some twenty others.
+# A template has 500 resources at most ("CloudFormation quotas", November 2026); the security groups' template has some
+# twenty resources besides these rules.
 _MAX_RULES_OF_STACK = 460
+# How messages call the instances or the load balancer of a role.
 _ROLE_NAMES: dict[SecurityGroupRole, str] = {
     "Master": "the masters",
     "Node": "the nodes",
@@ -28,7 +30,7 @@ _ROLE_NAMES: dict[SecurityGroupRole, str] = {
 
 
 def _check_quotas(cluster: Cluster) -> Iterator[Problem]:
-    """Check that rules per security group times security groups per network interface is a quota that AWS grants."""
+    """Check that AWS can grant both quotas together: it limits their product, the rules of a network interface."""
     quotas = cluster.network.quotas
     rules_per_interface = quotas.rules_per_security_group * quotas.security_groups_per_interface
     if rules_per_interface > MAX_RULES_PER_INTERFACE:
@@ -38,14 +40,17 @@ def _check_quotas(cluster: Cluster) -> Iterator[Problem]:
             "the two"
         )
         yield Problem(
-            (*_QUOTAS_PATH, "rulesPerSecurityGroup"), message, touches=((*_QUOTAS_PATH, "securityGroupsPerInterface"),)
+            (*_QUOTAS_PATH, "rulesPerSecurityGroup"),
+            message,
+            related_paths=((*_QUOTAS_PATH, "securityGroupsPerInterface"),),
         )
 
 
 def _check_prefix_list_sizes(cluster: Cluster) -> Iterator[Problem]:
     """Check that each prefix list fits into a security group: EC2 counts its maximum number of entries as rules."""
-    # An additional security group (position 1) has more room than the first, which also has cfngen's own rules.
-    max_rules = rules_that_fit(cluster, position=1)
+    # The room in an additional security group (position 1). The first (position 0) has less, since it also has cfngen's
+    # own rules.
+    max_rules = max_rules_for_sources(cluster, position=1)
     for section, prefix_lists in (("api", cluster.api.allowed_prefix_lists), ("ssh", cluster.ssh.allowed_prefix_lists)):
         for position, prefix_list in enumerate(prefix_lists):
             if prefix_list.max_entries > max_rules:
@@ -54,25 +59,31 @@ def _check_prefix_list_sizes(cluster: Cluster) -> Iterator[Problem]:
                     f"{max_rules}: make its greatest number of entries smaller, or have the account's quota raised and "
                     "name it in network.quotas"
                 )
-                yield Problem((section, "allowedPrefixLists", position, "maxEntries"), message, touches=(_QUOTAS_PATH,))
+                yield Problem(
+                    (section, "allowedPrefixLists", position, "maxEntries"), message, related_paths=(_QUOTAS_PATH,)
+                )
 
 
 def _check_additional_group_count(cluster: Cluster) -> Iterator[Problem]:
-    """Check that an interface can have cfngen's only security group and the user's additional ones.
+    """Check that an interface can have the user's additional security groups besides cfngen's.
 
-    `_check_rules_fit` reports a role whose rules need more than one of cfngen's groups.
+    Only for instances with one of cfngen's groups; for those that need several, `_check_rules_fit` makes this check.
     """
     max_groups = cluster.network.quotas.security_groups_per_interface
     for path, instances in all_instances(cluster):
-        role: SecurityGroupRole = "Master" if path == ("controlPlane",) else "Node"
-        cfngen_groups = len(sources_by_group(cluster, role))
+        cfngen_groups = len(sources_by_group(cluster, _role_of_instances(path)))
         additional_groups = len(instances.additional_security_groups)
         if additional_groups and cfngen_groups == 1 and cfngen_groups + additional_groups > max_groups:
             message = (
                 f"{additional_groups} further security groups and the cluster's own are more than the {max_groups} of "
                 "an interface; name fewer, or have the account's quota raised and name it in network.quotas"
             )
-            yield Problem((*path, "additionalSecurityGroups"), message, touches=(_QUOTAS_PATH,))
+            yield Problem((*path, "additionalSecurityGroups"), message, related_paths=(_QUOTAS_PATH,))
+
+
+def _role_of_instances(path: Path) -> SecurityGroupRole:
+    """Return the role whose security groups instances have, by the path of their section in the cluster file."""
+    return "Master" if path == ("controlPlane",) else "Node"
 
 
 def _check_rules_fit(cluster: Cluster) -> Iterator[Problem]:
@@ -80,36 +91,35 @@ def _check_rules_fit(cluster: Cluster) -> Iterator[Problem]:
     quotas = cluster.network.quotas
     for role in SECURITY_GROUP_ROLES:
         needed_groups = len(sources_by_group(cluster, role))
-        additional_groups = max(
-            (
-                len(instances.additional_security_groups)
-                for path, instances in all_instances(cluster)
-                if role == ("Master" if path == ("controlPlane",) else "Node")
-            ),
-            default=0,
-        )
+        # The most additional security groups that instances of the role have; the load balancer has none.
+        additional_groups = 0
+        for path, instances in all_instances(cluster):
+            if role == _role_of_instances(path):
+                additional_groups = max(additional_groups, len(instances.additional_security_groups))
         allowed_groups = quotas.security_groups_per_interface - additional_groups
         if needed_groups == 1 or needed_groups <= allowed_groups:
             continue
         allowed_sources = list(sources(cluster, role))
+        # The problem is reported at the section, and the list in it, whose sources come first.
         purpose = "api" if role == "ApiLoadBalancer" or allowed_sources[0].purpose == "Api" else "ssh"
         section = cluster.api if purpose == "api" else cluster.ssh
         key = "allowedCidrs" if section.allowed_cidrs else "allowedPrefixLists"
-        rules = sum(source.weight for source in allowed_sources)
-        max_rules = sum(rules_that_fit(cluster, position=position) for position in range(allowed_groups))
+        rules = sum(source.rule_count for source in allowed_sources)
+        max_rules = sum(max_rules_for_sources(cluster, position=position) for position in range(allowed_groups))
         message = (
             f"{len(allowed_sources)} sources count as {rules} rules of {_ROLE_NAMES[role]}, and the "
             f"{allowed_groups} security groups that an interface may have for them hold {max_rules} at most "
             f"({quotas.rules_per_security_group} rules each, some of them kept free): name fewer and larger ranges, or "
             "have the account's quotas raised and name them in network.quotas"
         )
-        yield Problem((purpose, key), message, touches=(_QUOTAS_PATH,))
+        yield Problem((purpose, key), message, related_paths=(_QUOTAS_PATH,))
 
 
 def _check_stack_resource_count(cluster: Cluster) -> Iterator[Problem]:
     """Check that the security groups' stack does not exceed CloudFormation's number of resources: one for each rule."""
     rules = sum(1 for role in SECURITY_GROUP_ROLES for _ in sources(cluster, role))
     if rules > _MAX_RULES_OF_STACK:
+        # Reported at the section that makes more rules: a source of SSH makes two, for masters and for nodes.
         key = "api" if len(cluster.api.allowed_cidrs) >= 2 * len(cluster.ssh.allowed_cidrs) else "ssh"
         message = (
             f"who may come in makes {rules} rules, and a stack holds {_MAX_RULES_OF_STACK} of them at most: put ranges "
@@ -133,14 +143,14 @@ def _warn_of_groups_before_vpc_exists(cluster: Cluster) -> Iterator[Problem]:
                 "before cannot be used, and EC2 refuses it; create the cluster without the key and name a group of its "
                 "VPC afterwards, or name an existing VPC in network.vpc.id"
             )
-            yield Problem((*path, "additionalSecurityGroups"), message, touches=(("network", "vpc", "id"),))
+            yield Problem((*path, "additionalSecurityGroups"), message, related_paths=(("network", "vpc", "id"),))
 
 
-PROBLEMS = (
+PROBLEM_CHECKS = (
     _check_quotas,
     _check_prefix_list_sizes,
     _check_additional_group_count,
     _check_rules_fit,
     _check_stack_resource_count,
 )
-WARNINGS = (_warn_of_groups_before_vpc_exists,)
+WARNING_CHECKS = (_warn_of_groups_before_vpc_exists,)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from itertools import combinations
 
-from cfngen.cluster.checks.addresses import MAX_PREFIX, MIN_PREFIX, VPC, subnet_path
+from cfngen.cluster.checks.addresses import MAX_AWS_PREFIX, MIN_AWS_PREFIX, VPC_CIDR_PATH, subnet_path
 from cfngen.cluster.defaults import is_local_zone
 from cfngen.cluster.endpoints import interface_endpoints
 from cfngen.cluster.model import Cluster, Endpoints
@@ -45,7 +45,7 @@ def _check_private_keys(cluster: Cluster) -> Iterator[Problem]:
             paths.append(subnet_path(index, "public"))
     for path in paths:
         message = "a public cluster has no private subnets; remove the key, or set network.topology to private"
-        yield Problem(path, message, touches=(_TOPOLOGY,))
+        yield Problem(path, message, related_paths=(_TOPOLOGY,))
 
 
 def _check_no_public_addresses(cluster: Cluster) -> Iterator[Problem]:
@@ -55,31 +55,31 @@ def _check_no_public_addresses(cluster: Cluster) -> Iterator[Problem]:
     for index, group in enumerate(cluster.node_groups):
         if group.public_ip:
             message = "nodes of a private cluster have no public addresses; remove the key"
-            yield Problem(("nodeGroups", index, "publicIp"), message, touches=(_TOPOLOGY,))
+            yield Problem(("nodeGroups", index, "publicIp"), message, related_paths=(_TOPOLOGY,))
     if cluster.api.elastic_ip:
         message = (
             "the masters of a private cluster have no public addresses: a load balancer has the API's public name; "
             "remove the key"
         )
-        yield Problem(("api", "elasticIp"), message, touches=(_TOPOLOGY,))
+        yield Problem(("api", "elasticIp"), message, related_paths=(_TOPOLOGY,))
 
 
 def _check_nat_used(cluster: Cluster) -> Iterator[Problem]:
     """Check that `nat` applies to at least one subnet."""
     if is_private(cluster) and cluster.network.nat and not created_subnets(cluster):
         message = "existing subnets have their own routes to the internet; remove the key"
-        yield Problem(_NAT, message, touches=(_SUBNETS,))
+        yield Problem(_NAT, message, related_paths=(_SUBNETS,))
 
 
 def _check_nat_with_routes(cluster: Cluster) -> Iterator[Problem]:
     """Check that pods' routes and the routes to NAT gateways fit into one table."""
     has_tables_by_zone = cluster.network.nat == "perZone" and len(nat_gateway_zones(cluster)) > 1
-    if is_private(cluster) and has_tables_by_zone and network_plugin(cluster).routes:
+    if is_private(cluster) and has_tables_by_zone and network_plugin(cluster).uses_vpc_routes:
         message = (
             "a NAT gateway in each zone needs a route table in each zone, but the routes to pods of vpc-routes are in "
             "one table; set it to single, or choose another network.plugin (cilium, calico, flannel or amazon-vpc)"
         )
-        yield Problem(_NAT, message, touches=(("network", "plugin"), _SUBNETS))
+        yield Problem(_NAT, message, related_paths=(("network", "plugin"), _SUBNETS))
 
 
 def _check_nat_zones(cluster: Cluster) -> Iterator[Problem]:
@@ -89,14 +89,14 @@ def _check_nat_zones(cluster: Cluster) -> Iterator[Problem]:
     needs_nat = cluster.network.nat in ("perZone", "single") and created_subnets(cluster)
     if needs_nat and not availability_zones(cluster):
         message = "Local Zones have no NAT gateways; add a subnet in an Availability Zone, or set network.nat to none"
-        yield Problem(_NAT, message, touches=(_SUBNETS,))
+        yield Problem(_NAT, message, related_paths=(_SUBNETS,))
         return
     zones = nat_gateway_zones(cluster)
     for index, subnet in enumerate(cluster.network.subnets):
         if subnet.nat_gateway and subnet.zone not in zones:
             used_zones = f"only {', '.join(zones)} has one" if zones else "no subnet that is created uses one"
             message = f"no created subnet uses a NAT gateway in {subnet.zone} ({used_zones}); remove the key"
-            yield Problem(subnet_path(index, "natGateway"), message, touches=(_NAT, _SUBNETS))
+            yield Problem(subnet_path(index, "natGateway"), message, related_paths=(_NAT, _SUBNETS))
 
 
 def _check_existing_parts_have_vpc(cluster: Cluster) -> Iterator[Problem]:
@@ -112,7 +112,7 @@ def _check_existing_parts_have_vpc(cluster: Cluster) -> Iterator[Problem]:
         for keys, part_id in parts.items():
             if part_id:
                 message = f"{part_id} is in an existing VPC; set network.vpc.id (or VPC_ID) to the id of that VPC"
-                yield Problem((*_SUBNETS, index, *keys), message, touches=(_VPC_ID,))
+                yield Problem((*_SUBNETS, index, *keys), message, related_paths=(_VPC_ID,))
 
 
 def _check_route_tables(cluster: Cluster) -> Iterator[Problem]:
@@ -123,13 +123,13 @@ def _check_route_tables(cluster: Cluster) -> Iterator[Problem]:
         path = subnet_path(index, "routeTable")
         if subnet.id:
             message = f"{subnet.id} is an existing subnet and keeps its route table; remove the key"
-            yield Problem(path, message, touches=(subnet_path(index, "id"),))
-        elif network_plugin(cluster).routes:
+            yield Problem(path, message, related_paths=(subnet_path(index, "id"),))
+        elif network_plugin(cluster).uses_vpc_routes:
             message = (
                 "the routes to pods of vpc-routes are in one route table, which cfngen creates; remove the key, or "
                 "choose another network.plugin"
             )
-            yield Problem(path, message, touches=(("network", "plugin"),))
+            yield Problem(path, message, related_paths=(("network", "plugin"),))
 
 
 def _check_public_ranges_known(cluster: Cluster) -> Iterator[Problem]:
@@ -147,7 +147,7 @@ def _check_public_ranges_known(cluster: Cluster) -> Iterator[Problem]:
             )
         else:
             message = f"is missing, and {vpc.cidr} has no room for another subnet; enlarge network.vpc.cidr"
-        yield Problem(path, message, touches=(_TOPOLOGY, _NAT, ("api", "public")))
+        yield Problem(path, message, related_paths=(_TOPOLOGY, _NAT, ("api", "public")))
 
 
 def _public_ranges(cluster: Cluster) -> Iterator[tuple[Path, IPv4Network]]:
@@ -166,17 +166,17 @@ def _check_public_ranges(cluster: Cluster) -> Iterator[Problem]:
         if "cidr" in subnet.model_fields_set
     ]
     for path, cidr in _public_ranges(cluster):
-        if not MIN_PREFIX <= cidr.prefixlen <= MAX_PREFIX:
-            message = f"{cidr} is a /{cidr.prefixlen}; AWS allows /{MIN_PREFIX} to /{MAX_PREFIX} for a subnet"
+        if not MIN_AWS_PREFIX <= cidr.prefixlen <= MAX_AWS_PREFIX:
+            message = f"{cidr} is a /{cidr.prefixlen}; AWS allows /{MIN_AWS_PREFIX} to /{MAX_AWS_PREFIX} for a subnet"
             yield Problem(path, message)
         if not cidr.subnet_of(vpc):
             message = f"{cidr} is not inside the VPC's {vpc}; choose a range inside it"
-            yield Problem(path, message, touches=(VPC,))
+            yield Problem(path, message, related_paths=(VPC_CIDR_PATH,))
         ranges.append((path, cidr))
     for (first_path, first), (second_path, second) in combinations(ranges, 2):
         if first.overlaps(second) and "public" in second_path:
             message = f"{second} overlaps {dotted(first_path)} ({first}); give each subnet its own range"
-            yield Problem(second_path, message, touches=(first_path,))
+            yield Problem(second_path, message, related_paths=(first_path,))
 
 
 def _check_endpoints(cluster: Cluster) -> Iterator[Problem]:
@@ -188,7 +188,7 @@ def _check_endpoints(cluster: Cluster) -> Iterator[Problem]:
             "interface endpoints are only created with network.nat: none; through a NAT gateway, instances reach all "
             "services; remove the key"
         )
-        yield Problem(path, message, touches=(_NAT, (*_ENDPOINTS, "create")))
+        yield Problem(path, message, related_paths=(_NAT, (*_ENDPOINTS, "create")))
         return
     for position, service in enumerate(additional):
         if service in additional[:position]:

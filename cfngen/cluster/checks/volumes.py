@@ -1,4 +1,4 @@
-"""EBS volumes: size, IOPS and throughput that go together.
+"""Checks of EBS volumes: size, IOPS and throughput must suit the volume type and each other.
 
 Limits: https://docs.aws.amazon.com/ebs/latest/userguide/ebs-volume-types.html and CreateVolume in the Amazon EC2 API
 Reference, as of November 2026. gp3 reaches 64 TiB, 80,000 IOPS and 2,000 MiB/s since September 2025
@@ -23,8 +23,8 @@ class VolumeType:
 
     Attributes:
         size_gib: minimum and maximum size in GiB.
-        iops: minimum and maximum provisioned IOPS; None if the type has no provisioned IOPS.
-        iops_per_gib: maximum ratio of provisioned IOPS to GiB; 0 if the type has no provisioned IOPS.
+        iops: minimum and maximum provisioned IOPS; None if IOPS of this type cannot be chosen.
+        iops_per_gib: maximum ratio of provisioned IOPS to GiB; 0 if IOPS of this type cannot be chosen.
         needs_iops: whether CreateVolume requires a number of IOPS.
     """
 
@@ -34,7 +34,8 @@ class VolumeType:
     needs_iops: bool
 
 
-TYPES = {
+# The limits of each volume type, by the name of the type in the EC2 API.
+VOLUME_TYPES = {
     "gp2": VolumeType(size_gib=(1, 16384), iops=None, iops_per_gib=0, needs_iops=False),
     "gp3": VolumeType(size_gib=(1, 65536), iops=(3000, 80000), iops_per_gib=500, needs_iops=False),
     "io1": VolumeType(size_gib=(4, 16384), iops=(100, 64000), iops_per_gib=50, needs_iops=True),
@@ -58,56 +59,50 @@ def _all_volumes(cluster: Cluster) -> Iterator[tuple[Path, Volume]]:
 def _check_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
     """Check that each volume has a size that its type allows."""
     for path, volume in _all_volumes(cluster):
-        min_size, max_size = TYPES[volume.type].size_gib
+        min_size, max_size = VOLUME_TYPES[volume.type].size_gib
         if not min_size <= volume.size <= max_size:
             message = f"{volume.size} GiB is outside the {min_size} to {max_size} GiB of a {volume.type} volume"
-            yield Problem((*path, "size"), message, touches=((*path, "type"),))
+            yield Problem((*path, "size"), message, related_paths=((*path, "type"),))
 
 
 def _check_root_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the distributions' images fit on the root volumes; the size of a user's image is not known."""
+    """Check that a distribution's image fits on the root volume; the size of a user's own image is not known."""
     for path, instances in all_instances(cluster):
         has_own_image = bool(instances.image.id or instances.image.ssm_parameter)
         if instances.root_volume.size < _MIN_ROOT_SIZE_GIB and not has_own_image:
-            message = (
-                f"the distributions' images need {_MIN_ROOT_SIZE_GIB} GiB or more, not {instances.root_volume.size}"
-            )
-            yield Problem((*path, "rootVolume", "size"), message, touches=((*path, "image"),))
+            size_gib = instances.root_volume.size
+            message = f"the distributions' images need {_MIN_ROOT_SIZE_GIB} GiB or more, not {size_gib}"
+            yield Problem((*path, "rootVolume", "size"), message, related_paths=((*path, "image"),))
 
 
 def _check_iops(cluster: Cluster) -> Iterator[Problem]:
     """Check that IOPS are set where the type requires them, and fit the type and the size."""
     for path, volume in _all_volumes(cluster):
-        limits = TYPES[volume.type]
-        iops_path = (*path, "iops")
-        related_paths = ((*path, "type"), (*path, "size"))
-        if volume.iops is None:
-            if limits.needs_iops:
-                yield Problem(
-                    iops_path,
-                    f"is missing; a volume of type {volume.type} needs a number of IOPS",
-                    touches=related_paths,
-                )
-        elif limits.iops is None:
-            yield Problem(
-                iops_path,
-                f"a {volume.type} volume has no provisioned IOPS; remove the key or use gp3",
-                touches=related_paths,
-            )
-        elif not limits.iops[0] <= volume.iops <= limits.iops[1]:
-            min_iops, max_iops = limits.iops
-            yield Problem(
-                iops_path,
-                f"{volume.iops} is outside the {min_iops} to {max_iops} IOPS of a {volume.type} volume",
-                touches=related_paths,
-            )
-        elif volume.iops > max(limits.iops_per_gib * volume.size, limits.iops[0]):
-            max_iops = limits.iops_per_gib * volume.size
-            message = (
-                f"{volume.size} GiB of {volume.type} carry at most {max_iops} IOPS ({limits.iops_per_gib} for each "
-                f"GiB), not {volume.iops}; enlarge the volume or lower the number"
-            )
-            yield Problem(iops_path, message, touches=related_paths)
+        message = _why_iops_unsuitable(volume)
+        if message:
+            yield Problem((*path, "iops"), message, related_paths=((*path, "type"), (*path, "size")))
+
+
+def _why_iops_unsuitable(volume: Volume) -> str:
+    """Return what is wrong with the IOPS of a volume, or with their absence; empty if nothing is."""
+    limits = VOLUME_TYPES[volume.type]
+    if volume.iops is None and limits.needs_iops:
+        return f"is missing; a volume of type {volume.type} needs a number of IOPS"
+    if volume.iops is None:
+        return ""
+    if limits.iops is None:
+        return f"a {volume.type} volume has no provisioned IOPS; remove the key or use gp3"
+    min_iops, max_iops = limits.iops
+    if not min_iops <= volume.iops <= max_iops:
+        return f"{volume.iops} is outside the {min_iops} to {max_iops} IOPS of a {volume.type} volume"
+    max_iops_of_size = limits.iops_per_gib * volume.size
+    # The type's minimum is allowed for a volume of any size.
+    if volume.iops > max(max_iops_of_size, min_iops):
+        return (
+            f"{volume.size} GiB of {volume.type} carry at most {max_iops_of_size} IOPS ({limits.iops_per_gib} for each "
+            f"GiB), not {volume.iops}; enlarge the volume or lower the number"
+        )
+    return ""
 
 
 def _check_throughput(cluster: Cluster) -> Iterator[Problem]:
@@ -117,15 +112,16 @@ def _check_throughput(cluster: Cluster) -> Iterator[Problem]:
             continue
         throughput_path = (*path, "throughput")
         iops = volume.iops or _GP3_BASE_IOPS
+        needed_iops = volume.throughput * _IOPS_PER_MIB_PER_SECOND
         if volume.type != "gp3":
             message = f"only gp3 volumes have a provisioned throughput, not {volume.type}; remove the key or use gp3"
-            yield Problem(throughput_path, message, touches=((*path, "type"),))
-        elif volume.throughput * _IOPS_PER_MIB_PER_SECOND > iops:
+            yield Problem(throughput_path, message, related_paths=((*path, "type"),))
+        elif needed_iops > iops:
             message = (
-                f"{volume.throughput} MiB/s need {volume.throughput * _IOPS_PER_MIB_PER_SECOND} IOPS "
+                f"{volume.throughput} MiB/s need {needed_iops} IOPS "
                 f"({_IOPS_PER_MIB_PER_SECOND} for each MiB/s), not {iops}; raise iops or lower throughput"
             )
-            yield Problem(throughput_path, message, touches=((*path, "iops"),))
+            yield Problem(throughput_path, message, related_paths=((*path, "iops"),))
 
 
-PROBLEMS = (_check_volume_sizes, _check_root_volume_sizes, _check_iops, _check_throughput)
+PROBLEM_CHECKS = (_check_volume_sizes, _check_root_volume_sizes, _check_iops, _check_throughput)

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from cfngen.cluster.kube_up import instances, network, passthrough, placement
 from cfngen.cluster.kube_up.variable import Handling, Variable
 from cfngen.cluster.layers import Assignment
-from cfngen.cluster.problems import Problem, Source
+from cfngen.cluster.problems import NO_KEY, Problem, Source
 
-__all__ = ["SECTIONS", "VARIABLES", "Handling", "Variable", "assignments"]
+__all__ = ["SECTIONS", "VARIABLES", "Handling", "Variable", "assignments_of_environment"]
 
 SECTIONS: Mapping[str, tuple[Variable, ...]] = {
     "Placement, names and network": placement.VARIABLES,
@@ -22,33 +22,42 @@ SECTIONS: Mapping[str, tuple[Variable, ...]] = {
     "Cluster network, add-ons and control plane": network.VARIABLES,
     "Handed on to the instances": passthrough.VARIABLES,
 }
-"""The variables by the heading under which the documentation lists them."""
+"""The variables, grouped by the heading under which docs/kube-up.md lists them."""
 
 VARIABLES: Mapping[str, Variable] = {variable.name: variable for section in SECTIONS.values() for variable in section}
 """The variables by name."""
 
 
-def assignments(environ: Mapping[str, str]) -> tuple[list[Assignment], list[Problem]]:
-    """Return the settings of the cluster file that kube-up's variables give, and the problems with the variables.
+def assignments_of_environment(environ: Mapping[str, str]) -> tuple[list[Assignment], list[Problem]]:
+    """Return the assignments to keys of the cluster file that kube-up's variables make, and the variables' problems.
 
     A variable with an empty value counts as unset, as in kube-up.
+
+    Args:
+        environ: environment variables by name, also those that are not kube-up's.
     """
     result: list[Assignment] = []
     problems: list[Problem] = []
     for variable in VARIABLES.values():
-        set_variables = {
-            name: value for name in (variable.name, *variable.old_names) if (value := environ.get(name, "").strip())
-        }
-        name, value = next(iter(set_variables.items()), ("", ""))
-        if not name:
+        # The current name first, so that its value is used if an old name of the variable is set, too.
+        values_by_name = {name: environ.get(name, "").strip() for name in (variable.name, *variable.old_names)}
+        names_in_use = [name for name, value in values_by_name.items() if value]
+        if not names_in_use:
             continue
-        for old_name, old_value in set_variables.items():
-            if old_value != value:
-                message = f"it is the old name of {name}, which has a different value ({value!r}); unset one of them"
-                problems.append(Problem((), message, source=Source("environment", old_name)))
-        source = Source("environment", name)
+        used_name = names_in_use[0]
+        used_value = values_by_name[used_name]
+        for old_name in names_in_use[1:]:
+            if values_by_name[old_name] != used_value:
+                message = (
+                    f"it is the old name of {used_name}, which has a different value ({used_value!r}); "
+                    "unset one of them"
+                )
+                problems.append(Problem(NO_KEY, message, source=Source(kind="environment", name=old_name)))
+        source = Source(kind="environment", name=used_name)
         try:
-            result += [Assignment(path, setting, source) for path, setting in variable.settings(value)]
+            settings = variable.settings(used_value)
         except ValueError as error:
-            problems.append(Problem((), str(error), source=source))
+            problems.append(Problem(NO_KEY, str(error), source=source))
+        else:
+            result += [Assignment(path=setting.path, value=setting.value, source=source) for setting in settings]
     return result, problems

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from cfngen.cluster.kube_up.variable import (
     Setting,
     Variable,
-    accepted_only,
-    as_number,
+    copy_as_number_to,
     path_of,
-    refused,
-    sets_keys,
+    unsupported_variable,
+    variable_for_keys,
+    variable_without_effect,
 )
 
+# `image.distribution` by the value of KUBE_OS_DISTRIBUTION.
 _DISTRIBUTIONS = {
     "ubuntu-24.04": "ubuntu-24.04",
     "ubuntu-22.04": "ubuntu-22.04",
@@ -23,6 +24,7 @@ _DISTRIBUTIONS = {
     "ubuntu": "ubuntu-24.04",
     "debian": "debian-13",
 }
+# kube-up's distributions that cannot be used any more, and the reason.
 _ENDED_DISTRIBUTIONS = {
     "jessie": "Debian 8 has had no updates since 2020",
     "wheezy": "Debian 7 has had no updates since 2018",
@@ -33,103 +35,136 @@ _ENDED_DISTRIBUTIONS = {
 }
 
 
-def _distribution(value: str) -> Sequence[Setting]:
+def _convert_distribution(value: str) -> Sequence[Setting]:
+    """Convert KUBE_OS_DISTRIBUTION; raise ValueError if cfngen does not support the distribution."""
     names = ", ".join(_DISTRIBUTIONS)
     if value in _ENDED_DISTRIBUTIONS:
         raise ValueError(f"{value} cannot be used: {_ENDED_DISTRIBUTIONS[value]}; choose one of {names}")
     if value not in _DISTRIBUTIONS:
         raise ValueError(f"{value!r} is not a distribution that cfngen supports; choose one of {names}")
-    return [(path_of("image.distribution"), _DISTRIBUTIONS[value])]
+    return [Setting(path_of("image.distribution"), _DISTRIBUTIONS[value])]
 
 
-def _size_in_gib(name: str, key: str, old_names: Sequence[str] = ()) -> Variable:
-    return sets_keys(name, key, as_number(key), explanation="In GiB.", old_names=old_names)
+def _variable_in_gib(name: str, key: str, old_names: Sequence[str] = ()) -> Variable:
+    """Return a variable that sets a key to a whole number of GiB."""
+    return variable_for_keys(name, keys=key, convert=copy_as_number_to(key), explanation="In GiB.", old_names=old_names)
 
 
+# The sections of masters and of every node group: the variables below apply to all instances.
 _INSTANCE_SECTIONS = ("controlPlane", "nodeGroups[]")
 
 
-def _snapshotter(value: str) -> Sequence[Setting]:
-    names = {"overlay": "overlayfs", "overlay2": "overlayfs", "btrfs": "btrfs", "zfs": "zfs"}
-    if value not in names:
-        raise ValueError(f"must be one of {', '.join(names)}, not {value!r}")
-    return [(path_of(f"{owner}.containerd.snapshotter"), names[value]) for owner in _INSTANCE_SECTIONS]
+def _convert_docker_storage(value: str) -> Sequence[Setting]:
+    """Convert DOCKER_STORAGE, a storage driver of Docker, into containerd's snapshotter of all instances."""
+    snapshotters = {"overlay": "overlayfs", "overlay2": "overlayfs", "btrfs": "btrfs", "zfs": "zfs"}
+    if value not in snapshotters:
+        raise ValueError(f"must be one of {', '.join(snapshotters)}, not {value!r}")
+    return [
+        Setting(path_of(f"{section}.containerd.snapshotter"), snapshotters[value]) for section in _INSTANCE_SECTIONS
+    ]
 
 
-def _storage(value: str) -> Sequence[Setting]:
+def _convert_aws_storage(value: str) -> Sequence[Setting]:
+    """Convert KUBE_AWS_STORAGE: `ebs` leaves the local disks of all instances unused."""
     if value != "ebs":
         raise ValueError(f"must be ebs, not {value!r}; unset it to use the disks of the instance type")
-    return [(path_of(f"{owner}.instanceStorage"), "none") for owner in _INSTANCE_SECTIONS]
+    return [Setting(path_of(f"{section}.instanceStorage"), "none") for section in _INSTANCE_SECTIONS]
 
 
-def _mirror(value: str) -> Sequence[Setting]:
-    return [((*path_of(f"{owner}.containerd.registryMirrors"), "docker.io"), [value]) for owner in _INSTANCE_SECTIONS]
+def _convert_registry_mirror(value: str) -> Sequence[Setting]:
+    """Convert DOCKER_REGISTRY_MIRROR_URL into the only mirror of docker.io on all instances."""
+    # The host is added to the parsed path: as text, its dot would separate two keys.
+    return [
+        Setting((*path_of(f"{section}.containerd.registryMirrors"), "docker.io"), [value])
+        for section in _INSTANCE_SECTIONS
+    ]
 
 
 VARIABLES: tuple[Variable, ...] = (
-    sets_keys("MASTER_SIZE", "controlPlane.instanceType", explanation="kube-up's m3.medium is too small today."),
-    sets_keys(
+    variable_for_keys(
+        "MASTER_SIZE", keys="controlPlane.instanceType", explanation="kube-up's m3.medium is too small today."
+    ),
+    variable_for_keys(
         "NODE_SIZE",
-        "nodeGroups[].instanceType",
+        keys="nodeGroups[].instanceType",
         explanation="kube-up's t2.micro and t2.small are too small today.",
         old_names=("MINION_SIZE",),
     ),
-    sets_keys("MASTER_DISK_TYPE", "controlPlane.volume.type"),
-    _size_in_gib("MASTER_DISK_SIZE", "controlPlane.volume.size"),
-    sets_keys("MASTER_ROOT_DISK_TYPE", "controlPlane.rootVolume.type"),
-    _size_in_gib("MASTER_ROOT_DISK_SIZE", "controlPlane.rootVolume.size"),
-    sets_keys("NODE_ROOT_DISK_TYPE", "nodeGroups[].rootVolume.type", old_names=("MINION_ROOT_DISK_TYPE",)),
-    _size_in_gib("NODE_ROOT_DISK_SIZE", "nodeGroups[].rootVolume.size", old_names=("MINION_ROOT_DISK_SIZE",)),
-    sets_keys("NODE_SPOT_PRICE", "nodeGroups[].spotPrice"),
-    sets_keys(
+    variable_for_keys("MASTER_DISK_TYPE", keys="controlPlane.volume.type"),
+    _variable_in_gib("MASTER_DISK_SIZE", key="controlPlane.volume.size"),
+    variable_for_keys("MASTER_ROOT_DISK_TYPE", keys="controlPlane.rootVolume.type"),
+    _variable_in_gib("MASTER_ROOT_DISK_SIZE", key="controlPlane.rootVolume.size"),
+    variable_for_keys("NODE_ROOT_DISK_TYPE", keys="nodeGroups[].rootVolume.type", old_names=("MINION_ROOT_DISK_TYPE",)),
+    _variable_in_gib("NODE_ROOT_DISK_SIZE", key="nodeGroups[].rootVolume.size", old_names=("MINION_ROOT_DISK_SIZE",)),
+    variable_for_keys("NODE_SPOT_PRICE", keys="nodeGroups[].spotPrice"),
+    variable_for_keys(
         "KUBE_AWS_STORAGE",
-        ("controlPlane.instanceStorage", "nodeGroups[].instanceStorage"),
-        _storage,
-        "`ebs` becomes `none`: the disks of the instance type are not used.",
+        keys=("controlPlane.instanceStorage", "nodeGroups[].instanceStorage"),
+        convert=_convert_aws_storage,
+        explanation="`ebs` becomes `none`: the disks of the instance type are not used.",
     ),
-    sets_keys(
+    variable_for_keys(
         "DOCKER_STORAGE",
-        ("controlPlane.containerd.snapshotter", "nodeGroups[].containerd.snapshotter"),
-        _snapshotter,
-        "`overlay` and `overlay2` become `overlayfs`; aufs and devicemapper no longer exist.",
+        keys=("controlPlane.containerd.snapshotter", "nodeGroups[].containerd.snapshotter"),
+        convert=_convert_docker_storage,
+        explanation="`overlay` and `overlay2` become `overlayfs`; aufs and devicemapper no longer exist.",
     ),
-    refused("EXTRA_DOCKER_OPTS", "containerd runs the containers and has no such options; unset it"),
-    accepted_only(
+    unsupported_variable(
+        "EXTRA_DOCKER_OPTS", explanation="containerd runs the containers and has no such options; unset it"
+    ),
+    variable_without_effect(
         "KUBE_ENABLE_INSECURE_REGISTRY",
-        "false",
-        "containerd connects to registries by TLS; give the registry a certificate that the nodes' image trusts",
+        allowed_values="false",
+        explanation="containerd connects to registries by TLS; give the registry a certificate that the nodes' image "
+        "trusts",
     ),
-    sets_keys(
+    variable_for_keys(
         "DOCKER_REGISTRY_MIRROR_URL",
-        ("controlPlane.containerd.registryMirrors", "nodeGroups[].containerd.registryMirrors"),
-        _mirror,
-        "As the mirror of docker.io.",
+        keys=("controlPlane.containerd.registryMirrors", "nodeGroups[].containerd.registryMirrors"),
+        convert=_convert_registry_mirror,
+        explanation="As the mirror of docker.io.",
     ),
-    sets_keys(
+    variable_for_keys(
         "KUBE_OS_DISTRIBUTION",
-        "image.distribution",
-        _distribution,
-        "`ubuntu` is Ubuntu 24.04, `debian` is Debian 13; jessie, wily and the others of kube-up's time are refused.",
+        keys="image.distribution",
+        convert=_convert_distribution,
+        explanation="`ubuntu` is Ubuntu 24.04, `debian` is Debian 13; jessie, wily and the others of kube-up's time "
+        "are refused.",
     ),
-    sets_keys("AWS_IMAGE", "image.id"),
-    refused(
+    variable_for_keys("AWS_IMAGE", keys="image.id"),
+    unsupported_variable(
         "AWS_IMAGE_NAME",
-        "images are not looked up by name; set image.id to the AMI id, or image.ssmParameter to an SSM parameter "
+        explanation="images are not looked up by name; set image.id to the AMI id, or image.ssmParameter to an SSM "
+        "parameter "
         "with it",
     ),
-    sets_keys("KUBE_NODE_IMAGE", "nodeGroups[].image.id", old_names=("KUBE_MINION_IMAGE",)),
-    refused(
+    variable_for_keys("KUBE_NODE_IMAGE", keys="nodeGroups[].image.id", old_names=("KUBE_MINION_IMAGE",)),
+    unsupported_variable(
         "AWS_SSH_KEY",
-        "no file outside the cluster file is read; put the public key into ssh.publicKey, or a key pair's name into "
+        explanation="no file outside the cluster file is read; put the public key into ssh.publicKey, or a key pair's "
+        "name into "
         "ssh.keyName",
     ),
-    refused(
+    unsupported_variable(
         "AWS_S3_BUCKET",
-        "no bucket is needed to boot: instances download pinned files from their publishers, or from assets.mirror",
+        explanation="no bucket is needed to boot: instances download pinned files from their publishers, or from "
+        "assets.mirror",
     ),
-    refused("AWS_S3_REGION", "no bucket is needed to boot; set assets.mirror to use your own copy of the files"),
-    accepted_only("AWS_DEFAULT_PROFILE", "*", "The AWS tools use it; it does not affect the templates."),
-    refused("COREOS_CHANNEL", "CoreOS Container Linux no longer exists; choose the system in image.distribution"),
-    accepted_only("KUBE_CONTAINER_RUNTIME", "containerd", "Kubernetes runs containers by containerd now, so unset it"),
-    refused("KUBE_RKT_VERSION", "rkt no longer exists, containers run under containerd; unset it"),
+    unsupported_variable(
+        "AWS_S3_REGION", explanation="no bucket is needed to boot; set assets.mirror to use your own copy of the files"
+    ),
+    variable_without_effect(
+        "AWS_DEFAULT_PROFILE", allowed_values="*", explanation="The AWS tools use it; it does not affect the templates."
+    ),
+    unsupported_variable(
+        "COREOS_CHANNEL", explanation="CoreOS Container Linux no longer exists; choose the system in image.distribution"
+    ),
+    variable_without_effect(
+        "KUBE_CONTAINER_RUNTIME",
+        allowed_values="containerd",
+        explanation="Kubernetes runs containers by containerd now, so unset it",
+    ),
+    unsupported_variable(
+        "KUBE_RKT_VERSION", explanation="rkt no longer exists, containers run under containerd; unset it"
+    ),
 )

@@ -4,94 +4,129 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cfngen.cluster.kube_up.variable import Setting, Variable, accepted_only, flag, path_of, refused, sets_keys, true_if
+from cfngen.cluster.kube_up.variable import (
+    Setting,
+    Variable,
+    flag_setting,
+    path_of,
+    set_true_for,
+    unsupported_variable,
+    variable_for_keys,
+    variable_without_effect,
+)
 
 _API_FLAGS = "kubernetes.clusterConfiguration.apiServer.extraArgs"
 _OPENCONTRAIL = "OpenContrail is not supported; choose another plug-in with network.plugin and unset it"
 _AUTOSCALER = "addons.clusterAutoscaler"
+# `network.plugin` by the value of NETWORK_PROVIDER.
 _PLUGINS = {"kubenet": "vpc-routes", "flannel": "flannel", "cni": "none"}
-_UTILIZATION = f"{_AUTOSCALER}.values.extraArgs.scale-down-utilization-threshold"
+_SCALE_DOWN_THRESHOLD = f"{_AUTOSCALER}.values.extraArgs.scale-down-utilization-threshold"
 
 
-def _runtime_config(value: str) -> Sequence[Setting]:
-    return [flag("apiServer", "runtime-config", value)]
+def _convert_runtime_config(value: str) -> Sequence[Setting]:
+    """Convert KUBE_RUNTIME_CONFIG into the API server's flag `runtime-config`."""
+    return [flag_setting(component="apiServer", name="runtime-config", value=value)]
 
 
-def _plugin(value: str) -> Sequence[Setting]:
+def _convert_network_provider(value: str) -> Sequence[Setting]:
+    """Convert NETWORK_PROVIDER into the network plug-in; `none` sets nothing."""
     if value == "none":
         return []
     if value not in _PLUGINS:
         raise ValueError(f"must be none or {', '.join(_PLUGINS)}, not {value!r}; set network.plugin instead")
-    return [(path_of("network.plugin"), _PLUGINS[value])]
+    return [Setting(path_of("network.plugin"), _PLUGINS[value])]
 
 
-def _policies(value: str) -> Sequence[Setting]:
+def _convert_policy_provider(value: str) -> Sequence[Setting]:
+    """Convert NETWORK_POLICY_PROVIDER: `calico` becomes the network plug-in; `none` sets nothing."""
     if value not in ("none", "calico"):
         raise ValueError(f"must be none or calico, not {value!r}; network.plugin: cilium supports network policies too")
-    return [(path_of("network.plugin"), "calico")] if value == "calico" else []
+    return [Setting(path_of("network.plugin"), "calico")] if value == "calico" else []
 
 
 VARIABLES: tuple[Variable, ...] = (
-    sets_keys("NON_MASQUERADE_CIDR", "network.nonMasqueradeCidr"),
-    sets_keys("SERVICE_CLUSTER_IP_RANGE", "network.serviceCidr"),
-    sets_keys("CLUSTER_IP_RANGE", "network.podCidr"),
-    refused(
-        "MASTER_IP_RANGE", "the master is a node like the others and gets a /24 of network.podCidr (CLUSTER_IP_RANGE)"
+    variable_for_keys("NON_MASQUERADE_CIDR", keys="network.nonMasqueradeCidr"),
+    variable_for_keys("SERVICE_CLUSTER_IP_RANGE", keys="network.serviceCidr"),
+    variable_for_keys("CLUSTER_IP_RANGE", keys="network.podCidr"),
+    unsupported_variable(
+        "MASTER_IP_RANGE",
+        explanation="the master is a node like the others and gets a /24 of network.podCidr (CLUSTER_IP_RANGE)",
     ),
-    sets_keys(
-        "DNS_SERVER_IP", "network.dnsServiceIp", explanation="It must be the tenth address of the service range."
+    variable_for_keys(
+        "DNS_SERVER_IP", keys="network.dnsServiceIp", explanation="It must be the tenth address of the service range."
     ),
-    accepted_only(
-        "KUBE_ENABLE_CLUSTER_DNS", "true", "kubeadm always installs CoreDNS; remove it from the running cluster"
+    variable_without_effect(
+        "KUBE_ENABLE_CLUSTER_DNS",
+        allowed_values="true",
+        explanation="kubeadm always installs CoreDNS; remove it from the running cluster",
     ),
-    accepted_only(
+    variable_without_effect(
         "KUBE_ENABLE_DNS_HORIZONTAL_AUTOSCALER",
-        "false",
-        "list the chart of cluster-proportional-autoscaler in addons.charts",
+        allowed_values="false",
+        explanation="list the chart of cluster-proportional-autoscaler in addons.charts",
     ),
-    sets_keys(
+    variable_for_keys(
         "NETWORK_PROVIDER",
-        "network.plugin",
-        _plugin,
-        "`kubenet` becomes `vpc-routes`; `cni` becomes `none` (you install a plug-in); `none` sets nothing.",
+        keys="network.plugin",
+        convert=_convert_network_provider,
+        explanation="`kubenet` becomes `vpc-routes`; `cni` becomes `none` (you install a plug-in); `none` sets "
+        "nothing.",
     ),
-    sets_keys("NETWORK_POLICY_PROVIDER", "network.plugin", _policies, "`calico`, or `none`."),
-    refused("OPENCONTRAIL_TAG", _OPENCONTRAIL),
-    refused("OPENCONTRAIL_KUBERNETES_TAG", _OPENCONTRAIL),
-    refused("OPENCONTRAIL_PUBLIC_SUBNET", _OPENCONTRAIL),
-    sets_keys(
+    variable_for_keys(
+        "NETWORK_POLICY_PROVIDER",
+        keys="network.plugin",
+        convert=_convert_policy_provider,
+        explanation="`calico`, or `none`.",
+    ),
+    unsupported_variable("OPENCONTRAIL_TAG", explanation=_OPENCONTRAIL),
+    unsupported_variable("OPENCONTRAIL_KUBERNETES_TAG", explanation=_OPENCONTRAIL),
+    unsupported_variable("OPENCONTRAIL_PUBLIC_SUBNET", explanation=_OPENCONTRAIL),
+    variable_for_keys(
         "KUBE_ENABLE_CLUSTER_MONITORING",
-        "addons.prometheus.enabled",
-        true_if("addons.prometheus.enabled", "influxdb", "google", "googleinfluxdb", "standalone"),
-        "Heapster no longer exists: each of these values enables Prometheus instead.",
+        keys="addons.prometheus.enabled",
+        convert=set_true_for(
+            "addons.prometheus.enabled", values=("influxdb", "google", "googleinfluxdb", "standalone")
+        ),
+        explanation="Heapster no longer exists: each of these values enables Prometheus instead.",
     ),
     *(
-        sets_keys(
+        variable_for_keys(
             name,
-            "addons.fluentBit.enabled",
-            true_if("addons.fluentBit.enabled", "true"),
-            "`addons.fluentBit.values` says where the logs go.",
+            keys="addons.fluentBit.enabled",
+            convert=set_true_for("addons.fluentBit.enabled", values=("true",)),
+            explanation="`addons.fluentBit.values` says where the logs go.",
         )
         for name in ("KUBE_ENABLE_NODE_LOGGING", "KUBE_ENABLE_CLUSTER_LOGGING")
     ),
-    refused("KUBE_LOGGING_DESTINATION", "set Fluent Bit's outputs in addons.fluentBit.values"),
-    sets_keys(
+    unsupported_variable("KUBE_LOGGING_DESTINATION", explanation="set Fluent Bit's outputs in addons.fluentBit.values"),
+    variable_for_keys(
         "KUBE_ENABLE_CLUSTER_UI",
-        "addons.headlamp.enabled",
-        true_if("addons.headlamp.enabled", "true"),
+        keys="addons.headlamp.enabled",
+        convert=set_true_for("addons.headlamp.enabled", values=("true",)),
     ),
     *(
-        sets_keys(name, f"{_AUTOSCALER}.enabled", true_if(f"{_AUTOSCALER}.enabled", "true"))
+        variable_for_keys(
+            name, keys=f"{_AUTOSCALER}.enabled", convert=set_true_for(f"{_AUTOSCALER}.enabled", values=("true",))
+        )
         for name in ("KUBE_ENABLE_CLUSTER_AUTOSCALER", "KUBE_ENABLE_NODE_AUTOSCALER")
     ),
-    refused("KUBE_AUTOSCALER_MIN_NODES", "set nodeGroups[].minSize"),
-    refused("KUBE_AUTOSCALER_MAX_NODES", "set nodeGroups[].maxSize"),
-    sets_keys("KUBE_TARGET_NODE_UTILIZATION", _UTILIZATION),
-    accepted_only(
+    unsupported_variable("KUBE_AUTOSCALER_MIN_NODES", explanation="set nodeGroups[].minSize"),
+    unsupported_variable("KUBE_AUTOSCALER_MAX_NODES", explanation="set nodeGroups[].maxSize"),
+    variable_for_keys("KUBE_TARGET_NODE_UTILIZATION", keys=_SCALE_DOWN_THRESHOLD),
+    variable_without_effect(
         "ENABLE_DEFAULT_STORAGE_CLASS",
-        "true",
-        "the EBS CSI driver comes with a default StorageClass; addons.awsEbsCsiDriver switches both off",
+        allowed_values="true",
+        explanation="the EBS CSI driver comes with a default StorageClass; addons.awsEbsCsiDriver switches both off",
     ),
-    sets_keys("KUBE_RUNTIME_CONFIG", _API_FLAGS, _runtime_config, "As the flag `runtime-config`."),
-    accepted_only("KUBE_E2E_STORAGE_TEST_ENVIRONMENT", "false", "it prepared Kubernetes' own tests, so unset it"),
+    variable_for_keys(
+        "KUBE_RUNTIME_CONFIG",
+        keys=_API_FLAGS,
+        convert=_convert_runtime_config,
+        explanation="As the flag `runtime-config`.",
+    ),
+    variable_without_effect(
+        "KUBE_E2E_STORAGE_TEST_ENVIRONMENT",
+        allowed_values="false",
+        explanation="it prepared Kubernetes' own tests, so unset it",
+    ),
 )

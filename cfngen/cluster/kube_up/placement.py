@@ -9,36 +9,40 @@ from cfngen.cluster.defaults import zone_region
 from cfngen.cluster.kube_up.variable import (
     Setting,
     Variable,
-    accepted_only,
-    as_boolean,
-    as_list,
+    copy_as_boolean_to,
+    copy_as_list_to,
     path_of,
-    sets_keys,
+    variable_for_keys,
+    variable_without_effect,
     whole_number,
 )
 
-_SIZES = ("nodeGroups[].minSize", "nodeGroups[].maxSize", "nodeGroups[].desiredSize")
+_SIZE_KEYS = ("nodeGroups[].minSize", "nodeGroups[].maxSize", "nodeGroups[].desiredSize")
 
 
-def _zone(value: str) -> Sequence[Setting]:
+def _convert_zone(value: str) -> Sequence[Setting]:
+    """Convert KUBE_AWS_ZONE into the zone of the first subnet, and the zone's region."""
     region = zone_region(value)
     if region is None:
         raise ValueError(f"must be an Availability Zone such as us-west-2a, not {value!r}")
-    return [(path_of("network.subnets[0].zone"), value), (path_of("region"), region)]
+    return [Setting(path_of("network.subnets[0].zone"), value), Setting(path_of("region"), region)]
 
 
-def _vpc_cidr(value: str) -> Sequence[Setting]:
+def _convert_vpc_cidr_base(value: str) -> Sequence[Setting]:
+    """Convert KUBE_VPC_CIDR_BASE, e.g. `172.20`, into the VPC's /16 range."""
     if not re.fullmatch(r"[0-9]{1,3}\.[0-9]{1,3}", value):
         raise ValueError(f"must be the first two numbers of the VPC's addresses such as 172.20, not {value!r}")
-    return [(path_of("network.vpc.cidr"), f"{value}.0.0/16")]
+    return [Setting(path_of("network.vpc.cidr"), f"{value}.0.0/16")]
 
 
-def _nodes(value: str) -> Sequence[Setting]:
-    number = whole_number(value)
-    return [(path_of(key), max(number, 1) if key.endswith("maxSize") else number) for key in _SIZES]
+def _convert_node_count(value: str) -> Sequence[Setting]:
+    """Convert NUM_NODES into the three sizes of every node group; maxSize must be 1 or more."""
+    count = whole_number(value)
+    return [Setting(path_of(key), max(count, 1) if key.endswith("maxSize") else count) for key in _SIZE_KEYS]
 
 
-def _reserved_ip(value: str) -> Sequence[Setting]:
+def _convert_reserved_ip(value: str) -> Sequence[Setting]:
+    """Refuse an address in MASTER_RESERVED_IP; other values, such as `auto`, set nothing."""
     if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", value):
         raise ValueError(
             "CloudFormation needs the allocation id beside the address; set both, api.elasticIp.allocationId and "
@@ -48,57 +52,81 @@ def _reserved_ip(value: str) -> Sequence[Setting]:
 
 
 VARIABLES: tuple[Variable, ...] = (
-    accepted_only("KUBERNETES_PROVIDER", "aws", "cfngen builds clusters on AWS only, so unset it"),
-    sets_keys("KUBE_AWS_ZONE", ("network.subnets[0].zone", "region"), _zone, "The region is the zone's."),
-    sets_keys("KUBE_AWS_INSTANCE_PREFIX", "name"),
-    sets_keys(
+    variable_without_effect(
+        "KUBERNETES_PROVIDER", allowed_values="aws", explanation="cfngen builds clusters on AWS only, so unset it"
+    ),
+    variable_for_keys(
+        "KUBE_AWS_ZONE",
+        keys=("network.subnets[0].zone", "region"),
+        convert=_convert_zone,
+        explanation="The region is the zone's.",
+    ),
+    variable_for_keys("KUBE_AWS_INSTANCE_PREFIX", keys="name"),
+    variable_for_keys(
         "VPC_NAME",
-        "network.vpc.name",
+        keys="network.vpc.name",
         explanation="For a VPC that cfngen creates; existing ones are not looked up by name.",
     ),
-    sets_keys("VPC_ID", "network.vpc.id"),
-    sets_keys("SUBNET_ID", "network.subnets[0].id"),
-    sets_keys("KUBE_VPC_CIDR_BASE", "network.vpc.cidr", _vpc_cidr, "`172.20` becomes 172.20.0.0/16."),
-    sets_keys("KUBE_SUBNET_CIDR", "network.subnets[0].cidr"),
-    sets_keys(
-        "MASTER_INTERNAL_IP",
-        "controlPlane.addresses",
-        as_list("controlPlane.addresses"),
-        "Only for a single master; for several (`controlPlane.count`), list the addresses in the cluster file.",
+    variable_for_keys("VPC_ID", keys="network.vpc.id"),
+    variable_for_keys("SUBNET_ID", keys="network.subnets[0].id"),
+    variable_for_keys(
+        "KUBE_VPC_CIDR_BASE",
+        keys="network.vpc.cidr",
+        convert=_convert_vpc_cidr_base,
+        explanation="`172.20` becomes 172.20.0.0/16.",
     ),
-    sets_keys("DHCP_OPTION_SET_ID", "network.dhcpOptions"),
-    sets_keys("SSH_CIDR", "ssh.allowedCidrs", as_list("ssh.allowedCidrs"), "Unset, SSH is closed."),
-    sets_keys(
+    variable_for_keys("KUBE_SUBNET_CIDR", keys="network.subnets[0].cidr"),
+    variable_for_keys(
+        "MASTER_INTERNAL_IP",
+        keys="controlPlane.addresses",
+        convert=copy_as_list_to("controlPlane.addresses"),
+        explanation="Only for a single master; for several (`controlPlane.count`), list the addresses in the cluster "
+        "file.",
+    ),
+    variable_for_keys("DHCP_OPTION_SET_ID", keys="network.dhcpOptions"),
+    variable_for_keys(
+        "SSH_CIDR",
+        keys="ssh.allowedCidrs",
+        convert=copy_as_list_to("ssh.allowedCidrs"),
+        explanation="Unset, SSH is closed.",
+    ),
+    variable_for_keys(
         "HTTP_API_CIDR",
-        "api.allowedCidrs",
-        as_list("api.allowedCidrs"),
-        "If unset, the range is a stack parameter without a default.",
+        keys="api.allowedCidrs",
+        convert=copy_as_list_to("api.allowedCidrs"),
+        explanation="If unset, the range is a stack parameter without a default.",
     ),
     Variable(
-        "MASTER_RESERVED_IP",
-        "accepted",
-        "`auto` allocates an Elastic IP, as cfngen does anyway; an address of your own goes into `api.elasticIp`, "
+        name="MASTER_RESERVED_IP",
+        handling="accepted",
+        explanation="`auto` allocates an Elastic IP, as cfngen does anyway; an address of your own goes into "
+        "`api.elasticIp`, "
         "together with its allocation id. Several masters (`controlPlane.count`) have a load balancer instead.",
-        convert=_reserved_ip,
+        convert=_convert_reserved_ip,
         accepted_values=("auto",),
     ),
-    sets_keys(
+    variable_for_keys(
         "KUBE_ENABLE_NODE_PUBLIC_IP",
-        "nodeGroups[].publicIp",
-        as_boolean("nodeGroups[].publicIp"),
+        keys="nodeGroups[].publicIp",
+        convert=copy_as_boolean_to("nodeGroups[].publicIp"),
         old_names=("KUBE_ENABLE_MINION_PUBLIC_IP",),
     ),
-    accepted_only(
+    variable_without_effect(
         "KUBE_USE_EXISTING_MASTER",
-        "false",
-        "add a node group, and a subnet in its zone, to the cluster file instead: a cluster can span several zones",
+        allowed_values="false",
+        explanation="add a node group, and a subnet in its zone, to the cluster file instead: a cluster can span "
+        "several zones",
     ),
-    accepted_only("MULTIZONE", "*", "It had no effect on AWS; give several `network.subnets`, one for each zone."),
-    sets_keys(
+    variable_without_effect(
+        "MULTIZONE",
+        allowed_values="*",
+        explanation="It had no effect on AWS; give several `network.subnets`, one for each zone.",
+    ),
+    variable_for_keys(
         "NUM_NODES",
-        _SIZES,
-        _nodes,
-        "Sets all three sizes of every group; 0 leaves room for one node.",
+        keys=_SIZE_KEYS,
+        convert=_convert_node_count,
+        explanation="Sets all three sizes of every group; 0 leaves room for one node.",
         old_names=("NUM_MINIONS",),
     ),
 )

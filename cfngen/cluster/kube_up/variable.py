@@ -5,14 +5,30 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from cfngen.cluster.layers import Named
-from cfngen.cluster.paths import EVERY, parse_path
+from cfngen.cluster.layers import ItemNamed
+from cfngen.cluster.paths import EVERY_ITEM, parse_path
 
-Setting = tuple[tuple[str | int | Named, ...], object]
+
+class Setting(NamedTuple):
+    """One value for the cluster file.
+
+    Attributes:
+        path: path of the key to set; may contain `EVERY_ITEM` (all items of a list) and `ItemNamed` (the item with a
+            name).
+        value: plain data, as YAML would hold it.
+    """
+
+    path: tuple[str | int | ItemNamed, ...]
+    value: object
+
+
 Conversion = Callable[[str], Sequence[Setting]]
+"""Turns the value of an environment variable into settings; raises ValueError if the value is wrong."""
+
 Handling = Literal["honoured", "accepted", "refused"]
+"""What cfngen does with a variable, in the words of docs/kube-up.md; `Variable` explains them."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +39,7 @@ class Variable:
         name: the variable's name in Kubernetes 1.2 to 1.5.
         handling: what cfngen does with the variable. `honoured`: its value is translated into keys of the cluster file.
             `accepted`: some values are allowed, since they describe what cfngen does anyway; they have no effect.
-            `refused`: every value is an error.
+            `refused`: the variable is an error with any value.
         explanation: what the variable does in cfngen, or what to use instead.
         keys: the keys of the cluster file that it sets, as the documentation shows them.
         convert: returns the settings for the variable's value; raises ValueError if the value is wrong.
@@ -47,6 +63,7 @@ class Variable:
         """
         if self.convert:
             return self.convert(value)
+        # Without a conversion the variable sets nothing; its value is only allowed or refused.
         if "*" in self.accepted_values or value in self.accepted_values:
             return ()
         if self.accepted_values:
@@ -54,49 +71,57 @@ class Variable:
         raise ValueError(self.explanation)
 
 
-def path_of(key: str) -> tuple[str | int | Named, ...]:
-    """Return the path of a key such as `nodeGroups[].labels`; `[]` stands for every item of a list."""
-    parts: list[str | int | Named] = []
+def path_of(key: str) -> tuple[str | int | ItemNamed, ...]:
+    """Return the path of a key such as `nodeGroups[].labels`, where `[]` stands for every item of a list.
+
+    `nodeGroups[].labels` gives `("nodeGroups", EVERY_ITEM, "labels")`.
+    """
+    path: list[str | int | ItemNamed] = []
     for part in key.split("[]"):
-        parts += [*parse_path(part.removeprefix(".")), EVERY] if part else []
-    return tuple(parts[:-1])
+        if part:
+            path += [*parse_path(part.removeprefix(".")), EVERY_ITEM]
+    # The last part is followed by the end of the key, not by `[]`.
+    return tuple(path[:-1])
 
 
-def as_text(*keys: str) -> Conversion:
+def copy_text_to(*keys: str) -> Conversion:
     """Return a conversion that sets keys to the variable's value as text."""
-    return lambda value: [(path_of(key), value) for key in keys]
+    return lambda value: [Setting(path_of(key), value) for key in keys]
 
 
-def as_list(*keys: str) -> Conversion:
+def copy_as_list_to(*keys: str) -> Conversion:
     """Return a conversion that sets keys to a list with the variable's value as its only item."""
-    return lambda value: [(path_of(key), [value]) for key in keys]
+    return lambda value: [Setting(path_of(key), [value]) for key in keys]
 
 
-def as_number(*keys: str) -> Conversion:
+def copy_as_number_to(*keys: str) -> Conversion:
     """Return a conversion that sets keys to the variable's value as a whole number."""
-    return lambda value: [(path_of(key), whole_number(value)) for key in keys]
+    return lambda value: [Setting(path_of(key), whole_number(value)) for key in keys]
 
 
-def as_boolean(*keys: str) -> Conversion:
-    """Return a conversion that sets keys to true or false."""
+def copy_as_boolean_to(*keys: str) -> Conversion:
+    """Return a conversion that sets keys to true or false if the variable has this value, and refuses other values."""
 
     def convert(value: str) -> Sequence[Setting]:
         if value not in ("true", "false"):
             raise ValueError(f"must be true or false, not {value!r}")
-        return [(path_of(key), value == "true") for key in keys]
+        return [Setting(path_of(key), value == "true") for key in keys]
 
     return convert
 
 
-def true_if(key: str, *values: str) -> Conversion:
-    """Return a conversion that sets a key to true for the given values; `false` and `none` set nothing."""
+def set_true_for(key: str, *, values: Sequence[str]) -> Conversion:
+    """Return a conversion that sets a key to true if the variable has one of `values`.
+
+    The values `false` and `none` set nothing; other values are refused.
+    """
 
     def convert(value: str) -> Sequence[Setting]:
         if value in ("false", "none"):
             return []
         if value not in values:
             raise ValueError(f"must be {', '.join(values)}, or false or none; not {value!r}")
-        return [(path_of(key), True)]
+        return [Setting(path_of(key), True)]
 
     return convert
 
@@ -112,37 +137,50 @@ def whole_number(value: str) -> int:
     return int(value)
 
 
-def flag(component: str, name: str, value: str) -> Setting:
-    """Return the setting of a command-line flag of a control plane component (in its `extraArgs`)."""
-    path = ("kubernetes", "clusterConfiguration", component, "extraArgs", Named(name), "value")
-    return path, value
+def flag_setting(component: str, name: str, value: str) -> Setting:
+    """Return the setting that gives a control plane component a command-line flag (an item of its `extraArgs`).
+
+    Args:
+        component: key of the component in kubeadm's ClusterConfiguration, e.g. `apiServer`.
+        name: the flag without hyphens, e.g. `runtime-config`.
+        value: the flag's value.
+    """
+    path = ("kubernetes", "clusterConfiguration", component, "extraArgs", ItemNamed(name), "value")
+    return Setting(path, value)
 
 
-def sets_keys(
+def variable_for_keys(
     name: str,
+    *,
     keys: str | Sequence[str],
     convert: Conversion | None = None,
     explanation: str = "",
     old_names: Sequence[str] = (),
 ) -> Variable:
-    """Return a variable that sets keys of the cluster file, by default to the variable's value as text."""
+    """Return a kube-up variable that sets keys of the cluster file.
+
+    Without `convert`, each key gets the variable's value as text.
+    """
     all_keys = (keys,) if isinstance(keys, str) else tuple(keys)
     return Variable(
         name,
         handling="honoured",
         explanation=explanation,
         keys=all_keys,
-        convert=convert or as_text(*all_keys),
+        convert=convert or copy_text_to(*all_keys),
         old_names=tuple(old_names),
     )
 
 
-def accepted_only(name: str, values: str | Sequence[str], explanation: str) -> Variable:
-    """Return a variable that may only have the given values, which describe what cfngen does anyway."""
-    accepted_values = (values,) if isinstance(values, str) else tuple(values)
+def variable_without_effect(name: str, *, allowed_values: str | Sequence[str], explanation: str) -> Variable:
+    """Return a kube-up variable that sets nothing: its allowed values describe what cfngen does anyway.
+
+    Any other value is refused; `*` allows every value.
+    """
+    accepted_values = (allowed_values,) if isinstance(allowed_values, str) else tuple(allowed_values)
     return Variable(name, handling="accepted", explanation=explanation, accepted_values=accepted_values)
 
 
-def refused(name: str, explanation: str) -> Variable:
-    """Return a variable that is an error with any value, since it has no meaning any more."""
+def unsupported_variable(name: str, *, explanation: str) -> Variable:
+    """Return a kube-up variable that no longer has a meaning: cfngen refuses it, whatever its value."""
     return Variable(name, handling="refused", explanation=explanation)

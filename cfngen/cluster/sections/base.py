@@ -12,13 +12,17 @@ Distribution = Literal["ubuntu-24.04", "ubuntu-22.04", "debian-12", "debian-13",
 Plugin = Literal["vpc-routes", "cilium", "calico", "flannel", "amazon-vpc", "none"]
 Topology = Literal["public", "private"]
 Nat = Literal["perZone", "single", "none"]
-Item = TypeVar("Item")
-# YAML has lists; frozen data has tuples. Only the container is lenient, the items stay strict.
-List = Annotated[tuple[Item, ...], Field(strict=False)]
+ListItem = TypeVar("ListItem")
+# The type of a list in the cluster file. Its value is a tuple, which cannot be changed. In strict mode pydantic would
+# refuse YAML's list for it, so the container is lenient; the items stay strict.
+List = Annotated[tuple[ListItem, ...], Field(strict=False)]
 
 
 class Model(BaseModel):
-    """Base of every section: frozen, strict, camelCase, unknown keys refused."""
+    """Base of every section of the cluster file.
+
+    Values cannot be changed and must have exactly the right type; keys are in camelCase, and unknown keys are refused.
+    """
 
     model_config = ConfigDict(
         frozen=True,

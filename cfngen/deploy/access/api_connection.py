@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from urllib3 import PoolManager
 
 # In seconds. A connection that security groups do not allow is only noticed by a time-out: they drop packets silently.
-CONNECT_TIMEOUT = 5.0
-READ_TIMEOUT = 15.0
+CONNECT_TIMEOUT_SECONDS = 5.0
+READ_TIMEOUT_SECONDS = 15.0
 
 
 class KubernetesError(CfngenError):
@@ -67,51 +67,51 @@ class Endpoint:
 
     Attributes:
         url: its URL, for which its certificate is issued.
-        override: the URL at which it listens instead (in the sandbox); usually empty.
-        allowed: CIDR block that may connect, from the stack's parameter; empty if not known.
+        url_override: the URL at which it listens instead (in the sandbox); usually empty.
+        allowed_cidr: CIDR block that may connect, from the stack's parameter; empty if not known.
     """
 
     url: str
-    override: str = ""
-    allowed: str = ""
+    url_override: str = ""
+    allowed_cidr: str = ""
 
     @property
     def host(self) -> str:
         """Name or address to connect to."""
-        return urlsplit(self.override or self.url).hostname or ""
+        return urlsplit(self.connect_url).hostname or ""
 
     @property
     def port(self) -> int:
         """Port to connect to."""
-        return urlsplit(self.override or self.url).port or 443
+        return urlsplit(self.connect_url).port or 443
 
     @property
     def tls_name(self) -> str:
         """Name that the server's certificate must contain, if it is not the host to connect to; else empty."""
-        return (urlsplit(self.url).hostname or "") if self.override else ""
+        return (urlsplit(self.url).hostname or "") if self.url_override else ""
 
     @property
-    def server(self) -> str:
+    def connect_url(self) -> str:
         """URL to connect to."""
-        return self.override or self.url
+        return self.url_override or self.url
 
     @property
-    def checks(self) -> str:
-        """A hint: what to check if the API does not respond."""
-        allowed = f" (currently {self.allowed})" if self.allowed else ""
+    def unreachable_hint(self) -> str:
+        """A hint for the user: what to check if the API does not respond."""
+        current_value = f" (currently {self.allowed_cidr})" if self.allowed_cidr else ""
         return (
-            f"check that the stack's parameter ApiAllowedCidr{allowed} contains your public address, that no "
+            f"check that the stack's parameter ApiAllowedCidr{current_value} contains your public address, that no "
             f"firewall blocks port {self.port}, and that the master is running."
         )
 
 
 @dataclass(frozen=True)
-class Answer:
+class ApiResponse:
     """A response of the API server.
 
     Attributes:
         status: HTTP status code.
-        body: the text.
+        body: the response's body as text.
         reason: HTTP reason phrase.
     """
 
@@ -132,19 +132,19 @@ class ApiConnection:
 
     Args:
         endpoint: the address of the API server.
-        authority: PEM of the certificate authority that issued the API server's certificate.
+        ca_certificate: PEM of the certificate authority that issued the API server's certificate.
         client: client certificate and key.
     """
 
-    def __init__(self, endpoint: Endpoint, authority: str, client: KeyPair) -> None:
+    def __init__(self, endpoint: Endpoint, ca_certificate: str, client: KeyPair) -> None:
         self.endpoint = endpoint
-        self._pool = _connection_pool(endpoint, _ssl_context(authority, client))
+        self._pool = _make_connection_pool(endpoint, _make_ssl_context(ca_certificate, client))
 
     def close(self) -> None:
         """Close the connections."""
         self._pool.clear()
 
-    def request(self, method: str, path: str, query: Mapping[str, str] | None = None, *, accept: str) -> Answer:
+    def request(self, method: str, path: str, query: Mapping[str, str] | None = None, *, accept: str) -> ApiResponse:
         """Send a request; return the response, whatever its status.
 
         There are no retries: callers that wait for the API poll it anyway.
@@ -166,23 +166,23 @@ class ApiConnection:
         try:
             response = self._pool.request(
                 method,
-                self.endpoint.server + path,
+                self.endpoint.connect_url + path,
                 fields=dict(query or {}) or None,
                 headers={"Accept": accept, "User-Agent": f"cfngen/{__version__}"},
-                timeout=Timeout(connect=CONNECT_TIMEOUT, read=READ_TIMEOUT),
+                timeout=Timeout(connect=CONNECT_TIMEOUT_SECONDS, read=READ_TIMEOUT_SECONDS),
                 retries=False,
                 redirect=False,
             )
         except HTTPError as error:
-            raise _connection_error(error, self.endpoint) from error
-        return Answer(response.status, response.data.decode(errors="replace"), response.reason or "")
+            raise _error_without_response(error, self.endpoint) from error
+        return ApiResponse(response.status, response.data.decode(errors="replace"), response.reason or "")
 
-    def error_for(self, response: Answer) -> KubernetesError:
+    def error_for_response(self, response: ApiResponse) -> KubernetesError:
         """Return the error for a response with another status than the caller expects."""
-        server, message = self.endpoint.server, response.message
+        url, message = self.endpoint.connect_url, response.message
         if response.status == 401:
             return CertificateRefusedError(
-                f"the Kubernetes API at {server} does not accept the certificate: {message}",
+                f"the Kubernetes API at {url} does not accept the certificate: {message}",
                 hint="check this machine's clock, and that the secret holds the authority the masters run with.",
             )
         if response.status == 403:
@@ -190,20 +190,18 @@ class ApiConnection:
                 f"the Kubernetes API denied the request: {message}",
                 hint="only the group system:masters has all permissions; bind a role to your group, or omit --group.",
             )
-        return KubernetesError(
-            f"the Kubernetes API at {server} responded with HTTP status {response.status}: {message}"
-        )
+        return KubernetesError(f"the Kubernetes API at {url} responded with HTTP status {response.status}: {message}")
 
 
-def proxy_of(endpoint: Endpoint) -> str:
-    """Return the URL of the proxy to an API server, from the environment; empty for none.
+def find_proxy(endpoint: Endpoint) -> str:
+    """Return the URL of the proxy for connections to an API server, from the environment; empty if there is none.
 
     `NO_PROXY` may contain CIDR blocks, as for kubectl and curl, since masters of a private cluster have IP addresses
     only. An API server with an override listens on this machine, so it needs no proxy.
     """
     proxies = getproxies()
     proxy = proxies.get("https", "")
-    if not proxy or endpoint.override or proxy_bypass(f"{endpoint.host}:{endpoint.port}"):
+    if not proxy or endpoint.url_override or proxy_bypass(f"{endpoint.host}:{endpoint.port}"):
         return ""
     with contextlib.suppress(ValueError):
         address = ipaddress.ip_address(endpoint.host)
@@ -219,13 +217,13 @@ def _no_proxy_networks(no_proxy: str) -> Iterator[ipaddress.IPv4Network | ipaddr
             yield ipaddress.ip_network(entry.strip(), strict=False)
 
 
-def _connection_pool(endpoint: Endpoint, ssl_context: ssl.SSLContext) -> PoolManager:
+def _make_connection_pool(endpoint: Endpoint, ssl_context: ssl.SSLContext) -> PoolManager:
     """Return a connection pool to the API server, through the proxy if there is one."""
     from urllib3 import PoolManager, ProxyManager, make_headers
 
     # The name for SNI and for checking the certificate; None means the host of the URL.
     server_hostname = endpoint.tls_name or None
-    proxy = proxy_of(endpoint)
+    proxy = find_proxy(endpoint)
     if not proxy:
         return PoolManager(ssl_context=ssl_context, server_hostname=server_hostname)
     proxy_url = urlsplit(proxy)
@@ -234,7 +232,7 @@ def _connection_pool(endpoint: Endpoint, ssl_context: ssl.SSLContext) -> PoolMan
     return ProxyManager(proxy, proxy_headers=headers, ssl_context=ssl_context, server_hostname=server_hostname)
 
 
-def _ssl_context(authority: str, client: KeyPair) -> ssl.SSLContext:
+def _make_ssl_context(ca_certificate: str, client: KeyPair) -> ssl.SSLContext:
     """Return a TLS context that trusts only the cluster's authority and presents the client certificate."""
     from cryptography.hazmat.primitives.serialization import (
         BestAvailableEncryption,
@@ -246,7 +244,7 @@ def _ssl_context(authority: str, client: KeyPair) -> ssl.SSLContext:
     password = secrets.token_urlsafe(32)
     key = load_pem_private_key(client.private_key.encode(), None)
     encrypted_key = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password.encode()))
-    context = ssl.create_default_context(cadata=authority)
+    context = ssl.create_default_context(cadata=ca_certificate)
     with tempfile.TemporaryDirectory(prefix="cfngen-") as directory:  # only its owner may enter it
         file = Path(directory) / "client.pem"
         file.write_bytes(client.certificate.encode() + encrypted_key)
@@ -254,31 +252,31 @@ def _ssl_context(authority: str, client: KeyPair) -> ssl.SSLContext:
     return context
 
 
-def _connection_error(error: Exception, endpoint: Endpoint) -> KubernetesError:
-    """Return the error for a request without a response."""
+def _error_without_response(error: Exception, endpoint: Endpoint) -> KubernetesError:
+    """Return the error to raise for a request that got no response, because of this error of urllib3."""
     from urllib3.exceptions import ProxyError, SSLError
 
-    server = endpoint.server
+    url = endpoint.connect_url
     if isinstance(error, SSLError):
         message = " ".join(str(error).split())
         if "CERTIFICATE_VERIFY_FAILED" in message:
             return WrongServerError(
-                f"the certificate of the server at {server} was not issued by this cluster's certificate "
+                f"the certificate of the server at {url} was not issued by this cluster's certificate "
                 f"authority: {message}",
                 hint="check this machine's clock, and whether the stack is that of the cluster file.",
             )
         return CertificateRefusedError(
-            f"no TLS connection to {server}: {message}",
+            f"no TLS connection to {url}: {message}",
             hint="a proxy or another server may intercept the connection; or the server does not trust the "
             "certificate.",
         )
     if isinstance(error, ProxyError):
         return ApiUnreachableError(
-            f"the proxy refused the connection to the Kubernetes API at {server}: {_failure_reason(error)}",
+            f"the proxy refused the connection to the Kubernetes API at {url}: {_failure_reason(error)}",
             hint=f"HTTPS_PROXY names the proxy; if none is needed, add {endpoint.host} to NO_PROXY.",
         )
     return ApiUnreachableError(
-        f"the Kubernetes API at {server} does not answer: {_failure_reason(error)}", hint=endpoint.checks
+        f"the Kubernetes API at {url} does not answer: {_failure_reason(error)}", hint=endpoint.unreachable_hint
     )
 
 
@@ -288,8 +286,8 @@ def _failure_reason(error: Exception) -> str:
 
     # urllib3's NewConnectionError ("connection refused") is a subclass of ConnectTimeoutError.
     if isinstance(error, exceptions.ConnectTimeoutError) and not isinstance(error, exceptions.NewConnectionError):
-        return f"no connection within {CONNECT_TIMEOUT:.0f} seconds"
+        return f"no connection within {CONNECT_TIMEOUT_SECONDS:.0f} seconds"
     if isinstance(error, exceptions.ReadTimeoutError):
-        return f"no answer within {READ_TIMEOUT:.0f} seconds"
+        return f"no answer within {READ_TIMEOUT_SECONDS:.0f} seconds"
     inner = error.__cause__ or error.__context__
     return str(getattr(inner, "strerror", None) or inner or error)

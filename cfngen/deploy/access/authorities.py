@@ -9,14 +9,14 @@ import json
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from cfngen.deploy.access.certificates import CertificateError, KeyPair, is_matching_pair, validity
+from cfngen.deploy.access.certificates import CertificateError, KeyPair, certificate_validity, is_matching_pair
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, as_aws_error, error_code
 from cfngen.deploy.aws_types import JsonObject
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 
-CERTIFICATE, KEY, INITIALISED = "ca.crt", "ca.key", "initialised"
+CERTIFICATE_FIELD, PRIVATE_KEY_FIELD, INITIALISED_FIELD = "ca.crt", "ca.key", "initialised"
 NOT_FOUND_CODE = "ResourceNotFoundException"
 
 
@@ -55,13 +55,13 @@ class Authority:
     """The certificate authority of a cluster's API.
 
     Attributes:
-        pair: its certificate and private key.
-        ends: when the certificate expires.
+        key_pair: its certificate and private key.
+        expires: when the certificate expires.
         initialised: when the cluster was initialised, as its first master recorded it; empty until then.
     """
 
-    pair: KeyPair
-    ends: datetime
+    key_pair: KeyPair
+    expires: datetime
     initialised: str = ""
 
 
@@ -93,18 +93,20 @@ def read_authority(account: Account, arn: str) -> Authority:
         "put the secret's previous value (AWSPREVIOUS) as a new version; masters cannot boot with the "
         "current one either."
     )
-    missing_keys = [name for name in (CERTIFICATE, KEY) if not isinstance(secret.get(name), str)]
+    missing_keys = [name for name in (CERTIFICATE_FIELD, PRIVATE_KEY_FIELD) if not isinstance(secret.get(name), str)]
     if missing_keys:
         raise MalformedSecretError(f"the secret {arn} lacks {' and '.join(missing_keys)}", hint=hint)
-    pair = KeyPair(secret[CERTIFICATE], secret[KEY])
+    key_pair = KeyPair(certificate=secret[CERTIFICATE_FIELD], private_key=secret[PRIVATE_KEY_FIELD])
     try:
-        ends = validity(pair.certificate).ends
-        is_matching = is_matching_pair(pair)
+        expires = certificate_validity(key_pair.certificate).ends
+        is_matching = is_matching_pair(key_pair)
     except CertificateError as error:
         raise MalformedSecretError(f"the secret {arn} contains no certificate authority: {error}", hint=hint) from error
     if not is_matching:
-        raise MalformedSecretError(f"in the secret {arn}, {KEY} is not the key of {CERTIFICATE}", hint=hint)
-    return Authority(pair, ends, str(secret.get(INITIALISED, "")))
+        raise MalformedSecretError(
+            f"in the secret {arn}, {PRIVATE_KEY_FIELD} is not the key of {CERTIFICATE_FIELD}", hint=hint
+        )
+    return Authority(key_pair, expires, initialised=str(secret.get(INITIALISED_FIELD, "")))
 
 
 def read_join_information(account: Account, arn: str) -> JoinInformation:
@@ -133,7 +135,7 @@ def _read_secret(account: Account, arn: str) -> JsonObject:
     try:
         response = account.client("secretsmanager").get_secret_value(SecretId=arn)
     except (ClientError, BotoCoreError) as error:
-        raise _error_for(account, arn, error) from error
+        raise _error_for_failed_read(account, arn, error) from error
     try:
         secret = json.loads(response.get("SecretString") or "{}")
     except ValueError:
@@ -148,8 +150,8 @@ def _read_secret(account: Account, arn: str) -> JsonObject:
     return secret
 
 
-def _error_for(account: Account, arn: str, error: Exception) -> CfngenError:
-    """Return the error for a failed call of GetSecretValue."""
+def _error_for_failed_read(account: Account, arn: str, error: Exception) -> CfngenError:
+    """Return the error to raise for an error of GetSecretValue."""
     code = error_code(error)
     hint = CommandText(suggest("status"), " shows which resources exist.")
     if code == NOT_FOUND_CODE:
@@ -162,7 +164,7 @@ def _error_for(account: Account, arn: str, error: Exception) -> CfngenError:
     if code in ACCESS_DENIED_CODES or code == "DecryptionFailure":
         return SecretDeniedError(
             f"{account.caller} has no permission to read the secret {arn}: {_error_message(error)}",
-            hint=f"get secretsmanager:GetSecretValue on it and kms:Decrypt on {_describe_key(account, arn)}.",
+            hint=f"get secretsmanager:GetSecretValue on it and kms:Decrypt on {_describe_kms_key(account, arn)}.",
         )
     return as_aws_error(error)
 
@@ -178,7 +180,7 @@ def _secret_exists(account: Account, arn: str) -> bool:
     return True
 
 
-def _describe_key(account: Account, arn: str) -> str:
+def _describe_kms_key(account: Account, arn: str) -> str:
     """Return a secret's KMS key in words, with its ARN if the caller may describe the secret."""
     from botocore.exceptions import BotoCoreError, ClientError
 

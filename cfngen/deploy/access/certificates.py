@@ -18,7 +18,7 @@ from cfngen.errors import CfngenError
 if TYPE_CHECKING:
     from cryptography import x509
 
-ADMINISTRATORS = "system:masters"
+ADMINISTRATORS_GROUP = "system:masters"
 CLOCK_SKEW = timedelta(minutes=1)  # tolerated difference between the clocks of the operator and of the masters
 MAX_NAME_LENGTH = 64  # ub-common-name and ub-organization-name of RFC 5280
 
@@ -31,7 +31,7 @@ class CertificateError(CfngenError):
 
 @dataclass(frozen=True)
 class KeyPair:
-    """A certificate and its private key, both PEM. In a bundle of certificates the key belongs to the first."""
+    """A certificate and its private key, both as PEM; in a bundle of certificates the key belongs to the first."""
 
     certificate: str
     private_key: str = field(repr=False)
@@ -47,7 +47,7 @@ class Identity:
     """
 
     user: str
-    groups: tuple[str, ...] = (ADMINISTRATORS,)
+    groups: tuple[str, ...] = (ADMINISTRATORS_GROUP,)
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class Validity:
     ends: datetime
 
 
-def validity(certificate: str) -> Validity:
-    """Return how long a certificate is valid.
+def certificate_validity(certificate: str) -> Validity:
+    """Return from when to when a certificate is valid.
 
     Args:
-        certificate: PEM.
+        certificate: the certificate as PEM.
 
     Raises:
         CertificateError: the text is no certificate.
@@ -81,7 +81,7 @@ def is_matching_pair(pair: KeyPair) -> bool:
     return bool(_public_key_bytes(certificate_public_key) == _public_key_bytes(public_key))
 
 
-def issue(authority: KeyPair, identity: Identity, *, now: datetime, duration: timedelta) -> KeyPair:
+def issue_client_certificate(authority: KeyPair, identity: Identity, *, now: datetime, duration: timedelta) -> KeyPair:
     """Issue a client certificate with a new private key.
 
     Args:
@@ -115,25 +115,25 @@ def issue(authority: KeyPair, identity: Identity, *, now: datetime, duration: ti
         *(x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in identity.groups),
         x509.NameAttribute(NameOID.COMMON_NAME, identity.user),
     ]
-    key = ec.generate_private_key(ec.SECP256R1())
-    usage = x509.KeyUsage(
+    client_key = ec.generate_private_key(ec.SECP256R1())
+    key_usage = x509.KeyUsage(
         digital_signature=True, key_encipherment=False, key_cert_sign=False, content_commitment=False,
         data_encipherment=False, key_agreement=False, crl_sign=False, encipher_only=False, decipher_only=False,
     )  # fmt: skip
-    builder = (
+    certificate_builder = (
         x509.CertificateBuilder()
         .subject_name(x509.Name(attributes))
         .issuer_name(issuer.subject)
-        .public_key(key.public_key())
+        .public_key(client_key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - CLOCK_SKEW)
         .not_valid_after(now + duration)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(usage, critical=True)
+        .add_extension(key_usage, critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
         .add_extension(_authority_key_identifier(issuer), critical=False)
     )
-    certificate, private_key = _sign(builder, key, signer=_load_private_key(authority.private_key))
+    certificate, private_key = _sign(certificate_builder, client_key, signer=_load_private_key(authority.private_key))
     return KeyPair(certificate, private_key)
 
 
@@ -169,6 +169,7 @@ def server_certificate_validity(host: str, port: int, *, timeout: float) -> Vali
 
 
 def _load_certificate(pem: str) -> x509.Certificate:
+    """Return a certificate from PEM; an invalid one raises CertificateError."""
     from cryptography import x509
 
     try:
@@ -178,6 +179,7 @@ def _load_certificate(pem: str) -> x509.Certificate:
 
 
 def _load_private_key(pem: str) -> Any:
+    """Return a private key without a passphrase from PEM; an invalid one raises CertificateError."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -189,10 +191,12 @@ def _load_private_key(pem: str) -> Any:
 
 
 def _validity(certificate: x509.Certificate) -> Validity:
+    """Return from when to when a loaded certificate is valid."""
     return Validity(begins=certificate.not_valid_before_utc, ends=certificate.not_valid_after_utc)
 
 
 def _public_key_bytes(key: Any) -> bytes:
+    """Return a public key in DER, in which equal keys are equal bytes."""
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
     encoded: bytes = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)

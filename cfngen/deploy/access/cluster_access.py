@@ -12,20 +12,20 @@ from datetime import datetime, timedelta
 
 from cfngen.deploy.access.api_connection import Endpoint
 from cfngen.deploy.access.authorities import Authority, read_authority
-from cfngen.deploy.access.certificates import MAX_NAME_LENGTH, Identity, issue
-from cfngen.deploy.access.kubernetes import Kubernetes
+from cfngen.deploy.access.certificates import MAX_NAME_LENGTH, Identity, issue_client_certificate
+from cfngen.deploy.access.kubernetes import KubernetesClient
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
-from cfngen.deploy.stacks import NESTED_STACK, StackView, existing, find, resources
+from cfngen.deploy.stacks import NESTED_STACK, StackView, find_stack, list_resources, require_stack
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 
-ENDPOINT, CA_SECRET, JOIN_SECRET = "ApiEndpoint", "CaSecretArn", "JoinSecretArn"
-ALLOWED = "ApiAllowedCidr"
+ENDPOINT_OUTPUT, CA_SECRET_OUTPUT, JOIN_SECRET_OUTPUT = "ApiEndpoint", "CaSecretArn", "JoinSecretArn"
+ALLOWED_CIDR_PARAMETER = "ApiAllowedCidr"
 CLIENT_CERTIFICATE_LIFETIME = timedelta(minutes=10)  # for a certificate that cfngen uses itself
 _CALLER_ARN = re.compile(r"arn:[^:]+:(?:iam|sts)::\d*:(?:assumed-role/|federated-user/|user/)?(?P<name>.+)")
 
-Override = Callable[[str], str]
+FindApiUrlOverride = Callable[[str], str]
 """Returns, for the API's URL, the URL at which the sandbox's API listens instead; empty outside of the sandbox."""
 
 
@@ -35,12 +35,12 @@ class NoEndpointError(CfngenError):
     code = "no-endpoint"
 
 
-def no_override(endpoint: str) -> str:
-    """Return no override: the API listens at its own URL."""
+def no_api_url_override(endpoint: str) -> str:
+    """Return an empty text: outside of the sandbox, the API listens at its own URL."""
     return ""
 
 
-def find_root(account: Account, stack_name: str) -> StackView:
+def require_root_stack(account: Account, stack_name: str) -> StackView:
     """Return the cluster's root stack.
 
     Raises:
@@ -48,7 +48,7 @@ def find_root(account: Account, stack_name: str) -> StackView:
         AwsError: a call failed.
     """
     with translate_aws_errors():
-        return existing(account, stack_name)
+        return require_stack(account, stack_name)
 
 
 def read_outputs(account: Account, stack: StackView) -> Mapping[str, str]:
@@ -60,33 +60,37 @@ def read_outputs(account: Account, stack: StackView) -> Mapping[str, str]:
         AwsError: a call failed.
     """
     stack_outputs = dict(stack.outputs)
-    if ENDPOINT in stack_outputs and CA_SECRET in stack_outputs:
+    if ENDPOINT_OUTPUT in stack_outputs and CA_SECRET_OUTPUT in stack_outputs:
         return stack_outputs
     with translate_aws_errors():
-        for resource in resources(account, stack.id):
+        for resource in list_resources(account, stack.id):
             if resource.type == NESTED_STACK and resource.physical_id:
-                child = find(account, resource.physical_id)
+                child = find_stack(account, resource.physical_id)
                 stack_outputs = {**(child.outputs if child else {}), **stack_outputs}
     return stack_outputs
 
 
-def endpoint(stack: StackView, stack_outputs: Mapping[str, str], override: Override = no_override) -> Endpoint:
+def find_api_endpoint(
+    stack: StackView, stack_outputs: Mapping[str, str], find_url_override: FindApiUrlOverride = no_api_url_override
+) -> Endpoint:
     """Return the endpoint of a cluster's API.
 
     Args:
         stack: the cluster's root stack.
         stack_outputs: the result of `read_outputs`.
-        override: returns the URL at which the API listens, if it is not the URL in the outputs.
+        find_url_override: returns the URL at which the API listens, if it is not the URL in the outputs.
 
     Raises:
         NoEndpointError: the stack has no output with the API's URL.
     """
-    url = stack_outputs.get(ENDPOINT, "")
+    url = stack_outputs.get(ENDPOINT_OUTPUT, "")
     if not url:
         raise NoEndpointError(
-            _missing_output(stack, ENDPOINT), hint=CommandText(suggest("status"), " shows the cluster's progress.")
+            _missing_output_message(stack, ENDPOINT_OUTPUT),
+            hint=CommandText(suggest("status"), " shows the cluster's progress."),
         )
-    return Endpoint(url, override=override(url), allowed=stack.parameters.get(ALLOWED, ""))
+    allowed_cidr = stack.parameters.get(ALLOWED_CIDR_PARAMETER, "")
+    return Endpoint(url, url_override=find_url_override(url), allowed_cidr=allowed_cidr)
 
 
 def find_authority(account: Account, stack: StackView, stack_outputs: Mapping[str, str]) -> Authority:
@@ -96,16 +100,17 @@ def find_authority(account: Account, stack: StackView, stack_outputs: Mapping[st
         NoEndpointError: the stack has no output with the ARN of the certificate authority's secret.
         CfngenError: see `read_authority`.
     """
-    arn = stack_outputs.get(CA_SECRET, "")
+    arn = stack_outputs.get(CA_SECRET_OUTPUT, "")
     if not arn:
         raise NoEndpointError(
-            _missing_output(stack, CA_SECRET), hint=CommandText(suggest("status"), " shows the cluster's progress.")
+            _missing_output_message(stack, CA_SECRET_OUTPUT),
+            hint=CommandText(suggest("status"), " shows the cluster's progress."),
         )
     return read_authority(account, arn)
 
 
-def connection(api_endpoint: Endpoint, ca: Authority, caller: str, now: datetime) -> Kubernetes:
-    """Return a connection as administrator, with a short-lived client certificate that is issued for this connection.
+def connect_as_administrator(api_endpoint: Endpoint, ca: Authority, caller: str, now: datetime) -> KubernetesClient:
+    """Return a client of the API with all permissions, and with a short-lived certificate that is issued for it.
 
     Args:
         api_endpoint: the API's endpoint.
@@ -117,12 +122,12 @@ def connection(api_endpoint: Endpoint, ca: Authority, caller: str, now: datetime
         CertificateError: the certificate authority has expired.
     """
     # No client certificate outlives its authority; if the authority has expired, `issue` raises the error.
-    duration = min(CLIENT_CERTIFICATE_LIFETIME, max(ca.ends - now, timedelta(seconds=1)))
-    client = issue(ca.pair, Identity(user_name(caller)), now=now, duration=duration)
-    return Kubernetes(api_endpoint, ca.pair.certificate, client)
+    duration = min(CLIENT_CERTIFICATE_LIFETIME, max(ca.expires - now, timedelta(seconds=1)))
+    client = issue_client_certificate(ca.key_pair, Identity(kubernetes_user_name(caller)), now=now, duration=duration)
+    return KubernetesClient(api_endpoint, ca.key_pair.certificate, client)
 
 
-def user_name(caller: str) -> str:
+def kubernetes_user_name(caller: str) -> str:
     """Return the Kubernetes user name of an AWS caller, as the audit log shows it, e.g. `Admin/alice@cfngen`.
 
     Args:
@@ -138,5 +143,6 @@ def user_name(caller: str) -> str:
     return name + suffix
 
 
-def _missing_output(stack: StackView, output: str) -> str:
+def _missing_output_message(stack: StackView, output: str) -> str:
+    """Return the error message for a stack without an output."""
     return f"the stack {stack.name} ({stack.status}) has no output {output}"

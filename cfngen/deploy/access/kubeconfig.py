@@ -12,7 +12,7 @@ import base64
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import yaml
 
@@ -38,7 +38,7 @@ class ForeignEntryError(KubeconfigError):
 
 
 @dataclass(frozen=True)
-class Owner:
+class EntryOwner:
     """The stack that kubeconfig entries belong to.
 
     Attributes:
@@ -56,7 +56,7 @@ class Owner:
 
 
 @dataclass(frozen=True)
-class Access:
+class KubeconfigContent:
     """The content of a kubeconfig for one cluster.
 
     Attributes:
@@ -69,7 +69,7 @@ class Access:
     """
 
     name: str
-    owner: Owner
+    owner: EntryOwner
     server: str
     authority: str
     client: KeyPair
@@ -124,20 +124,20 @@ class KubeconfigDocument(Message):
     expires: datetime
 
 
-def build_kubeconfig(access: Access, *, switch: bool = True) -> JsonObject:
-    """Return a kubeconfig with the entries of this cluster only."""
-    header = {"apiVersion": "v1", "kind": "Config", "current-context": access.name if switch else ""}
-    entries = {key: [_without_none(entry)] for key, entry in _entries(access).items()}
+def build_kubeconfig(content: KubeconfigContent, *, set_current: bool = True) -> JsonObject:
+    """Return a kubeconfig with the entries of one cluster only; with `set_current`, they are its current context."""
+    header = {"apiVersion": "v1", "kind": "Config", "current-context": content.name if set_current else ""}
+    entries = {key: [_without_none(entry)] for key, entry in _entries_by_list(content).items()}
     return {**header, **entries}
 
 
-def merge_entries(text: str, access: Access, *, switch: bool) -> str:
+def merge_entries(text: str, content: KubeconfigContent, *, set_current: bool) -> str:
     """Return a kubeconfig with the cluster's entries added or updated; other keys of existing entries are unchanged.
 
     Args:
         text: the kubeconfig; may be empty.
-        access: the content of the entries.
-        switch: whether to make the cluster's context the current one.
+        content: the content of the entries.
+        set_current: whether to make the cluster's context the current one.
 
     Raises:
         KubeconfigError: the text is no valid kubeconfig.
@@ -145,35 +145,38 @@ def merge_entries(text: str, access: Access, *, switch: bool) -> str:
     """
     root = _parse(text)
     if root is None:
-        return to_yaml(build_kubeconfig(access, switch=switch))
-    for plural, new_entry in _entries(access).items():
+        return to_yaml(build_kubeconfig(content, set_current=set_current))
+    for plural, new_entry in _entries_by_list(content).items():
         entries = _get_or_add_list(root, plural)
-        existing_entry = next((entry for entry in entries.value if _child_text(entry, "name") == access.name), None)
+        existing_entry = next((entry for entry in entries.value if _child_text(entry, "name") == content.name), None)
         if existing_entry is None:
             entries.value.append(_to_node(_without_none(new_entry)))
             continue
         owner = _entry_owner(existing_entry, SINGULAR_BY_LIST[plural])
-        if owner != access.owner:
+        if owner != content.owner:
             owner_description = f"belongs to the {owner}" if owner else "was not written by cfngen"
             raise ForeignEntryError(
-                f"the {SINGULAR_BY_LIST[plural]} {access.name!r} of the kubeconfig {owner_description}",
+                f"the {SINGULAR_BY_LIST[plural]} {content.name!r} of the kubeconfig {owner_description}",
                 hint="choose another name with --context, or another file with --file.",
             )
         existing_body = _entry_body(existing_entry, SINGULAR_BY_LIST[plural])
         for key, value in new_entry[SINGULAR_BY_LIST[plural]].items():
             _set_key(existing_body, key, value)
-    if switch:
-        _set_key(root, "current-context", access.name)
-    return _to_yaml(root)
+    if set_current:
+        _set_key(root, "current-context", content.name)
+    return _node_to_yaml(root)
 
 
-def remove_entries(text: str, owner: Owner, *, name: str = "") -> tuple[str, tuple[str, ...]]:
-    """Return a kubeconfig without a cluster's entries, and the names of the contexts, clusters and users removed.
+def remove_entries(text: str, owner: EntryOwner, *, name: str = "") -> tuple[str, tuple[str, ...]]:
+    """Remove a cluster's entries from a kubeconfig.
 
     Args:
         text: the kubeconfig.
         owner: the stack whose entries are removed; an empty account matches any.
         name: removes only entries of this name; all if empty.
+
+    Returns:
+        The kubeconfig without the entries, and the names of the contexts, clusters and users that were removed.
 
     Raises:
         KubeconfigError: the text is no valid kubeconfig, or there are entries of several accounts.
@@ -181,59 +184,76 @@ def remove_entries(text: str, owner: Owner, *, name: str = "") -> tuple[str, tup
     root = _parse(text)
     if root is None:
         return text, ()
-    matching_entries: list[tuple[yaml.SequenceNode, yaml.Node, Owner]] = []
+    matching_entries: list[_OwnedEntry] = []
     for plural, singular in SINGULAR_BY_LIST.items():
         entries = _get_or_add_list(root, plural)
         for entry in entries.value:
             entry_owner = _entry_owner(entry, singular)
             if entry_owner is None or name not in ("", _child_text(entry, "name")):
                 continue
-            if entry_owner == Owner(owner.account or entry_owner.account, owner.region, owner.stack):
-                matching_entries.append((entries, entry, entry_owner))
-    accounts = sorted({entry_owner.account for _, _, entry_owner in matching_entries})
+            if entry_owner == EntryOwner(owner.account or entry_owner.account, owner.region, owner.stack):
+                matching_entries.append(_OwnedEntry(plural, entries, entry, entry_owner))
+    accounts = sorted({owned_entry.owner.account for owned_entry in matching_entries})
     if len(accounts) > 1:
         raise KubeconfigError(
             f"there are entries of the stack {owner.stack} in {owner.region} of the accounts {', '.join(accounts)}",
             hint="select one with --account.",
         )
-    for entries, entry, _ in matching_entries:
-        entries.value.remove(entry)
-    names = dict.fromkeys(_child_text(entry, "name") for _, entry, _ in matching_entries)
-    contexts = {
-        _child_text(entry, "name")
-        for entries, entry, _ in matching_entries
-        if entries is _get_or_add_list(root, "contexts")
+    for owned_entry in matching_entries:
+        owned_entry.entries.value.remove(owned_entry.entry)
+    names = dict.fromkeys(_child_text(owned_entry.entry, "name") for owned_entry in matching_entries)
+    removed_contexts = {
+        _child_text(owned_entry.entry, "name") for owned_entry in matching_entries if owned_entry.list_key == "contexts"
     }
-    if _child_text(root, "current-context") in contexts:
+    if _child_text(root, "current-context") in removed_contexts:
         _set_key(root, "current-context", "")
-    return (_to_yaml(root) if matching_entries else text), tuple(names)
+    return (_node_to_yaml(root) if matching_entries else text), tuple(names)
+
+
+class _OwnedEntry(NamedTuple):
+    """An entry of a kubeconfig that cfngen has written.
+
+    Attributes:
+        list_key: key of the list that contains it: `clusters`, `contexts` or `users`.
+        entries: the list that contains it.
+        entry: the entry.
+        owner: the stack that it belongs to.
+    """
+
+    list_key: str
+    entries: yaml.SequenceNode
+    entry: yaml.Node
+    owner: EntryOwner
 
 
 def to_yaml(content: Mapping[str, object]) -> str:
     """Return a kubeconfig as YAML."""
-    return _to_yaml(_to_node(content))
+    return _node_to_yaml(_to_node(content))
 
 
-def _entries(access: Access) -> dict[str, JsonObject]:
-    """Return the cluster's entry for each list; a key with the value None must be absent from the kubeconfig."""
+def _entries_by_list(content: KubeconfigContent) -> dict[str, JsonObject]:
+    """Return the cluster's entry in each list of a kubeconfig: `clusters`, `contexts` and `users`.
+
+    A key with the value None must be absent from the kubeconfig.
+    """
     cluster = {
-        "server": access.server,
-        "tls-server-name": access.tls_name or None,
-        "certificate-authority-data": _base64(access.authority),
-        "extensions": _owner_extension(access.owner),
+        "server": content.server,
+        "tls-server-name": content.tls_name or None,
+        "certificate-authority-data": _base64(content.authority),
+        "extensions": _owner_extensions(content.owner),
     }
     user = {
-        "client-certificate-data": _base64(access.client.certificate),
-        "client-key-data": _base64(access.client.private_key),
-        "extensions": _owner_extension(access.owner),
+        "client-certificate-data": _base64(content.client.certificate),
+        "client-key-data": _base64(content.client.private_key),
+        "extensions": _owner_extensions(content.owner),
     }
-    context = {"cluster": access.name, "user": access.name, "extensions": _owner_extension(access.owner)}
+    context = {"cluster": content.name, "user": content.name, "extensions": _owner_extensions(content.owner)}
     bodies = {"clusters": cluster, "contexts": context, "users": user}
-    return {plural: {"name": access.name, SINGULAR_BY_LIST[plural]: body} for plural, body in bodies.items()}
+    return {plural: {"name": content.name, SINGULAR_BY_LIST[plural]: body} for plural, body in bodies.items()}
 
 
-def _owner_extension(owner: Owner) -> list[JsonObject]:
-    """Return the extension that names an entry's owner.
+def _owner_extensions(owner: EntryOwner) -> list[JsonObject]:
+    """Return an entry's list of extensions, with the one that names the entry's owner.
 
     Each call returns a new list: for a shared list, PyYAML would write an alias (`*id001`).
     """
@@ -249,6 +269,7 @@ def _without_none(value: object) -> object:
 
 
 def _base64(text: str) -> str:
+    """Return a text in base64, as kubeconfigs contain certificates and keys."""
     return base64.b64encode(text.encode()).decode()
 
 
@@ -308,14 +329,14 @@ def _get_or_add_list(root: yaml.MappingNode, key: str) -> yaml.SequenceNode:
 
 
 def _entry_body(entry: yaml.MappingNode, singular: str) -> yaml.MappingNode:
-    """Return the mapping with an entry's content, e.g. the value of its key `cluster`."""
+    """Return the mapping with an entry's content: the value of its key `cluster`, `context` or `user`."""
     body = _child(entry, singular)
     if not isinstance(body, yaml.MappingNode):
         raise _invalid_kubeconfig(f"has a {singular} that is not a mapping (line {entry.start_mark.line + 1})")
     return body
 
 
-def _entry_owner(entry: yaml.MappingNode, singular: str) -> Owner | None:
+def _entry_owner(entry: yaml.MappingNode, singular: str) -> EntryOwner | None:
     """Return the owner of an entry, or None if cfngen did not write it."""
     extensions = _child(_child(entry, singular), "extensions")
     if not isinstance(extensions, yaml.SequenceNode):
@@ -323,7 +344,7 @@ def _entry_owner(entry: yaml.MappingNode, singular: str) -> Owner | None:
     for extension in extensions.value:
         if _child_text(extension, "name") == EXTENSION_NAME:
             body = _child(extension, "extension")
-            return Owner(_child_text(body, "account"), _child_text(body, "region"), _child_text(body, "stack"))
+            return EntryOwner(_child_text(body, "account"), _child_text(body, "region"), _child_text(body, "stack"))
     return None
 
 
@@ -362,6 +383,7 @@ def _to_node(value: object) -> yaml.Node:
     return node
 
 
-def _to_yaml(root: yaml.Node) -> str:
+def _node_to_yaml(root: yaml.Node) -> str:
+    """Return a kubeconfig as YAML, from its root node; long lines are not wrapped."""
     text: str = yaml.serialize(root, Dumper=yaml.SafeDumper, width=1_000_000, allow_unicode=True)
     return text

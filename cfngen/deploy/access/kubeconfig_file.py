@@ -31,7 +31,8 @@ def edit_file(path: Path, edit: Callable[[str], str]) -> bool:
 
     Args:
         path: the file; it need not exist.
-        edit: returns the new text for the old one; if it raises an error or changes nothing, the file is left alone.
+        edit: returns the new text for the old one, which is empty if there is no file; if it raises an error or returns
+            the same text, the file is not changed.
 
     Returns:
         Whether the file was written.
@@ -40,6 +41,7 @@ def edit_file(path: Path, edit: Callable[[str], str]) -> bool:
         KubeconfigError: the file cannot be read or written, or another program is writing it.
     """
     try:
+        # Replacing the link itself would leave the file that it points to unchanged.
         target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file():
             raise KubeconfigError(f"{path} is not a file", hint="name a file, or use --print.")
@@ -51,7 +53,7 @@ def edit_file(path: Path, edit: Callable[[str], str]) -> bool:
             old_text = target.read_text(encoding="utf-8") if target.exists() else ""
             new_text = edit(old_text)
             if new_text != old_text:
-                _replace(target, new_text)
+                _replace_atomically(target, new_text)
             return new_text != old_text
     except UnicodeDecodeError as error:
         raise KubeconfigError(f"{path} is not a kubeconfig: it is not UTF-8 text; nothing was changed") from error
@@ -80,7 +82,7 @@ def _locked(path: Path) -> Iterator[None]:
             lock.unlink()
 
 
-def _replace(target: Path, text: str) -> None:
+def _replace_atomically(target: Path, text: str) -> None:
     """Write the text to a temporary file in the same directory, then rename it to the target."""
     # mkstemp creates a file that only its owner may read and write.
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)

@@ -10,29 +10,29 @@ from typing import TypeVar
 from cfngen.deploy.access import kubernetes_objects as objects
 from cfngen.deploy.access.api_connection import ApiConnection, Endpoint, WrongServerError
 from cfngen.deploy.access.certificates import KeyPair
-from cfngen.deploy.access.kubernetes_objects import LoadBalancer, Node, Object, Pod, Readiness
+from cfngen.deploy.access.kubernetes_objects import KubernetesObject, LoadBalancer, Node, Pod, Readiness
 from cfngen.deploy.aws_types import JsonObject
 
 PAGE_SIZE = 500
 SYSTEM_NAMESPACE = "kube-system"
-OK, ACCEPTED, NOT_FOUND = 200, 202, 404
-Item = TypeVar("Item")
+HTTP_OK, HTTP_ACCEPTED, HTTP_NOT_FOUND = 200, 202, 404
+ParsedItem = TypeVar("ParsedItem")
 
 
-class Kubernetes:
+class KubernetesClient:
     """A client of a cluster's API; close it, or use it in a `with` statement.
 
     Args:
         endpoint: the address of the API server.
-        authority: PEM of the certificate authority that issued the API server's certificate.
+        ca_certificate: PEM of the certificate authority that issued the API server's certificate.
         client: client certificate and key.
     """
 
-    def __init__(self, endpoint: Endpoint, authority: str, client: KeyPair) -> None:
+    def __init__(self, endpoint: Endpoint, ca_certificate: str, client: KeyPair) -> None:
         self.endpoint = endpoint
-        self._connection = ApiConnection(endpoint, authority, client)
+        self._connection = ApiConnection(endpoint, ca_certificate, client)
 
-    def __enter__(self) -> Kubernetes:
+    def __enter__(self) -> KubernetesClient:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -48,7 +48,7 @@ class Kubernetes:
         Raises:
             KubernetesError: the API does not answer, or denies the request.
         """
-        return objects.version(self._get("/version"))
+        return objects.parse_version(self._get("/version"))
 
     def readiness(self) -> Readiness:
         """Return whether the API server is ready, and which of its health checks fail.
@@ -57,12 +57,12 @@ class Kubernetes:
             KubernetesError: the API does not answer, or denies the request.
         """
         response = self._connection.request("GET", "/readyz", {"verbose": "true"}, accept="*/*")
-        if response.status == OK:
-            return objects.readiness(response.body)
+        if response.status == HTTP_OK:
+            return objects.parse_readiness(response.body)
         # An API server that is not ready answers with status 500 and the same list of checks.
         if response.status >= 500 and response.body:
-            return Readiness(ready=False, failing=objects.readiness(response.body).failing)
-        raise self._connection.error_for(response)
+            return Readiness(ready=False, failing=objects.parse_readiness(response.body).failing)
+        raise self._connection.error_for_response(response)
 
     def nodes(self) -> tuple[Node, ...]:
         """Return all nodes.
@@ -70,7 +70,7 @@ class Kubernetes:
         Raises:
             KubernetesError: the API does not answer, or denies the request.
         """
-        return self._list("/api/v1/nodes", objects.node)
+        return self._list("/api/v1/nodes", objects.parse_node)
 
     def system_pods(self) -> tuple[Pod, ...]:
         """Return the pods in the namespace kube-system.
@@ -78,7 +78,7 @@ class Kubernetes:
         Raises:
             KubernetesError: the API does not answer, or denies the request.
         """
-        return self._list(f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/pods", objects.pod)
+        return self._list(f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/pods", objects.parse_pod)
 
     def load_balancers(self) -> tuple[LoadBalancer, ...]:
         """Return the Services of type LoadBalancer.
@@ -86,9 +86,9 @@ class Kubernetes:
         Raises:
             KubernetesError: the API does not answer, or denies the request.
         """
-        services: tuple[Object, ...] = self._list("/api/v1/services", lambda service: service)
+        services: tuple[KubernetesObject, ...] = self._list("/api/v1/services", lambda service: service)
         return tuple(
-            objects.load_balancer(service)
+            objects.parse_load_balancer(service)
             for service in services
             if service.get("spec", {}).get("type") == "LoadBalancer"
         )
@@ -120,12 +120,12 @@ class Kubernetes:
         """
         path = f"/api/v1/namespaces/{namespace}/services/{name}"
         response = self._connection.request("DELETE", path, accept="application/json")
-        if response.status not in (OK, ACCEPTED, NOT_FOUND):
-            raise self._connection.error_for(response)
+        if response.status not in (HTTP_OK, HTTP_ACCEPTED, HTTP_NOT_FOUND):
+            raise self._connection.error_for_response(response)
 
-    def _list(self, path: str, parse: Callable[[Object], Item]) -> tuple[Item, ...]:
-        """Return all objects of a list, page by page, each as `parse` returns it."""
-        items: list[Item] = []
+    def _list(self, path: str, parse: Callable[[KubernetesObject], ParsedItem]) -> tuple[ParsedItem, ...]:
+        """Return all objects of the list at a path, each parsed; the list is read in pages of `PAGE_SIZE` objects."""
+        items: list[ParsedItem] = []
         continue_token = ""
         while True:
             query = {"limit": str(PAGE_SIZE)}
@@ -140,12 +140,13 @@ class Kubernetes:
     def _get(self, path: str, query: Mapping[str, str] | None = None) -> JsonObject:
         """Return the JSON object at a path, or raise the error of the response."""
         response = self._connection.request("GET", path, query, accept="application/json")
-        if response.status != OK:
-            raise self._connection.error_for(response)
+        if response.status != HTTP_OK:
+            raise self._connection.error_for_response(response)
         with contextlib.suppress(ValueError):
-            document = json.loads(response.body)
-            if isinstance(document, dict):
-                return document
+            body = json.loads(response.body)
+            if isinstance(body, dict):
+                return body
         raise WrongServerError(
-            f"{self.endpoint.server}{path} did not return a Kubernetes response", hint=self.endpoint.checks
+            f"{self.endpoint.connect_url}{path} did not return a Kubernetes response",
+            hint=self.endpoint.unreachable_hint,
         )

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
 UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
-Object: TypeAlias = Mapping[str, Any]
+KubernetesObject: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Pod:
         ready: whether all of its containers are ready, or it has succeeded.
         reason: why it is not ready, e.g. `CrashLoopBackOff`.
         message: details of the reason.
-        leaving: whether it is being deleted.
+        being_deleted: whether it is being deleted.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Pod:
     ready: bool = False
     reason: str = ""
     message: str = ""
-    leaving: bool = False
+    being_deleted: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,13 @@ class LoadBalancer:
         namespace: its namespace.
         name: its name.
         hostname: DNS name of the load balancer in AWS; empty until it has one.
-        leaving: whether it is being deleted.
+        being_deleted: whether it is being deleted.
     """
 
     namespace: str
     name: str
     hostname: str = ""
-    leaving: bool = False
+    being_deleted: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,9 @@ class Readiness:
     failing: tuple[str, ...] = ()
 
 
-def node(item: Object) -> Node:
+def parse_node(node: KubernetesObject) -> Node:
     """Return a Node from its JSON."""
-    spec, status, metadata = _mapping(item, "spec"), _mapping(item, "status"), _mapping(item, "metadata")
+    spec, status, metadata = _mapping_at(node, "spec"), _mapping_at(node, "status"), _mapping_at(node, "metadata")
     conditions = {condition.get("type"): condition for condition in status.get("conditions") or ()}
     ready_condition = conditions.get("Ready", {})
     reasons = [str(ready_condition.get(key, "")) for key in ("reason", "message")]
@@ -106,16 +106,16 @@ def node(item: Object) -> Node:
         instance_id=str(spec.get("providerID") or "").rpartition("/")[2],
         ready=is_ready,
         reason="" if is_ready else ": ".join(filter(None, reasons)) or "its kubelet has not reported anything yet",
-        version=_version(_mapping(status, "nodeInfo").get("kubeletVersion")),
+        version=_version(_mapping_at(status, "nodeInfo").get("kubeletVersion")),
         master=CONTROL_PLANE_LABEL in (metadata.get("labels") or {}),
         initialised=UNINITIALIZED_TAINT not in taints,
         routed=conditions.get("NetworkUnavailable", {}).get("status") != "True",
     )
 
 
-def pod(item: Object) -> Pod:
+def parse_pod(pod: KubernetesObject) -> Pod:
     """Return a Pod from its JSON."""
-    spec, status, metadata = _mapping(item, "spec"), _mapping(item, "status"), _mapping(item, "metadata")
+    spec, status, metadata = _mapping_at(pod, "spec"), _mapping_at(pod, "status"), _mapping_at(pod, "metadata")
     phase = str(status.get("phase", ""))
     conditions = {condition.get("type"): condition for condition in status.get("conditions") or ()}
     is_ready = phase == "Succeeded" or (phase == "Running" and conditions.get("Ready", {}).get("status") == "True")
@@ -128,40 +128,42 @@ def pod(item: Object) -> Pod:
         ready=is_ready,
         reason=reason,
         message=message,
-        leaving="deletionTimestamp" in metadata,
+        being_deleted="deletionTimestamp" in metadata,
     )
 
 
-def load_balancer(item: Object) -> LoadBalancer:
+def parse_load_balancer(service: KubernetesObject) -> LoadBalancer:
     """Return a Service of type LoadBalancer from its JSON."""
-    metadata = _mapping(item, "metadata")
-    ingress: list[Object] = _mapping(_mapping(item, "status"), "loadBalancer").get("ingress") or [{}]
+    metadata = _mapping_at(service, "metadata")
+    ingress: list[KubernetesObject] = _mapping_at(_mapping_at(service, "status"), "loadBalancer").get("ingress") or [{}]
     return LoadBalancer(
         namespace=str(metadata.get("namespace", "")),
         name=str(metadata.get("name", "")),
         hostname=str(ingress[0].get("hostname") or ingress[0].get("ip") or ""),
-        leaving="deletionTimestamp" in metadata,
+        being_deleted="deletionTimestamp" in metadata,
     )
 
 
-def version(item: Object) -> str:
+def parse_version(response: KubernetesObject) -> str:
     """Return the version of the API server from the response of /version, e.g. `1.36.3`."""
-    return _version(item.get("gitVersion"))
+    return _version(response.get("gitVersion"))
 
 
-def readiness(text: str) -> Readiness:
+def parse_readiness(text: str) -> Readiness:
     """Parse the verbose response of /readyz: one line for each check, beginning with `[-]` if it fails."""
     failing = tuple(line[3:].split(" ")[0] for line in text.splitlines() if line.startswith("[-]"))
     last_line = text.strip().splitlines()[-1:]
     return Readiness(ready=not failing and last_line != ["readyz check failed"], failing=failing)
 
 
-def _not_ready_reason(status: Object, conditions: Mapping[str, Object], containers: list[Object]) -> tuple[str, str]:
-    """Return the most specific reason why a pod is not ready, and its message."""
+def _not_ready_reason(
+    status: KubernetesObject, conditions: Mapping[str, KubernetesObject], containers: list[KubernetesObject]
+) -> tuple[str, str]:
+    """Return the most specific reason why a pod is not ready, and the message that belongs to it; both may be empty."""
     for container in containers:
-        state = _mapping(container, "state")
+        state = _mapping_at(container, "state")
         for state_name in ("waiting", "terminated"):
-            details = _mapping(state, state_name)
+            details = _mapping_at(state, state_name)
             # An init container that succeeded is terminated, too, and is no reason.
             has_succeeded = state_name == "terminated" and details.get("exitCode") == 0
             if details and not has_succeeded:
@@ -173,11 +175,12 @@ def _not_ready_reason(status: Object, conditions: Mapping[str, Object], containe
     return str(status.get("reason") or ""), str(status.get("message") or "")
 
 
-def _mapping(item: Object, key: str) -> Object:
-    """Return a mapping below a key; empty if there is none."""
-    value = item.get(key)
+def _mapping_at(parent: KubernetesObject, key: str) -> KubernetesObject:
+    """Return the value of a key if it is a mapping, else an empty mapping."""
+    value = parent.get(key)
     return value if isinstance(value, Mapping) else {}
 
 
 def _version(text: object) -> str:
+    """Return a version without the `v` that Kubernetes writes before it."""
     return str(text or "").removeprefix("v")

@@ -25,7 +25,7 @@ from cfngen.errors import CfngenError
 CopyMethod = Literal["file", "recovery-window", "destroy"]
 RECOVERY_WINDOW_DAYS = 30
 """Recovery window of a copy, in days; the longest that Secrets Manager allows."""
-KIND = "copy of the certificate authorities"
+COPY_KIND = "copy of the certificate authorities"
 # Secrets Manager returns the first code if the secret does not exist or has no value yet, and the second if it is
 # scheduled for deletion.
 _NO_VALUE_CODES = frozenset({"ResourceNotFoundException", "InvalidRequestException"})
@@ -59,11 +59,11 @@ class CopyError(CfngenError):
 
 @dataclass(frozen=True)
 class AuthorityCopy:
-    """Whether and where a copy of the certificate authorities is kept.
+    """The user's choice whether and where a copy of the certificate authorities is kept.
 
     Attributes:
         how: `file`, `recovery-window` (a second secret), or `destroy` (no copy).
-        path: the file of the copy.
+        path: the file of the copy; only used with `file`.
     """
 
     how: CopyMethod = "recovery-window"
@@ -105,30 +105,30 @@ class AuthoritySecret:
     text: str
 
 
-def read_authorities(account: Account, arns: Sequence[str], *, needed: bool) -> tuple[AuthoritySecret, ...]:
-    """Return the values to copy, without secrets that no master has written yet.
+def read_authorities(account: Account, arns: Sequence[str], *, must_be_readable: bool) -> tuple[AuthoritySecret, ...]:
+    """Return the values of the secrets to copy, without secrets that no master has written yet.
 
     Args:
         account: the AWS account.
         arns: ARNs of the secrets that hold certificate authorities.
-        needed: whether to raise an error if the caller has no permission to read a secret.
+        must_be_readable: whether to raise an error if the caller has no permission to read a secret.
 
     Raises:
-        UnreadableAuthoritiesError: a copy is needed, and the caller has no permission to read a secret.
+        UnreadableAuthoritiesError: the values must be readable, and the caller has no permission to read a secret.
     """
-    secrets = (AuthoritySecret(arn, _read_secret(account, arn, needed=needed)) for arn in arns)
+    secrets = (AuthoritySecret(arn, _read_secret(account, arn, must_be_readable=must_be_readable)) for arn in arns)
     return tuple(secret for secret in secrets if secret.text.strip() not in ("", "{}"))
 
 
-def _read_secret(account: Account, arn: str, *, needed: bool) -> str:
-    """Return the value of a secret; empty if it has none, or if it is not needed and the caller cannot read it."""
+def _read_secret(account: Account, arn: str, *, must_be_readable: bool) -> str:
+    """Return the value of a secret; empty if it has none, or if it need not be readable and access is denied."""
     from botocore.exceptions import ClientError
 
     try:
         return str(account.client("secretsmanager").get_secret_value(SecretId=arn).get("SecretString", ""))
     except ClientError as error:
         is_denied = error_code(error) in ACCESS_DENIED_CODES | {"DecryptionFailure"}
-        if is_denied and needed:
+        if is_denied and must_be_readable:
             raise UnreadableAuthoritiesError(account, arn, error.response["Error"]["Message"]) from error
         if not is_denied and error_code(error) not in _NO_VALUE_CODES:
             raise
@@ -138,7 +138,7 @@ def _read_secret(account: Account, arn: str, *, needed: bool) -> str:
 def copy_authorities(
     account: Account, cluster: str, secrets: Sequence[AuthoritySecret], copy: AuthorityCopy, report: Report
 ) -> tuple[RetainedResource, ...]:
-    """Copy the certificate authorities; return the copies.
+    """Copy the certificate authorities as the user chose; return the copies, none if the user wants none.
 
     Raises:
         CopyError: a file cannot be written.
@@ -164,7 +164,7 @@ def _copy_to_file(secret: AuthoritySecret, path: Path, report: Report) -> Retain
         "only its owner can read it; whoever has it has full access to a cluster restored from a "
         "snapshot: store it safely"
     )
-    return RetainedResource(KIND, str(path.absolute()), why)
+    return RetainedResource(kind=COPY_KIND, id=str(path.absolute()), why=why)
 
 
 def _write_private_file(path: Path, text: str) -> None:
@@ -188,7 +188,7 @@ def _copy_to_secret(account: Account, cluster: str, secret: AuthoritySecret, rep
     deletion_date = response["DeletionDate"].date().isoformat()
     restore_command = f"aws secretsmanager restore-secret --secret-id {name} --region {region}"
     return RetainedResource(
-        kind=KIND,
+        kind=COPY_KIND,
         id=name,
         why=f"deleted on {deletion_date}; until then `{restore_command}` restores it",
         cost="not billed while its deletion is pending",

@@ -15,10 +15,10 @@ from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.deletion import load_balancers, network_interfaces, security_groups, vpc_contents
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.kubernetes_tags import CLUSTER_TAG_PREFIX, is_owned_by, tag_map
-from cfngen.deploy.deletion.load_balancers import Balancer
+from cfngen.deploy.deletion.load_balancers import LoadBalancerView
 from cfngen.deploy.deletion.network_interfaces import INSTANCE_ID_TAG
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
-from cfngen.deploy.deletion.vpc_contents import Content
+from cfngen.deploy.deletion.vpc_contents import VpcContent
 from cfngen.deploy.stacks import CLUSTER_TAG
 from cfngen.errors import CfngenError
 
@@ -57,7 +57,7 @@ class Blocker:
     what: str
 
 
-def find(account: Account, inventory: Inventory, orphans: tuple[OrphanedResource, ...]) -> tuple[Blocker, ...]:
+def find_blockers(account: Account, inventory: Inventory, orphans: tuple[OrphanedResource, ...]) -> tuple[Blocker, ...]:
     """Return foreign resources in the cluster's own VPC, subnets and security groups, or attached to them.
 
     Args:
@@ -68,8 +68,8 @@ def find(account: Account, inventory: Inventory, orphans: tuple[OrphanedResource
     group_ids = [*inventory.security_groups, *(orphan.id for orphan in orphans if orphan.kind == "security group")]
     blockers = [
         Blocker(
-            instance_id,
-            "instance with the cluster's tag that was launched by Karpenter or by hand, not by one of its Auto "
+            id=instance_id,
+            what="instance with the cluster's tag that was launched by Karpenter or by hand, not by one of its Auto "
             "Scaling groups",
         )
         for instance_id in sorted(inventory.unmanaged_instances)
@@ -79,16 +79,16 @@ def find(account: Account, inventory: Inventory, orphans: tuple[OrphanedResource
     blockers += _find_foreign_interfaces(
         account, inventory, orphans, contents, frozenset(balancer.name for balancer in balancers)
     )
-    blockers += (Blocker(balancer.id, f"load balancer {balancer.name}") for balancer in balancers)
+    blockers += (Blocker(id=balancer.id, what=f"load balancer {balancer.name}") for balancer in balancers)
     blockers += (
         Blocker(
-            reference.group_id,
-            f"security group {reference.group_name} has rules that refer to the cluster's security groups",
+            id=reference.group_id,
+            what=f"security group {reference.group_name} has rules that refer to the cluster's security groups",
         )
         for reference in security_groups.find_references(account, inventory, group_ids)
         if not reference.owned
     )
-    blockers += (Blocker(content.id, _describe(content)) for content in contents)
+    blockers += (Blocker(id=content.id, what=_describe(content)) for content in contents)
     blockers += _find_subnets_using_route_tables(account, inventory)
     return _without_duplicates(blockers)
 
@@ -103,13 +103,17 @@ def _without_duplicates(blockers: Iterable[Blocker]) -> tuple[Blocker, ...]:
 
 def _find_foreign_contents(
     account: Account, inventory: Inventory, orphans: tuple[OrphanedResource, ...]
-) -> Iterator[Content]:
+) -> Iterator[VpcContent]:
     """Yield foreign resources in the VPC, or attached to it."""
     cluster_ids = inventory.ids() | {orphan.id for orphan in orphans}
-    return (content for content in vpc_contents.find(account, inventory.vpc_id) if content.id not in cluster_ids)
+    return (
+        content
+        for content in vpc_contents.find_vpc_contents(account, inventory.vpc_id)
+        if content.id not in cluster_ids
+    )
 
 
-def _describe(content: Content) -> str:
+def _describe(content: VpcContent) -> str:
     """Return a resource in words, e.g. `VPC endpoint web for com.amazonaws.eu-central-1.s3`."""
     name = tag_map(content.item.get("Tags")).get("Name", "") or content.item.get("GroupName", "")
     service = content.item.get("ServiceName", "")
@@ -118,7 +122,7 @@ def _describe(content: Content) -> str:
 
 def _find_foreign_load_balancers(
     account: Account, inventory: Inventory, orphans: tuple[OrphanedResource, ...]
-) -> Iterator[Balancer]:
+) -> Iterator[LoadBalancerView]:
     """Yield foreign load balancers in the VPC."""
     cluster_ids = inventory.ids() | {orphan.id for orphan in orphans}
     return (
@@ -141,7 +145,8 @@ def _find_subnets_using_route_tables(account: Account, inventory: Inventory) -> 
         for association in route_table.get("Associations", ()):
             if association.get("SubnetId", "") not in inventory.ids() | {""}:
                 yield Blocker(
-                    association["SubnetId"], f"subnet that uses the cluster's route table {route_table['RouteTableId']}"
+                    id=association["SubnetId"],
+                    what=f"subnet that uses the cluster's route table {route_table['RouteTableId']}",
                 )
 
 
@@ -149,7 +154,7 @@ def _find_foreign_interfaces(
     account: Account,
     inventory: Inventory,
     orphans: tuple[OrphanedResource, ...],
-    contents: Collection[Content],
+    contents: Collection[VpcContent],
     load_balancer_names: Collection[str],
 ) -> Iterator[Blocker]:
     """Yield foreign instances and network interfaces, but not the interfaces of other resources that are listed."""
@@ -165,6 +170,7 @@ def _find_foreign_interfaces(
     instance_descriptions = _describe_live_instances(account, foreign_instance_ids)
     orphan_ids = {orphan.id for orphan in orphans}
     orphaned_load_balancers = {orphan.name for orphan in orphans if orphan.kind == "load balancer"}
+    # An interface of a VPC endpoint or similar is not reported: the endpoint itself is in `contents`.
     listed_ids = {content.id for content in contents}
     listed_ids |= {
         network_interface_id
@@ -180,7 +186,7 @@ def _find_foreign_interfaces(
         if instance_id:
             # The instance is reported instead of its interface, unless the instance is terminated.
             if instance_id in instance_descriptions:
-                yield Blocker(instance_id, instance_descriptions[instance_id])
+                yield Blocker(id=instance_id, what=instance_descriptions[instance_id])
             continue
         if tags.get(INSTANCE_ID_TAG, "") in inventory.instances or _belongs_to_stack_resource(
             interface, tags, inventory
@@ -191,7 +197,9 @@ def _find_foreign_interfaces(
             continue
         if listed_ids & set(_split_words(description)):
             continue
-        yield Blocker(interface["NetworkInterfaceId"], f"network interface, {description or 'without a description'}")
+        yield Blocker(
+            id=interface["NetworkInterfaceId"], what=f"network interface, {description or 'without a description'}"
+        )
 
 
 def _occupies_cluster(interface: AwsObject, inventory: Inventory) -> bool:
@@ -227,10 +235,7 @@ def _describe_live_instances(account: Account, ids: list[str]) -> dict[str, str]
 
 
 def _belongs_to_stack_resource(interface: AwsObject, tags: Mapping[str, str], inventory: Inventory) -> bool:
-    """Return whether AWS manages an interface for a resource of the cluster's stacks.
-
-    AWS manages interfaces of NAT gateways, load balancers and VPC endpoints.
-    """
+    """Return whether AWS created an interface for a NAT gateway, load balancer or VPC endpoint of the stacks."""
     description = interface.get("Description", "")
     if network_interfaces.load_balancer_name(description) in inventory.load_balancers:
         return True

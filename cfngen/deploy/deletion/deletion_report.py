@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
@@ -21,8 +22,8 @@ NOT_FOUND_CODES = frozenset({"NoSuchEntity", "ResourceNotFoundException", "NotFo
 
 
 @dataclass(frozen=True)
-class Counted:
-    """How many resources of one kind, of a cluster's stacks, were deleted.
+class DeletionCount:
+    """How many of the resources of one kind that a cluster's stacks had are deleted.
 
     Attributes:
         kind: their type in words, in the plural, e.g. `subnets`.
@@ -37,35 +38,59 @@ class Counted:
     unknown: tuple[str, ...] = ()
 
 
-def count(account: Account, inventory: Inventory) -> tuple[Counted, ...]:
+def count_deleted_resources(account: Account, inventory: Inventory) -> tuple[DeletionCount, ...]:
     """Return, by kind, how many resources of a cluster's stacks are deleted and which still exist."""
     return tuple(
-        _count_kind(account, kind, ids, find_existing)
-        for kind, type_name, find_existing in _KINDS
-        if (ids := sorted(inventory.ids(type_name)))
+        _count_kind(account, resource_kind, ids)
+        for resource_kind in _RESOURCE_KINDS
+        if (ids := sorted(inventory.ids(resource_kind.type)))
     )
 
 
-def _count_kind(
-    account: Account, kind: str, ids: list[str], find_existing: Callable[[Account, list[str]], set[str]]
-) -> Counted:
+FindExisting = Callable[[Account, list[str]], set[str]]
+"""Returns which resources of one kind still exist, of those with the given physical ids."""
+
+
+class _ResourceKind(NamedTuple):
+    """A kind of resources that is counted.
+
+    Attributes:
+        name: the kind in words, in the plural.
+        type: its CloudFormation type.
+        find_existing: returns which of the given ids still exist.
+    """
+
+    name: str
+    type: str
+    find_existing: FindExisting
+
+
+def _count_kind(account: Account, resource_kind: _ResourceKind, ids: list[str]) -> DeletionCount:
     """Count the resources of one kind: those that AWS still describes, and those that were deleted."""
     from botocore.exceptions import ClientError
 
     try:
-        remaining = find_existing(account, ids)
+        remaining = resource_kind.find_existing(account, ids)
     except ClientError as error:
         # A caller who deletes stacks through a service role may lack permission to describe their resources.
         if error_code(error) not in ACCESS_DENIED_CODES:
             raise
-        return Counted(kind, gone=0, unknown=tuple(ids))
-    return Counted(kind, gone=len(ids) - len(remaining), left=tuple(sorted(remaining)))
+        return DeletionCount(resource_kind.name, gone=0, unknown=tuple(ids))
+    return DeletionCount(resource_kind.name, gone=len(ids) - len(remaining), left=tuple(sorted(remaining)))
 
 
 def _make_ec2_finder(
     operation: str, response_key: str, filter_name: str, id_key: str, filters_argument: str = "Filters"
-) -> Callable[[Account, list[str]], set[str]]:
-    """Return a function that finds which of the given ids EC2 still describes."""
+) -> FindExisting:
+    """Return a function that finds which of the given ids EC2 still describes.
+
+    Args:
+        operation: the EC2 operation, as a method of the boto3 client.
+        response_key: key of the resources in its response.
+        filter_name: name of the filter by id.
+        id_key: key of the id in the description of a resource.
+        filters_argument: the parameter of the operation that takes filters.
+    """
 
     def find_existing(account: Account, ids: list[str]) -> set[str]:
         existing_ids: set[str] = set()
@@ -162,50 +187,116 @@ def _exists(resource_id: str, describe: Callable[[str], AwsObject], is_deleted: 
         raise
 
 
-# Each row: the kind in words, its CloudFormation type, and the function that returns which of the given ids exist.
-_KINDS: tuple[tuple[str, str, Callable[[Account, list[str]], set[str]]], ...] = (
-    ("Auto Scaling groups", AUTO_SCALING_GROUP, _find_existing_auto_scaling_groups),
-    ("launch templates", "AWS::EC2::LaunchTemplate", _find_existing_launch_templates),
-    ("load balancers", "AWS::ElasticLoadBalancingV2::LoadBalancer", _find_existing_load_balancers),
-    ("target groups", "AWS::ElasticLoadBalancingV2::TargetGroup", _find_existing_target_groups),
-    ("volumes", "AWS::EC2::Volume", _make_ec2_finder("describe_volumes", "Volumes", "volume-id", "VolumeId")),
-    ("Elastic IPs", "AWS::EC2::EIP", _find_existing_addresses),
-    (
-        "network interfaces",
-        "AWS::EC2::NetworkInterface",
-        _make_ec2_finder(
-            "describe_network_interfaces", "NetworkInterfaces", "network-interface-id", "NetworkInterfaceId"
+_RESOURCE_KINDS: tuple[_ResourceKind, ...] = (
+    _ResourceKind(
+        name="Auto Scaling groups", type=AUTO_SCALING_GROUP, find_existing=_find_existing_auto_scaling_groups
+    ),
+    _ResourceKind(
+        name="launch templates", type="AWS::EC2::LaunchTemplate", find_existing=_find_existing_launch_templates
+    ),
+    _ResourceKind(
+        name="load balancers",
+        type="AWS::ElasticLoadBalancingV2::LoadBalancer",
+        find_existing=_find_existing_load_balancers,
+    ),
+    _ResourceKind(
+        name="target groups",
+        type="AWS::ElasticLoadBalancingV2::TargetGroup",
+        find_existing=_find_existing_target_groups,
+    ),
+    _ResourceKind(
+        name="volumes",
+        type="AWS::EC2::Volume",
+        find_existing=_make_ec2_finder(
+            operation="describe_volumes", response_key="Volumes", filter_name="volume-id", id_key="VolumeId"
         ),
     ),
-    (
-        "security groups",
-        "AWS::EC2::SecurityGroup",
-        _make_ec2_finder("describe_security_groups", "SecurityGroups", "group-id", "GroupId"),
+    _ResourceKind(name="Elastic IPs", type="AWS::EC2::EIP", find_existing=_find_existing_addresses),
+    _ResourceKind(
+        name="network interfaces",
+        type="AWS::EC2::NetworkInterface",
+        find_existing=_make_ec2_finder(
+            operation="describe_network_interfaces",
+            response_key="NetworkInterfaces",
+            filter_name="network-interface-id",
+            id_key="NetworkInterfaceId",
+        ),
     ),
-    ("VPCs", "AWS::EC2::VPC", _make_ec2_finder("describe_vpcs", "Vpcs", "vpc-id", "VpcId")),
-    ("subnets", "AWS::EC2::Subnet", _make_ec2_finder("describe_subnets", "Subnets", "subnet-id", "SubnetId")),
-    (
-        "route tables",
-        "AWS::EC2::RouteTable",
-        _make_ec2_finder("describe_route_tables", "RouteTables", "route-table-id", "RouteTableId"),
+    _ResourceKind(
+        name="security groups",
+        type="AWS::EC2::SecurityGroup",
+        find_existing=_make_ec2_finder(
+            operation="describe_security_groups",
+            response_key="SecurityGroups",
+            filter_name="group-id",
+            id_key="GroupId",
+        ),
     ),
-    (
-        "internet gateways",
-        "AWS::EC2::InternetGateway",
-        _make_ec2_finder("describe_internet_gateways", "InternetGateways", "internet-gateway-id", "InternetGatewayId"),
+    _ResourceKind(
+        name="VPCs",
+        type="AWS::EC2::VPC",
+        find_existing=_make_ec2_finder(
+            operation="describe_vpcs", response_key="Vpcs", filter_name="vpc-id", id_key="VpcId"
+        ),
     ),
-    (
-        "NAT gateways",
-        "AWS::EC2::NatGateway",
-        _make_ec2_finder("describe_nat_gateways", "NatGateways", "nat-gateway-id", "NatGatewayId", "Filter"),
+    _ResourceKind(
+        name="subnets",
+        type="AWS::EC2::Subnet",
+        find_existing=_make_ec2_finder(
+            operation="describe_subnets", response_key="Subnets", filter_name="subnet-id", id_key="SubnetId"
+        ),
     ),
-    (
-        "DHCP options",
-        "AWS::EC2::DHCPOptions",
-        _make_ec2_finder("describe_dhcp_options", "DhcpOptions", "dhcp-options-id", "DhcpOptionsId"),
+    _ResourceKind(
+        name="route tables",
+        type="AWS::EC2::RouteTable",
+        find_existing=_make_ec2_finder(
+            operation="describe_route_tables",
+            response_key="RouteTables",
+            filter_name="route-table-id",
+            id_key="RouteTableId",
+        ),
     ),
-    ("key pairs", "AWS::EC2::KeyPair", _make_ec2_finder("describe_key_pairs", "KeyPairs", "key-name", "KeyName")),
-    ("roles", "AWS::IAM::Role", _find_existing_roles),
-    ("instance profiles", "AWS::IAM::InstanceProfile", _find_existing_instance_profiles),
-    ("secrets", "AWS::SecretsManager::Secret", _find_existing_secrets),
+    _ResourceKind(
+        name="internet gateways",
+        type="AWS::EC2::InternetGateway",
+        find_existing=_make_ec2_finder(
+            operation="describe_internet_gateways",
+            response_key="InternetGateways",
+            filter_name="internet-gateway-id",
+            id_key="InternetGatewayId",
+        ),
+    ),
+    _ResourceKind(
+        name="NAT gateways",
+        type="AWS::EC2::NatGateway",
+        find_existing=_make_ec2_finder(
+            operation="describe_nat_gateways",
+            response_key="NatGateways",
+            filter_name="nat-gateway-id",
+            id_key="NatGatewayId",
+            filters_argument="Filter",
+        ),
+    ),
+    _ResourceKind(
+        name="DHCP options",
+        type="AWS::EC2::DHCPOptions",
+        find_existing=_make_ec2_finder(
+            operation="describe_dhcp_options",
+            response_key="DhcpOptions",
+            filter_name="dhcp-options-id",
+            id_key="DhcpOptionsId",
+        ),
+    ),
+    _ResourceKind(
+        name="key pairs",
+        type="AWS::EC2::KeyPair",
+        find_existing=_make_ec2_finder(
+            operation="describe_key_pairs", response_key="KeyPairs", filter_name="key-name", id_key="KeyName"
+        ),
+    ),
+    _ResourceKind(name="roles", type="AWS::IAM::Role", find_existing=_find_existing_roles),
+    _ResourceKind(
+        name="instance profiles", type="AWS::IAM::InstanceProfile", find_existing=_find_existing_instance_profiles
+    ),
+    _ResourceKind(name="secrets", type="AWS::SecretsManager::Secret", find_existing=_find_existing_secrets),
 )

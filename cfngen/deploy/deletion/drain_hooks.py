@@ -33,22 +33,23 @@ class DrainHooks:
 
     Args:
         account: the AWS account.
-        groups: names of the cluster's Auto Scaling groups.
+        group_names: names of the cluster's Auto Scaling groups.
         report: receives a notice if the hooks cannot be removed or restored.
     """
 
-    def __init__(self, account: Account, groups: Iterable[str], report: Report) -> None:
+    def __init__(self, account: Account, group_names: Iterable[str], report: Report) -> None:
         self._account = account
-        self._groups = tuple(groups)
+        self._group_names = tuple(group_names)
         self._report = report
-        self._removed_hooks: dict[str, AwsArguments] = {}  # by group: the arguments of PutLifecycleHook
+        # By the group's name: the arguments of PutLifecycleHook that create the hook again.
+        self._removed_hooks: dict[str, AwsArguments] = {}
 
     def remove(self) -> None:
         """Delete the hooks; instances then terminate at once, also those that are being drained."""
         try:
             with translate_aws_errors():
-                for group in self._groups:
-                    self._remove(group)
+                for group_name in self._group_names:
+                    self._remove_hook(group_name)
         except AwsError as error:
             text = (
                 f"nodes are still drained before they are terminated, which may take up to their drainTimeout: {error}"
@@ -59,30 +60,30 @@ class DrainHooks:
         """Create the deleted hooks again, in the groups that still exist."""
         try:
             with translate_aws_errors():
-                for group, hook in list(self._removed_hooks.items()):
-                    self._call(self._account.client("autoscaling").put_lifecycle_hook, **hook)
-                    del self._removed_hooks[group]
+                for group_name, hook_arguments in list(self._removed_hooks.items()):
+                    self._call(self._account.client("autoscaling").put_lifecycle_hook, **hook_arguments)
+                    del self._removed_hooks[group_name]
         except AwsError as error:
             text = f"nodes are no longer drained before they are terminated: {error}"
             try_later = CommandText("run ", suggest("delete"), " again to delete the cluster.")
             self._report(Notice(text, error.hint or try_later))
 
-    def _remove(self, group: str) -> None:
+    def _remove_hook(self, group_name: str) -> None:
         """Delete the drain hook of one group, and record its settings for `restore`."""
         autoscaling = self._account.client("autoscaling")
         response = self._call(
-            autoscaling.describe_lifecycle_hooks, AutoScalingGroupName=group, LifecycleHookNames=[DRAIN_HOOK]
+            autoscaling.describe_lifecycle_hooks, AutoScalingGroupName=group_name, LifecycleHookNames=[DRAIN_HOOK]
         )
         for hook in response.get("LifecycleHooks", ()):
-            self._removed_hooks[group] = {key: hook[key] for key in _PUT_HOOK_KEYS if key in hook}
+            self._removed_hooks[group_name] = {key: hook[key] for key in _PUT_HOOK_KEYS if key in hook}
             self._call(
                 autoscaling.delete_lifecycle_hook,
-                AutoScalingGroupName=group,
+                AutoScalingGroupName=group_name,
                 LifecycleHookName=hook["LifecycleHookName"],
             )
 
     def _call(self, operation: Callable[..., AwsObject], **arguments: object) -> AwsArguments:
-        """Call Auto Scaling; return an empty response if the group or the hook no longer exists."""
+        """Call an operation of Auto Scaling; return an empty response if the group or the hook no longer exists."""
         from botocore.exceptions import ClientError
 
         try:

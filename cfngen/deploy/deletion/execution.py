@@ -15,7 +15,6 @@ even if the stack no longer exists by then.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -28,8 +27,7 @@ from cfngen.deploy.deletion import (
     consent,
     deletion_report,
     orphan_removal,
-    retained_resources,
-    snapshot_buckets,
+    remaining_resources,
     stack_removal,
     volumes,
 )
@@ -38,7 +36,7 @@ from cfngen.deploy.deletion.blockers import Blocker, OccupiedError
 from cfngen.deploy.deletion.drain_hooks import DrainHooks
 from cfngen.deploy.deletion.inventory import Inventory, read_inventory
 from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
-from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
+from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, OrphanRemoved
 from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest, PreparedDeletion
 from cfngen.deploy.deletion.planning import plan_deletion
 from cfngen.deploy.deletion.result import Deleted
@@ -47,7 +45,7 @@ from cfngen.deploy.deletion.service_deletion import DeleteServices
 from cfngen.deploy.interaction import DeclinedError, Interaction
 from cfngen.deploy.messages import Event, Message, Notice, Report, Step
 from cfngen.deploy.publishing import template_objects
-from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackResource, StackView, find, tree
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackView, find_stack
 from cfngen.errors import CfngenError
 from cfngen.text import pluralize
 
@@ -86,8 +84,8 @@ def delete(
     request: DeletionRequest,
     interaction: Interaction,
     *,
-    drain: DeleteServices | None = None,
-    choose: ChooseAuthorityCopy = AuthorityCopy,
+    delete_services: DeleteServices | None = None,
+    choose_authority_copy: ChooseAuthorityCopy = AuthorityCopy,
 ) -> Deleted:
     """Delete a cluster, after confirmation.
 
@@ -95,9 +93,9 @@ def delete(
         account: the AWS account.
         request: what to delete.
         interaction: reports to the user, and asks them.
-        drain: lets Kubernetes delete its load balancers; if None, the Kubernetes API is not called.
-        choose: asks whether and where to keep a copy of the certificate authorities; called only if `request` does not
-            say whether to keep a copy.
+        delete_services: lets Kubernetes delete its load balancers; if None, the Kubernetes API is not called.
+        choose_authority_copy: asks whether and where to keep a copy of the certificate authorities; called only if
+            `request` does not say whether to keep a copy.
 
     Raises:
         ForeignStackError: the stack is not this cluster's.
@@ -111,7 +109,7 @@ def delete(
         AwsError: a call failed; when started again, the deletion continues.
     """
     with translate_aws_errors():
-        return _Deletion(account, request, interaction, drain, choose).run()
+        return _Deletion(account, request, interaction, delete_services, choose_authority_copy).run()
 
 
 class _Deletion:
@@ -122,14 +120,14 @@ class _Deletion:
         account: Account,
         request: DeletionRequest,
         interaction: Interaction,
-        drain: DeleteServices | None,
-        choose: ChooseAuthorityCopy,
+        delete_services: DeleteServices | None,
+        choose_authority_copy: ChooseAuthorityCopy,
     ) -> None:
         self.account = account
         self.request = request
         self.interaction = interaction
-        self.delete_load_balancers = drain
-        self.choose_authority_copy = choose
+        self.delete_services = delete_services
+        self.choose_authority_copy = choose_authority_copy
         self.copy_choice: AuthorityCopy | None = None
         self.created_copies: tuple[RetainedResource, ...] = ()
         self.report: Report = self._report_and_record
@@ -154,16 +152,16 @@ class _Deletion:
             )
         stack = prepared.stack
         if stack is None:
-            return self._clean_up(prepared, None)
+            return self._clean_up(prepared, remaining_stack=None)
         drain_hooks = DrainHooks(self.account, prepared.inventory.existing_ids(AUTO_SCALING_GROUP), self.report)
         if stack.status.name != "DELETE_IN_PROGRESS":
             self._drain_load_balancers(prepared)
             self._remove_orphans(prepared.inventory, wait=True)
             if self.request.detach:
-                stack_removal.start(self.account, stack, self.report)
+                stack_removal.start_deletion(self.account, stack, self.report)
                 drain_hooks.remove()
-                return self._summarize(prepared, find(self.account, stack.id), in_progress=True)
-        remaining_stack = stack_removal.remove(
+                return self._summarize(prepared, find_stack(self.account, stack.id), in_progress=True)
+        remaining_stack = stack_removal.delete_stack(
             self.account,
             stack,
             replace(self.interaction, report=self.report),
@@ -192,14 +190,16 @@ class _Deletion:
             # The user chose when the deletion was started, and CloudFormation may delete the secret at any moment.
             return ()
         is_destroyed = choice is not None and choice.how == "destroy"
-        secrets = authority_copies.read_authorities(self.account, prepared.plan.authorities, needed=not is_destroyed)
+        secrets = authority_copies.read_authorities(
+            self.account, prepared.plan.authorities, must_be_readable=not is_destroyed
+        )
         if secrets:
             self.copy_choice = choice or self.choose_authority_copy()
         return secrets
 
     def _report_and_record(self, message: Message) -> None:
         """Report a message to the user; record removed resources and event times for the result of the deletion."""
-        if isinstance(message, Removed):
+        if isinstance(message, OrphanRemoved):
             self.removed_by_id[message.orphan.kind, message.orphan.id] = message.orphan
         elif isinstance(message, Event):
             self.event_times.append(message.time)
@@ -207,16 +207,17 @@ class _Deletion:
 
     def _drain_load_balancers(self, prepared: PreparedDeletion) -> None:
         """Let Kubernetes delete its load balancers if possible; the removal of orphans deletes the remaining ones."""
-        if self.delete_load_balancers is None or not prepared.inventory.instances:
+        if self.delete_services is None or not prepared.inventory.instances:
             return
         self.report(Step("asking Kubernetes to delete its load balancers"))
         try:
-            remaining = self.delete_load_balancers(self.report)
+            remaining_services = self.delete_services(self.report)
         except CfngenError as error:
             self.report(Notice(f"Kubernetes could not be requested to delete its load balancers: {error}"))
             return
-        if remaining:
-            self.report(Notice(f"Kubernetes has not deleted the load balancers of {', '.join(remaining)} in time"))
+        if remaining_services:
+            names = ", ".join(remaining_services)
+            self.report(Notice(f"Kubernetes has not deleted the load balancers of {names} in time"))
 
     def _remove_orphans(self, inventory: Inventory, *, wait: bool) -> None:
         """Remove resources that Kubernetes created and that would prevent the deletion of the network."""
@@ -236,7 +237,7 @@ class _Deletion:
             with translate_aws_errors():
                 # During the deletion, the resources that were listed before it are enough to recognise orphans. After
                 # a failure there is time to list the remaining resources again.
-                stack = find(self.account, prepared.plan.stack_id) if after_failure else None
+                stack = find_stack(self.account, prepared.plan.stack_id) if after_failure else None
                 inventory = self._read_current_inventory(prepared, stack) if stack else prepared.inventory
                 self._remove_orphans(inventory, wait=after_failure)
         except (AwsError, SameNameClusterError) as error:
@@ -247,10 +248,12 @@ class _Deletion:
         self.blockers = ()
         try:
             with translate_aws_errors():
-                stack = find(self.account, prepared.plan.stack_id)
+                stack = find_stack(self.account, prepared.plan.stack_id)
                 if stack:
                     inventory = self._read_current_inventory(prepared, stack)
-                    self.blockers = blockers.find(self.account, inventory, orphan_removal.find(self.account, inventory))
+                    self.blockers = blockers.find_blockers(
+                        self.account, inventory, orphan_removal.find_orphans(self.account, inventory)
+                    )
         except AwsError as error:
             self.report(Notice(f"what blocks the deletion could not be determined: {error}", error.hint))
         return self.blockers
@@ -283,7 +286,9 @@ class _Deletion:
                 self.account, prepared.inventory, self.report
             ).remaining
             deleted_objects, bucket_deleted = self._delete_templates()
-        return self._summarize(prepared, remaining_stack, objects=deleted_objects, bucket_deleted=bucket_deleted)
+        return self._summarize(
+            prepared, remaining_stack, deleted_objects=deleted_objects, bucket_deleted=bucket_deleted
+        )
 
     def _delete_templates(self) -> tuple[int, bool]:
         """Delete the templates and their bucket, if requested.
@@ -315,11 +320,18 @@ class _Deletion:
         remaining_stack: StackView | None,
         *,
         in_progress: bool = False,
-        objects: int = 0,
+        deleted_objects: int = 0,
         bucket_deleted: bool = False,
     ) -> Deleted:
-        """Return the result of the deletion, with the resources that were removed and those that remain."""
-        resources = _read_current_resources(self.account, prepared)
+        """Return the result of the deletion, with the resources that were removed and those that remain.
+
+        Args:
+            prepared: the plan of the deletion.
+            remaining_stack: the stack as it is now; None if it is deleted.
+            in_progress: whether CloudFormation is still deleting the stack.
+            deleted_objects: how many object versions of templates were deleted.
+            bucket_deleted: whether the bucket of the templates was deleted.
+        """
         return Deleted(
             cluster=self.request.cluster,
             region=self.account.region,
@@ -329,60 +341,21 @@ class _Deletion:
             succeeded=remaining_stack is None and not self.remaining_orphans and not in_progress,
             in_progress=in_progress,
             seconds=self._seconds(),
-            counted=() if in_progress else deletion_report.count(self.account, prepared.inventory),
+            counted=() if in_progress else deletion_report.count_deleted_resources(self.account, prepared.inventory),
             removed=tuple(self.removed_by_id.values()),
-            retained=self.created_copies if in_progress else self._find_retained_resources(prepared, resources),
+            retained=self.created_copies if in_progress else self._find_remaining_resources(prepared),
             orphans=self.remaining_orphans,
             blockers=self.blockers if remaining_stack and remaining_stack.status.exists else (),
-            objects=objects,
+            objects=deleted_objects,
             bucket_deleted=bucket_deleted,
             name_conflict=prepared.plan.name_conflict,
         )
 
-    def _find_retained_resources(
-        self, prepared: PreparedDeletion, resources: Sequence[StackResource]
-    ) -> tuple[RetainedResource, ...]:
+    def _find_remaining_resources(self, prepared: PreparedDeletion) -> tuple[RetainedResource, ...]:
         """Return the resources that remain in the account, except those in the result's `removed` and `orphans`."""
-        account, request, inventory = self.account, self.request, prepared.inventory
-        reported = self.removed_by_id.keys() | {(resource.kind, resource.id) for resource in self.remaining_orphans}
-        volumes_left = [volume for volume in prepared.plan.volumes if (volume.kind, volume.id) not in reported]
-        snapshots_left = [
-            snapshot for snapshot in prepared.plan.snapshots if (snapshot.kind, snapshot.id) not in reported
-        ]
-        # Templates and log groups are found by the cluster's name, so they may belong to another cluster of that name.
-        is_name_unique = not prepared.plan.name_conflict
-        bucket = (
-            template_objects.find(account, request.bucket, request.cluster)
-            if request.bucket and is_name_unique
-            else None
-        )
-        return (
-            *retained_resources.find_undeleted(
-                account,
-                [resource for resource in resources if resource.view.type not in snapshot_buckets.RETAINED_TYPES],
-            ),
-            *self.created_copies,
-            *retained_resources.find_snapshots(
-                account, inventory, copy=next((copy.id for copy in self.created_copies), "")
-            ),
-            *retained_resources.find_keys(account, inventory),
-            *retained_resources.find_secrets(account, inventory),
-            *snapshot_buckets.find(account, inventory, prepared.stack.outputs if prepared.stack else {}),
-            *retained_resources.of_orphans(
-                account, volumes_left, "data of a PersistentVolumeClaim, kept unless --delete-volumes is given"
-            ),
-            *retained_resources.of_orphans(
-                account,
-                snapshots_left,
-                "snapshot of a PersistentVolumeClaim's volume, kept unless --delete-snapshots is given",
-            ),
-            *(retained_resources.templates(bucket) if bucket else ()),
-            *(retained_resources.find_log_groups(account, request.cluster) if is_name_unique else ()),
-            *(
-                retained_resources.existing_resources(inventory, tuple(prepared.stack.parameters.items()))
-                if prepared.stack
-                else ()
-            ),
+        reported_keys = self.removed_by_id.keys() | {(orphan.kind, orphan.id) for orphan in self.remaining_orphans}
+        return remaining_resources.find_remaining_resources(
+            self.account, self.request, prepared, authority_copies=self.created_copies, reported_keys=reported_keys
         )
 
 
@@ -400,9 +373,3 @@ def _check_deletable(account: Account, request: DeletionRequest, prepared: Prepa
     orphan_removal.check_name_conflict(
         account, prepared.inventory, (*prepared.plan.removed, *prepared.plan.data_to_delete)
     )
-
-
-def _read_current_resources(account: Account, prepared: PreparedDeletion) -> tuple[StackResource, ...]:
-    """Return the current resources of the stack and its nested stacks, also if the stack has been deleted."""
-    root = prepared.stack.id if prepared.stack else ""
-    return tree(account, root) if root else prepared.inventory.resources

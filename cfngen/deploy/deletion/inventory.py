@@ -5,14 +5,14 @@ The other modules use it to tell the cluster's resources from foreign ones in th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion.kubernetes_tags import cluster_tag, is_owned_by, tag_map
-from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackResource, StackView, tree
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackResource, StackView, list_resource_tree
 
-VPC = "AWS::EC2::VPC"
+VPC_TYPE = "AWS::EC2::VPC"
 EXISTING_INSTANCE_STATES = ("pending", "running", "shutting-down", "stopping", "stopped")
 AUTO_SCALING_GROUP_TAG = "aws:autoscaling:groupName"
 GROUPS_BATCH_SIZE = 50  # group names in one call of DescribeAutoScalingGroups
@@ -29,7 +29,8 @@ class Inventory:
         own_vpc: whether the VPC was created for the cluster and did not exist before it.
         pod_cidr: address range of the pods.
         route_tables: existing route tables, not created by the stacks, that contain routes to its pods.
-        instances: ids of its instances, each with its state.
+        instances: states of its instances, by instance id: the instance state of EC2, or the lifecycle state in the
+            Auto Scaling group.
         unmanaged_instances: ids of its instances that no Auto Scaling group of its stacks launched.
         security_groups: security groups of its stacks.
         same_name_stacks: names of other root stacks in the region that contain a cluster of the same name.
@@ -52,14 +53,14 @@ class Inventory:
 
         If not, networks and instances tagged for the cluster belong to another cluster of the same name.
         """
-        return bool(self.existing_ids(VPC) or self.existing_ids(AUTO_SCALING_GROUP))
+        return bool(self.existing_ids(VPC_TYPE) or self.existing_ids(AUTO_SCALING_GROUP))
 
-    def ids(self, kind: str = "") -> frozenset[str]:
-        """Return the physical ids of the resources, optionally of one type, that the stacks have or had."""
+    def ids(self, resource_type: str = "") -> frozenset[str]:
+        """Return the physical ids of the resources that the stacks have or had, of one type or (empty) of all types."""
         return frozenset(
             resource.view.physical_id
             for resource in self.resources
-            if resource.view.physical_id and kind in ("", resource.view.type)
+            if resource.view.physical_id and resource_type in ("", resource.view.type)
         )
 
     @property
@@ -68,11 +69,9 @@ class Inventory:
         arns = self.ids("AWS::ElasticLoadBalancingV2::LoadBalancer")
         return frozenset(arn.split("/")[-2] for arn in arns if arn.count("/") > 1)
 
-    def existing_ids(self, kind: str) -> tuple[str, ...]:
+    def existing_ids(self, resource_type: str) -> tuple[str, ...]:
         """Return the physical ids of the resources of one type that the stacks have now."""
-        return tuple(
-            resource.view.physical_id for resource in self.resources if resource.exists and resource.view.type == kind
-        )
+        return _existing_ids(self.resources, resource_type)
 
 
 def read_inventory(
@@ -87,41 +86,44 @@ def read_inventory(
         vpc_id: the existing VPC that the cluster file names; empty if the stack creates one.
         pod_cidr: address range of the pods.
     """
-    resources = tree(account, stack.id) if stack else ()
-
-    def existing_ids(resource_type: str) -> tuple[str, ...]:
-        return tuple(
-            resource.view.physical_id
-            for resource in resources
-            if resource.exists and resource.view.type == resource_type
-        )
-
-    own_vpcs = existing_ids(VPC)
+    resources = list_resource_tree(account, stack.id) if stack else ()
+    own_vpcs = _existing_ids(resources, VPC_TYPE)
+    existing_group_names = _existing_ids(resources, AUTO_SCALING_GROUP)
     parameter_vpc = stack.parameters.get("VpcId", "") if stack else ""
     named_vpc = next(iter(own_vpcs), "") or parameter_vpc or vpc_id
     cluster_vpc = named_vpc or _find_vpc_by_tag(account, cluster)
     route_table = stack.parameters.get("RouteTableId", "") if stack else ""
-    known_groups = frozenset(
+    uses_existing_route_table = bool(route_table) and route_table not in _existing_ids(
+        resources, "AWS::EC2::RouteTable"
+    )
+    known_group_names = frozenset(
         resource.view.physical_id for resource in resources if resource.view.type == AUTO_SCALING_GROUP
     )
-    instances, unmanaged = _find_instances(
-        account, cluster, cluster_vpc, existing_ids(AUTO_SCALING_GROUP), known_groups
+    instances, unmanaged_ids = _find_instances(
+        account, cluster, cluster_vpc, existing_group_names=existing_group_names, known_group_names=known_group_names
     )
-    if unmanaged and not own_vpcs and not existing_ids(AUTO_SCALING_GROUP):
+    if unmanaged_ids and not own_vpcs and not existing_group_names:
         # A stack that is deleted, empty or misspelt has no instances, so these belong to another cluster of that name.
-        instances = {key: state for key, state in instances.items() if key not in unmanaged}
-        cluster_vpc, unmanaged = named_vpc, frozenset()
+        instances = {instance_id: state for instance_id, state in instances.items() if instance_id not in unmanaged_ids}
+        cluster_vpc, unmanaged_ids = named_vpc, frozenset()
     return Inventory(
         cluster=cluster,
         resources=resources,
         vpc_id=cluster_vpc,
         own_vpc=bool(cluster_vpc) and cluster_vpc not in (parameter_vpc, vpc_id),
         pod_cidr=pod_cidr,
-        route_tables=(route_table,) if route_table and route_table not in existing_ids("AWS::EC2::RouteTable") else (),
+        route_tables=(route_table,) if uses_existing_route_table else (),
         instances=instances,
         # Without a stack, no group is known, and every instance would be listed as unmanaged.
-        unmanaged_instances=unmanaged if resources else frozenset(),
-        security_groups=existing_ids("AWS::EC2::SecurityGroup"),
+        unmanaged_instances=unmanaged_ids if resources else frozenset(),
+        security_groups=_existing_ids(resources, "AWS::EC2::SecurityGroup"),
+    )
+
+
+def _existing_ids(resources: Iterable[StackResource], resource_type: str) -> tuple[str, ...]:
+    """Return the physical ids of the resources of one type that exist."""
+    return tuple(
+        resource.view.physical_id for resource in resources if resource.exists and resource.view.type == resource_type
     )
 
 
@@ -135,24 +137,36 @@ def _find_vpc_by_tag(account: Account, cluster: str) -> str:
 
 
 def _find_instances(
-    account: Account, cluster: str, vpc_id: str, existing_groups: tuple[str, ...], known_groups: frozenset[str]
+    account: Account,
+    cluster: str,
+    vpc_id: str,
+    *,
+    existing_group_names: tuple[str, ...],
+    known_group_names: frozenset[str],
 ) -> tuple[dict[str, str], frozenset[str]]:
-    """Return the states of the cluster's instances by id, and the ids of the instances that no group launched.
+    """Return the states of the cluster's instances by id, and the ids of those that no group of the stacks launched.
 
     The cluster's instances are the members of the stacks' Auto Scaling groups, and all instances in the VPC with the
-    cluster's tag. `known_groups` includes deleted groups: the tag that EC2 Auto Scaling adds to an instance still names
-    its group after the group was deleted.
+    cluster's tag.
+
+    Args:
+        account: the AWS account.
+        cluster: name of the cluster.
+        vpc_id: the cluster's VPC; empty if it is not known.
+        existing_group_names: names of the stacks' Auto Scaling groups.
+        known_group_names: the same names and those of deleted groups: the tag that EC2 Auto Scaling adds to an instance
+            still names its group after the group was deleted.
     """
-    group_members: dict[str, str] = {}
+    states_of_group_members: dict[str, str] = {}
     autoscaling = account.client("autoscaling")
-    for start in range(0, len(existing_groups), GROUPS_BATCH_SIZE):
-        names = list(existing_groups[start : start + GROUPS_BATCH_SIZE])
-        for group in autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=names)["AutoScalingGroups"]:
-            group_members.update(
+    for start in range(0, len(existing_group_names), GROUPS_BATCH_SIZE):
+        batch = list(existing_group_names[start : start + GROUPS_BATCH_SIZE])
+        for group in autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=batch)["AutoScalingGroups"]:
+            states_of_group_members.update(
                 {instance["InstanceId"]: instance["LifecycleState"] for instance in group["Instances"]}
             )
-    states = dict(group_members)
-    unmanaged: set[str] = set()
+    states_of_tagged_instances: dict[str, str] = {}
+    unmanaged_ids: set[str] = set()
     if vpc_id:
         filters = [
             {"Name": "vpc-id", "Values": [vpc_id]},
@@ -164,10 +178,12 @@ def _find_instances(
                 state = instance["State"]["Name"]
                 if not is_owned_by(tags, cluster):
                     continue
-                states[instance["InstanceId"]] = state
+                states_of_tagged_instances[instance["InstanceId"]] = state
                 is_launched_by_group = (
-                    instance["InstanceId"] in group_members or tags.get(AUTO_SCALING_GROUP_TAG, "") in known_groups
+                    instance["InstanceId"] in states_of_group_members
+                    or tags.get(AUTO_SCALING_GROUP_TAG, "") in known_group_names
                 )
                 if not is_launched_by_group and state != "shutting-down":
-                    unmanaged.add(instance["InstanceId"])
-    return states, frozenset(unmanaged)
+                    unmanaged_ids.add(instance["InstanceId"])
+    # The instance state of EC2 replaces the lifecycle state in the group.
+    return {**states_of_group_members, **states_of_tagged_instances}, frozenset(unmanaged_ids)

@@ -40,13 +40,14 @@ def is_owned_by(tags: Mapping[str, str], cluster: str) -> bool:
     A resource with the tags of another cluster does not, even if it has this cluster's tags too; neither does a
     resource whose tag for this cluster is `shared`.
     """
-    lifecycles = {
+    # The value of a cluster's tag is `owned` or `shared`.
+    lifecycle_by_cluster = {
         key.removeprefix(CLUSTER_TAG_PREFIX): value for key, value in tags.items() if key.startswith(CLUSTER_TAG_PREFIX)
     }
-    if lifecycles and lifecycles != {cluster: "owned"}:
+    if lifecycle_by_cluster and lifecycle_by_cluster != {cluster: "owned"}:
         return False
     cluster_names = {tags[key] for key in CLUSTER_NAME_TAGS if key in tags}
-    return cluster_names <= {cluster} and bool(lifecycles or cluster_names)
+    return cluster_names <= {cluster} and bool(lifecycle_by_cluster or cluster_names)
 
 
 def is_created_by_stack(tags: Mapping[str, str]) -> bool:
@@ -55,14 +56,14 @@ def is_created_by_stack(tags: Mapping[str, str]) -> bool:
 
 
 def service_name(tags: Mapping[str, str]) -> str:
-    """Return the Service, Ingress or Gateway that a load balancer, target group or security group was created for."""
+    """Return the Service, Ingress or Gateway that an AWS resource was created for; empty if its tags name none."""
     for key in (SERVICE_TAG, "service.k8s.aws/stack", "ingress.k8s.aws/stack", "gateway.k8s.aws/stack"):
         if tags.get(key):
             return tags[key]
     return ""
 
 
-def claim(tags: Mapping[str, str]) -> str:
+def claim_name(tags: Mapping[str, str]) -> str:
     """Return the PersistentVolumeClaim of a volume, as `namespace/name`; empty if its tags do not name one."""
     name, namespace = (tags.get(f"kubernetes.io/created-for/pvc/{part}", "") for part in ("name", "namespace"))
     return f"{namespace}/{name}" if namespace and name else name
@@ -71,5 +72,6 @@ def claim(tags: Mapping[str, str]) -> str:
 def is_created_for_claim(tags: Mapping[str, str]) -> bool:
     """Return whether a volume was created for a PersistentVolumeClaim, by the EBS CSI or the former in-tree driver."""
     return bool(
-        claim(tags) or {"CSIVolumeName", "ebs.csi.aws.com/cluster", "kubernetes.io/created-for/pv/name"} & tags.keys()
+        claim_name(tags)
+        or {"CSIVolumeName", "ebs.csi.aws.com/cluster", "kubernetes.io/created-for/pv/name"} & tags.keys()
     )

@@ -18,7 +18,7 @@ from cfngen.deploy.deletion import retained_resources, snapshot_buckets
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.messages import Message, Notice, Report
-from cfngen.deploy.stacks import NESTED_STACK, StackView, find, tree
+from cfngen.deploy.stacks import NESTED_STACK, StackView, find_stack, list_resource_tree
 
 MAX_EARLIER_STACKS = 5
 """How many earlier stacks of a name are read, the latest first; each takes about ten API calls."""
@@ -50,7 +50,8 @@ def report_failed_creation(account: Account, stack: StackView, cluster: str, rep
         report: receives the message.
     """
     _report_remains(
-        report, lambda: Remains(stack.name, earlier=False, retained=_find_retained_by_stack(account, stack, cluster))
+        report,
+        lambda: Remains(stack=stack.name, earlier=False, retained=_find_retained_by_stack(account, stack, cluster)),
     )
 
 
@@ -71,15 +72,20 @@ def report_earlier_stacks(account: Account, stack_name: str, cluster: str, repor
             for stack in stacks
             for resource in _find_retained_by_stack(account, stack, cluster)
         }
-        return Remains(stack_name, earlier=True, retained=tuple(retained_by_id.values()))
+        return Remains(stack=stack_name, earlier=True, retained=tuple(retained_by_id.values()))
 
     _report_remains(report, find_remains)
 
 
 def only_backup_buckets_left(account: Account, stack: StackView) -> bool:
-    """Return whether a rollback deleted everything but the bucket of etcd snapshots, which is not empty."""
+    """Return whether the only resource that a rollback failed to delete is the bucket of etcd snapshots.
+
+    S3 does not delete a bucket that contains objects.
+    """
     undeleted_types = {
-        resource.view.type for resource in tree(account, stack.id) if resource.view.status == "DELETE_FAILED"
+        resource.view.type
+        for resource in list_resource_tree(account, stack.id)
+        if resource.view.status == "DELETE_FAILED"
     }
     return undeleted_types - {NESTED_STACK} == {snapshot_buckets.BUCKET_TYPE}
 
@@ -98,18 +104,18 @@ def _report_remains(report: Report, find_remains: Callable[[], Remains]) -> None
 
 def _find_retained_by_stack(account: Account, stack: StackView, cluster: str) -> tuple[RetainedResource, ...]:
     """Return the resources that one stack left in the account."""
-    resources = tree(account, stack.id)
+    resources = list_resource_tree(account, stack.id)
     inventory = Inventory(cluster, resources)
     deletable_resources = [
         resource for resource in resources if resource.view.type not in snapshot_buckets.RETAINED_TYPES
     ]
     return (
         *retained_resources.find_undeleted(account, deletable_resources),
-        *retained_resources.find_snapshots(account, inventory, created=False),
+        *retained_resources.find_snapshots(account, inventory, has_run=False),
         *retained_resources.find_keys(account, inventory),
         *retained_resources.find_secrets(account, inventory),
         # Without outputs, the operator's own bucket is not listed: the cluster file already names it.
-        *snapshot_buckets.find(account, inventory, {}),
+        *snapshot_buckets.find_snapshot_buckets(account, inventory, {}),
     )
 
 
@@ -124,7 +130,7 @@ def _find_deleted_stacks(account: Account, stack_name: str, cluster: str) -> lis
         for stack_summary in page["StackSummaries"]:
             if stack_summary["StackName"] != stack_name or stack_summary.get("ParentId"):
                 continue
-            stack = find(account, stack_summary["StackId"])
+            stack = find_stack(account, stack_summary["StackId"])
             if stack and stack.cluster in ("", cluster):
                 stacks.append(stack)
             if len(stacks) == MAX_EARLIER_STACKS:

@@ -9,15 +9,15 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsObject, Client
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.kubernetes_tags import is_created_by_stack, is_owned_by, service_name, tag_map
-from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, attempt, remove_each
+from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, catch_missing_or_in_use, remove_each
 
 TAGS_BATCH_SIZE = 20  # maximum number of resources in one call of DescribeTags, in ELB and in ELBv2
-DELETION_PROTECTION = "deletion_protection.enabled"
+DELETION_PROTECTION_ATTRIBUTE = "deletion_protection.enabled"
 
 
 @dataclass(frozen=True)
-class Balancer:
-    """A load balancer, created by Kubernetes or by anyone else.
+class LoadBalancerView:
+    """A load balancer of any kind, created by Kubernetes or by anyone else, as it was when it was read.
 
     Attributes:
         id: its ARN; for a Classic Load Balancer, its name.
@@ -30,7 +30,7 @@ class Balancer:
     vpc_id: str
 
 
-def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
+def find_orphaned_load_balancers(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
     """Return the cluster's load balancers and target groups that do not belong to a stack."""
     return (
         *_find_classic(account, inventory),
@@ -39,28 +39,30 @@ def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]
     )
 
 
-def names(account: Account) -> frozenset[str]:
+def list_load_balancer_names(account: Account) -> frozenset[str]:
     """Return the names of all load balancers of the region, whoever created them."""
     return frozenset(balancer.name for balancer in _describe_load_balancers(account))
 
 
-def find_in_vpc(account: Account, vpc_id: str) -> tuple[Balancer, ...]:
+def find_in_vpc(account: Account, vpc_id: str) -> tuple[LoadBalancerView, ...]:
     """Return all load balancers of a VPC, whoever created them."""
     return tuple(balancer for balancer in _describe_load_balancers(account) if balancer.vpc_id == vpc_id)
 
 
-def _describe_load_balancers(account: Account) -> Iterator[Balancer]:
+def _describe_load_balancers(account: Account) -> Iterator[LoadBalancerView]:
     """Yield all load balancers of the region: first Classic Load Balancers, then those of ELBv2."""
     for page in account.client("elb").get_paginator("describe_load_balancers").paginate():
         for balancer_description in page["LoadBalancerDescriptions"]:
-            yield Balancer(
-                balancer_description["LoadBalancerName"],
-                balancer_description["LoadBalancerName"],
-                balancer_description.get("VPCId", ""),
+            yield LoadBalancerView(
+                id=balancer_description["LoadBalancerName"],
+                name=balancer_description["LoadBalancerName"],
+                vpc_id=balancer_description.get("VPCId", ""),
             )
     for page in account.client("elbv2").get_paginator("describe_load_balancers").paginate():
         for balancer in page["LoadBalancers"]:
-            yield Balancer(balancer["LoadBalancerArn"], balancer["LoadBalancerName"], balancer.get("VpcId", ""))
+            yield LoadBalancerView(
+                id=balancer["LoadBalancerArn"], name=balancer["LoadBalancerName"], vpc_id=balancer.get("VpcId", "")
+            )
 
 
 def remove(account: Account, orphans: Sequence[OrphanedResource]) -> tuple[OrphanedResource, ...]:
@@ -72,7 +74,7 @@ def remove(account: Account, orphans: Sequence[OrphanedResource]) -> tuple[Orpha
 
 
 def _delete(account: Account, orphan: OrphanedResource) -> None:
-    """Delete a target group or load balancer, after disabling its deletion protection."""
+    """Delete a target group, a Classic Load Balancer, or an ELBv2 load balancer without its deletion protection."""
     elbv2 = account.client("elbv2")
     if orphan.kind == "target group":
         elbv2.delete_target_group(TargetGroupArn=orphan.id)
@@ -80,7 +82,7 @@ def _delete(account: Account, orphan: OrphanedResource) -> None:
         account.client("elb").delete_load_balancer(LoadBalancerName=orphan.id)
     else:
         if orphan.protected:
-            attributes = [{"Key": DELETION_PROTECTION, "Value": "false"}]
+            attributes = [{"Key": DELETION_PROTECTION_ATTRIBUTE, "Value": "false"}]
             elbv2.modify_load_balancer_attributes(LoadBalancerArn=orphan.id, Attributes=attributes)
         elbv2.delete_load_balancer(LoadBalancerArn=orphan.id)
 
@@ -103,7 +105,12 @@ def _find_classic(account: Account, inventory: Inventory) -> Iterator[OrphanedRe
             if _is_created_by_kubernetes(name, tags, inventory):
                 vpc_id = descriptions_by_name[name].get("VPCId", "")
                 yield OrphanedResource(
-                    "load balancer", name, name, service_name(tags), generation="classic", vpc_id=vpc_id
+                    kind="load balancer",
+                    id=name,
+                    name=name,
+                    purpose=service_name(tags),
+                    generation="classic",
+                    vpc_id=vpc_id,
                 )
 
 
@@ -120,10 +127,17 @@ def _find_elbv2(account: Account, inventory: Inventory) -> Iterator[OrphanedReso
         name = balancers_by_arn[arn]["LoadBalancerName"]
         vpc_id = balancers_by_arn[arn].get("VpcId", "")
         attributes: list[dict[str, str]] = []
-        with attempt():
+        with catch_missing_or_in_use():
             attributes = elbv2.describe_load_balancer_attributes(LoadBalancerArn=arn)["Attributes"]
-        protected = {"Key": DELETION_PROTECTION, "Value": "true"} in attributes
-        yield OrphanedResource("load balancer", arn, name, service_name(tags), protected=protected, vpc_id=vpc_id)
+        is_protected = {"Key": DELETION_PROTECTION_ATTRIBUTE, "Value": "true"} in attributes
+        yield OrphanedResource(
+            kind="load balancer",
+            id=arn,
+            name=name,
+            purpose=service_name(tags),
+            protected=is_protected,
+            vpc_id=vpc_id,
+        )
 
 
 def _find_target_groups(account: Account, inventory: Inventory) -> Iterator[OrphanedResource]:
@@ -137,7 +151,11 @@ def _find_target_groups(account: Account, inventory: Inventory) -> Iterator[Orph
         if _is_created_by_kubernetes(arn, tags, inventory):
             group = groups_by_arn[arn]
             yield OrphanedResource(
-                "target group", arn, group["TargetGroupName"], service_name(tags), vpc_id=group.get("VpcId", "")
+                kind="target group",
+                id=arn,
+                name=group["TargetGroupName"],
+                purpose=service_name(tags),
+                vpc_id=group.get("VpcId", ""),
             )
 
 
@@ -161,14 +179,19 @@ def _read_tags_by_arn(elbv2: Client, arns: list[str]) -> Iterator[tuple[str, dic
 
 
 def _describe_tags(describe: Callable[[list[str]], AwsObject], requested_ids: list[str]) -> list[AwsObject]:
-    """Return the tags of several resources, without those that were deleted after they had been listed.
+    """Return the tag descriptions of those of the requested resources that still exist.
 
-    AWS rejects the whole call if one of the resources is missing; then each resource is described by its own call.
+    A resource may have been deleted after it had been listed. AWS rejects the whole call if one of the resources is
+    missing; then each resource is described by its own call.
+
+    Args:
+        describe: calls DescribeTags for names or ARNs.
+        requested_ids: the names or ARNs of the resources.
     """
     tag_descriptions: list[AwsObject] = []
-    with attempt() as result:
+    with catch_missing_or_in_use() as outcome:
         tag_descriptions = describe(requested_ids)["TagDescriptions"]
-    if result.not_found and len(requested_ids) > 1:
+    if outcome.not_found and len(requested_ids) > 1:
         return [
             tag_description
             for requested_id in requested_ids
@@ -177,9 +200,7 @@ def _describe_tags(describe: Callable[[list[str]], AwsObject], requested_ids: li
     return tag_descriptions
 
 
-def _is_created_by_kubernetes(name: str, tags: Mapping[str, str], inventory: Inventory) -> bool:
-    """Return whether the tags name this cluster as the only owner, and no stack created the resource.
-
-    `name` is the resource's ARN, or the name of a Classic Load Balancer.
-    """
-    return is_owned_by(tags, inventory.cluster) and not is_created_by_stack(tags) and name not in inventory.ids()
+def _is_created_by_kubernetes(name_or_arn: str, tags: Mapping[str, str], inventory: Inventory) -> bool:
+    """Return whether the tags name this cluster as the only owner, and no stack created the resource."""
+    is_of_stack = is_created_by_stack(tags) or name_or_arn in inventory.ids()
+    return is_owned_by(tags, inventory.cluster) and not is_of_stack

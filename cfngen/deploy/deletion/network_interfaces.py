@@ -20,8 +20,10 @@ POD_DESCRIPTION_PREFIX = "aws-K8S-"  # VPC CNI: how its descriptions begin
 LOAD_BALANCER_DESCRIPTION_PREFIX = "ELB "  # `ELB <name>`, `ELB app/<name>/<id>` or `ELB net/<name>/<id>`
 
 
-def find(account: Account, inventory: Inventory, *, groups: Iterable[str] = ()) -> tuple[OrphanedResource, ...]:
-    """Return the cluster's interfaces that only cfngen deletes, and those that Elastic Load Balancing will delete.
+def find_orphaned_interfaces(
+    account: Account, inventory: Inventory, *, groups: Iterable[str] = ()
+) -> tuple[OrphanedResource, ...]:
+    """Return the cluster's remaining interfaces: those that only cfngen deletes, and those that ELB will delete.
 
     Args:
         account: the AWS account.
@@ -41,16 +43,16 @@ def find(account: Account, inventory: Inventory, *, groups: Iterable[str] = ()) 
             continue
         description = interface.get("Description", "")
         if name := load_balancer_name(description):
-            # Only Elastic Load Balancing can delete this interface, and does so some minutes after the load balancer.
+            # Only ELB (Elastic Load Balancing) can delete this interface; it does so minutes after the load balancer.
             is_orphaned = bool(group_ids & kubernetes_groups)
             if not is_orphaned and inventory.own_vpc:
                 if existing_load_balancers is None:
-                    existing_load_balancers = load_balancers.names(account)
+                    existing_load_balancers = load_balancers.list_load_balancer_names(account)
                 is_orphaned = name not in existing_load_balancers
             if is_orphaned:
-                orphans.append(_orphan(interface, f"load balancer {name}", deleted_by_aws=True))
+                orphans.append(_make_orphan(interface, f"load balancer {name}", deleted_by_aws=True))
         elif interface.get("Status") == "available" and _belongs_to_cluster(interface, tags, group_ids, inventory):
-            orphans.append(_orphan(interface, description))
+            orphans.append(_make_orphan(interface, description))
     return tuple(orphans)
 
 
@@ -90,14 +92,14 @@ def _belongs_to_cluster(
     )
 
 
-def _orphan(interface: AwsObject, purpose: str, *, deleted_by_aws: bool = False) -> OrphanedResource:
+def _make_orphan(interface: AwsObject, purpose: str, *, deleted_by_aws: bool = False) -> OrphanedResource:
     """Return a network interface as an orphan, with the purpose that its description shows."""
     interface_id = interface["NetworkInterfaceId"]
     return OrphanedResource(
-        "network interface",
-        interface_id,
-        interface_id,
-        purpose,
+        kind="network interface",
+        id=interface_id,
+        name=interface_id,
+        purpose=purpose,
         vpc_id=interface.get("VpcId", ""),
         deleted_by_aws=deleted_by_aws,
     )

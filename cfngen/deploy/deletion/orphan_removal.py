@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion import load_balancers, network_interfaces, pod_routes, security_groups
 from cfngen.deploy.deletion.inventory import Inventory
-from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
+from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, OrphanRemoved
 from cfngen.deploy.messages import Report, Step
 from cfngen.errors import CfngenError
 
@@ -51,11 +51,11 @@ class RemovalResult:
     remaining: tuple[OrphanedResource, ...] = ()
 
 
-def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
+def find_orphans(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
     """Return the cluster's resources that can keep its network from being deleted, in the order of their deletion."""
-    balancers = load_balancers.find(account, inventory)
-    groups = security_groups.find(account, inventory)
-    interfaces = network_interfaces.find(account, inventory, groups=[group.id for group in groups])
+    balancers = load_balancers.find_orphaned_load_balancers(account, inventory)
+    groups = security_groups.find_orphaned_groups(account, inventory)
+    interfaces = network_interfaces.find_orphaned_interfaces(account, inventory, groups=[group.id for group in groups])
     return (*balancers, *interfaces, *groups)
 
 
@@ -76,10 +76,11 @@ def remove_orphans(
     clock = account.clock
     deadline = clock.now().timestamp() + timeout
     poll_interval = MIN_POLL_INTERVAL_SECONDS
+    # A resource is identified by its kind and id.
     removed: dict[tuple[str, str], OrphanedResource] = {}
-    previously_waiting: frozenset[tuple[str, str]] | None = None
+    previously_waiting: frozenset[tuple[str, str]] | None = None  # None in the first round
     while True:
-        orphans = find(account, inventory)
+        orphans = find_orphans(account, inventory)
         if not orphans:
             return RemovalResult(removed=tuple(removed.values()))
         if previously_waiting is None:
@@ -93,7 +94,7 @@ def remove_orphans(
         for orphan in _remove_once(account, inventory, orphans):
             if (orphan.kind, orphan.id) not in removed:
                 removed[orphan.kind, orphan.id] = orphan
-                report(Removed(orphan))
+                report(OrphanRemoved(orphan))
         if clock.now().timestamp() >= deadline:
             break
         waiting = frozenset((orphan.kind, orphan.id) for orphan in orphans) - removed.keys()
@@ -102,7 +103,7 @@ def remove_orphans(
         previously_waiting = waiting
         clock.sleep(poll_interval)
         poll_interval = min(poll_interval * 1.5, MAX_POLL_INTERVAL_SECONDS)
-    remaining = find(account, inventory)
+    remaining = find_orphans(account, inventory)
     remaining_keys = {(orphan.kind, orphan.id) for orphan in remaining}
     # AWS may still list a resource after it has accepted the deletion: such a resource counts as remaining.
     return RemovalResult(
@@ -115,10 +116,10 @@ def remove_pod_routes(account: Account, inventory: Inventory, report: Report) ->
 
     Call it only after the cluster's instances are terminated.
     """
-    removed_routes = pod_routes.remove(account, pod_routes.find(account, inventory))
+    removed_routes = pod_routes.remove(account, pod_routes.find_orphaned_routes(account, inventory))
     for route in removed_routes:
-        report(Removed(route))
-    return RemovalResult(removed=removed_routes, remaining=pod_routes.find(account, inventory))
+        report(OrphanRemoved(route))
+    return RemovalResult(removed=removed_routes, remaining=pod_routes.find_orphaned_routes(account, inventory))
 
 
 def check_name_conflict(account: Account, inventory: Inventory, orphans: Sequence[OrphanedResource]) -> None:
@@ -133,10 +134,11 @@ def check_name_conflict(account: Account, inventory: Inventory, orphans: Sequenc
     if not orphans:
         return
     other_instances = find_instances_of_same_name(account, inventory)
-    is_separate = not inventory.has_infrastructure and (
+    # The VPC was found only by its tag, so it may be the other cluster's.
+    is_vpc_ambiguous = not inventory.has_infrastructure and (
         bool(inventory.same_name_stacks) or inventory.vpc_id in other_instances.values()
     )
-    is_ambiguous = is_separate or not inventory.vpc_id or any(not orphan.vpc_id for orphan in orphans)
+    is_ambiguous = is_vpc_ambiguous or not inventory.vpc_id or any(not orphan.vpc_id for orphan in orphans)
     if is_ambiguous and (conflict := _describe_conflict(inventory, other_instances)):
         raise SameNameClusterError(inventory.cluster, conflict)
 
@@ -178,7 +180,7 @@ def find_instances_of_same_name(account: Account, inventory: Inventory) -> dict[
 def _remove_once(
     account: Account, inventory: Inventory, orphans: Sequence[OrphanedResource]
 ) -> tuple[OrphanedResource, ...]:
-    """Try once to remove each resource, which fails for those still in use; return the removed resources."""
+    """Try once to remove each resource; return those whose deletion AWS has accepted, not those still in use."""
     return (
         *load_balancers.remove(
             account, [orphan for orphan in orphans if orphan.kind in ("load balancer", "target group")]

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from cfngen.deploy.aws_errors import error_code
 from cfngen.deploy.messages import Message
 
-Kind = Literal[
+OrphanKind = Literal[
     "load balancer",
     "target group",
     "security group",
@@ -70,7 +70,7 @@ class OrphanedResource:
         where: id of the route table, for a route.
     """
 
-    kind: Kind
+    kind: OrphanKind
     id: str
     name: str
     purpose: str = ""
@@ -101,7 +101,7 @@ class OrphanedResource:
 
 
 @dataclass(frozen=True)
-class Removed(Message):
+class OrphanRemoved(Message):
     """A resource that Kubernetes created has been deleted, or AWS has accepted its deletion.
 
     Attributes:
@@ -113,12 +113,12 @@ class Removed(Message):
 
 
 @dataclass
-class Attempt:
-    """The result of one attempt to delete a resource.
+class CallOutcome:
+    """The outcome of a call of AWS, such as the deletion of a resource.
 
     Attributes:
-        in_use: whether another resource still uses it, so that a later attempt may succeed.
-        not_found: whether it was deleted already.
+        in_use: whether AWS refused, because another resource still uses the resource; a later call may succeed.
+        not_found: whether AWS refused, because the resource does not exist (any more).
     """
 
     in_use: bool = False
@@ -126,34 +126,37 @@ class Attempt:
 
     @property
     def succeeded(self) -> bool:
-        """Whether AWS has accepted the deletion."""
+        """Whether AWS has accepted the call."""
         return not self.in_use and not self.not_found
 
 
 @contextmanager
-def attempt() -> Iterator[Attempt]:
-    """Catch the errors for a resource that does not exist or is in use, and record them in the yielded result."""
+def catch_missing_or_in_use() -> Iterator[CallOutcome]:
+    """Catch AWS's errors for a resource that does not exist or is in use, and record them in the yielded outcome."""
     from botocore.exceptions import ClientError
 
-    result = Attempt()
+    outcome = CallOutcome()
     try:
-        yield result
+        yield outcome
     except ClientError as error:
         code = error_code(error)
-        result.not_found = code in NOT_FOUND_CODES
-        result.in_use = code in IN_USE_CODES
-        if not result.not_found and not result.in_use:
+        outcome.not_found = code in NOT_FOUND_CODES
+        outcome.in_use = code in IN_USE_CODES
+        if not outcome.not_found and not outcome.in_use:
             raise
 
 
 def remove_each(
     orphans: Iterable[OrphanedResource], remove: Callable[[OrphanedResource], object]
 ) -> tuple[OrphanedResource, ...]:
-    """Delete resources one by one; return those whose deletion AWS has accepted, without those still in use."""
+    """Call `remove` for each resource; return those whose deletion AWS has accepted.
+
+    Resources that are still in use, or do not exist any more, are not returned.
+    """
     accepted = []
     for orphan in orphans:
-        with attempt() as result:
+        with catch_missing_or_in_use() as outcome:
             remove(orphan)
-        if result.succeeded:
+        if outcome.succeeded:
             accepted.append(orphan)
     return tuple(accepted)

@@ -50,12 +50,12 @@ class DeletionRequest:
 
 
 @dataclass(frozen=True)
-class Part:
+class DeletedResources:
     """Resources of one kind that are deleted with the stack.
 
     Attributes:
-        kind: what they are, in the plural.
-        ids: their ids.
+        kind: plural noun for the resources, such as `master volumes`.
+        ids: physical ids of the resources.
     """
 
     kind: str
@@ -99,7 +99,7 @@ class DeletionPlan(Message):
     region: str
     by_console: bool = False
     protected: bool = False
-    deleted_parts: tuple[Part, ...] = ()
+    deleted_parts: tuple[DeletedResources, ...] = ()
     removed: tuple[OrphanedResource, ...] = ()
     volumes: tuple[OrphanedResource, ...] = ()
     snapshots: tuple[OrphanedResource, ...] = ()

@@ -12,13 +12,13 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.deletion import blockers, orphan_removal, retained_resources, snapshot_buckets, volumes
 from cfngen.deploy.deletion.inventory import Inventory, read_inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
-from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest, Part, PreparedDeletion
+from cfngen.deploy.deletion.plan import DeletedResources, DeletionPlan, DeletionRequest, PreparedDeletion
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.deletion.stack_ownership import check_ownership
 from cfngen.deploy.name_conflicts import find_live_stacks
 from cfngen.deploy.publishing import template_objects
-from cfngen.deploy.publishing.template_objects import Objects
-from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackView, find
+from cfngen.deploy.publishing.template_objects import TemplateObjects
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackView, find_stack
 from cfngen.text import pluralize
 
 
@@ -28,9 +28,10 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
     Raises:
         ForeignStackError: the stack belongs to another cluster, or was not created by cfngen.
     """
-    stack = find(account, request.stack_name)
+    stack = find_stack(account, request.stack_name)
     by_console = check_ownership(account, stack, request.cluster) if stack else False
-    existing = stack if stack and stack.status.exists else None
+    existing_stack = stack if stack and stack.status.exists else None
+    # The resources of a deleted stack are still listed, and tell which resources belonged to the cluster.
     last_stack = stack or find_last_deleted(account, request)
     inventory = read_inventory(
         account, last_stack, cluster=request.cluster, vpc_id=request.vpc_id, pod_cidr=request.pod_cidr
@@ -39,9 +40,9 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
     inventory = replace(inventory, same_name_stacks=other_stacks)
     name_conflict = orphan_removal.describe_name_conflict(account, inventory)
     tagged = _TaggedResources(
-        orphan_removal.find(account, inventory),
-        volumes.find(account, inventory),
-        volumes.find_snapshots(account, inventory),
+        orphans=orphan_removal.find_orphans(account, inventory),
+        volumes=volumes.find_claim_volumes(account, inventory),
+        snapshots=volumes.find_claim_snapshots(account, inventory),
     )
     if name_conflict:
         cluster_resources, foreign_resources = _split_by_ownership(account, inventory, tagged)
@@ -51,20 +52,20 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
     log_groups = retained_resources.find_log_groups(account, request.cluster)
     must_bucket_exist = request.empty_bucket or request.delete_bucket
     stored_templates = (
-        template_objects.find(account, request.bucket, request.cluster, needed=must_bucket_exist)
+        template_objects.find(account, request.bucket, request.cluster, must_be_allowed=must_bucket_exist)
         if request.bucket
-        else Objects()
+        else TemplateObjects()
     )
     plan = DeletionPlan(
         cluster=request.cluster,
         stack=request.stack_name,
-        stack_id=existing.id if existing else "",
-        status=existing.status.name if existing else "",
+        stack_id=existing_stack.id if existing_stack else "",
+        status=existing_stack.status.name if existing_stack else "",
         account=account.id,
         region=account.region,
         by_console=by_console,
-        protected=bool(existing and existing.protected),
-        deleted_parts=tuple(_stack_parts(inventory)) if existing else (),
+        protected=bool(existing_stack and existing_stack.protected),
+        deleted_parts=tuple(_resources_deleted_with_stack(inventory)) if existing_stack else (),
         removed=cluster_resources.orphans,
         volumes=cluster_resources.volumes,
         snapshots=cluster_resources.snapshots,
@@ -74,16 +75,16 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
             *_find_remaining_resources(
                 account,
                 request,
-                existing,
+                existing_stack,
                 inventory,
                 pvc_volumes=cluster_resources.volumes,
                 pvc_snapshots=cluster_resources.snapshots,
                 # Both clusters use the folder in the bucket, so the plan offers no command that deletes it.
-                templates=Objects() if name_conflict else stored_templates,
+                templates=TemplateObjects() if name_conflict else stored_templates,
             ),
             *(() if name_conflict else log_groups),
         ),
-        blockers=blockers.find(account, inventory, cluster_resources.orphans) if existing else (),
+        blockers=blockers.find_blockers(account, inventory, cluster_resources.orphans) if existing_stack else (),
         unattributed_volumes=volumes.find_unattributed(account, inventory),
         name_conflict=name_conflict,
         foreign_resources=(
@@ -92,16 +93,16 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
         authorities=tuple(
             resource.view.physical_id
             for resource in inventory.resources
-            if existing and resource.exists and resource.view.logical_id == "CaSecret"
+            if existing_stack and resource.exists and resource.view.logical_id == "CaSecret"
         ),
         objects=stored_templates.versions,
     )
-    foreign_requested = (
+    contested = (
         *foreign_resources.orphans,
         *(foreign_resources.volumes if request.delete_volumes else ()),
         *(foreign_resources.snapshots if request.delete_snapshots else ()),
     )
-    return PreparedDeletion(existing, inventory, plan, foreign_requested)
+    return PreparedDeletion(stack=existing_stack, inventory=inventory, plan=plan, contested=contested)
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class _TaggedResources:
 def _split_by_ownership(
     account: Account, inventory: Inventory, tagged: _TaggedResources
 ) -> tuple[_TaggedResources, _TaggedResources]:
-    """Return the resources of this cluster, and those that may belong to another cluster of the same name.
+    """Return two groups: the resources of this cluster, and those that may belong to another cluster of the same name.
 
     Resources in the cluster's own VPC and volumes that are attached to its instances belong to this cluster. Nothing
     shows which cluster a snapshot belongs to.
@@ -133,21 +134,20 @@ def _split_by_ownership(
         if inventory.has_infrastructure and inventory.vpc_id and resource.vpc_id == inventory.vpc_id
     )
     attached_volumes = volumes.find_attached(account, inventory)
-    return (
-        _TaggedResources(
-            tuple(resource for resource in tagged.orphans if resource.id in in_own_vpc),
-            tuple(resource for resource in tagged.volumes if resource.id in attached_volumes),
-        ),
-        _TaggedResources(
-            tuple(resource for resource in tagged.orphans if resource.id not in in_own_vpc),
-            tuple(resource for resource in tagged.volumes if resource.id not in attached_volumes),
-            tagged.snapshots,
-        ),
+    own_resources = _TaggedResources(
+        orphans=tuple(resource for resource in tagged.orphans if resource.id in in_own_vpc),
+        volumes=tuple(resource for resource in tagged.volumes if resource.id in attached_volumes),
     )
+    contested_resources = _TaggedResources(
+        orphans=tuple(resource for resource in tagged.orphans if resource.id not in in_own_vpc),
+        volumes=tuple(resource for resource in tagged.volumes if resource.id not in attached_volumes),
+        snapshots=tagged.snapshots,
+    )
+    return own_resources, contested_resources
 
 
 def _list_without_commands(
-    foreign: _TaggedResources, templates: Objects, log_groups: Sequence[RetainedResource]
+    foreign: _TaggedResources, templates: TemplateObjects, log_groups: Sequence[RetainedResource]
 ) -> tuple[RetainedResource, ...]:
     """Return the resources that may belong to the other cluster, without commands that would delete them."""
     tagged = (*foreign.orphans, *foreign.volumes, *foreign.snapshots)
@@ -155,15 +155,17 @@ def _list_without_commands(
     object_count = pluralize(templates.versions, "object version")
     return (
         *(
-            RetainedResource(resource.kind, resource.id, resource.purpose or "is tagged with the cluster's name")
+            RetainedResource(
+                kind=resource.kind, id=resource.id, why=resource.purpose or "is tagged with the cluster's name"
+            )
             for resource in tagged
         ),
         *(
-            [RetainedResource("templates", uri, f"{object_count} under the cluster's name")]
+            [RetainedResource(kind="templates", id=uri, why=f"{object_count} under the cluster's name")]
             if templates.versions
             else []
         ),
-        *(RetainedResource(log.kind, log.id, log.why) for log in log_groups),
+        *(RetainedResource(kind=log.kind, id=log.id, why=log.why) for log in log_groups),
     )
 
 
@@ -174,24 +176,24 @@ def find_last_deleted(account: Account, request: DeletionRequest) -> StackView |
         for stack_summary in page["StackSummaries"]:
             if stack_summary["StackName"] == request.stack_name and not stack_summary.get("ParentId"):
                 # CloudFormation lists the stack that was deleted last first.
-                stack = find(account, stack_summary["StackId"])
+                stack = find_stack(account, stack_summary["StackId"])
                 if stack and stack.cluster in ("", request.cluster):
                     return stack
     return None
 
 
-def _stack_parts(inventory: Inventory) -> Iterator[Part]:
+def _resources_deleted_with_stack(inventory: Inventory) -> Iterator[DeletedResources]:
     """Yield the resources that are deleted with the stack, grouped by kind."""
     if instance_ids := sorted(inventory.instances.keys() - inventory.unmanaged_instances):
-        yield Part("instances", tuple(instance_ids))
-    for kind, type_name in PART_TYPES:
+        yield DeletedResources(kind="instances", ids=tuple(instance_ids))
+    for kind, type_name in DELETED_RESOURCE_TYPES:
         if ids := inventory.existing_ids(type_name):
-            yield Part(kind, ids)
-    listed_types = {*snapshot_buckets.RETAINED_TYPES, *(type_name for _, type_name in PART_TYPES)}
+            yield DeletedResources(kind=kind, ids=ids)
+    listed_types = {*snapshot_buckets.RETAINED_TYPES, *(type_name for _, type_name in DELETED_RESOURCE_TYPES)}
     if other_resources := [
         resource.name for resource in inventory.resources if resource.exists and resource.view.type not in listed_types
     ]:
-        yield Part("other resources", tuple(other_resources))
+        yield DeletedResources(kind="other resources", ids=tuple(other_resources))
 
 
 def _find_remaining_resources(
@@ -202,7 +204,7 @@ def _find_remaining_resources(
     *,
     pvc_volumes: tuple[OrphanedResource, ...],
     pvc_snapshots: tuple[OrphanedResource, ...],
-    templates: Objects,
+    templates: TemplateObjects,
 ) -> tuple[RetainedResource, ...]:
     """Return the resources that will remain in the account after the deletion, each with the reason."""
     remaining: list[RetainedResource] = []
@@ -225,22 +227,22 @@ def _find_remaining_resources(
             )
             for resource_id in inventory.existing_ids("AWS::KMS::Key")
         ]
-        remaining += retained_resources.existing_resources(inventory, tuple(stack.parameters.items()))
-    remaining += snapshot_buckets.find(account, inventory, stack.outputs if stack else {})
+        remaining += retained_resources.list_existing_resources(inventory, tuple(stack.parameters.items()))
+    remaining += snapshot_buckets.find_snapshot_buckets(account, inventory, stack.outputs if stack else {})
     if not request.delete_volumes:
-        remaining += retained_resources.of_orphans(
+        remaining += retained_resources.describe_remaining_orphans(
             account, pvc_volumes, "data of a PersistentVolumeClaim; --delete-volumes deletes it"
         )
     if not request.delete_snapshots:
-        remaining += retained_resources.of_orphans(
+        remaining += retained_resources.describe_remaining_orphans(
             account, pvc_snapshots, "snapshot of a PersistentVolumeClaim's volume; --delete-snapshots deletes it"
         )
     if not request.empty_bucket:
-        remaining += retained_resources.templates(templates)
+        remaining += retained_resources.describe_remaining_templates(templates)
     return tuple(remaining)
 
 
-PART_TYPES = (
+DELETED_RESOURCE_TYPES = (
     ("nested stacks", NESTED_STACK),
     ("master volumes", "AWS::EC2::Volume"),
     ("Elastic IPs", "AWS::EC2::EIP"),
@@ -255,3 +257,4 @@ PART_TYPES = (
     ("roles", "AWS::IAM::Role"),
     ("key pairs", "AWS::EC2::KeyPair"),
 )
+"""The kinds of resources that the plan lists separately: (plural noun for the kind, its CloudFormation type)."""

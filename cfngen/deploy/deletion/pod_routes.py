@@ -16,7 +16,7 @@ from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, remove_each
 
 
-def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
+def find_orphaned_routes(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
     """Return the routes within the pods' range whose target is an instance of the cluster, or no longer exists."""
     if not inventory.route_tables or not inventory.pod_cidr:
         return ()
@@ -25,7 +25,10 @@ def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]
     route_tables = account.client("ec2").describe_route_tables(Filters=filters)["RouteTables"]
     return tuple(
         OrphanedResource(
-            "route", route["DestinationCidrBlock"], route["DestinationCidrBlock"], where=route_table["RouteTableId"]
+            kind="route",
+            id=route["DestinationCidrBlock"],
+            name=route["DestinationCidrBlock"],
+            where=route_table["RouteTableId"],
         )
         for route_table in route_tables
         for route in route_table["Routes"]

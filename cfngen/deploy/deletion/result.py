@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from cfngen.deploy.deletion.blockers import Blocker
-from cfngen.deploy.deletion.deletion_report import Counted
+from cfngen.deploy.deletion.deletion_report import DeletionCount
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.messages import Message
@@ -44,7 +44,7 @@ class Deleted(Message):
     succeeded: bool
     in_progress: bool
     seconds: float
-    counted: tuple[Counted, ...] = ()
+    counted: tuple[DeletionCount, ...] = ()
     removed: tuple[OrphanedResource, ...] = ()
     retained: tuple[RetainedResource, ...] = ()
     orphans: tuple[OrphanedResource, ...] = ()

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cfngen.cluster.logical_ids import is_subnet_parameter
+from cfngen.cluster.subnet_ids import is_subnet_parameter
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
-from cfngen.deploy.publishing.template_objects import Objects
+from cfngen.deploy.publishing.template_objects import TemplateObjects
 from cfngen.deploy.stacks import NESTED_STACK, StackResource
 from cfngen.hints import CommandText, Hint, suggest
 from cfngen.text import pluralize
@@ -45,18 +45,21 @@ class RetainedResource:
 
 
 def find_snapshots(
-    account: Account, inventory: Inventory, *, copy: str = "", created: bool = True
+    account: Account, inventory: Inventory, *, authority_copy: str = "", has_run: bool = True
 ) -> tuple[RetainedResource, ...]:
     """Return the snapshots of the stacks' volumes, whether CloudFormation or someone else created them.
 
     Args:
         account: the AWS account.
         inventory: the cluster.
-        copy: name of the copy of the certificate authorities; empty if this deletion did not create one.
-        created: whether the cluster is known to have run, so that its volumes contain etcd's data.
+        authority_copy: name of the copy of the certificate authorities; empty if this deletion did not create one.
+        has_run: whether the cluster is known to have run, so that its volumes contain etcd's data.
     """
-    authorities_note = f"{copy} contains a copy of them" if copy else "they were deleted with their secret"
-    content = "etcd's data" if created else "etcd's data, or blank if no master came up"
+    if authority_copy:
+        authorities_note = f"{authority_copy} contains a copy of them"
+    else:
+        authorities_note = "they were deleted with their secret"
+    content = "etcd's data" if has_run else "etcd's data, or blank if no master came up"
     volumes = sorted(inventory.ids(_VOLUME_TYPE) | _find_volumes_in_events(account, inventory))
     pages = account.client("ec2").get_paginator("describe_snapshots")
     retained = []
@@ -104,13 +107,13 @@ def _find_volumes_in_events(account: Account, inventory: Inventory) -> frozenset
 def find_keys(account: Account, inventory: Inventory) -> tuple[RetainedResource, ...]:
     """Return the KMS keys of the stacks that are pending deletion."""
     key_ids = sorted(inventory.ids("AWS::KMS::Key"))
-    return tuple(key for key_id in key_ids if (key := _find_pending_key(account, key_id)))
+    return tuple(key for key_id in key_ids if (key := _describe_key_pending_deletion(account, key_id)))
 
 
 def find_secrets(account: Account, inventory: Inventory) -> tuple[RetainedResource, ...]:
     """Return the secrets of the stacks that are scheduled for deletion (by hand) and can still be restored."""
     arns = sorted(inventory.ids("AWS::SecretsManager::Secret"))
-    return tuple(secret for arn in arns if (secret := _find_pending_secret(account, arn)))
+    return tuple(secret for arn in arns if (secret := _describe_secret_pending_deletion(account, arn)))
 
 
 def find_undeleted(account: Account, resources: Sequence[StackResource]) -> tuple[RetainedResource, ...]:
@@ -120,7 +123,7 @@ def find_undeleted(account: Account, resources: Sequence[StackResource]) -> tupl
             kind=resource.view.type,
             id=resource.view.physical_id or resource.view.logical_id,
             why=_why_undeleted(resource),
-            cost=COSTS.get(resource.view.type, ""),
+            cost=COST_BY_RESOURCE_TYPE.get(resource.view.type, ""),
             command=_delete_command(resource, account.region),
         )
         for resource in resources
@@ -135,7 +138,9 @@ def _why_undeleted(resource: StackResource) -> str:
     return f"{resource.name}: {reason}{failure}"
 
 
-def of_orphans(account: Account, orphans: Sequence[OrphanedResource], reason: str) -> tuple[RetainedResource, ...]:
+def describe_remaining_orphans(
+    account: Account, orphans: Sequence[OrphanedResource], reason: str
+) -> tuple[RetainedResource, ...]:
     """Return the resources that Kubernetes created and that remain, with the given reason."""
     return tuple(
         RetainedResource(
@@ -154,10 +159,10 @@ def _orphan_cost(orphan: OrphanedResource) -> str:
     is_volume_or_snapshot = orphan.gigabytes > 0
     if is_volume_or_snapshot:
         return _ebs_cost(f"{orphan.kind} of {orphan.gigabytes} GiB")
-    return ORPHAN_COSTS.get(orphan.kind, "")
+    return COST_BY_ORPHAN_KIND.get(orphan.kind, "")
 
 
-def templates(objects: Objects) -> tuple[RetainedResource, ...]:
+def describe_remaining_templates(objects: TemplateObjects) -> tuple[RetainedResource, ...]:
     """Return the templates that remain in the bucket."""
     if not objects.versions:
         return ()
@@ -209,7 +214,9 @@ def find_log_groups(account: Account, cluster: str) -> tuple[RetainedResource, .
     )
 
 
-def existing_resources(inventory: Inventory, parameters: Sequence[tuple[str, str]]) -> tuple[RetainedResource, ...]:
+def list_existing_resources(
+    inventory: Inventory, parameters: Sequence[tuple[str, str]]
+) -> tuple[RetainedResource, ...]:
     """Return the resources that the cluster used but did not create; its deletion does not delete them.
 
     Args:
@@ -229,7 +236,7 @@ def existing_resources(inventory: Inventory, parameters: Sequence[tuple[str, str
             kind=kinds_by_parameter.get(name, "subnet"),
             id=value,
             why="yours: it existed before the cluster",
-            cost=COSTS["AWS::EC2::EIP"] if name == "ApiElasticIpAllocationId" else "",
+            cost=COST_BY_RESOURCE_TYPE["AWS::EC2::EIP"] if name == "ApiElasticIpAllocationId" else "",
         )
         for name, value in parameters
         if value and value not in cluster_ids and (name in kinds_by_parameter or is_subnet_parameter(name))
@@ -237,8 +244,11 @@ def existing_resources(inventory: Inventory, parameters: Sequence[tuple[str, str
     return tuple(retained)
 
 
-def _find_pending_key(account: Account, key_id: str) -> RetainedResource | None:
-    """Return a KMS key as retained if it is pending deletion; else None, or if the caller may not describe it."""
+def _describe_key_pending_deletion(account: Account, key_id: str) -> RetainedResource | None:
+    """Return a KMS key that is pending deletion, with the command that cancels that; None for any other key.
+
+    A key that the caller has no permission to describe is taken for one that is not pending deletion.
+    """
     from botocore.exceptions import ClientError
 
     try:
@@ -259,8 +269,11 @@ def _find_pending_key(account: Account, key_id: str) -> RetainedResource | None:
     )
 
 
-def _find_pending_secret(account: Account, arn: str) -> RetainedResource | None:
-    """Return a secret as retained if it is scheduled for deletion; else None, or if the caller may not describe it."""
+def _describe_secret_pending_deletion(account: Account, arn: str) -> RetainedResource | None:
+    """Return a secret that is scheduled for deletion, with the command that restores it; None for any other secret.
+
+    A secret that the caller has no permission to describe is taken for one that is not scheduled for deletion.
+    """
     from botocore.exceptions import ClientError
 
     try:
@@ -285,7 +298,7 @@ def _find_pending_secret(account: Account, arn: str) -> RetainedResource | None:
 
 
 def _ebs_cost(description: str) -> str:
-    """Return how EBS bills a volume or snapshot."""
+    """Return how EBS bills a volume or snapshot, from its description such as `snapshot of a volume of 8 GiB`."""
     # Snapshots are incremental, so they are billed by their stored data, not by the size of the volume.
     unit = "GiB of stored data" if "snapshot" in description else "GiB"
     return f"EBS {description}, billed per {unit} and month"
@@ -293,13 +306,13 @@ def _ebs_cost(description: str) -> str:
 
 def _delete_command(resource: StackResource, region: str) -> str:
     """Return the AWS CLI command that deletes a resource; empty if cfngen knows none."""
-    subcommand = DELETE_COMMANDS.get(resource.view.type, "")
+    subcommand = DELETE_COMMAND_BY_RESOURCE_TYPE.get(resource.view.type, "")
     if not subcommand or not resource.view.physical_id:
         return ""
     return f"aws {subcommand} {resource.view.physical_id} --region {region}"
 
 
-COSTS = {
+COST_BY_RESOURCE_TYPE = {
     "AWS::EC2::EIP": "public IPv4 address, billed per hour whether it is used or not",
     "AWS::EC2::Volume": "EBS volume, billed per GiB and month",
     "AWS::EC2::NatGateway": "NAT gateway, billed per hour",
@@ -309,8 +322,8 @@ COSTS = {
     "AWS::SecretsManager::Secret": "secret, billed per month",
     "AWS::S3::Bucket": "S3 storage, billed per GiB and month",
 }
-ORPHAN_COSTS = {"load balancer": "load balancer, billed per hour"}
-DELETE_COMMANDS = {
+COST_BY_ORPHAN_KIND = {"load balancer": "load balancer, billed per hour"}
+DELETE_COMMAND_BY_RESOURCE_TYPE = {
     "AWS::AutoScaling::AutoScalingGroup": "autoscaling delete-auto-scaling-group --force-delete "
     "--auto-scaling-group-name",
     "AWS::EC2::DHCPOptions": "ec2 delete-dhcp-options --dhcp-options-id",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cfngen.deploy.access.kubernetes import Kubernetes
+from cfngen.deploy.access.kubernetes import KubernetesClient
 from cfngen.deploy.clock import Clock
 from cfngen.deploy.messages import Report, Step
 
@@ -19,7 +19,7 @@ Raises CfngenError if the Kubernetes API cannot be reached.
 
 
 def delete_load_balancer_services(
-    kubernetes: Kubernetes, clock: Clock, report: Report, *, timeout: float = TIMEOUT_SECONDS
+    kubernetes: KubernetesClient, clock: Clock, report: Report, *, timeout: float = TIMEOUT_SECONDS
 ) -> tuple[str, ...]:
     """Delete every Service of type LoadBalancer, and wait until their load balancers are gone.
 
@@ -43,7 +43,7 @@ def delete_load_balancer_services(
     while True:
         services = kubernetes.load_balancers()
         for service in services:
-            if not service.leaving:
+            if not service.being_deleted:
                 kubernetes.delete_service(service.namespace, service.name)
         if not services:
             return ()

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import DeniedError
 from cfngen.deploy.deletion.inventory import Inventory
-from cfngen.deploy.deletion.retained_resources import COSTS, RetainedResource
-from cfngen.deploy.etcd.snapshots import BUCKET_OUTPUT, NoBackupBucketError, Store
+from cfngen.deploy.deletion.retained_resources import COST_BY_RESOURCE_TYPE, RetainedResource
+from cfngen.deploy.etcd.snapshots import BUCKET_OUTPUT, NoBackupBucketError, SnapshotStore
 from cfngen.text import pluralize
 
 BUCKET_TYPE = "AWS::S3::Bucket"
@@ -20,7 +20,9 @@ RETAINED_TYPES = (BUCKET_TYPE, "AWS::S3::BucketPolicy")
 """Resource types of which the templates declare only resources that are retained."""
 
 
-def find(account: Account, inventory: Inventory, outputs: Mapping[str, str]) -> tuple[RetainedResource, ...]:
+def find_snapshot_buckets(
+    account: Account, inventory: Inventory, outputs: Mapping[str, str]
+) -> tuple[RetainedResource, ...]:
     """Return the buckets that hold etcd snapshots of the cluster, each with its contents.
 
     Args:
@@ -38,31 +40,35 @@ def find(account: Account, inventory: Inventory, outputs: Mapping[str, str]) -> 
 
 def _find_stack_bucket(account: Account, cluster: str, bucket: str) -> RetainedResource | None:
     """Return a bucket that the stack created; None if it no longer exists."""
-    contents = _describe_snapshots(Store(account, bucket, cluster))
+    contents = _describe_snapshots(SnapshotStore(account, bucket, cluster))
     if contents is None:
         return None
     return RetainedResource(
-        "bucket of etcd's snapshots",
-        bucket,
-        f"{contents}; a new cluster {cluster} uses it if `etcd.backups.bucket` in its cluster file names it",
-        COSTS[BUCKET_TYPE],
-        f"aws s3 rb --force s3://{bucket} --region {account.region}",
+        kind="bucket of etcd's snapshots",
+        id=bucket,
+        why=f"{contents}; a new cluster {cluster} uses it if `etcd.backups.bucket` in its cluster file names it",
+        cost=COST_BY_RESOURCE_TYPE[BUCKET_TYPE],
+        command=f"aws s3 rb --force s3://{bucket} --region {account.region}",
     )
 
 
 def _find_operator_bucket(account: Account, cluster: str, bucket: str) -> RetainedResource | None:
     """Return the snapshots in a bucket of the operator; None if there are none."""
-    store = Store(account, bucket, cluster)
+    store = SnapshotStore(account, bucket, cluster)
     contents = _describe_snapshots(store)
     if contents in (None, _count_and_size(0, 0)):
         return None
     uri = f"s3://{bucket}/{store.prefix}"
     return RetainedResource(
-        "etcd's snapshots", uri, f"{contents}, in your own bucket", COSTS[BUCKET_TYPE], f"aws s3 rm --recursive {uri}"
+        "etcd's snapshots",
+        uri,
+        f"{contents}, in your own bucket",
+        COST_BY_RESOURCE_TYPE[BUCKET_TYPE],
+        f"aws s3 rm --recursive {uri}",
     )
 
 
-def _describe_snapshots(store: Store) -> str | None:
+def _describe_snapshots(store: SnapshotStore) -> str | None:
     """Return the number and size of the cluster's snapshots, in words; None if the bucket does not exist."""
     try:
         sizes = [snapshot.size for snapshot in store.snapshots()]

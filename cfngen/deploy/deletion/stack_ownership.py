@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code
-from cfngen.deploy.ownership import ForeignStackError, check
+from cfngen.deploy.ownership import ForeignStackError, check_stack_owner
 from cfngen.deploy.stacks import CLUSTER_TAG, StackView, stack_name
 from cfngen.deploy.status import StackHealth
 from cfngen.hints import CommandText, suggest
@@ -40,7 +40,7 @@ def check_ownership(account: Account, stack: StackView, cluster: str) -> bool:
         return False
     if not stack.cluster and _read_template_cluster(account, stack) == cluster:
         return True
-    check(stack, cluster)
+    check_stack_owner(stack, cluster)
     return False
 
 

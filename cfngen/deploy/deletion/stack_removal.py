@@ -11,8 +11,8 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.deletion.blockers import Blocker
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Event, Message, Question, Report, Step
-from cfngen.deploy.protection import unprotect
-from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackView, find, tree
+from cfngen.deploy.protection import disable_termination_protection
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackView, find_stack, list_resource_tree
 from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching.events import read_last_event
 from cfngen.deploy.watching.reasons import EXPORT_IN_USE
@@ -25,14 +25,15 @@ ORPHAN_REMOVAL_INTERVAL_SECONDS = 30.0  # while CloudFormation deletes the stack
 RemoveOrphans = Callable[[bool], None]
 """Removes resources that Kubernetes created.
 
-Its argument is True after a failed deletion: then it waits until AWS releases the resources.
+Its argument is whether CloudFormation has failed to delete the stack: then the function waits until AWS releases the
+resources. While CloudFormation is still deleting the stack, it does not wait.
 """
 FindBlockers = Callable[[], tuple[Blocker, ...]]
 """Finds the foreign resources that block the deletion."""
 
 
 @dataclass(frozen=True)
-class Undeleted:
+class UndeletedResource:
     """A resource that CloudFormation could not delete.
 
     Attributes:
@@ -64,11 +65,11 @@ class DeletionFailed(Message):
     stack: str
     round: int
     rounds: int
-    undeleted: tuple[Undeleted, ...]
+    undeleted: tuple[UndeletedResource, ...]
     blockers: tuple[Blocker, ...] = ()
 
 
-def remove(
+def delete_stack(
     account: Account,
     stack: StackView,
     interaction: Interaction,
@@ -96,14 +97,14 @@ def remove(
         deletion: the stack keeps its status, with the reason.
     """
     current = stack
-    report = _OrphanRemovalDuringDeletion(account, interaction.report, groups, remove_orphans)
-    failed_resources: tuple[Undeleted, ...] = ()
+    report = _ReportThatRemovesOrphans(account, interaction.report, groups, remove_orphans)
+    failed_resources: tuple[UndeletedResource, ...] = ()
     blockers: tuple[Blocker, ...] = ()
     for attempt in range(1, MAX_ATTEMPTS + 1):
         last_seen = None
         if current.status.name != "DELETE_IN_PROGRESS":
             last_seen = read_last_event(account, stack.id)
-            start(account, current, interaction.report)
+            start_deletion(account, current, interaction.report)
         on_started()
         result = _watch_deletion(account, stack, report, interaction, last_seen)
         if result is None or result.status.in_progress or _is_rejected(result):
@@ -113,14 +114,17 @@ def remove(
         blockers = find_blockers()
         interaction.report(
             DeletionFailed(
-                stack.name, round=attempt, rounds=MAX_ATTEMPTS, undeleted=failed_resources, blockers=blockers
+                stack=stack.name, round=attempt, rounds=MAX_ATTEMPTS, undeleted=failed_resources, blockers=blockers
             )
         )
-        remove_orphans(True)
-    return _delete_retaining(account, current, failed_resources, blockers, interaction, already_confirmed=leave_behind)
+        after_failure = True
+        remove_orphans(after_failure)
+    return _delete_and_retain_failed_resources(
+        account, current, failed_resources, blockers, interaction, already_confirmed=leave_behind
+    )
 
 
-def start(account: Account, stack: StackView, report: Report, **arguments: object) -> None:
+def start_deletion(account: Account, stack: StackView, report: Report, **arguments: object) -> None:
     """Start to delete a stack, after disabling its termination protection.
 
     Args:
@@ -131,7 +135,7 @@ def start(account: Account, stack: StackView, report: Report, **arguments: objec
     """
     if stack.protected:
         report(Step(f"disabling the termination protection of {stack.name}"))
-        unprotect(account, stack)
+        disable_termination_protection(account, stack)
     report(Step(f"deleting the stack {stack.name}"))
     # boto3's retries of this call send the same token, so CloudFormation does not start a second deletion.
     account.client("cloudformation").delete_stack(
@@ -139,10 +143,10 @@ def start(account: Account, stack: StackView, report: Report, **arguments: objec
     )
 
 
-def _delete_retaining(
+def _delete_and_retain_failed_resources(
     account: Account,
     stack: StackView,
-    failed_resources: Sequence[Undeleted],
+    failed_resources: Sequence[UndeletedResource],
     blockers: Sequence[Blocker],
     interaction: Interaction,
     *,
@@ -164,10 +168,12 @@ def _delete_retaining(
         return stack
     last_seen = read_last_event(account, stack.id)
     if failed_resources and all("/" not in resource.name for resource in failed_resources):
-        start(account, stack, interaction.report, RetainResources=[resource.name for resource in failed_resources])
+        start_deletion(
+            account, stack, interaction.report, RetainResources=[resource.name for resource in failed_resources]
+        )
     else:
         # RetainResources takes logical ids of the root stack only: it would retain a whole nested stack.
-        start(account, stack, interaction.report, DeletionMode="FORCE_DELETE_STACK")
+        start_deletion(account, stack, interaction.report, DeletionMode="FORCE_DELETE_STACK")
     return _watch_deletion(account, stack, interaction.report, interaction, last_seen)
 
 
@@ -175,8 +181,8 @@ def _watch_deletion(
     account: Account, stack: StackView, report: Report, interaction: Interaction, last_seen: Event | None
 ) -> StackView | None:
     """Watch a deletion until it ends; return the stack if it still exists."""
-    watch(account, stack.id, report=report, since=last_seen, interrupted=interaction.interrupted)
-    current = find(account, stack.id)
+    watch(account, stack.id, report=report, since=last_seen, on_interrupt=interaction.on_interrupt)
+    current = find_stack(account, stack.id)
     return current if current and current.status.exists else None
 
 
@@ -188,16 +194,21 @@ def _is_rejected(stack: StackView) -> bool:
     return stack.status.health is not StackHealth.DELETE_FAILED and bool(EXPORT_IN_USE.search(stack.reason))
 
 
-def _find_failed_resources(account: Account, root_id: str) -> tuple[Undeleted, ...]:
+def _find_failed_resources(account: Account, root_id: str) -> tuple[UndeletedResource, ...]:
     """Return the resources that CloudFormation failed to delete, except nested stacks."""
     return tuple(
-        Undeleted(resource.name, resource.view.physical_id, resource.view.type, resource.view.reason)
-        for resource in tree(account, root_id)
+        UndeletedResource(
+            name=resource.name,
+            id=resource.view.physical_id,
+            type=resource.view.type,
+            reason=resource.view.reason,
+        )
+        for resource in list_resource_tree(account, root_id)
         if resource.view.status == "DELETE_FAILED" and resource.view.type != NESTED_STACK
     )
 
 
-class _OrphanRemovalDuringDeletion:
+class _ReportThatRemovesOrphans:
     """A report function that also removes orphans while CloudFormation deletes the stack.
 
     The removal starts when all Auto Scaling groups are deleted, since Kubernetes no longer runs then and creates no
@@ -210,9 +221,11 @@ class _OrphanRemovalDuringDeletion:
         self._report = report
         self._groups = set(groups)
         self._remove_orphans = remove_orphans
-        self._next_removal: float | None = None  # time stamp; None while Auto Scaling groups still exist
+        # When the next removal is due, as a time stamp in seconds; None while Auto Scaling groups still exist.
+        self._next_removal: float | None = None
 
     def __call__(self, message: Message) -> None:
+        """Report a message, and remove orphans if the next removal is due."""
         self._report(message)
         if isinstance(message, Event) and message.type == AUTO_SCALING_GROUP and message.status == "DELETE_COMPLETE":
             self._groups.discard(message.physical_id)
@@ -221,4 +234,5 @@ class _OrphanRemovalDuringDeletion:
         now = self._clock.now().timestamp()
         if self._next_removal is not None and now >= self._next_removal:
             self._next_removal = now + ORPHAN_REMOVAL_INTERVAL_SECONDS
-            self._remove_orphans(False)
+            after_failure = False
+            self._remove_orphans(after_failure)

@@ -9,14 +9,19 @@ from cfngen.deploy.aws_types import AwsArguments, AwsObject
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.kubernetes_tags import (
     CLUSTER_NAME_TAGS,
-    claim,
+    claim_name,
     cluster_tag,
     is_created_by_stack,
     is_created_for_claim,
     is_owned_by,
     tag_map,
 )
-from cfngen.deploy.deletion.orphaned_resource import Kind, OrphanedResource, Removed, attempt
+from cfngen.deploy.deletion.orphaned_resource import (
+    OrphanedResource,
+    OrphanKind,
+    OrphanRemoved,
+    catch_missing_or_in_use,
+)
 from cfngen.deploy.messages import Report
 
 FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
@@ -33,28 +38,28 @@ def find_attached(account: Account, inventory: Inventory) -> frozenset[str]:
     return frozenset(_describe_attached_volumes(account, inventory))
 
 
-def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
+def find_claim_volumes(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
     """Return the volumes of PersistentVolumeClaims that have the cluster's tags or are attached to its instances."""
-    volumes = {
+    tagged_volumes = {
         volume["VolumeId"]: volume
         for filters in _tag_filters(inventory.cluster)
         for volume in _describe_volumes(account, filters)
     }
-    owned_volumes = [volume for volume in volumes.values() if is_owned_by(_tags(volume), inventory.cluster)]
+    owned_volumes = [volume for volume in tagged_volumes.values() if is_owned_by(_tags(volume), inventory.cluster)]
     owned_volumes += [
         volume
-        for key, volume in _describe_attached_volumes(account, inventory).items()
-        if key not in volumes and not _names_another_cluster(_tags(volume), inventory.cluster)
+        for volume_id, volume in _describe_attached_volumes(account, inventory).items()
+        if volume_id not in tagged_volumes and not _names_another_cluster(_tags(volume), inventory.cluster)
     ]
     orphans = (
-        _orphan("volume", volume["VolumeId"], volume["Size"], volume)
+        _make_orphan("volume", resource_id=volume["VolumeId"], gigabytes=volume["Size"], description=volume)
         for volume in owned_volumes
         if _is_for_claim(volume, inventory)
     )
     return tuple(sorted(orphans, key=lambda orphan: (orphan.purpose, orphan.id)))
 
 
-def find_snapshots(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
+def find_claim_snapshots(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
     """Return the snapshots of the cluster's PersistentVolumeClaims."""
     snapshots_by_id = {
         snapshot["SnapshotId"]: snapshot
@@ -64,8 +69,11 @@ def find_snapshots(account: Account, inventory: Inventory) -> tuple[OrphanedReso
     owned_snapshots = (
         snapshot for snapshot in snapshots_by_id.values() if is_owned_by(_tags(snapshot), inventory.cluster)
     )
+    # A stack takes snapshots of its own volumes, e.g. before it deletes a master's volume; these are no claim's.
     return tuple(
-        _orphan("snapshot", snapshot["SnapshotId"], snapshot["VolumeSize"], snapshot)
+        _make_orphan(
+            "snapshot", resource_id=snapshot["SnapshotId"], gigabytes=snapshot["VolumeSize"], description=snapshot
+        )
         for snapshot in owned_snapshots
         if "CSIVolumeSnapshotName" in _tags(snapshot) and not is_created_by_stack(_tags(snapshot))
     )
@@ -78,7 +86,7 @@ def find_unattributed(account: Account, inventory: Inventory) -> tuple[OrphanedR
     """
     filters = [{"Name": f"tag:{EBS_DRIVER_TAG}", "Values": ["true"]}, {"Name": "status", "Values": ["available"]}]
     return tuple(
-        _orphan("volume", volume["VolumeId"], volume["Size"], volume)
+        _make_orphan("volume", resource_id=volume["VolumeId"], gigabytes=volume["Size"], description=volume)
         for volume in _describe_volumes(account, filters)
         if not _names_a_cluster(_tags(volume)) and volume["VolumeId"] not in inventory.ids()
     )
@@ -92,15 +100,15 @@ def remove(account: Account, orphans: Sequence[OrphanedResource], report: Report
     while remaining:
         in_use = []
         for orphan in remaining:
-            with attempt() as result:
+            with catch_missing_or_in_use() as outcome:
                 if orphan.kind == "volume":
                     ec2.delete_volume(VolumeId=orphan.id)
                 else:
                     ec2.delete_snapshot(SnapshotId=orphan.id)
-            if result.in_use:
+            if outcome.in_use:
                 in_use.append(orphan)
             else:
-                report(Removed(orphan))
+                report(OrphanRemoved(orphan))
         remaining = in_use
         if remaining and clock.now().timestamp() >= deadline:
             break
@@ -128,12 +136,14 @@ def _tag_filters(cluster: str) -> Iterator[list[AwsArguments]]:
 
 
 def _describe_volumes(account: Account, filters: list[AwsArguments]) -> Iterator[AwsObject]:
+    """Yield the volumes that match all filters, as EC2 describes them."""
     return _paginate(account, "describe_volumes", "Volumes", Filters=filters)
 
 
-def _paginate(account: Account, operation: str, key: str, **arguments: object) -> Iterator[AwsObject]:
+def _paginate(account: Account, operation: str, response_key: str, **arguments: object) -> Iterator[AwsObject]:
+    """Yield the items under a key of each page that an EC2 operation returns."""
     for page in account.client("ec2").get_paginator(operation).paginate(**arguments):
-        yield from page[key]
+        yield from page[response_key]
 
 
 def _batches(values: Sequence[str]) -> Iterator[list[str]]:
@@ -143,6 +153,7 @@ def _batches(values: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _tags(resource: AwsObject) -> dict[str, str]:
+    """Return the tags of a volume or snapshot, from its description by EC2."""
     return tag_map(resource.get("Tags"))
 
 
@@ -162,10 +173,11 @@ def _names_another_cluster(tags: Mapping[str, str], cluster: str) -> bool:
     return _names_a_cluster(tags) and not is_owned_by(tags, cluster)
 
 
-def _orphan(kind: Kind, resource_id: str, size: int, resource: AwsObject) -> OrphanedResource:
-    """Return a volume or snapshot as an orphan, with the PersistentVolumeClaim as its purpose."""
-    tags = _tags(resource)
-    claim_name = claim(tags)
-    purpose = f"claim {claim_name}" if claim_name else ""
+def _make_orphan(kind: OrphanKind, *, resource_id: str, gigabytes: int, description: AwsObject) -> OrphanedResource:
+    """Return a volume or snapshot, from its description by EC2, as an orphan of its PersistentVolumeClaim."""
+    tags = _tags(description)
+    claim = claim_name(tags)
     name = tags.get("Name") or tags.get("CSIVolumeName") or tags.get("CSIVolumeSnapshotName") or resource_id
-    return OrphanedResource(kind, resource_id, name, purpose, gigabytes=size)
+    return OrphanedResource(
+        kind=kind, id=resource_id, name=name, purpose=f"claim {claim}" if claim else "", gigabytes=gigabytes
+    )

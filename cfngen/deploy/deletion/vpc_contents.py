@@ -20,7 +20,7 @@ _UNSUPPORTED_CODES = frozenset({"InvalidAction", "UnsupportedOperation"})
 
 
 @dataclass(frozen=True)
-class Content:
+class VpcContent:
     """A resource that is in a VPC or attached to it.
 
     Attributes:
@@ -57,16 +57,16 @@ class _ResourceKind:
     filters_argument: str = "Filters"
 
 
-def find(account: Account, vpc_id: str) -> Iterator[Content]:
+def find_vpc_contents(account: Account, vpc_id: str) -> Iterator[VpcContent]:
     """Yield the resources that are in a VPC or attached to it, by kind."""
     for kind in _RESOURCE_KINDS:
         items_by_id = {
-            item[kind.id_key]: item for item in _describe(account, kind, vpc_id) if kind.blocks(item, vpc_id)
+            item[kind.id_key]: item for item in _describe_resources(account, kind, vpc_id) if kind.blocks(item, vpc_id)
         }
-        yield from (Content(key, kind.name, items_by_id[key]) for key in sorted(items_by_id))
+        yield from (VpcContent(id=key, kind=kind.name, item=items_by_id[key]) for key in sorted(items_by_id))
 
 
-def _describe(account: Account, kind: _ResourceKind, vpc_id: str) -> Iterator[AwsObject]:
+def _describe_resources(account: Account, kind: _ResourceKind, vpc_id: str) -> Iterator[AwsObject]:
     """Yield the resources of one kind as EC2 describes them; none if the region does not offer this kind."""
     from botocore.exceptions import ClientError
 
@@ -121,43 +121,80 @@ def _is_peered(item: AwsObject, vpc_id: str) -> bool:
 
 _RESOURCE_KINDS = (
     _ResourceKind(
-        "NAT gateway", "describe_nat_gateways", "NatGateways", "NatGatewayId", _is_in_vpc, filters_argument="Filter"
-    ),
-    _ResourceKind("VPC endpoint", "describe_vpc_endpoints", "VpcEndpoints", "VpcEndpointId", _is_in_vpc),
-    _ResourceKind(
-        "transit gateway attachment",
-        "describe_transit_gateway_vpc_attachments",
-        "TransitGatewayVpcAttachments",
-        "TransitGatewayAttachmentId",
-        _is_in_vpc,
+        name="NAT gateway",
+        operation="describe_nat_gateways",
+        response_key="NatGateways",
+        id_key="NatGatewayId",
+        blocks=_is_in_vpc,
+        filters_argument="Filter",
     ),
     _ResourceKind(
-        "peering connection",
-        "describe_vpc_peering_connections",
-        "VpcPeeringConnections",
-        "VpcPeeringConnectionId",
-        _is_peered,
+        name="VPC endpoint",
+        operation="describe_vpc_endpoints",
+        response_key="VpcEndpoints",
+        id_key="VpcEndpointId",
+        blocks=_is_in_vpc,
+    ),
+    _ResourceKind(
+        name="transit gateway attachment",
+        operation="describe_transit_gateway_vpc_attachments",
+        response_key="TransitGatewayVpcAttachments",
+        id_key="TransitGatewayAttachmentId",
+        blocks=_is_in_vpc,
+    ),
+    _ResourceKind(
+        name="peering connection",
+        operation="describe_vpc_peering_connections",
+        response_key="VpcPeeringConnections",
+        id_key="VpcPeeringConnectionId",
+        blocks=_is_peered,
         filters=("requester-vpc-info.vpc-id", "accepter-vpc-info.vpc-id"),
     ),
     _ResourceKind(
-        "internet gateway",
-        "describe_internet_gateways",
-        "InternetGateways",
-        "InternetGatewayId",
-        _is_attached,
+        name="internet gateway",
+        operation="describe_internet_gateways",
+        response_key="InternetGateways",
+        id_key="InternetGatewayId",
+        blocks=_is_attached,
         filters=("attachment.vpc-id",),
     ),
     _ResourceKind(
-        "egress-only internet gateway",
-        "describe_egress_only_internet_gateways",
-        "EgressOnlyInternetGateways",
-        "EgressOnlyInternetGatewayId",
-        _is_attached,
+        name="egress-only internet gateway",
+        operation="describe_egress_only_internet_gateways",
+        response_key="EgressOnlyInternetGateways",
+        id_key="EgressOnlyInternetGatewayId",
+        blocks=_is_attached,
         filters=(),
     ),
-    _ResourceKind("carrier gateway", "describe_carrier_gateways", "CarrierGateways", "CarrierGatewayId", _is_in_vpc),
-    _ResourceKind("subnet", "describe_subnets", "Subnets", "SubnetId", _is_in_vpc),
-    _ResourceKind("route table", "describe_route_tables", "RouteTables", "RouteTableId", _is_custom_route_table),
-    _ResourceKind("network ACL", "describe_network_acls", "NetworkAcls", "NetworkAclId", _is_custom_acl),
-    _ResourceKind("security group", "describe_security_groups", "SecurityGroups", "GroupId", _is_custom_group),
+    _ResourceKind(
+        name="carrier gateway",
+        operation="describe_carrier_gateways",
+        response_key="CarrierGateways",
+        id_key="CarrierGatewayId",
+        blocks=_is_in_vpc,
+    ),
+    _ResourceKind(
+        name="subnet", operation="describe_subnets", response_key="Subnets", id_key="SubnetId", blocks=_is_in_vpc
+    ),
+    _ResourceKind(
+        name="route table",
+        operation="describe_route_tables",
+        response_key="RouteTables",
+        id_key="RouteTableId",
+        blocks=_is_custom_route_table,
+    ),
+    _ResourceKind(
+        name="network ACL",
+        operation="describe_network_acls",
+        response_key="NetworkAcls",
+        id_key="NetworkAclId",
+        blocks=_is_custom_acl,
+    ),
+    _ResourceKind(
+        name="security group",
+        operation="describe_security_groups",
+        response_key="SecurityGroups",
+        id_key="GroupId",
+        blocks=_is_custom_group,
+    ),
 )

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import ClassVar
 
-from cfngen.deploy.etcd.snapshots import Snapshot, Store
+from cfngen.deploy.etcd.snapshots import Snapshot, SnapshotStore
 from cfngen.deploy.messages import Message, Report, Step
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 
 REQUEST_KEY = "backup-request.json"
-TIMEOUT = timedelta(minutes=5)
+DEFAULT_TIMEOUT = timedelta(minutes=5)
 """The masters look for a request every minute, and a large database takes some time to read and upload."""
 POLL_INTERVAL_SECONDS = 5.0
 PROGRESS_INTERVAL_SECONDS = 60.0
@@ -46,7 +46,7 @@ class BackupTaken(Message):
     seconds: float
 
 
-def take_snapshot(store: Store, report: Report, timeout: timedelta = TIMEOUT) -> BackupTaken:
+def take_snapshot(store: SnapshotStore, report: Report, timeout: timedelta = DEFAULT_TIMEOUT) -> BackupTaken:
     """Request a snapshot from the masters, and wait until it is in the bucket.
 
     Args:
@@ -61,6 +61,7 @@ def take_snapshot(store: Store, report: Report, timeout: timedelta = TIMEOUT) ->
     clock = store.account.clock
     started = clock.now()
     request_id = str(uuid.uuid4())
+    # Keys of the snapshots that are known not to be the requested one.
     ignored_keys = {snapshot.key for snapshot in store.snapshots()}
     store.write(REQUEST_KEY, {"id": request_id, "created": started.isoformat()})
     report(Step("requesting a snapshot from etcd's leader; the masters check for requests every minute"))
@@ -74,7 +75,7 @@ def take_snapshot(store: Store, report: Report, timeout: timedelta = TIMEOUT) ->
                 elapsed = (clock.now() - started).total_seconds()
                 # The age is negative if this machine's clock is behind the master's.
                 taken_snapshot = replace(snapshot, age=max(snapshot.age, 0.0))
-                return BackupTaken(store.cluster, store.bucket, taken_snapshot, elapsed)
+                return BackupTaken(cluster=store.cluster, bucket=store.bucket, snapshot=taken_snapshot, seconds=elapsed)
             ignored_keys.add(snapshot.key)  # a scheduled snapshot that was taken at the same time
         elapsed = (clock.now() - started).total_seconds()
         if elapsed >= timeout.total_seconds():

@@ -16,17 +16,17 @@ from typing import Any, ClassVar, TypeAlias
 from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.access import cluster_access
-from cfngen.deploy.access.cluster_access import Override
+from cfngen.deploy.access.cluster_access import FindApiUrlOverride
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
 from cfngen.deploy.busy_stack import busy_error
-from cfngen.deploy.etcd.snapshots import LATEST, Snapshot, Store, find_snapshot, find_store
-from cfngen.deploy.etcd.watch import Masters
-from cfngen.deploy.inspection.machines import Group, find_groups
+from cfngen.deploy.etcd.snapshots import LATEST_SNAPSHOT, Snapshot, SnapshotStore, find_snapshot, find_store
+from cfngen.deploy.etcd.watch import MasterReplacement
+from cfngen.deploy.inspection.machines import GroupView, find_groups
 from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Consent, Message, Notice, Question, Report, Step
-from cfngen.deploy.ownership import check
-from cfngen.deploy.stacks import ResourceView, StackView, existing, tree
+from cfngen.deploy.ownership import check_stack_owner
+from cfngen.deploy.stacks import ResourceView, StackView, list_resource_tree, require_stack
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 from cfngen.text import join_and, pluralize
@@ -36,7 +36,11 @@ _MASTER_GROUP_IDS = frozenset(str(MasterId(letter, "AutoScalingGroup")) for lett
 REQUEST_KEY = "restore.json"
 
 RestoreRequest: TypeAlias = Mapping[str, Any]
-"""A request to restore: the keys `id`, `snapshot`, `created`, optionally `sha256`, and `instances`, added last."""
+"""A request to restore, as JSON in the bucket; empty if there is none.
+
+Keys: `id`, `snapshot` (its key in the bucket), `created` (time), `sha256` (digest of the snapshot, optional), and
+`instances` (ids of the instances to replace; added last).
+"""
 
 REPLACEMENT_TIMEOUT = timedelta(minutes=15)
 """Added to the timeout of an instance's boot: the old instances have to be terminated first."""
@@ -119,12 +123,12 @@ def restore(
     account: Account,
     stack_name: str,
     cluster: Cluster,
-    snapshot_name: str = LATEST,
+    snapshot_name: str = LATEST_SNAPSHOT,
     *,
     consent: Consent,
     report: Report,
-    override: Override = cluster_access.no_override,
-    patience: timedelta | None = None,
+    find_url_override: FindApiUrlOverride = cluster_access.no_api_url_override,
+    timeout: timedelta | None = None,
 ) -> Restored:
     """Restore an etcd snapshot, after confirmation; continue a restore that was started before.
 
@@ -135,8 +139,8 @@ def restore(
         snapshot_name: the snapshot, as in `find_snapshot`; `latest` also means a snapshot that is being restored.
         consent: asks the user.
         report: receives progress messages.
-        override: returns the URL at which the API listens, if it is not the one in the stack's output.
-        patience: timeout for the masters; None derives it from the cluster file.
+        find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
+        timeout: how long to wait for the masters; None derives it from the cluster file.
 
     Raises:
         NoStackError: there is no stack of this name.
@@ -150,19 +154,25 @@ def restore(
         AwsError: a call failed; the same command continues.
     """
     with translate_aws_errors():
-        stack = existing(account, stack_name)
-        check(stack, cluster.name)
+        stack = require_stack(account, stack_name)
+        check_stack_owner(stack, cluster.name)
         if stack.status.in_progress:
             raise busy_error(account, stack)
         snapshot_store = find_store(account, stack_name, cluster)
-        restoration = _Restore(
-            account, stack, cluster, store=snapshot_store, consent=consent, report=report, override=override
+        restoration = _Restoration(
+            account,
+            stack,
+            cluster,
+            store=snapshot_store,
+            consent=consent,
+            report=report,
+            find_url_override=find_url_override,
         )
-        return restoration.run(snapshot_name, patience)
+        return restoration.run(snapshot_name, timeout)
 
 
-class _Restore:
-    """One restore of a cluster's etcd."""
+class _Restoration:
+    """One restore of a cluster's etcd: its steps, which `run` carries out in order."""
 
     def __init__(
         self,
@@ -170,10 +180,10 @@ class _Restore:
         stack: StackView,
         cluster: Cluster,
         *,
-        store: Store,
+        store: SnapshotStore,
         consent: Consent,
         report: Report,
-        override: Override,
+        find_url_override: FindApiUrlOverride,
     ) -> None:
         self.account = account
         self.stack = stack
@@ -181,7 +191,7 @@ class _Restore:
         self.store = store
         self.consent = consent
         self.report = report
-        self.override = override
+        self.find_url_override = find_url_override
         self.started = account.clock.now()
         self._group_resources: tuple[ResourceView, ...] = ()
 
@@ -205,14 +215,18 @@ class _Restore:
                 hint=CommandText(suggest("etcd restore"), " continues it."),
             ) from None
         self._delete_request()
-        return Restored(self.cluster.name, snapshot, (self.account.clock.now() - self.started).total_seconds())
+        return Restored(
+            cluster=self.cluster.name,
+            snapshot=snapshot,
+            seconds=(self.account.clock.now() - self.started).total_seconds(),
+        )
 
     def _choose_snapshot(self, request: RestoreRequest, snapshot_name: str) -> Snapshot:
         """Return the snapshot to restore: that of the pending request, else the one the user named."""
         if not request:
             return find_snapshot(self.store, snapshot_name)
         restoring = find_snapshot(self.store, str(request["snapshot"]))
-        if snapshot_name != LATEST and find_snapshot(self.store, snapshot_name).key != restoring.key:
+        if snapshot_name != LATEST_SNAPSHOT and find_snapshot(self.store, snapshot_name).key != restoring.key:
             raise RestoreInProgressError(
                 f"{self.cluster.name} is already being restored from {restoring.key}",
                 hint=CommandText(
@@ -221,12 +235,12 @@ class _Restore:
             )
         return restoring
 
-    def _find_master_groups(self) -> tuple[Group, ...]:
+    def _find_master_groups(self) -> tuple[GroupView, ...]:
         """Return the masters' Auto Scaling groups with their current instances."""
         # Read once: no CloudFormation operation is in progress, so the stack's resources do not change.
         self._group_resources = self._group_resources or tuple(
             resource.view
-            for resource in tree(self.account, self.stack.id)
+            for resource in list_resource_tree(self.account, self.stack.id)
             if resource.view.logical_id in _MASTER_GROUP_IDS
         )
         master_groups = find_groups(self.account, self.cluster, self._group_resources)
@@ -239,14 +253,17 @@ class _Restore:
             )
         return master_groups
 
-    def _make_plan(self, snapshot: Snapshot, master_groups: tuple[Group, ...], request: RestoreRequest) -> RestorePlan:
+    def _make_plan(
+        self, snapshot: Snapshot, master_groups: tuple[GroupView, ...], request: RestoreRequest
+    ) -> RestorePlan:
         """Return the plan of the restore, with its consequences for the cluster."""
         replaced = _masters_to_replace(master_groups, request)
-        names = [f"{master.slot} ({', '.join(master.instances)})" for master in replaced]
+        slots_and_instances = [f"{master.slot} ({', '.join(master.instances)})" for master in replaced]
         age = _format_age(snapshot.age)
         if replaced:
             replacement = (
-                f"the instances of {pluralize(len(replaced), 'master')} are terminated and replaced: {join_and(names)}"
+                f"the instances of {pluralize(len(replaced), 'master')} are terminated and replaced: "
+                f"{join_and(slots_and_instances)}"
             )
         else:
             replacement = "every master's instance has been replaced already"
@@ -272,10 +289,11 @@ class _Restore:
         if not request:
             created = self.account.clock.now().isoformat()
             request = {"id": str(uuid.uuid4()), "snapshot": snapshot.key, "created": created}
+            # With the digest, the masters can check the snapshot that they download.
             if sha256 := self.store.metadata(snapshot.key).get("sha256"):
                 request["sha256"] = sha256
             self.report(Step(f"requesting the masters to restore {snapshot.key} when they boot"))
-            if not self.store.write(REQUEST_KEY, request, new=True):
+            if not self.store.write(REQUEST_KEY, request, only_if_new=True):
                 raise RestoreInProgressError(
                     f"someone else has just started to restore {self.cluster.name}",
                     hint=CommandText(
@@ -312,9 +330,9 @@ class _Restore:
         """Wait until every master has been replaced and is ready."""
         max_duration = timeout or timedelta(minutes=self.cluster.control_plane.creation_timeout) + REPLACEMENT_TIMEOUT
         old_instances = frozenset(request["instances"])
-        Masters(self.account, self.stack, self._find_master_groups, old_instances, self.override, self.report).wait(
-            max_duration
-        )
+        MasterReplacement(
+            self.account, self.stack, self._find_master_groups, old_instances, self.find_url_override, self.report
+        ).wait(max_duration)
 
     def _delete_request(self) -> None:
         """Delete the request, so that volumes created later are not restored from it."""
@@ -326,14 +344,14 @@ class _Restore:
             self.report(Notice(f"the request {uri} could not be deleted: {error}", hint))
 
 
-def _masters_to_replace(master_groups: tuple[Group, ...], request: RestoreRequest) -> tuple[ReplacedMaster, ...]:
+def _masters_to_replace(master_groups: tuple[GroupView, ...], request: RestoreRequest) -> tuple[ReplacedMaster, ...]:
     """Return the masters with instances that are still to be replaced."""
     # Before the request lists the instances to replace, every current instance is one of them.
     old_instances = request.get("instances")
     masters = (
         ReplacedMaster(
-            group.name,
-            tuple(
+            slot=group.name,
+            instances=tuple(
                 instance.id
                 for instance in group.instances
                 if not instance.leaving and (old_instances is None or instance.id in old_instances)

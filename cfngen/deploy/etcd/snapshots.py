@@ -15,13 +15,13 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject, JsonObject
 from cfngen.deploy.messages import Message
-from cfngen.deploy.stacks import find
+from cfngen.deploy.stacks import find_stack
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 
 BUCKET_OUTPUT = "BackupBucketName"  # output of the stack
-LATEST = "latest"
-_KEY_PATTERN = re.compile(r"(?P<period>hourly|daily)/(?P<time>\d{4}-\d\d-\d\dT\d{6}Z)\.db")
+LATEST_SNAPSHOT = "latest"
+_SNAPSHOT_KEY_PATTERN = re.compile(r"(?P<period>hourly|daily)/(?P<time>\d{4}-\d\d-\d\dT\d{6}Z)\.db")
 _NO_BUCKET_CODES = frozenset({"NoSuchBucket", "404"})
 
 
@@ -83,7 +83,7 @@ class Snapshots(Message):
 
 
 @dataclass(frozen=True)
-class Store:
+class SnapshotStore:
     """The bucket and prefix of a cluster's snapshots in S3.
 
     Attributes:
@@ -112,7 +112,8 @@ class Store:
         snapshots = [
             snapshot for s3_object in self.objects() if (snapshot := _parse_snapshot(self.prefix, s3_object, now))
         ]
-        # A daily snapshot is a copy of an hourly snapshot with the same time; the hourly snapshot is listed first.
+        # A daily snapshot is a copy of an hourly snapshot with the same time. In reverse order, True comes before
+        # False, so the hourly snapshot is listed first.
         return tuple(sorted(snapshots, key=lambda snapshot: (snapshot.time, snapshot.period == "hourly"), reverse=True))
 
     def objects(self) -> Iterator[AwsObject]:
@@ -161,20 +162,20 @@ class Store:
             except ClientError as error:
                 if error_code(error) not in ("NoSuchKey", *_NO_BUCKET_CODES):
                     raise
-                return {}
+                return {}  # a missing file counts as an empty object
             try:
-                document = json.loads(response["Body"].read())
+                content = json.loads(response["Body"].read())
             except ValueError:
-                return {}
-        return document if isinstance(document, dict) else {}
+                return {}  # so does a damaged file
+        return content if isinstance(content, dict) else {}
 
-    def write(self, name: str, content: AwsObject, *, new: bool = False) -> bool:
+    def write(self, name: str, content: AwsObject, *, only_if_new: bool = False) -> bool:
         """Write a JSON object to a file of the bucket.
 
         Args:
             name: name of the file.
             content: the JSON object.
-            new: whether to write only if the file does not exist yet.
+            only_if_new: whether to write only if the file does not exist yet.
 
         Returns:
             Whether the file was written.
@@ -185,14 +186,15 @@ class Store:
         from botocore.exceptions import ClientError
 
         body = json.dumps(content, indent=1).encode()
-        condition = {"IfNoneMatch": "*"} if new else {}  # S3 then refuses to overwrite an object
+        # With this condition, S3 refuses to overwrite an object.
+        condition = {"IfNoneMatch": "*"} if only_if_new else {}
         location = {"Bucket": self.bucket, "Key": self.prefix + name}
         with translate_aws_errors():
             try:
                 self.account.client("s3").put_object(**location, Body=body, ContentType="application/json", **condition)
             except ClientError as error:
                 # ConditionalRequestConflict: another caller wrote the file at the same moment.
-                if not new or error_code(error) not in ("PreconditionFailed", "ConditionalRequestConflict"):
+                if not only_if_new or error_code(error) not in ("PreconditionFailed", "ConditionalRequestConflict"):
                     raise
                 return False
         return True
@@ -207,7 +209,7 @@ class Store:
             self.account.client("s3").delete_object(Bucket=self.bucket, Key=self.prefix + name)
 
 
-def find_store(account: Account, stack_name: str, cluster: Cluster) -> Store:
+def find_store(account: Account, stack_name: str, cluster: Cluster) -> SnapshotStore:
     """Return the store of a cluster's snapshots: the bucket in the stack's outputs, else the one in the cluster file.
 
     With the bucket in the cluster file, the snapshots of a deleted cluster can be listed.
@@ -217,7 +219,7 @@ def find_store(account: Account, stack_name: str, cluster: Cluster) -> Store:
         AwsError: a call failed.
     """
     with translate_aws_errors():
-        stack = find(account, stack_name)
+        stack = find_stack(account, stack_name)
         outputs = cluster_access.read_outputs(account, stack) if stack and stack.status.exists else {}
     bucket = outputs.get(BUCKET_OUTPUT, "") or cluster.etcd.backups.bucket or ""
     if not bucket:
@@ -233,10 +235,10 @@ def find_store(account: Account, stack_name: str, cluster: Cluster) -> Store:
             message += "; `etcd.backups.enabled` is false in the cluster file"
             hint = CommandText("Enable backups there; ", hint)
         raise BackupsOffError(message, hint=hint)
-    return Store(account, bucket, cluster.name)
+    return SnapshotStore(account, bucket, cluster.name)
 
 
-def find_snapshot(snapshot_store: Store, name: str) -> Snapshot:
+def find_snapshot(snapshot_store: SnapshotStore, name: str) -> Snapshot:
     """Return the snapshot with a name.
 
     Args:
@@ -249,7 +251,7 @@ def find_snapshot(snapshot_store: Store, name: str) -> Snapshot:
         AwsError: S3 denies the request.
     """
     snapshots = snapshot_store.snapshots()
-    if name == LATEST:
+    if name == LATEST_SNAPSHOT:
         matches = snapshots[:1]
     else:
         exact_matches = [snapshot for snapshot in snapshots if snapshot.key == name]
@@ -269,7 +271,7 @@ def find_snapshot(snapshot_store: Store, name: str) -> Snapshot:
 
 def _parse_snapshot(prefix: str, s3_object: AwsObject, now: datetime) -> Snapshot | None:
     """Return a snapshot from an S3 object; None if its key is not that of a snapshot."""
-    match = _KEY_PATTERN.fullmatch(str(s3_object["Key"]).removeprefix(prefix))
+    match = _SNAPSHOT_KEY_PATTERN.fullmatch(str(s3_object["Key"]).removeprefix(prefix))
     if not match:
         return None
     # The time is taken from the key: LastModified in S3 is the time of the upload or copy.

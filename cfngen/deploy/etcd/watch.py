@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.api_connection import ApiUnreachableError
 from cfngen.deploy.access.authorities import Authority
-from cfngen.deploy.access.cluster_access import Override
+from cfngen.deploy.access.cluster_access import FindApiUrlOverride
 from cfngen.deploy.account import Account
-from cfngen.deploy.inspection.machines import Group
+from cfngen.deploy.inspection.machines import GroupView
 from cfngen.deploy.messages import Message, Notice, Report
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.watching import console_output
@@ -59,7 +59,31 @@ class RestoreProgress(Message):
     api: str
 
 
-class Masters:
+class _ApiReading(NamedTuple):
+    """The result of one attempt to read the Kubernetes API.
+
+    Attributes:
+        state: state of the API, as in `RestoreProgress.api`.
+        ready_instances: ids of the instances that are Ready nodes; empty if the API could not be read.
+    """
+
+    state: str
+    ready_instances: frozenset[str] = frozenset()
+
+
+class _ApiAccess(NamedTuple):
+    """What is needed to connect to the Kubernetes API.
+
+    Attributes:
+        outputs: outputs of the cluster's stacks.
+        authority: the certificate authority of the API.
+    """
+
+    outputs: Mapping[str, str]
+    authority: Authority
+
+
+class MasterReplacement:
     """The masters of a cluster while they are replaced.
 
     Args:
@@ -67,7 +91,7 @@ class Masters:
         stack: the root stack.
         find_groups: returns the masters' Auto Scaling groups as they are now.
         old_instances: ids of the instances that are being replaced.
-        override: returns the URL at which the API listens, if it is not the one in the stack's output.
+        find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
         report: receives every change.
     """
 
@@ -75,19 +99,19 @@ class Masters:
         self,
         account: Account,
         stack: StackView,
-        find_groups: Callable[[], tuple[Group, ...]],
+        find_groups: Callable[[], tuple[GroupView, ...]],
         old_instances: Collection[str],
-        override: Override,
+        find_url_override: FindApiUrlOverride,
         report: Report,
     ) -> None:
         self._account = account
         self._stack = stack
         self._find_groups = find_groups
         self._old_instances = old_instances
-        self._override = override
+        self._find_url_override = find_url_override
         self._report = report
-        self._reported: set[str] = set()
-        self._api_access: tuple[Mapping[str, str], Authority] | None = None
+        self._reported_failures: set[str] = set()
+        self._api_access: _ApiAccess | None = None  # None until it has been read
 
     def wait(self, timeout: timedelta) -> None:
         """Return as soon as every master and the API are ready.
@@ -116,48 +140,52 @@ class Masters:
                 raise self._timeout_error(groups, progress, elapsed)
             clock.sleep(POLL_INTERVAL_SECONDS)
 
-    def _read_progress(self, groups: tuple[Group, ...]) -> RestoreProgress:
+    def _read_progress(self, groups: tuple[GroupView, ...]) -> RestoreProgress:
         """Return the current state of the masters and of the API."""
         # An old master may still serve the API, so the API is only called once all old masters are terminated.
         is_terminating = any(instance.id in self._old_instances for group in groups for instance in group.instances)
-        if is_terminating:
-            ready_instances, api_state = frozenset[str](), "is shutting down"
-        else:
-            ready_instances, api_state = self._read_api_state()
-        return RestoreProgress(tuple(self._master_state(group, ready_instances) for group in groups), api_state)
+        api = _ApiReading("is shutting down") if is_terminating else self._read_api()
+        return RestoreProgress(
+            masters=tuple(self._master_state(group, api.ready_instances) for group in groups), api=api.state
+        )
 
-    def _master_state(self, group: Group, ready_instances: Collection[str]) -> RestoringMaster:
+    def _master_state(self, group: GroupView, ready_instances: Collection[str]) -> RestoringMaster:
         """Return the state of one master; its new instance is ready once its Node is Ready."""
         new_instances = [
             instance for instance in group.instances if instance.id not in self._old_instances and not instance.leaving
         ]
         if not new_instances:
             old_instance = next((instance.id for instance in group.instances), "")
-            return RestoringMaster(group.name, old_instance, TERMINATING if old_instance else WAITING_FOR_INSTANCE)
+            return RestoringMaster(
+                slot=group.name, instance=old_instance, state=TERMINATING if old_instance else WAITING_FOR_INSTANCE
+            )
         # Auto Scaling reports InService as soon as the instance runs; the master is ready when its Node is Ready.
         is_ready = new_instances[0].in_service and new_instances[0].id in ready_instances
-        return RestoringMaster(group.name, new_instances[0].id, READY if is_ready else BOOTING)
+        return RestoringMaster(slot=group.name, instance=new_instances[0].id, state=READY if is_ready else BOOTING)
 
-    def _read_api_state(self) -> tuple[frozenset[str], str]:
-        """Return the ids of the instances that are Ready nodes, and the state of the API."""
+    def _read_api(self) -> _ApiReading:
+        """Return the state of the API, and which instances are Ready nodes."""
         try:
             if self._api_access is None:
                 self._api_access = self._find_api_access()
             outputs, authority = self._api_access
-            endpoint = cluster_access.endpoint(self._stack, outputs, self._override)
-            with cluster_access.connection(endpoint, authority, self._account.caller, self._account.clock.now()) as api:
+            endpoint = cluster_access.find_api_endpoint(self._stack, outputs, self._find_url_override)
+            with cluster_access.connect_as_administrator(
+                endpoint, authority, self._account.caller, self._account.clock.now()
+            ) as api:
                 readiness = api.readiness()
                 ready_instances = frozenset(node.instance_id or node.name for node in api.nodes() if node.ready)
         except ApiUnreachableError:
-            return frozenset(), "does not answer"
+            return _ApiReading("does not answer")
         except CfngenError as error:
-            return frozenset(), str(error)
-        return ready_instances, READY if readiness.ready else f"not ready: {', '.join(readiness.failing)}"
+            return _ApiReading(str(error))
+        state = READY if readiness.ready else f"not ready: {', '.join(readiness.failing)}"
+        return _ApiReading(state, ready_instances)
 
-    def _find_api_access(self) -> tuple[Mapping[str, str], Authority]:
+    def _find_api_access(self) -> _ApiAccess:
         """Return the stack's outputs and the API's certificate authority; a restore changes neither."""
         outputs = cluster_access.read_outputs(self._account, self._stack)
-        return outputs, cluster_access.find_authority(self._account, self._stack, outputs)
+        return _ApiAccess(outputs, cluster_access.find_authority(self._account, self._stack, outputs))
 
     def _report_boot_failures(self, progress: RestoreProgress) -> None:
         """Report boot errors from the console output of the masters; a master retries every minute."""
@@ -166,14 +194,14 @@ class Masters:
                 continue
             console = console_output.read_instance_console(self._account, master.instance)
             failures = [text for text in console.lines if " FAILED after " in text]
-            if console.failed and failures and failures[-1] not in self._reported:
-                self._reported.add(failures[-1])
+            if console.failed and failures and failures[-1] not in self._reported_failures:
+                self._reported_failures.add(failures[-1])
                 self._report(
                     Notice(f"master {master.slot} ({master.instance}): {failures[-1]}", "it retries every minute.")
                 )
 
     def _timeout_error(
-        self, groups: tuple[Group, ...], progress: RestoreProgress, elapsed: float
+        self, groups: tuple[GroupView, ...], progress: RestoreProgress, elapsed: float
     ) -> RestoreFailedError:
         """Return the error for a timeout: which masters are not ready, and why instances could not be launched."""
         problems = [f"master {master.slot} is {master.state}" for master in progress.masters if master.state != READY]

@@ -15,7 +15,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import Client
 
-INTERVAL = 2.0  # seconds between two polls
+POLL_INTERVAL_SECONDS = 2.0  # seconds between two polls
 TIMEOUT = timedelta(minutes=15)
 DRIFTED_STATUSES = ("MODIFIED", "DELETED")
 
@@ -71,16 +71,16 @@ class Drift:
     failures: Mapping[str, str]
 
 
-def detect(account: Account, stacks: Mapping[str, str]) -> Drift:
+def detect_drift(account: Account, stacks: Mapping[str, str]) -> Drift:
     """Detect drift of several stacks in parallel, and wait for the results.
 
     Args:
         account: the AWS account.
-        stacks: the names of the stacks, by ARN.
+        stacks: names of the stacks, by the stack's ARN.
     """
     client = account.client("cloudformation")
     failures: dict[str, str] = {}
-    detections: dict[str, str] = {}
+    detections: dict[str, str] = {}  # ids of the drift detections in progress, by the stack's ARN
     for stack_id, name in stacks.items():
         with _record_error(failures, name):
             detections[stack_id] = client.detect_stack_drift(StackName=stack_id)["StackDriftDetectionId"]
@@ -88,10 +88,10 @@ def detect(account: Account, stacks: Mapping[str, str]) -> Drift:
     deadline = account.clock.now() + TIMEOUT
     while detections:
         is_timed_out = account.clock.now() >= deadline
-        for stack_id, detection in list(detections.items()):
+        for stack_id, detection_id in list(detections.items()):
             name = stacks[stack_id]
             with _record_error(failures, name):
-                status = client.describe_stack_drift_detection_status(StackDriftDetectionId=detection)
+                status = client.describe_stack_drift_detection_status(StackDriftDetectionId=detection_id)
                 in_progress = status["DetectionStatus"] == "DETECTION_IN_PROGRESS"
                 if in_progress and not is_timed_out:
                     continue
@@ -102,20 +102,20 @@ def detect(account: Account, stacks: Mapping[str, str]) -> Drift:
                 resources += _read_drifted_resources(client, stack_id, name)
             del detections[stack_id]
         if detections:
-            account.clock.sleep(INTERVAL)
+            account.clock.sleep(POLL_INTERVAL_SECONDS)
     stack_order = list(stacks.values())
     resources.sort(key=lambda resource: (stack_order.index(resource.stack), resource.logical_id))
     return Drift(tuple(resources), failures)
 
 
 @contextmanager
-def _record_error(failures: dict[str, str], name: str) -> Iterator[None]:
-    """Record an AWS error as the failure of one stack, so that drift detection continues for the others."""
+def _record_error(failures: dict[str, str], stack_name: str) -> Iterator[None]:
+    """Record an AWS error as the failure of one stack, so that drift detection continues for the other stacks."""
     try:
         with translate_aws_errors():
             yield
     except AwsError as error:
-        failures[name] = str(error)
+        failures[stack_name] = str(error)
 
 
 def _read_drifted_resources(client: Client, stack_id: str, stack_name: str) -> list[DriftedResource]:

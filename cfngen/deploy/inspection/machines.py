@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from cfngen.cluster.logical_ids import MasterId, NodeGroupId, auto_scaling_group, group_id
+from cfngen.cluster.logical_ids import MasterId, NodeGroupId, auto_scaling_group_id, node_group_prefix
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
@@ -20,7 +20,7 @@ IN_SERVICE = "InService"
 
 
 @dataclass(frozen=True)
-class Instance:
+class InstanceView:
     """An instance of an Auto Scaling group.
 
     Attributes:
@@ -61,7 +61,7 @@ class Instance:
 
 
 @dataclass(frozen=True)
-class Group:
+class GroupView:
     """An Auto Scaling group: of one master, or of a node group.
 
     Attributes:
@@ -81,7 +81,7 @@ class Group:
     minimum: int = 0
     maximum: int = 0
     desired: int = 0
-    instances: tuple[Instance, ...] = ()
+    instances: tuple[InstanceView, ...] = ()
     missing: bool = False
 
     @property
@@ -95,7 +95,7 @@ class Group:
         return f"master {self.name}" if self.role == "master" else f"node group {self.name}"
 
 
-def find_groups(account: Account, cluster: Cluster, resources: Iterable[ResourceView]) -> tuple[Group, ...]:
+def find_groups(account: Account, cluster: Cluster, resources: Iterable[ResourceView]) -> tuple[GroupView, ...]:
     """Return the Auto Scaling groups of a cluster, masters first.
 
     Args:
@@ -119,40 +119,59 @@ def find_groups(account: Account, cluster: Cluster, resources: Iterable[Resource
             account, [instance["InstanceId"] for group in groups_by_name.values() for instance in group["Instances"]]
         )
     node_group_names = {
-        auto_scaling_group(group_id(node_group.name)): node_group.name for node_group in cluster.node_groups
+        auto_scaling_group_id(node_group_prefix(node_group.name)): node_group.name for node_group in cluster.node_groups
     }
-    result: list[Group] = []
+    group_views: list[GroupView] = []
     for group_name, resource in resources_by_name.items():
         master = MasterId.parse(resource.logical_id)
         node_group = NodeGroupId.parse(resource.logical_id)
-        logical_name = node_group.group if node_group else resource.logical_id
-        name = master.letter if master else node_group_names.get(resource.logical_id, logical_name)
-        result.append(
-            _build_group("master" if master else "node", name, group_name, groups_by_name.get(group_name), instances)
+        if master:
+            name = master.letter
+        elif resource.logical_id in node_group_names:
+            name = node_group_names[resource.logical_id]
+        else:
+            name = node_group.group if node_group else resource.logical_id
+        group_views.append(
+            _build_group_view(
+                role="master" if master else "node",
+                name=name,
+                group_name=group_name,
+                description=groups_by_name.get(group_name),
+                instances=instances,
+            )
         )
-    return tuple(sorted(result, key=lambda group: (group.role, group.name)))
+    return tuple(sorted(group_views, key=lambda group: (group.role, group.name)))
 
 
-def _build_group(
+def _build_group_view(
+    *,
     role: Literal["master", "node"],
     name: str,
     group_name: str,
     description: AwsObject | None,
     instances: Mapping[str, AwsObject],
-) -> Group:
-    """Return a group from its description; marked as missing if Auto Scaling does not describe it."""
+) -> GroupView:
+    """Return a group; it is marked as missing if Auto Scaling does not describe it.
+
+    Args:
+        role: `master` or `node`.
+        name: letter of the master's slot, or name of the node group.
+        group_name: name of the Auto Scaling group.
+        description: the group as Auto Scaling describes it; None if the group does not exist.
+        instances: the instances as EC2 describes them, by id.
+    """
     if description is None:
-        return Group(role, name, group_name, missing=True)
+        return GroupView(role=role, name=name, id=group_name, missing=True)
     version = (description.get("LaunchTemplate") or {}).get("Version", "")
-    return Group(
-        role,
-        name,
-        group_name,
+    return GroupView(
+        role=role,
+        name=name,
+        id=group_name,
         minimum=description["MinSize"],
         maximum=description["MaxSize"],
         desired=description["DesiredCapacity"],
         instances=tuple(
-            _build_instance(member, instances.get(member["InstanceId"], {}), version)
+            _build_instance_view(member, instances.get(member["InstanceId"], {}), version)
             for member in sorted(
                 description["Instances"], key=lambda member: (member["AvailabilityZone"], member["InstanceId"])
             )
@@ -160,10 +179,10 @@ def _build_group(
     )
 
 
-def _build_instance(member: AwsObject, description: AwsObject, group_version: str) -> Instance:
+def _build_instance_view(member: AwsObject, description: AwsObject, group_version: str) -> InstanceView:
     """Return an instance from its descriptions by Auto Scaling (`member`) and EC2 (`description`)."""
     instance_version = (member.get("LaunchTemplate") or {}).get("Version", "")
-    return Instance(
+    return InstanceView(
         id=member["InstanceId"],
         zone=member["AvailabilityZone"],
         lifecycle=member["LifecycleState"],
@@ -180,6 +199,7 @@ def _build_instance(member: AwsObject, description: AwsObject, group_version: st
 
 
 def _describe_groups(account: Account, names: Sequence[str]) -> Iterator[AwsObject]:
+    """Yield the Auto Scaling groups with these names as Auto Scaling describes them; missing groups are left out."""
     client = account.client("autoscaling")
     for start in range(0, len(names), MAX_NAMES_PER_CALL):
         batch = list(names[start : start + MAX_NAMES_PER_CALL])

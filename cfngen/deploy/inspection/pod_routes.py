@@ -48,7 +48,7 @@ def find_instance_routes(
     Raises:
         AwsError: the call failed.
     """
-    if not network_plugin(cluster).routes:
+    if not network_plugin(cluster).uses_vpc_routes:
         return ()
     table_ids = {
         resource.physical_id
@@ -63,7 +63,9 @@ def find_instance_routes(
     with translate_aws_errors():
         route_tables = account.client("ec2").describe_route_tables(Filters=filters)["RouteTables"]
     return tuple(
-        InstanceRoute(table["RouteTableId"], route["DestinationCidrBlock"], route["InstanceId"])
+        InstanceRoute(
+            table=table["RouteTableId"], destination=route["DestinationCidrBlock"], instance=route["InstanceId"]
+        )
         for table in route_tables
         for route in table["Routes"]
         if route.get("InstanceId") and route.get("DestinationCidrBlock") and route.get("State") != "blackhole"

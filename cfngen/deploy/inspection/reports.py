@@ -10,10 +10,10 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import JsonObject
 from cfngen.deploy.etcd.restore import REQUEST_KEY
-from cfngen.deploy.etcd.snapshots import BUCKET_OUTPUT, Store
+from cfngen.deploy.etcd.snapshots import BUCKET_OUTPUT, SnapshotStore
 from cfngen.deploy.inspection.cluster_status import AddonState, BackupState, Expiry, MasterState
 
-CERTIFICATES, ADDONS = "cfngen-certificates", "cfngen-addons"  # names of the ConfigMaps
+CERTIFICATES_CONFIG_MAP, ADDONS_CONFIG_MAP = "cfngen-certificates", "cfngen-addons"  # names of the ConfigMaps
 MAX_MISSED_INTERVALS = 3  # backups are late if the newest snapshot is older than this number of intervals
 
 
@@ -31,7 +31,7 @@ def read_backups(account: Account, outputs: Mapping[str, str], cluster: Cluster)
     bucket = outputs.get(BUCKET_OUTPUT, "")
     if not bucket:
         return None
-    store = Store(account, bucket, cluster.name)
+    store = SnapshotStore(account, bucket, cluster.name)
     interval = cluster.etcd.backups.interval  # minutes
     snapshots = store.snapshots()
     newest = snapshots[0].time if snapshots else None
@@ -45,7 +45,7 @@ def read_backups(account: Account, outputs: Mapping[str, str], cluster: Cluster)
     )
 
 
-def addons(data: Mapping[str, str]) -> tuple[AddonState, ...]:
+def parse_addons(data: Mapping[str, str]) -> tuple[AddonState, ...]:
     """Return the add-ons in the data of the masters' ConfigMap."""
     return tuple(
         AddonState(
@@ -59,19 +59,24 @@ def addons(data: Mapping[str, str]) -> tuple[AddonState, ...]:
     )
 
 
-def certificates(data: Mapping[str, str], masters: tuple[MasterState, ...]) -> tuple[Expiry, ...]:
+def parse_certificates(data: Mapping[str, str], masters: tuple[MasterState, ...]) -> tuple[Expiry, ...]:
     """Return when the masters' certificates expire, from the data of their ConfigMap.
 
     Args:
-        data: the data, by instance id; reports of instances that no longer exist are ignored.
+        data: a report in JSON, by the instance id of the master that wrote it; reports of other instances are ignored.
         masters: the current masters.
     """
-    slots = {master.instance: master.slot for master in masters if master.instance}
-    reported = ((slots[instance], certificate) for instance, certificate in _parse_reports(data) if instance in slots)
+    slot_by_instance = {master.instance: master.slot for master in masters if master.instance}
+    slots_and_reports = [
+        (slot_by_instance[instance], report)
+        for instance, report in _parse_reports(data)
+        if instance in slot_by_instance
+    ]
+    slots_and_reports.sort(key=lambda slot_and_report: slot_and_report[0])
     return tuple(
-        Expiry(f"master {slot}: {certificate.get('which', 'certificate')}", ends)
-        for slot, certificate in sorted(reported, key=lambda item: item[0])
-        if (ends := _parse_time(certificate.get("expires")))
+        Expiry(what=f"master {slot}: {report.get('which', 'certificate')}", ends=ends)
+        for slot, report in slots_and_reports
+        if (ends := _parse_time(report.get("expires")))
     )
 
 

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
+from functools import partial
 from typing import TypeVar
 
 from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Cluster
 from cfngen.deploy import protection
 from cfngen.deploy.access import cluster_access
-from cfngen.deploy.access.api_connection import CONNECT_TIMEOUT, Endpoint
+from cfngen.deploy.access.api_connection import CONNECT_TIMEOUT_SECONDS, Endpoint
 from cfngen.deploy.access.authorities import read_join_information
 from cfngen.deploy.access.certificates import server_certificate_validity
-from cfngen.deploy.access.cluster_access import Override
+from cfngen.deploy.access.cluster_access import FindApiUrlOverride
 from cfngen.deploy.access.kubernetes_objects import Node
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
@@ -28,7 +28,6 @@ from cfngen.deploy.inspection.cluster_status import (
     ApiState,
     ClusterStatus,
     Expiry,
-    GroupState,
     MasterState,
     StackState,
     Unknown,
@@ -36,20 +35,26 @@ from cfngen.deploy.inspection.cluster_status import (
     next_command,
     stack_state,
 )
-from cfngen.deploy.inspection.machines import Group, find_groups
+from cfngen.deploy.inspection.group_states import all_nodes_ready, masters_and_node_groups
+from cfngen.deploy.inspection.machines import GroupView, find_groups
 from cfngen.deploy.inspection.versions import target_version
 from cfngen.deploy.messages import Report, Step
 from cfngen.deploy.public_addresses import find_lost_addresses
-from cfngen.deploy.stacks import NESTED_STACK, ResourceView, StackView, find, resources, stack_name
+from cfngen.deploy.stacks import NESTED_STACK, ResourceView, StackView, find_stack, list_resources, stack_name
 from cfngen.deploy.stale_groups import find_stale_groups
 from cfngen.deploy.status import StackStatus
 from cfngen.errors import CfngenError
 
+# Services whose clients the reading threads use.
 SERVICES = ("autoscaling", "cloudformation", "ec2", "s3", "secretsmanager")
 MAX_PARALLEL_CALLS = 12
 # Statuses of stacks without resources: nothing has been created, or everything has been deleted again.
-WITHOUT_RESOURCES = ("REVIEW_IN_PROGRESS", "ROLLBACK_COMPLETE", "DELETE_COMPLETE")
-AUTHORITY, SERVING, TOKEN = "certificate authority", "API server's certificate", "join token"
+STATUSES_WITHOUT_RESOURCES = ("REVIEW_IN_PROGRESS", "ROLLBACK_COMPLETE", "DELETE_COMPLETE")
+AUTHORITY_NAME, SERVING_CERTIFICATE_NAME, JOIN_TOKEN_NAME = (
+    "certificate authority",
+    "API server's certificate",
+    "join token",
+)
 Value = TypeVar("Value")
 
 
@@ -81,7 +86,7 @@ def read_status(
     stack_name: str,
     cluster: Cluster,
     *,
-    override: Override = cluster_access.no_override,
+    find_url_override: FindApiUrlOverride = cluster_access.no_api_url_override,
     detect_drift: bool = False,
     report: Report = lambda message: None,
 ) -> ClusterStatus:
@@ -91,7 +96,7 @@ def read_status(
         account: the AWS account.
         stack_name: name of the cluster's root stack.
         cluster: the cluster file.
-        override: returns the URL at which the Kubernetes API listens, if it is not the one in the stack's output.
+        find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
         detect_drift: whether to let CloudFormation detect drift, which takes some time.
         report: called when a slow step starts.
 
@@ -99,73 +104,87 @@ def read_status(
         AwsError: the root stack itself cannot be read.
     """
     with translate_aws_errors():
-        stack = find(account, stack_name)
-    template_version = target_version(cluster)
-    header = (cluster.name, account.region, account.id, account.clock.now())  # the first fields of ClusterStatus
+        stack = find_stack(account, stack_name)
+
+    make_status = partial(
+        ClusterStatus,
+        cluster=cluster.name,
+        region=account.region,
+        account=account.id,
+        time=account.clock.now(),
+        target_version=target_version(cluster),
+    )
     if stack is None:
-        return ClusterStatus(*header, StackState(stack_name), next_command(StackStatus("")), template_version)
-    if stack.status.name in WITHOUT_RESOURCES:
+        return make_status(stack=StackState(name=stack_name), next_command=next_command(StackStatus("")))
+    if stack.status.name in STATUSES_WITHOUT_RESOURCES:
         state = stack_state(stack, _read_or_unknown(lambda: _read_status_time(account, stack)))
-        return ClusterStatus(*header, state, next_command(stack.status), template_version)
+        return make_status(stack=state, next_command=next_command(stack.status))
     # boto3 clients are thread-safe, but their creation is not: `account` creates and caches them before threads start.
     for service in SERVICES:
         account.client(service)
     with ThreadPoolExecutor(MAX_PARALLEL_CALLS, thread_name_prefix="status") as pool:
 
         def submit(read: Callable[[], Value]) -> Future[Value | Unknown]:
+            """Call a function in a thread of the pool; its result is `Unknown` if the function fails."""
             return pool.submit(_read_or_unknown, read)
 
-        since = submit(lambda: _read_status_time(account, stack))
-        without_policy = submit(lambda: _find_stacks_without_policy(account, stack))
+        since_read = submit(lambda: _read_status_time(account, stack))
+        without_policy_read = submit(lambda: _find_stacks_without_policy(account, stack))
         outputs = _read_or_unknown(lambda: cluster_access.read_outputs(account, stack))
-        endpoint = _read_or_unknown(lambda: cluster_access.endpoint(stack, _require(outputs), override))
+        endpoint = _read_or_unknown(
+            lambda: cluster_access.find_api_endpoint(stack, _require(outputs), find_url_override)
+        )
         kubernetes_read = pool.submit(_read_kubernetes, account, stack, outputs, endpoint)
-        serving = submit(lambda: _read_serving_certificate_expiry(_require(endpoint)))
+        serving_expiry_read = submit(lambda: _read_serving_certificate_expiry(_require(endpoint)))
         stack_resources = _read_or_unknown(lambda: _read_all_resources(account, stack, pool))
-        group_read = submit(lambda: find_groups(account, cluster, _require(stack_resources)))
+        groups_read = submit(lambda: find_groups(account, cluster, _require(stack_resources)))
         # During an update, groups and Elastic IPs are being changed, so a difference is no problem.
         is_updating = stack.status.in_progress
-        stale_read = submit(lambda: () if is_updating else find_stale_groups(account, _require(stack_resources)))
-        lost_read = submit(
+        stale_groups_read = submit(lambda: () if is_updating else find_stale_groups(account, _require(stack_resources)))
+        lost_addresses_read = submit(
             lambda: () if is_updating else find_lost_addresses(account, _require(stack_resources), stack.parameters)
         )
-        image_dates = submit(lambda: _read_image_dates(account, _require(group_read.result())))
-        volumes = submit(lambda: _read_volume_states(account, _require(stack_resources)))
-        token = submit(lambda: _read_join_token_expiry(account, _require(stack_resources)))
-        backups = submit(lambda: reports.read_backups(account, _require(outputs), cluster))
-        authority, kubernetes = kubernetes_read.result()
-    stale_groups, lost_addresses = stale_read.result(), lost_read.result()
+        image_dates_read = submit(lambda: _read_image_dates(account, _require(groups_read.result())))
+        volumes_read = submit(lambda: _read_volume_states(account, _require(stack_resources)))
+        token_expiry_read = submit(lambda: _read_join_token_expiry(account, _require(stack_resources)))
+        backups_read = submit(lambda: reports.read_backups(account, _require(outputs), cluster))
+        authority_expiry, kubernetes = kubernetes_read.result()
+    stale_groups, lost_addresses = stale_groups_read.result(), lost_addresses_read.result()
     drift_state = None
     if detect_drift:
         report(Step("CloudFormation is comparing the resources with the templates"))
-        drift_state = _read_or_unknown(lambda: drift.detect(account, _stack_names(stack, _require(stack_resources))))
+        drift_state = _read_or_unknown(
+            lambda: drift.detect_drift(account, _stack_names(stack, _require(stack_resources)))
+        )
     nodes = kubernetes.nodes if isinstance(kubernetes, _KubernetesState) else None
-    masters, node_groups = _masters_and_node_groups(group_read, image_dates, nodes)
+    masters, node_groups = masters_and_node_groups(groups_read.result(), image_dates_read.result(), nodes)
     api_ready = isinstance(kubernetes, _KubernetesState) and kubernetes.api.ready
-    return ClusterStatus(
-        *header,
-        stack=stack_state(stack, since.result(), without_policy.result()),
+    return make_status(
+        stack=stack_state(stack, since_read.result(), without_policy_read.result()),
         next_command=next_command(
             stack.status,
-            healthy=api_ready and _all_nodes_ready(masters, node_groups),
+            healthy=api_ready and all_nodes_ready(masters, node_groups),
             stale_groups=bool(stale_groups) and not isinstance(stale_groups, Unknown),
             lost_addresses=() if isinstance(lost_addresses, Unknown) else lost_addresses,
         ),
-        target_version=template_version,
         endpoint=endpoint.url if isinstance(endpoint, Endpoint) else endpoint,
         api=kubernetes.api if isinstance(kubernetes, _KubernetesState) else kubernetes,
-        kubelets=Counter(node.version for node in nodes) if nodes is not None else _reason_or_empty(kubernetes),
+        kubelets=(
+            Counter(node.version for node in kubernetes.nodes)
+            if isinstance(kubernetes, _KubernetesState)
+            else kubernetes
+        ),
         masters=masters,
         node_groups=node_groups,
         certificates=(
-            Expiry(AUTHORITY, authority),
-            Expiry(SERVING, serving.result()),
-            Expiry(TOKEN, token.result()),
+            Expiry(what=AUTHORITY_NAME, ends=authority_expiry),
+            Expiry(what=SERVING_CERTIFICATE_NAME, ends=serving_expiry_read.result()),
+            Expiry(what=JOIN_TOKEN_NAME, ends=token_expiry_read.result()),
             *_master_certificates(kubernetes, masters),
         ),
-        volumes=volumes.result(),
+        volumes=volumes_read.result(),
         persistent_volumes=kubernetes.volumes if isinstance(kubernetes, _KubernetesState) else kubernetes,
-        backups=backups.result(),
+        backups=backups_read.result(),
         addons=_addon_states(kubernetes),
         drift=drift_state,
         stale_groups=stale_groups or None,
@@ -183,11 +202,11 @@ def _read_or_unknown(read: Callable[[], Value]) -> Value | Unknown:
 
 
 def _find_stacks_without_policy(account: Account, stack: StackView) -> tuple[str, ...]:
-    """Return the names of the stacks without a stack policy, if the next deployment will set it.
+    """Return the names of the stacks without a stack policy; none if the next deployment would not set policies.
 
-    Deployments set no policies on stacks created in the console, and update only stacks in certain statuses.
+    Deployments set no policies on stacks that were created in the console, and update only stacks in certain statuses.
     """
-    is_updatable = stack.status.change_set_kind == "UPDATE"
+    is_updatable = stack.status.change_set_type == "UPDATE"
     is_created_by_cfngen = bool(stack.cluster)
     if not (is_updatable and is_created_by_cfngen):
         return ()
@@ -205,18 +224,13 @@ def _require(value: Value | Unknown) -> Value:
     return value
 
 
-def _reason_or_empty(kubernetes: _KubernetesState | Unknown) -> Unknown:
-    """Return the reason why the Kubernetes API could not be read; empty if it was read."""
-    return kubernetes if isinstance(kubernetes, Unknown) else Unknown("")
-
-
 def _master_certificates(
     kubernetes: _KubernetesState | Unknown, masters: tuple[MasterState, ...] | Unknown
 ) -> tuple[Expiry, ...]:
     """Return the expiry of the masters' certificates; empty if the masters' reports could not be read."""
     if isinstance(kubernetes, Unknown) or isinstance(kubernetes.certificates, Unknown) or isinstance(masters, Unknown):
         return ()
-    return reports.certificates(kubernetes.certificates, masters)
+    return reports.parse_certificates(kubernetes.certificates, masters)
 
 
 def _addon_states(kubernetes: _KubernetesState | Unknown) -> tuple[AddonState, ...] | Unknown | None:
@@ -225,7 +239,7 @@ def _addon_states(kubernetes: _KubernetesState | Unknown) -> tuple[AddonState, .
         return None
     if isinstance(kubernetes.addons, Unknown):
         return kubernetes.addons
-    return reports.addons(kubernetes.addons) or None
+    return reports.parse_addons(kubernetes.addons) or None
 
 
 def _read_status_time(account: Account, stack: StackView) -> datetime:
@@ -241,28 +255,30 @@ def _read_status_time(account: Account, stack: StackView) -> datetime:
 def _read_kubernetes(
     account: Account, stack: StackView, outputs: Mapping[str, str] | Unknown, endpoint: Endpoint | Unknown
 ) -> tuple[datetime | Unknown, _KubernetesState | Unknown]:
-    """Return when the certificate authority expires, and what was read from the Kubernetes API."""
+    """Return when the certificate authority expires, and the data from the Kubernetes API; each may be unknown."""
     authority = _read_or_unknown(lambda: cluster_access.find_authority(account, stack, _require(outputs)))
 
     def read_api() -> _KubernetesState:
         ca = _require(authority)
-        with cluster_access.connection(_require(endpoint), ca, account.caller, account.clock.now()) as api:
+        with cluster_access.connect_as_administrator(
+            _require(endpoint), ca, account.caller, account.clock.now()
+        ) as api:
             readiness = api.readiness()
             return _KubernetesState(
-                api=ApiState(api.version(), readiness.ready, readiness.failing),
+                api=ApiState(version=api.version(), ready=readiness.ready, failing=readiness.failing),
                 nodes=api.nodes(),
                 volumes=_read_or_unknown(lambda: len(api.persistent_volumes())),
-                certificates=_read_or_unknown(lambda: api.config_map(reports.CERTIFICATES)),
-                addons=_read_or_unknown(lambda: api.config_map(reports.ADDONS)),
+                certificates=_read_or_unknown(lambda: api.config_map(reports.CERTIFICATES_CONFIG_MAP)),
+                addons=_read_or_unknown(lambda: api.config_map(reports.ADDONS_CONFIG_MAP)),
             )
 
     kubernetes = _read_or_unknown(read_api)
-    return authority if isinstance(authority, Unknown) else authority.ends, kubernetes
+    return authority if isinstance(authority, Unknown) else authority.expires, kubernetes
 
 
 def _read_serving_certificate_expiry(endpoint: Endpoint) -> datetime:
     """Return when the certificate that the API server presents expires."""
-    return server_certificate_validity(endpoint.host, endpoint.port, timeout=CONNECT_TIMEOUT).ends
+    return server_certificate_validity(endpoint.host, endpoint.port, timeout=CONNECT_TIMEOUT_SECONDS).ends
 
 
 def _read_all_resources(account: Account, stack: StackView, pool: ThreadPoolExecutor) -> tuple[ResourceView, ...]:
@@ -270,7 +286,7 @@ def _read_all_resources(account: Account, stack: StackView, pool: ThreadPoolExec
     all_resources: list[ResourceView] = []
     stack_ids = [stack.id]
     while stack_ids:
-        resources_per_stack = pool.map(lambda stack_id: resources(account, stack_id), stack_ids)
+        resources_per_stack = pool.map(lambda stack_id: list_resources(account, stack_id), stack_ids)
         level = [resource for stack_resources in resources_per_stack for resource in stack_resources]
         all_resources += level
         stack_ids = [
@@ -292,7 +308,7 @@ def _stack_names(stack: StackView, stack_resources: Iterable[ResourceView]) -> d
     return {stack.id: stack.name, **{arn: name for arn, name in nested.items() if arn}}
 
 
-def _read_image_dates(account: Account, groups: Sequence[Group]) -> dict[str, datetime]:
+def _read_image_dates(account: Account, groups: Sequence[GroupView]) -> dict[str, datetime]:
     """Return when the masters' machine images were created, by image id; deleted and private ones are left out."""
     masters = [group for group in groups if group.role == "master"]
     ids = sorted({instance.image for group in masters for instance in group.instances if instance.image})
@@ -330,8 +346,8 @@ def _volume_state(slot: str, volume_id: str, description: AwsObject) -> VolumeSt
     """Return the state of a master's data volume; `description` is EC2's, empty if EC2 does not list the volume."""
     attachment: AwsObject = next(iter(description.get("Attachments") or ()), {})
     return VolumeState(
-        slot,
-        volume_id,
+        slot=slot,
+        id=volume_id,
         state=description.get("State", ""),
         size=description.get("Size", 0),
         type=description.get("VolumeType", ""),
@@ -350,66 +366,3 @@ def _read_join_token_expiry(account: Account, stack_resources: Iterable[Resource
     if not arns:
         raise _UnknownError("the stack has no join secret yet")
     return read_join_information(account, arns[0]).expires
-
-
-def _masters_and_node_groups(
-    group_read: Future[tuple[Group, ...] | Unknown],
-    image_read: Future[dict[str, datetime] | Unknown],
-    nodes: tuple[Node, ...] | None,
-) -> tuple[tuple[MasterState, ...] | Unknown, tuple[GroupState, ...] | Unknown]:
-    """Return the states of the masters and of the node groups, each `Unknown` if their groups could not be read."""
-    groups, image_dates = group_read.result(), image_read.result()
-    if isinstance(groups, Unknown):
-        return groups, groups
-    if isinstance(image_dates, Unknown):
-        image_dates = {}
-    ready_ids = None if nodes is None else {node.instance_id or node.name for node in nodes if node.ready}
-    masters = chain.from_iterable(
-        _master_states(group, image_dates, ready_ids) for group in groups if group.role == "master"
-    )
-    node_groups = (_group_state(group, ready_ids) for group in groups if group.role == "node")
-    return tuple(masters), tuple(node_groups)
-
-
-def _master_states(group: Group, image_dates: dict[str, datetime], ready_ids: set[str] | None) -> list[MasterState]:
-    """Return the state of each instance of a master's group; if it has none, one state without an instance."""
-    if not group.instances:
-        return [MasterState(group.name)]
-    return [
-        MasterState(
-            slot=group.name,
-            instance=instance.id,
-            lifecycle=instance.lifecycle if instance.healthy else f"{instance.lifecycle}, unhealthy",
-            state=instance.state,
-            zone=instance.zone,
-            address=instance.address,
-            type=instance.type,
-            image=instance.image,
-            image_created=image_dates.get(instance.image),
-            launched=instance.launched,
-            current=instance.current,
-            ready=None if ready_ids is None else instance.id in ready_ids,
-        )
-        for instance in group.instances
-    ]
-
-
-def _group_state(group: Group, ready_ids: set[str] | None) -> GroupState:
-    """Return the state of a node group; `ready_ids` are the ids of the Ready Nodes, None if they are not known."""
-    return GroupState(
-        name=group.name,
-        desired=group.desired,
-        in_service=group.in_service,
-        ready=None if ready_ids is None else sum(instance.id in ready_ids for instance in group.instances),
-        minimum=group.minimum,
-        maximum=group.maximum,
-        types=tuple(sorted({instance.type for instance in group.instances if instance.type})),
-        outdated=sum(not instance.current for instance in group.instances if not instance.leaving),
-    )
-
-
-def _all_nodes_ready(masters: tuple[MasterState, ...] | Unknown, node_groups: tuple[GroupState, ...] | Unknown) -> bool:
-    """Return whether every master and every desired instance of the node groups is a Ready Node."""
-    if isinstance(masters, Unknown) or isinstance(node_groups, Unknown):
-        return False
-    return all(master.ready for master in masters) and all(group.ready == group.desired for group in node_groups)

@@ -13,7 +13,7 @@ def target_version(cluster: Cluster) -> str:
     return exact_version(cluster.kubernetes_version)
 
 
-def skew(kubelet: str, server: str) -> str:
+def describe_skew(kubelet: str, server: str) -> str:
     """Return in words why the API server does not support a kubelet's version; an empty text if it does.
 
     A kubelet may be up to three minor versions older than the API server, and must not be newer.

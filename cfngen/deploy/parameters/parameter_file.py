@@ -18,7 +18,7 @@ from cfngen.errors import CfngenError
 if TYPE_CHECKING:
     import yaml
 
-SHAPES = (
+SUPPORTED_FORMATS_HINT = (
     "write `Key: Value`, or a list of `Key=Value`, or the AWS CLI's list of ParameterKey and ParameterValue; "
     "as YAML or JSON."
 )
@@ -37,7 +37,7 @@ class ParameterFileError(CfngenError):
 
     code = "invalid-parameter-file"
 
-    def __init__(self, file: str, problems: Sequence[str], *, hint: str = SHAPES) -> None:
+    def __init__(self, file: str, problems: Sequence[str], *, hint: str = SUPPORTED_FORMATS_HINT) -> None:
         # Each problem begins with what follows the file's path, e.g. `:3: appears twice`.
         self.file = file
         self.problems = tuple(f"{file}{problem}" for problem in problems)
@@ -51,12 +51,12 @@ class ParameterFile:
     Attributes:
         name: the file's path as the user gave it.
         values: values by parameter.
-        keep: parameters that keep their current value in the stack (`UsePreviousValue`).
+        kept_parameters: parameters that keep their current value in the stack (`UsePreviousValue`).
     """
 
     name: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
-    keep: frozenset[str] = frozenset()
+    kept_parameters: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class _Node:
 
 
 def read_file(path: Path) -> ParameterFile:
-    """Read a parameter file.
+    """Return the parameters in a file.
 
     Raises:
         ParameterFileError: the file has problems; it lists all of them.
@@ -95,14 +95,20 @@ def read_file(path: Path) -> ParameterFile:
     if reader.problems:
         raise ParameterFileError(str(path), reader.problems)
     values = {key: value for key, value in reader.values.items() if value is not None}
-    return ParameterFile(str(path), values, frozenset(reader.values.keys() - values.keys()))
+    kept_parameters = frozenset(reader.values.keys() - values.keys())
+    return ParameterFile(name=str(path), values=values, kept_parameters=kept_parameters)
 
 
 class _Reader:
-    """Collects the values of a file, and its problems."""
+    """Collects the values of a file, and its problems.
+
+    Attributes:
+        values: by parameter, its value; None if the parameter keeps its current value in the stack.
+        problems: one for each problem, beginning with what follows the file's path, e.g. `:3: appears twice`.
+    """
 
     def __init__(self) -> None:
-        self.values: dict[str, str | None] = {}  # None if the parameter keeps its previous value
+        self.values: dict[str, str | None] = {}
         self.problems: list[str] = []
 
     def read(self, node: _Node) -> None:
@@ -181,16 +187,16 @@ class _Reader:
             return ",".join(item.text for item in node.items)
         if node.kind == "text":
             return node.text
-        problem = (
-            'has no value; add one, or "" for an empty string'
-            if node.kind == "null"
-            else "has a nested value; use a string"
-        )
+        if node.kind == "null":
+            problem = 'has no value; add one, or "" for an empty string'
+        else:
+            problem = "has a nested value; use a string"
         self.problems.append(f"{node.line_prefix}{key}: {problem}")
         return None
 
 
 def _parse(path: Path) -> _Node:
+    """Return the syntax tree of a file, which is JSON if it starts with a brace or bracket, and else YAML."""
     name = str(path)
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -206,7 +212,9 @@ def _parse(path: Path) -> _Node:
 
 
 def _parse_json(name: str, text: str) -> _Node:
+    """Return the syntax tree of JSON; `name` is the file's path for messages."""
     try:
+        # Numbers are kept as text, exactly as written.
         data = json.loads(
             text, object_pairs_hook=_Pairs, parse_int=str, parse_float=str, parse_constant=lambda word: word
         )
@@ -225,16 +233,20 @@ class _Pairs(list[tuple[str, object]]):
 
 
 def _json_node(value: object) -> _Node:
+    """Return the node for a value that `json.loads` has returned."""
     if isinstance(value, _Pairs):
         return _Node("map", pairs=tuple((key, _json_node(item)) for key, item in value))
     if isinstance(value, list):
         return _Node("list", items=tuple(_json_node(item) for item in value))
     if value is None:
         return _Node("null")
-    return _Node("text", str(value).lower() if isinstance(value, bool) else str(value))
+    if isinstance(value, bool):
+        return _Node("text", "true" if value else "false")
+    return _Node("text", str(value))
 
 
 def _parse_yaml(name: str, text: str) -> _Node:
+    """Return the syntax tree of YAML; `name` is the file's path for messages."""
     import yaml
 
     try:
@@ -246,21 +258,27 @@ def _parse_yaml(name: str, text: str) -> _Node:
         raise ParameterFileError(name, [problem]) from None
     if root is None:
         raise ParameterFileError(name, [": contains only comments"])
-    return _yaml_node(root, frozenset())
+    return _yaml_node(root, ancestor_ids=frozenset())
 
 
-def _yaml_node(node: yaml.Node, ancestors: frozenset[int]) -> _Node:
+def _yaml_node(node: yaml.Node, ancestor_ids: frozenset[int]) -> _Node:
+    """Return the node for a node of PyYAML.
+
+    Args:
+        node: the node of PyYAML.
+        ancestor_ids: Python's ids of the nodes that contain it, to recognize a node that contains itself.
+    """
     import yaml
 
     line = node.start_mark.line + 1
-    if id(node) in ancestors:
+    if id(node) in ancestor_ids:
         return _Node("alias", line=line)
-    ancestors_and_self = ancestors | {id(node)}
+    own_and_ancestor_ids = ancestor_ids | {id(node)}
     if isinstance(node, yaml.MappingNode):
-        pairs = tuple((str(key.value), _yaml_node(value, ancestors_and_self)) for key, value in node.value)
+        pairs = tuple((str(key.value), _yaml_node(value, own_and_ancestor_ids)) for key, value in node.value)
         return _Node("map", pairs=pairs, line=line)
     if isinstance(node, yaml.SequenceNode):
-        return _Node("list", items=tuple(_yaml_node(item, ancestors_and_self) for item in node.value), line=line)
+        return _Node("list", items=tuple(_yaml_node(item, own_and_ancestor_ids) for item in node.value), line=line)
     if isinstance(node, yaml.ScalarNode) and node.style is None and node.value in _YAML_NULLS:
         return _Node("null", line=line)
     return _Node("text", node.value, line=line)

@@ -26,11 +26,11 @@ def broken_rule(name: str, definition: TemplatePart, value: str) -> str:
         parameter_type.startswith(("List<", "AWS::SSM::Parameter::Value<List<"))
         or "CommaDelimitedList" in parameter_type
     )
-    # If the value is the name of an SSM parameter, the rules apply to the name.
+    # The rules apply to each item of a list. If the value is the name of an SSM parameter, they apply to the name.
     items = [item.strip() for item in value.split(",")] if is_list else [value]
     description = str(definition.get("ConstraintDescription", ""))
     for item in items:
-        if reason := _broken_bound(definition, item, numeric=parameter_type in ("Number", "List<Number>")):
+        if reason := _broken_bound(definition, item, is_numeric=parameter_type in ("Number", "List<Number>")):
             return f"{description} ({reason})" if description else reason
         if not _fits_pattern(definition, item):
             # The constraint description explains the pattern.
@@ -40,19 +40,27 @@ def broken_rule(name: str, definition: TemplatePart, value: str) -> str:
     return ""
 
 
-def _broken_bound(definition: TemplatePart, item: str, *, numeric: bool) -> str:
-    """Return which bound (allowed values, minimum, maximum, or length) a value exceeds; empty if none."""
+def _broken_bound(definition: TemplatePart, item: str, *, is_numeric: bool) -> str:
+    """Return which bound a value breaks (allowed values, minimum, maximum, or length), or an empty text.
+
+    Args:
+        definition: the parameter in the template.
+        item: the value, or one item of a list.
+        is_numeric: whether the value must be a number.
+    """
     allowed = [str(allowed_value) for allowed_value in definition.get("AllowedValues", ())]
     if allowed and item not in allowed:
         return f"is not one of {', '.join(allowed)}"
-    if numeric and not _NUMBER.fullmatch(item):
+    if is_numeric and not _NUMBER.fullmatch(item):
         return "is not a number"
-    for bound, word, is_beyond in (("MinValue", "least", float.__lt__), ("MaxValue", "most", float.__gt__)):
-        if numeric and bound in definition and is_beyond(float(item), float(definition[bound])):
-            return f"must be at {word} {definition[bound]}"
-    for bound, word, breaks_rule in (("MinLength", "least", int.__lt__), ("MaxLength", "most", int.__gt__)):
-        if bound in definition and breaks_rule(len(item), int(definition[bound])):
-            return f"must have at {word} {definition[bound]} characters"
+    if is_numeric and "MinValue" in definition and float(item) < float(definition["MinValue"]):
+        return f"must be at least {definition['MinValue']}"
+    if is_numeric and "MaxValue" in definition and float(item) > float(definition["MaxValue"]):
+        return f"must be at most {definition['MaxValue']}"
+    if "MinLength" in definition and len(item) < int(definition["MinLength"]):
+        return f"must have at least {definition['MinLength']} characters"
+    if "MaxLength" in definition and len(item) > int(definition["MaxLength"]):
+        return f"must have at most {definition['MaxLength']} characters"
     return ""
 
 
@@ -68,6 +76,7 @@ def _cidr_problem(item: str) -> str:
 
 
 def _fits_pattern(definition: TemplatePart, value: str) -> bool:
+    """Return whether a value matches the parameter's `AllowedPattern`, if there is one."""
     pattern = definition.get("AllowedPattern")
     if not pattern:
         return True

@@ -16,14 +16,15 @@ from cfngen.deploy.aws_types import AwsArguments, TemplatePart
 from cfngen.deploy.messages import Notice
 from cfngen.deploy.parameters.parameter_file import ParameterFile
 from cfngen.deploy.parameters.parameter_rules import broken_rule
-from cfngen.deploy.publishing.publish import LOCATION
+from cfngen.deploy.publishing.publish import LOCATION_PARAMETERS
 from cfngen.deploy.stacks import StackView
 from cfngen.errors import CfngenError
 
 MASK = "****"
-API_CIDR = "ApiAllowedCidr"
+"""Shown in messages instead of the value of a NoEcho parameter."""
+API_CIDR_PARAMETER = "ApiAllowedCidr"
 """Parameter with the address range from which the Kubernetes API can be reached."""
-ANSWERED = {API_CIDR: "api.allowedCidrs"}
+CLUSTER_FILE_KEYS = {API_CIDR_PARAMETER: "api.allowedCidrs"}
 """The cluster file's key for each parameter that the template only has if the cluster file does not set this key."""
 
 
@@ -60,59 +61,61 @@ class ParameterValues:
     """The values of one deployment.
 
     Attributes:
-        entries: `Parameters` of CreateChangeSet, in the template's order.
+        request_parameters: the argument `Parameters` of CreateChangeSet, in the template's order.
         values: the values of the deployment; NoEcho parameters that keep their value are missing.
         notices: warnings, e.g. about values that someone has changed in the stack and this deployment resets.
     """
 
-    entries: tuple[TemplatePart, ...]
+    request_parameters: tuple[TemplatePart, ...]
     values: Mapping[str, str]
     notices: tuple[Notice, ...] = ()
 
 
 def choose_values(
-    root: TemplatePart,
+    root_template: TemplatePart,
     *,
-    flags: Mapping[str, str] | None = None,
+    option_values: Mapping[str, str] | None = None,
     file: ParameterFile | None = None,
-    keep: Collection[str] = (),
-    previous: StackView | None = None,
-    previous_root: TemplatePart | None = None,
+    kept_parameters: Collection[str] = (),
+    deployed_stack: StackView | None = None,
+    deployed_root_template: TemplatePart | None = None,
 ) -> ParameterValues:
     """Choose the value of every parameter of a root.
 
     Args:
-        root: the template of the root, as uploaded.
-        flags: values from the command line.
+        root_template: the template of the root, as uploaded.
+        option_values: values from the command line (`--parameter`), by parameter.
         file: values from a parameter file.
-        keep: parameters that keep their current value in the stack.
-        previous: the deployed stack; None if it does not exist yet.
-        previous_root: the deployed template; its defaults show which values someone has changed in the stack.
+        kept_parameters: parameters that keep their current value in the stack (`--keep`).
+        deployed_stack: the root stack; None if it does not exist yet.
+        deployed_root_template: the root's template as it is deployed; its defaults show which values someone has
+            changed in the stack.
 
     Raises:
         MissingParameterError: parameters without a default have no value.
         ParameterError: parameters are unknown, or values are not allowed.
     """
-    definitions: Mapping[str, TemplatePart] = root.get("Parameters", {})
-    flags, file = flags or {}, file or ParameterFile()
-    stack_values = previous.parameters if previous else {}
+    definitions: Mapping[str, TemplatePart] = root_template.get("Parameters", {})
+    option_values = option_values or {}
+    file = file or ParameterFile()
+    stack_values = deployed_stack.parameters if deployed_stack else {}
     problems = [
-        *_unknown_parameters(definitions, flags, "--parameter "),
-        *_unknown_parameters(definitions, file.values.keys() | file.keep, f"{file.name}: "),
-        *_unknown_parameters(definitions, keep, "--keep "),
+        *_unknown_parameters(definitions, option_values, "--parameter "),
+        *_unknown_parameters(definitions, file.values.keys() | file.kept_parameters, f"{file.name}: "),
+        *_unknown_parameters(definitions, kept_parameters, "--keep "),
         *(
             f"--keep {name}: the stack has no value to keep; set one with --parameter {name}=…"
-            for name in sorted((set(keep) | file.keep) & definitions.keys() - stack_values.keys())
+            for name in sorted((set(kept_parameters) | file.kept_parameters) & definitions.keys() - stack_values.keys())
         ),
     ]
     values: dict[str, str] = {}
-    kept_names: list[str] = []
-    missing: list[str] = []
+    kept_names: list[str] = []  # parameters that keep the value that the stack has
+    missing_names: list[str] = []
     for name, definition in definitions.items():
         is_no_echo = _is_no_echo(definition)
-        keeps_value = name in keep or (name in file.keep and name not in flags)
-        if name in flags:
-            value = flags[name]
+        keeps_value = name in kept_parameters or (name in file.kept_parameters and name not in option_values)
+        if name in option_values:
+            value = option_values[name]
             source = f"--parameter {name}"
         elif name in file.values and not keeps_value:
             value = file.values[name]
@@ -126,7 +129,7 @@ def choose_values(
             value = str(definition["Default"])
             source = f"{name}, from its default"
         else:
-            missing.append(name)
+            missing_names.append(name)
             continue
         values[name] = value
         # CloudFormation shows the current value of a NoEcho parameter only as asterisks, which need not fit the rules.
@@ -134,53 +137,59 @@ def choose_values(
         if not is_hidden and (problem := broken_rule(name, definition, value)):
             problems.append(f"{source}: {MASK if is_no_echo else repr(value)} {problem}")
     if problems:
-        problems += [_describe_missing(name, definitions[name]) for name in missing]
+        problems += [_describe_missing(name, definitions[name]) for name in missing_names]
         raise ParameterError(problems, hint="correct them and try again; nothing was changed.")
-    if missing:
-        names = " ".join(f"--parameter {name}=…" for name in missing)
-        texts = [_describe_missing(name, definitions[name]) for name in missing]
-        raise MissingParameterError(texts, missing, hint=f"set a value for each: {names}")
-    explicit_names = {*flags, *file.values, *kept_names}
+    if missing_names:
+        options = " ".join(f"--parameter {name}=…" for name in missing_names)
+        problems = [_describe_missing(name, definitions[name]) for name in missing_names]
+        raise MissingParameterError(problems, missing_names, hint=f"set a value for each: {options}")
+    explicit_names = {*option_values, *file.values, *kept_names}
     # CloudFormation shows the current value of a NoEcho parameter only as asterisks.
     visible_values = {
         name: value for name, value in values.items() if not (name in kept_names and _is_no_echo(definitions[name]))
     }
     return ParameterValues(
-        entries=tuple(_entry(name, value, keeps_previous=name in kept_names) for name, value in values.items()),
+        request_parameters=tuple(
+            _request_parameter(name, value, uses_previous_value=name in kept_names) for name, value in values.items()
+        ),
         values=visible_values,
         notices=(
             *_open_api_notices(values, explicit_names),
-            *_reset_notices(definitions, values, explicit_names, stack_values, previous_root),
+            *_reset_notices(definitions, values, explicit_names, stack_values, deployed_root_template),
         ),
     )
 
 
-def _entry(name: str, value: str, *, keeps_previous: bool) -> AwsArguments:
-    if keeps_previous:
+def _request_parameter(name: str, value: str, *, uses_previous_value: bool) -> AwsArguments:
+    """Return one item of the argument `Parameters` of CreateChangeSet."""
+    if uses_previous_value:
         return {"ParameterKey": name, "UsePreviousValue": True}
     return {"ParameterKey": name, "ParameterValue": value}
 
 
 def _is_no_echo(definition: TemplatePart) -> bool:
+    """Return whether CloudFormation hides the value of a parameter."""
     return str(definition.get("NoEcho", "")).lower() == "true"
 
 
 def _describe_missing(name: str, definition: TemplatePart) -> str:
-    """Describe a parameter that has no value."""
+    """Return in words that a parameter has no value, with its description and the rule for its values."""
     description = str(definition.get("Description", "")).rstrip(".")
     rule = str(definition.get("ConstraintDescription", ""))
-    return f"{name} has no value: " + (f"{description} ({rule})" if description and rule else description or rule)
+    if description and rule:
+        return f"{name} has no value: {description} ({rule})"
+    return f"{name} has no value: {description or rule}"
 
 
 def _unknown_parameters(definitions: TemplatePart, names: Iterable[str], source: str) -> list[str]:
     """Return one problem for each name that is no parameter of the root; `source` is where the names come from."""
     problems = []
     for name in sorted(set(names) - definitions.keys()):
-        if name in ANSWERED:
-            reason = f"`{ANSWERED[name]}` in the cluster file sets it"
+        if name in CLUSTER_FILE_KEYS:
+            reason = f"`{CLUSTER_FILE_KEYS[name]}` in the cluster file sets it"
             problems.append(f"{source}{name}: {reason}; remove the parameter, or change the cluster file")
             continue
-        if name in LOCATION:
+        if name in LOCATION_PARAMETERS:
             advice = "cfngen uploads the templates itself; remove it (--bucket chooses the bucket)"
         elif matches := difflib.get_close_matches(name, definitions) or _matches_ignoring_case(name, definitions):
             advice = f"did you mean {matches[0]}?"
@@ -190,18 +199,22 @@ def _unknown_parameters(definitions: TemplatePart, names: Iterable[str], source:
     return problems
 
 
-def _matches_ignoring_case(name: str, definitions: Iterable[str]) -> list[str]:
-    return [definition for definition in definitions if definition.lower() == name.lower()]
+def _matches_ignoring_case(name: str, existing_names: Iterable[str]) -> list[str]:
+    """Return the existing names that differ from a name only in upper and lower case."""
+    return [existing_name for existing_name in existing_names if existing_name.lower() == name.lower()]
 
 
 def _open_api_notices(values: Mapping[str, str], explicit_names: Collection[str]) -> list[Notice]:
-    """Warn if a parameter opens the API to everybody; `api.allowedCidrs` in the cluster file is checked elsewhere."""
-    if API_CIDR not in explicit_names or not values.get(API_CIDR, "").endswith("/0"):
+    """Return a warning if a parameter opens the API to everybody.
+
+    The key `api.allowedCidrs` of the cluster file is checked elsewhere.
+    """
+    if API_CIDR_PARAMETER not in explicit_names or not values.get(API_CIDR_PARAMETER, "").endswith("/0"):
         return []
     return [
         Notice(
-            f"the Kubernetes API is open to everybody: {API_CIDR} is {values[API_CIDR]}",
-            f"set your own address range with --parameter {API_CIDR}=…, e.g. 203.0.113.7/32.",
+            f"the Kubernetes API is open to everybody: {API_CIDR_PARAMETER} is {values[API_CIDR_PARAMETER]}",
+            f"set your own address range with --parameter {API_CIDR_PARAMETER}=…, e.g. 203.0.113.7/32.",
         )
     ]
 
@@ -211,10 +224,18 @@ def _reset_notices(
     values: Mapping[str, str],
     explicit_names: Collection[str],
     stack_values: Mapping[str, str],
-    previous_root: TemplatePart | None,
+    deployed_root_template: TemplatePart | None,
 ) -> list[Notice]:
-    """Report parameters that someone has changed in the stack, and that this deployment resets to their defaults."""
-    previous_definitions = (previous_root or {}).get("Parameters", {})
+    """Return a notice for each parameter that someone has changed in the stack and this deployment resets.
+
+    Args:
+        definitions: the parameters of the root's template to deploy.
+        values: the values of the deployment.
+        explicit_names: parameters whose values come from the user or are kept, and not from a default.
+        stack_values: current values of the stack's parameters.
+        deployed_root_template: the root's template as it is deployed; None if there is none.
+    """
+    deployed_definitions = (deployed_root_template or {}).get("Parameters", {})
     notices = []
     for name, value in values.items():
         if name in explicit_names or _is_no_echo(definitions[name]):
@@ -222,8 +243,8 @@ def _reset_notices(
         current_value = stack_values.get(name)
         if current_value is None or current_value == value:
             continue
-        default = previous_definitions.get(name, {}).get("Default")
-        # A value equal to the previous default has not been changed in the stack: the cluster file has changed.
+        default = deployed_definitions.get(name, {}).get("Default")
+        # A value that is the deployed default was not changed in the stack: the cluster file has changed since.
         if default is not None and str(default) == current_value:
             continue
         notices.append(

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import TemplatePart
-from cfngen.deploy.publishing.publish import nested
-from cfngen.deploy.stacks import resources, template
+from cfngen.deploy.publishing.publish import nested_template_names
+from cfngen.deploy.stacks import list_resources, read_template
 
 SSM_TYPE_PREFIX = "AWS::SSM::Parameter::Value"
 """Start of the type of template parameters whose values CloudFormation reads from SSM Parameter Store."""
@@ -22,64 +22,64 @@ class DeployedStack:
     """A nested stack as it is deployed.
 
     Attributes:
-        name: name of the document of its template.
-        body: its template.
+        template_name: name of its template, as in `Document.name`.
+        template: its template.
         values: values of its parameters by name; for parameters read from SSM, the resolved values. NoEcho parameters
             are missing, since CloudFormation does not return their values.
     """
 
-    name: str
-    body: TemplatePart
+    template_name: str
+    template: TemplatePart
     values: Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Deployed:
+class DeployedTemplates:
     """A root and its nested stacks as they are deployed.
 
     Attributes:
-        root: the root's template.
-        children: the root's nested stacks by logical id, without those whose templates cannot be read as JSON.
+        root_template: the root's template.
+        nested_stacks: the root's nested stacks by logical id, without those whose templates cannot be read as JSON.
     """
 
-    root: TemplatePart
-    children: Mapping[str, DeployedStack] = field(default_factory=dict)
+    root_template: TemplatePart
+    nested_stacks: Mapping[str, DeployedStack] = field(default_factory=dict)
 
 
-def read_deployed(account: Account, root_id: str, root: TemplatePart) -> Deployed:
+def read_deployed(account: Account, root_id: str, root_template: TemplatePart) -> DeployedTemplates:
     """Return the templates and parameters of a root and its nested stacks.
 
     Args:
         account: the account and region.
         root_id: ARN of the root.
-        root: the root's template; empty if it cannot be read.
+        root_template: the root's template; empty if it cannot be read.
     """
-    names_by_stack = nested(root)
-    children: dict[str, DeployedStack] = {}
-    for view in resources(account, root_id):
-        if not view.physical_id or view.logical_id not in names_by_stack:
+    names_by_stack = nested_template_names(root_template)
+    nested_stacks: dict[str, DeployedStack] = {}
+    for resource in list_resources(account, root_id):
+        if not resource.physical_id or resource.logical_id not in names_by_stack:
             continue
-        if view.status.startswith("DELETE") or view.status == "CREATE_FAILED":
+        if resource.status.startswith("DELETE") or resource.status == "CREATE_FAILED":
             continue
-        if body := template(account, view.physical_id):
-            children[view.logical_id] = DeployedStack(
-                name=names_by_stack[view.logical_id],
-                body=body,
-                values=_read_parameter_values(account, view.physical_id, body),
+        if stack_template := read_template(account, resource.physical_id):
+            nested_stacks[resource.logical_id] = DeployedStack(
+                template_name=names_by_stack[resource.logical_id],
+                template=stack_template,
+                values=_read_parameter_values(account, resource.physical_id, stack_template),
             )
-    return Deployed(root, children)
+    return DeployedTemplates(root_template, nested_stacks)
 
 
-def _read_parameter_values(account: Account, stack_id: str, body: TemplatePart) -> dict[str, str]:
+def _read_parameter_values(account: Account, stack_id: str, stack_template: TemplatePart) -> dict[str, str]:
     """Return the values of a stack's parameters by name, without the NoEcho parameters of its template."""
     [stack] = account.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
-    secret_names = {
+    no_echo_names = {
         name
-        for name, definition in body.get("Parameters", {}).items()
+        for name, definition in stack_template.get("Parameters", {}).items()
         if str(definition.get("NoEcho", "")).lower() == "true"
     }
     return {
         parameter["ParameterKey"]: parameter.get("ResolvedValue") or parameter.get("ParameterValue", "")
         for parameter in stack.get("Parameters", ())
-        if parameter["ParameterKey"] not in secret_names
+        if parameter["ParameterKey"] not in no_echo_names
     }

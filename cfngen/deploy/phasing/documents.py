@@ -8,38 +8,36 @@ from dataclasses import replace
 
 from cfngen.cluster.logical_ids import MASTER_STACK, is_node_group_stack
 from cfngen.deploy.aws_types import JsonObject, TemplatePart
-from cfngen.deploy.phasing.deployed import SSM_TYPE_PREFIX, Deployed, DeployedStack
-from cfngen.deploy.phasing.parts import MODIFIED, VOLUME
-from cfngen.deploy.publishing.publish import nested
+from cfngen.deploy.phasing.deployed import SSM_TYPE_PREFIX, DeployedStack, DeployedTemplates
+from cfngen.deploy.phasing.parts import MODIFIABLE_PROPERTIES, VOLUME
+from cfngen.deploy.publishing.publish import nested_template_names
 from cfngen.templates.document import Document
-from cfngen.templates.expressions import references
+from cfngen.templates.expressions import Reference, references
 
 
-def separable_groups(deployed: Deployed, documents: Sequence[Document]) -> frozenset[str]:
-    """Return the logical ids of the node group stacks that can be updated separately from everything else.
+def separable_groups(deployed: DeployedTemplates, documents: Sequence[Document]) -> frozenset[str]:
+    """Return the logical ids of the node groups' stacks that can be updated separately from everything else.
 
     A deployed stack can be updated in a later phase if the requested root still has every output and parameter that the
     parameters of the deployed stack refer to. A stack that is not deployed yet can always be created in a later phase.
     """
     root = _root_of(documents)
-    available_references = {
-        *_available_outputs(documents),
-        *((name, "") for name in ("AWS::StackName", *root.body.get("Parameters", {}))),
-    }
+    root_parameters = ("AWS::StackName", *root.body.get("Parameters", {}))
+    available_references = {*_available_outputs(documents), *(Reference(name) for name in root_parameters)}
     separable = {
         logical_id
-        for logical_id in nested(root.body)
-        if is_node_group_stack(logical_id) and logical_id not in nested(deployed.root)
+        for logical_id in nested_template_names(root.body)
+        if is_node_group_stack(logical_id) and logical_id not in nested_template_names(deployed.root_template)
     }
-    for logical_id, deployed_stack in deployed.children.items():
+    for logical_id, deployed_stack in deployed.nested_stacks.items():
         if is_node_group_stack(logical_id):
-            parameters = _unchanged_parameters(deployed.root["Resources"][logical_id], deployed_stack)
+            parameters = _unchanged_parameters(deployed.root_template["Resources"][logical_id], deployed_stack)
             if available_references.issuperset(references(parameters)):
                 separable.add(logical_id)
     return frozenset(separable)
 
 
-def volume_phase_documents(deployed: Deployed, documents: Sequence[Document]) -> tuple[Document, ...]:
+def volume_phase_documents(deployed: DeployedTemplates, documents: Sequence[Document]) -> tuple[Document, ...]:
     """Return the deployed templates, with the requested properties of the masters' volumes.
 
     This phase changes only the volumes, so every other resource keeps the properties of its deployed template.
@@ -47,21 +45,21 @@ def volume_phase_documents(deployed: Deployed, documents: Sequence[Document]) ->
     requested_root = _root_of(documents)
     requested_masters = _masters_document(documents)
     # A copy, since the stack resources and parameters in it are changed.
-    root_template = json.loads(json.dumps(deployed.root))
+    root_template = json.loads(json.dumps(deployed.root_template))
     nested_documents: list[Document] = []
-    for logical_id, deployed_stack in deployed.children.items():
+    for logical_id, deployed_stack in deployed.nested_stacks.items():
         template = _with_current_values(deployed_stack)
         stack_resource = root_template["Resources"][logical_id]
         _pass_resolved_values(stack_resource, deployed_stack)
         if logical_id == MASTER_STACK:
-            _modify_volumes(
+            _set_requested_volume_properties(
                 deployed_masters_template=template,
                 requested_masters=requested_masters,
                 masters_stack_resource=stack_resource,
                 deployed_root_template=root_template,
                 requested_root=requested_root,
             )
-        nested_documents.append(Document(deployed_stack.name, template, requested_root.module))
+        nested_documents.append(Document(deployed_stack.template_name, template, requested_root.module))
     nested_names = tuple(document.name for document in nested_documents)
     return (*nested_documents, Document(requested_root.name, root_template, requested_root.module, nested_names))
 
@@ -75,14 +73,14 @@ def parameters_of_volumes(documents: Sequence[Document]) -> frozenset[str]:
         root_parameter
         for resource in masters.body["Resources"].values()
         if resource["Type"] == VOLUME
-        for name in MODIFIED
+        for name in MODIFIABLE_PROPERTIES
         for parameter, _ in references(resource["Properties"].get(name))
         for root_parameter, _ in references(passed_parameters.get(parameter))
     )
 
 
 def with_unchanged_groups(
-    deployed: Deployed, documents: Sequence[Document], unchanged: Collection[str]
+    deployed: DeployedTemplates, documents: Sequence[Document], unchanged: Collection[str]
 ) -> tuple[Document, ...]:
     """Return the requested templates, but the deployed templates for node group stacks that must not change yet.
 
@@ -97,7 +95,7 @@ def with_unchanged_groups(
     root = _root_of(documents)
     # A copy, since the stack resources in it are changed.
     root_template = json.loads(json.dumps(root.body))
-    names_by_stack = nested(root.body)
+    names_by_stack = nested_template_names(root.body)
     unchanged_names = {names_by_stack[logical_id] for logical_id in unchanged if logical_id in names_by_stack}
     nested_documents = {
         document.name: document
@@ -106,13 +104,14 @@ def with_unchanged_groups(
     }
     for logical_id in unchanged:
         requested_resource = root_template["Resources"].pop(logical_id, {})
-        deployed_stack = deployed.children.get(logical_id)
+        deployed_stack = deployed.nested_stacks.get(logical_id)
         if deployed_stack is None:
             continue
-        deployed_resource = deployed.root["Resources"][logical_id]
+        deployed_resource = deployed.root_template["Resources"][logical_id]
         properties = {
             **deployed_resource["Properties"],
-            "TemplateURL": f"{deployed_stack.name}.json",
+            # Publishing replaces this by the URL of the uploaded template with this name.
+            "TemplateURL": f"{deployed_stack.template_name}.json",
             "Parameters": _unchanged_parameters(deployed_resource, deployed_stack),
         }
         # The requested root determines the order of stack updates, so `DependsOn` comes from there. A stack that the
@@ -123,8 +122,8 @@ def with_unchanged_groups(
             "Properties": properties,
             "DependsOn": depends_on,
         }
-        nested_documents[deployed_stack.name] = Document(
-            deployed_stack.name, _with_current_values(deployed_stack), root.module
+        nested_documents[deployed_stack.template_name] = Document(
+            deployed_stack.template_name, _with_current_values(deployed_stack), root.module
         )
     return (*nested_documents.values(), replace(root, body=root_template, children=tuple(nested_documents)))
 
@@ -136,19 +135,19 @@ def _root_of(documents: Sequence[Document]) -> Document:
 
 def _masters_document(documents: Sequence[Document]) -> Document:
     """Return the template of the masters' stack."""
-    name = nested(_root_of(documents).body)[MASTER_STACK]
+    name = nested_template_names(_root_of(documents).body)[MASTER_STACK]
     return next(document for document in documents if document.name == name)
 
 
-def _available_outputs(documents: Sequence[Document]) -> frozenset[tuple[str, str]]:
-    """Return the outputs of nested stacks that parameters may refer to, each as the stack's logical id and `Outputs.…`.
+def _available_outputs(documents: Sequence[Document]) -> frozenset[Reference]:
+    """Return the outputs of nested stacks that parameters may refer to, each as a reference from the root's template.
 
     Outputs of node groups are left out: a node group's stack may be missing from the root until a later phase.
     """
     templates_by_name = {document.name: document.body for document in documents}
     return frozenset(
-        (logical_id, f"Outputs.{output}")
-        for logical_id, name in nested(_root_of(documents).body).items()
+        Reference(logical_id, attribute=f"Outputs.{output}")
+        for logical_id, name in nested_template_names(_root_of(documents).body).items()
         if not is_node_group_stack(logical_id)
         for output in templates_by_name[name].get("Outputs", {})
     )
@@ -169,7 +168,8 @@ def _unchanged_parameters(stack_resource: TemplatePart, deployed_stack: Deployed
 
 
 def _refers_to_outputs(value: object) -> bool:
-    return any(attribute.startswith("Outputs.") for _, attribute in references(value))
+    """Return whether a value in the root's template refers to an output of a nested stack."""
+    return any(reference.attribute.startswith("Outputs.") for reference in references(value))
 
 
 def _with_current_values(deployed_stack: DeployedStack) -> JsonObject:
@@ -178,7 +178,7 @@ def _with_current_values(deployed_stack: DeployedStack) -> JsonObject:
     Parameters that read from SSM become plain strings, since an update would look up the latest images again.
     Parameters with an AWS-specific type become strings or lists, since CloudFormation would validate their values.
     """
-    template: JsonObject = json.loads(json.dumps(deployed_stack.body))
+    template: JsonObject = json.loads(json.dumps(deployed_stack.template))
     for name, definition in template.get("Parameters", {}).items():
         if definition["Type"].startswith(SSM_TYPE_PREFIX) and name in deployed_stack.values:
             string_definition = {"Type": "String"}
@@ -202,12 +202,12 @@ def _pass_resolved_values(stack_resource: JsonObject, deployed_stack: DeployedSt
         deployed_stack: the nested stack as it is deployed.
     """
     parameters = stack_resource["Properties"].get("Parameters", {})
-    for name, definition in deployed_stack.body.get("Parameters", {}).items():
+    for name, definition in deployed_stack.template.get("Parameters", {}).items():
         if definition["Type"].startswith(SSM_TYPE_PREFIX) and name in deployed_stack.values:
             parameters[name] = deployed_stack.values[name]
 
 
-def _modify_volumes(
+def _set_requested_volume_properties(
     *,
     deployed_masters_template: JsonObject,
     requested_masters: Document,
@@ -233,7 +233,7 @@ def _modify_volumes(
         requested_volume = requested_masters.body["Resources"].get(logical_id)
         if deployed_volume["Type"] != VOLUME or requested_volume is None:
             continue
-        for name in MODIFIED:
+        for name in MODIFIABLE_PROPERTIES:
             deployed_volume["Properties"].pop(name, None)
             if name not in requested_volume["Properties"]:
                 continue

@@ -10,14 +10,14 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.messages import Report, Step
-from cfngen.deploy.phasing import documents as templates
-from cfngen.deploy.phasing.parts import Part
+from cfngen.deploy.phasing.documents import parameters_of_volumes
+from cfngen.deploy.phasing.parts import UpdatePart
 from cfngen.deploy.preview import change_sets
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.publishing import capabilities
-from cfngen.deploy.publishing.publish import Published
-from cfngen.deploy.stacks import existing
+from cfngen.deploy.publishing.publish import PublishedTemplates
+from cfngen.deploy.stacks import require_stack
 from cfngen.templates.document import Document
 
 NO_ROLLBACK = "DO_NOTHING"
@@ -38,17 +38,17 @@ class PartPlanner:
 
     account: Account
     request: PlanRequest
-    upload: Callable[[Sequence[Document]], Published]
+    upload: Callable[[Sequence[Document]], PublishedTemplates]
     report: Report
     cleanup: ExitStack
 
-    def __call__(self, part: Part, documents: Sequence[Document], number: int) -> Plan:
+    def __call__(self, part: UpdatePart, documents: Sequence[Document], position: int) -> Plan:
         """Create a change set for a part of the update and return its plan.
 
         Args:
             part: the part.
             documents: the templates to deploy.
-            number: position of the part in the update, which is used in the change set's name.
+            position: position of the part in the update, which is used in the change set's name.
 
         Raises:
             CfngenError: CloudFormation cannot create the change set.
@@ -62,7 +62,7 @@ class PartPlanner:
             self.request,
             template_url=published.template_url,
             documents=tuple(documents),
-            token=f"{self.request.token}-{number}",
+            token=f"{self.request.token}-{position}",
             parameters=parameters,
             capabilities=capabilities.capabilities(documents),
             on_failure=NO_ROLLBACK if is_volume_phase else self.request.on_failure,
@@ -80,13 +80,13 @@ class PartPlanner:
         keep their deployed values.
         """
         with translate_aws_errors():
-            deployed_parameters = existing(self.account, self.request.stack).parameters
-        requested = {parameter["ParameterKey"]: parameter for parameter in self.request.parameters}
-        volume_parameters = templates.parameters_of_volumes(self.request.documents)
-        return tuple(
-            {"ParameterKey": name, "UsePreviousValue": True}
-            if name in deployed_parameters and name not in volume_parameters
-            else requested[name]
-            for name in root.body.get("Parameters", {})
-            if name in deployed_parameters or name in requested
-        )
+            deployed_parameters = require_stack(self.account, self.request.stack).parameters
+        requested_parameters = {parameter["ParameterKey"]: parameter for parameter in self.request.parameters}
+        volume_parameters = parameters_of_volumes(self.request.documents)
+        parameters: list[AwsObject] = []
+        for name in root.body.get("Parameters", {}):
+            if name in deployed_parameters and name not in volume_parameters:
+                parameters.append({"ParameterKey": name, "UsePreviousValue": True})
+            elif name in deployed_parameters or name in requested_parameters:
+                parameters.append(requested_parameters[name])
+        return tuple(parameters)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cfngen.cluster.logical_ids import MASTER_STACK
@@ -12,12 +12,12 @@ from cfngen.deploy.preview.plan import Phase, PhaseKind, Plan
 VOLUME = "AWS::EC2::Volume"
 # Properties that ModifyVolume changes. They are changed together, since EC2 accepts the next modification of a volume
 # only after some hours ("Request modifications to your EBS volumes", EC2 User Guide).
-MODIFIED = ("Size", "Iops", "Throughput", "VolumeType")
-_MODIFIED_PATHS = tuple(f"/Properties/{name}" for name in MODIFIED)
+MODIFIABLE_PROPERTIES = ("Size", "Iops", "Throughput", "VolumeType")
+_MODIFIABLE_PATHS = tuple(f"/Properties/{name}" for name in MODIFIABLE_PROPERTIES)
 
 
 @dataclass(frozen=True)
-class Part:
+class UpdatePart:
     """A part of an update that is carried out as one stack update; the plan shows it as a `Phase`.
 
     Attributes:
@@ -37,10 +37,12 @@ class Part:
 
     def phase(self, *, predicted: bool) -> Phase:
         """Return the part as the plan shows it; `predicted` if the part has no change set yet."""
-        return Phase(self.kind, self.groups, predicted, self.stacks)
+        return Phase(self.kind, self.groups, predicted=predicted, stacks=self.stacks)
 
 
-def divide_into_parts(plan: Plan, separable_groups: Collection[str], resource_order: Sequence[str]) -> tuple[Part, ...]:
+def divide_into_parts(
+    plan: Plan, separable_groups: Collection[str], resource_order: Sequence[str]
+) -> tuple[UpdatePart, ...]:
     """Return the parts of an update, in the order in which they are carried out.
 
     Volumes come first if one of them grows, then the control plane with everything else that is not a node group, then
@@ -53,15 +55,15 @@ def divide_into_parts(plan: Plan, separable_groups: Collection[str], resource_or
         resource_order: logical ids of the requested root's resources; node groups are updated in this order.
     """
     other_stacks: list[StackPlan] = []
-    groups: dict[str, list[StackPlan]] = {}
+    changes_by_group: dict[str, list[StackPlan]] = {}
     for stack in plan.stacks:
         if stack.path and stack.path[0] in separable_groups:
-            groups.setdefault(stack.path[0], []).append(stack)
+            changes_by_group.setdefault(stack.path[0], []).append(stack)
             continue
         # The root's own changes: a nested stack is also listed as a resource of the root.
         group_changes = [change for change in stack.changes if not stack.path and change.logical_id in separable_groups]
         for group_change in group_changes:
-            groups.setdefault(group_change.logical_id, []).append(replace(stack, changes=(group_change,)))
+            changes_by_group.setdefault(group_change.logical_id, []).append(replace(stack, changes=(group_change,)))
         other_changes = tuple(change for change in stack.changes if change not in group_changes)
         if other_changes or not group_changes:
             other_stacks.append(replace(stack, changes=other_changes))
@@ -69,37 +71,46 @@ def divide_into_parts(plan: Plan, separable_groups: Collection[str], resource_or
     control_plane = tuple(other_stacks)
     if _any_volume_grows(other_stacks):
         volumes, control_plane = _split_volume_changes(other_stacks)
-    parts = [Part("volumes", volumes), Part("control-plane", control_plane), *_node_group_parts(groups, resource_order)]
+    parts = [
+        UpdatePart("volumes", stacks=volumes),
+        UpdatePart("control-plane", stacks=control_plane),
+        *_node_group_parts(changes_by_group, resource_order),
+    ]
     return tuple(part for part in parts if part.stacks)
 
 
-def _node_group_parts(groups: dict[str, list[StackPlan]], resource_order: Sequence[str]) -> Iterator[Part]:
+def _node_group_parts(
+    changes_by_group: Mapping[str, Sequence[StackPlan]], resource_order: Sequence[str]
+) -> Iterator[UpdatePart]:
     """Yield the parts that update node groups; a part without stacks is dropped by the caller.
 
     Args:
-        groups: the changes of each node group, by the logical id of its stack.
+        changes_by_group: the changes of each node group, by the logical id of its stack.
         resource_order: logical ids of the requested root's resources; node groups are updated in this order.
     """
 
-    def stacks_of(keys: Iterable[str]) -> tuple[StackPlan, ...]:
-        return tuple(stack for key in keys for stack in groups[key])
+    def part_of(kind: PhaseKind, groups: Sequence[str]) -> UpdatePart:
+        stacks = tuple(stack for group in groups for stack in changes_by_group[group])
+        return UpdatePart(kind, stacks=stacks, groups=tuple(groups))
 
-    rank = {logical_id: index for index, logical_id in enumerate(resource_order)}
-    # Node groups that the requested root no longer has come last.
-    names = sorted(groups, key=lambda group: (rank.get(group, len(rank)), group))
-    removed_groups = [name for name in names if any(stack.action == "delete" for stack in groups[name])]
-    undisrupted_groups = [
-        name for name in names if name not in removed_groups and all(map(_updates_without_disruption, groups[name]))
-    ]
-    yield Part("node-groups", stacks_of(undisrupted_groups), tuple(undisrupted_groups))
-    for name in names:
-        if name not in undisrupted_groups and name not in removed_groups:
-            yield Part("node-groups", stacks_of([name]), (name,))
-    yield Part("removed-node-groups", stacks_of(removed_groups), tuple(removed_groups))
-
-
-def _updates_without_disruption(stack: StackPlan) -> bool:
-    return stack.action == "update" and stack.danger is Danger.NONE
+    # Node groups that the requested root no longer has are missing in its order, and come last.
+    position = {logical_id: index for index, logical_id in enumerate(resource_order)}
+    ordered_groups = sorted(changes_by_group, key=lambda group: (position.get(group, len(position)), group))
+    removed_groups: list[str] = []
+    undisrupted_groups: list[str] = []
+    other_groups: list[str] = []
+    for group in ordered_groups:
+        stacks = changes_by_group[group]
+        if any(stack.action == "delete" for stack in stacks):
+            removed_groups.append(group)
+        elif all(stack.action == "update" and stack.danger is Danger.NONE for stack in stacks):
+            undisrupted_groups.append(group)
+        else:
+            other_groups.append(group)
+    yield part_of("node-groups", undisrupted_groups)
+    for group in other_groups:
+        yield part_of("node-groups", [group])
+    yield part_of("removed-node-groups", removed_groups)
 
 
 def _modifies_volume(change: Change) -> bool:
@@ -108,7 +119,7 @@ def _modifies_volume(change: Change) -> bool:
     return (
         is_update_in_place
         and change.type == VOLUME
-        and any(property_.path in _MODIFIED_PATHS for property_ in change.properties)
+        and any(property_.path in _MODIFIABLE_PATHS for property_ in change.properties)
     )
 
 
@@ -127,7 +138,7 @@ def _split_volume_changes(stacks: Sequence[StackPlan]) -> tuple[tuple[StackPlan,
 
     A change of a volume is split if it also has properties that ModifyVolume does not change, such as tags.
     """
-    volumes: list[StackPlan] = []
+    volume_stacks: list[StackPlan] = []
     other_stacks: list[StackPlan] = []
     for stack in stacks:
         is_masters_stack = stack.path == (MASTER_STACK,)
@@ -135,22 +146,26 @@ def _split_volume_changes(stacks: Sequence[StackPlan]) -> tuple[tuple[StackPlan,
         if not volume_changes:
             other_stacks.append(stack)
             continue
-        modifications = tuple(_restrict_to(change, modified=True) for change in volume_changes)
-        volumes.append(replace(stack, changes=modifications))
-        remaining = [change for change in stack.changes if change not in volume_changes]
+        modifications = tuple(_only_modifiable_properties(change) for change in volume_changes)
+        volume_stacks.append(replace(stack, changes=modifications))
+        other_changes = [change for change in stack.changes if change not in volume_changes]
         for change in volume_changes:
-            unmodified_part = _restrict_to(change, modified=False)
-            if unmodified_part.properties:
-                remaining.append(unmodified_part)
-        if remaining:
-            other_stacks.append(replace(stack, changes=tuple(remaining)))
-    return tuple(volumes), tuple(other_stacks)
+            rest_of_change = _without_modifiable_properties(change)
+            if rest_of_change.properties:
+                other_changes.append(rest_of_change)
+        if other_changes:
+            other_stacks.append(replace(stack, changes=tuple(other_changes)))
+    return tuple(volume_stacks), tuple(other_stacks)
 
 
-def _restrict_to(change: Change, *, modified: bool) -> Change:
-    """Return a volume's change with only the properties that ModifyVolume changes, or with only all others."""
-    properties = tuple(property_ for property_ in change.properties if (property_.path in _MODIFIED_PATHS) is modified)
-    if modified:
-        return replace(change, properties=properties)
+def _only_modifiable_properties(change: Change) -> Change:
+    """Return a volume's change with only the properties that ModifyVolume changes."""
+    properties = tuple(property_ for property_ in change.properties if property_.path in _MODIFIABLE_PATHS)
+    return replace(change, properties=properties)
+
+
+def _without_modifiable_properties(change: Change) -> Change:
+    """Return a volume's change without the properties that ModifyVolume changes."""
+    properties = tuple(property_ for property_ in change.properties if property_.path not in _MODIFIABLE_PATHS)
     # The impact and the danger describe the modification.
     return replace(change, properties=properties, impact=None, danger=Danger.NONE)

@@ -9,9 +9,9 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Notice, Question, Step
 from cfngen.deploy.phasing import comparison, documents
-from cfngen.deploy.phasing.deployed import Deployed
+from cfngen.deploy.phasing.deployed import DeployedTemplates
 from cfngen.deploy.phasing.part_planning import NO_ROLLBACK
-from cfngen.deploy.phasing.parts import Part, divide_into_parts
+from cfngen.deploy.phasing.parts import UpdatePart, divide_into_parts
 from cfngen.deploy.preview import change_sets
 from cfngen.deploy.preview.changes import Danger
 from cfngen.deploy.preview.plan import Phase, Plan
@@ -20,10 +20,10 @@ from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 from cfngen.templates.document import Document
 
-PlanPart = Callable[[Part, Sequence[Document], int], Plan]
-"""Plans a part from its templates; the number becomes part of the change set's name."""
-CarryOut = Callable[[Plan, Sequence[Document]], WatchResult]
-"""Executes a plan and watches it to its end."""
+PlanPart = Callable[[UpdatePart, Sequence[Document], int], Plan]
+"""Takes a part, the templates to deploy, and the part's position, which becomes part of the change set's name."""
+ExecutePlan = Callable[[Plan, Sequence[Document]], WatchResult]
+"""Takes a plan and its templates, executes the plan, and watches the stack until the operation ends."""
 
 
 class UnfinishedError(CfngenError):
@@ -48,25 +48,25 @@ class PhasedUpdate:
     """An update in phases; only the first phase has a change set yet.
 
     Attributes:
-        plan: the plan of the whole update, as the user sees it.
-        first: the plan of the first phase, whose change set can be executed.
+        overall_plan: the plan of the whole update, as the user sees it.
+        first_plan: the plan of the first phase, whose change set can be executed.
         parts: all parts, including the first.
         deployed: the templates and parameters before the update.
         requested: the requested templates of the cluster.
         plan_part: makes the plan of a part.
     """
 
-    plan: Plan
-    first: Plan
-    parts: tuple[Part, ...]
-    deployed: Deployed
+    overall_plan: Plan
+    first_plan: Plan
+    parts: tuple[UpdatePart, ...]
+    deployed: DeployedTemplates
     requested: tuple[Document, ...]
     plan_part: PlanPart
 
 
 def plan_phases(
     overall_plan: Plan,
-    deployed: Deployed,
+    deployed: DeployedTemplates,
     requested: Sequence[Document],
     plan_part: PlanPart,
     discard: Callable[[Plan], None],
@@ -88,31 +88,42 @@ def plan_phases(
     )
     if len(parts) == 1 and parts[0].kind == "volumes":
         plan = replace(overall_plan, on_failure=NO_ROLLBACK)
-        return PhasedUpdate(plan, plan, parts, deployed, tuple(requested), plan_part)
+        return PhasedUpdate(
+            overall_plan=plan,
+            first_plan=plan,
+            parts=parts,
+            deployed=deployed,
+            requested=tuple(requested),
+            plan_part=plan_part,
+        )
     if len(parts) < 2:
         return None
     discard(overall_plan)
-    for number, part in enumerate(parts):
-        remaining_parts = parts[number:]
-        first = plan_part(part, _phase_documents(deployed, requested, remaining_parts), number)
-        if not first.is_empty:
-            phases = (
-                Phase(part.kind, part.groups, False, first.stacks),
-                *(later_part.phase(predicted=True) for later_part in remaining_parts[1:]),
-            )
-            plan = replace(
+    for position, part in enumerate(parts):
+        first_plan = plan_part(part, _phase_documents(deployed, requested, remaining_parts=parts[position:]), position)
+        if first_plan.is_empty:
+            continue  # nothing changes in this part, so the update starts with the next one
+        later_parts = parts[position + 1 :]
+        first_phase = Phase(part.kind, part.groups, predicted=False, stacks=first_plan.stacks)
+        return PhasedUpdate(
+            overall_plan=replace(
                 overall_plan,
-                change_set_id=first.change_set_id,
-                created=first.created,
-                phases=phases if remaining_parts[1:] else (),
-            )
-            return PhasedUpdate(plan, first, remaining_parts, deployed, tuple(requested), plan_part)
-        # The change set of this part is empty, so the update starts with the next part.
+                change_set_id=first_plan.change_set_id,
+                created=first_plan.created,
+                # The plan lists phases only if there are several.
+                phases=(first_phase, *(later.phase(predicted=True) for later in later_parts)) if later_parts else (),
+            ),
+            first_plan=first_plan,
+            parts=parts[position:],
+            deployed=deployed,
+            requested=tuple(requested),
+            plan_part=plan_part,
+        )
     return None
 
 
 def carry_out(
-    account: Account, update: PhasedUpdate, interaction: Interaction, execute: CarryOut, cluster: str
+    account: Account, update: PhasedUpdate, interaction: Interaction, execute: ExecutePlan, cluster: str
 ) -> WatchResult:
     """Carry out all phases; stop after the first that fails or that is no longer watched.
 
@@ -133,13 +144,20 @@ def carry_out(
     for index, part in enumerate(update.parts):
         remaining_titles = [remaining_part.title for remaining_part in update.parts[index:]]
         templates = _phase_documents(update.deployed, update.requested, update.parts[index:])
-        plan = update.first
+        plan = update.first_plan
         if outcome is not None:
             try:
                 plan = update.plan_part(part, templates, index)
                 if plan.is_empty:
                     continue
-                _confirm_again(account, part, plan, interaction, cluster, remaining_titles)
+                _confirm_again(
+                    account,
+                    part=part,
+                    plan=plan,
+                    interaction=interaction,
+                    cluster=cluster,
+                    remaining_titles=remaining_titles,
+                )
             except KeyboardInterrupt:
                 raise UnfinishedError(f"interrupted after phase {index} of {total}", remaining_titles) from None
             except UnfinishedError:
@@ -173,7 +191,7 @@ def _remaining_notice(remaining_titles: Sequence[str], reason: str) -> Notice:
 
 
 def _phase_documents(
-    deployed: Deployed, requested: Sequence[Document], remaining_parts: Sequence[Part]
+    deployed: DeployedTemplates, requested: Sequence[Document], remaining_parts: Sequence[UpdatePart]
 ) -> tuple[Document, ...]:
     """Return the templates for the first of the remaining parts; node groups of later parts stay as deployed."""
     if remaining_parts[0].kind == "volumes":
@@ -185,24 +203,38 @@ def _phase_documents(
 
 
 def _confirm_again(
-    account: Account, part: Part, plan: Plan, interaction: Interaction, cluster: str, remaining_titles: Sequence[str]
+    account: Account,
+    *,
+    part: UpdatePart,
+    plan: Plan,
+    interaction: Interaction,
+    cluster: str,
+    remaining_titles: Sequence[str],
 ) -> None:
     """Ask for confirmation again if a phase does more than the user agreed to.
+
+    Args:
+        account: the account and region.
+        part: the part of the update, with the changes that the user agreed to.
+        plan: the plan of the phase, from its own change set, which is deleted if the phase does not start.
+        interaction: reports to the user and asks for confirmation.
+        cluster: name of the cluster, which the user has to type to confirm dangerous changes.
+        remaining_titles: titles of this phase and of all later ones.
 
     Raises:
         UnfinishedError: the phase would fail, or the user declined.
     """
     worse_changes = comparison.find_worse_changes(part.stacks, plan)
-    if not worse_changes and not plan.refusal:
+    if not worse_changes and not plan.refusal_reason:
         return
     interaction.report(plan)
     try:
-        if plan.refusal:
-            raise UnfinishedError(f"{remaining_titles[0]} would fail: {plan.refusal}", remaining_titles)
-        is_dangerous = any(danger is Danger.DANGEROUS for _, danger in worse_changes)
+        if plan.refusal_reason:
+            raise UnfinishedError(f"{remaining_titles[0]} would fail: {plan.refusal_reason}", remaining_titles)
+        is_dangerous = any(change.danger is Danger.DANGEROUS for change in worse_changes)
         question = Question(
             f"Continue with {remaining_titles[0]}, which does more than was predicted?",
-            tuple(text for text, _ in worse_changes),
+            consequences=tuple(change.text for change in worse_changes),
             dangerous=is_dangerous,
             name=cluster if is_dangerous else "",
         )

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Item:
-    """A kind of component that a new cluster consists of.
+class ComponentCount:
+    """A kind of component that a new cluster consists of, and how many there are.
 
     Attributes:
         count: how many components of this kind.
@@ -38,13 +38,13 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Creation:
-    """A cluster that does not exist yet.
+class CreationSummary:
+    """What a deployment creates if the cluster does not exist yet.
 
     Attributes:
         items: what it consists of.
         costs: what AWS charges for as long as it exists; traffic, requests and snapshots are not included.
     """
 
-    items: tuple[Item, ...] = ()
+    items: tuple[ComponentCount, ...] = ()
     costs: tuple[Cost, ...] = ()

@@ -16,14 +16,14 @@ from cfngen.deploy.aws_errors import is_transient, translate_aws_errors
 from cfngen.deploy.aws_types import AwsArguments, AwsObject
 from cfngen.deploy.clock import Clock
 
-UNKNOWN = "{{changeSet:KNOWN_AFTER_APPLY}}"
+UNKNOWN_VALUE = "{{changeSet:KNOWN_AFTER_APPLY}}"
 """Placeholder for a value that is known only once CloudFormation executes the change set."""
 
 # DescribeChangeSet with property values may leave out changes, and says so only by these words in the status reason
 # (aws/aws-cdk-cli#1780).
 _INCOMPLETE_DATA_WARNING = "can return incomplete ChangeSet data"
 _NO_CHANGES_REASONS = ("The submitted information didn't contain changes", "No updates are to be performed")
-_RETRY_SECONDS = 180  # how long calls are retried that fail with a transient error
+_RETRY_SECONDS = 180  # how long a call that fails with a transient error is repeated
 _MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 5.0  # pauses between calls
 _PAUSE_FACTOR = 1.5  # each pause is longer than the last by this factor
 
@@ -35,12 +35,12 @@ class ChangeDetail:
     """One reason for a change, as CloudFormation lists it; a property may have several.
 
     Attributes:
-        attribute: `Properties`, `Tags`, `Metadata`, `UpdatePolicy`, …
-        name: the property; empty for other attributes.
+        attribute: what changes: `Properties`, `Tags`, `Metadata`, `UpdatePolicy`, …
+        name: name of the property; empty unless `attribute` is `Properties`.
         path: e.g. `/Properties/LaunchTemplateData/InstanceType`; empty in descriptions without values.
         recreation: `Never`, `Conditionally` or `Always`: whether such a change replaces the resource.
         before: the old value; None if there was none, or CloudFormation does not show it.
-        after: the new value, likewise; contains `UNKNOWN` where it is not known yet.
+        after: the new value, likewise; contains `UNKNOWN_VALUE` where it is not known yet.
         evaluation: `Static`, or `Dynamic` if CloudFormation is not certain of the change.
         source: kind of the cause: `DirectModification`, `ParameterReference`, `ResourceReference`,
             `ResourceAttribute` or `Automatic`.
@@ -65,7 +65,7 @@ class ChangeDetail:
     @property
     def unknown(self) -> bool:
         """Whether the new value is not known yet, in whole or in part."""
-        return self.after is not None and UNKNOWN in self.after
+        return self.after is not None and UNKNOWN_VALUE in self.after
 
     @property
     def has_values(self) -> bool:
@@ -106,18 +106,18 @@ class ResourceChange:
 
 @dataclass(frozen=True)
 class ChangeSet:
-    """A change set.
+    """The change set of one stack, with those of its nested stacks.
 
     Attributes:
         id: its ARN.
         stack_id: ARN of its stack.
         stack_name: name of its stack.
-        status: e.g. `CREATE_COMPLETE`.
+        status: status of the change set, e.g. `CREATE_COMPLETE`.
         execution_status: e.g. `AVAILABLE`.
         reason: its status reason; often empty.
         created: when CloudFormation started to create it.
         parameters: the stack's parameters by name.
-        entries: the changes of resources by logical id.
+        resource_changes: the changes of resources by logical id.
         children: the change sets of nested stacks by logical id.
     """
 
@@ -129,7 +129,7 @@ class ChangeSet:
     reason: str = ""
     created: datetime | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
-    entries: Mapping[str, ResourceChange] = field(default_factory=dict)
+    resource_changes: Mapping[str, ResourceChange] = field(default_factory=dict)
     children: Mapping[str, ChangeSet] = field(default_factory=dict)
 
     @property
@@ -149,7 +149,10 @@ class ChangeSet:
 
 
 def pauses() -> Callable[[], float]:
-    """Return a function that returns the seconds to wait before the next call; each pause is longer than the last."""
+    """Return a function that returns how many seconds to wait before the next call of AWS.
+
+    Each time, it returns a larger number than the last time, up to a maximum.
+    """
     seconds = _MIN_PAUSE_SECONDS / _PAUSE_FACTOR
 
     def next_pause() -> float:
@@ -188,71 +191,82 @@ def read_change_set_status(account: Account, change_set_id: str) -> ChangeSet:
     client = account.client("cloudformation")
     return _parse_change_set(
         retry_transient_errors(account.clock, lambda: client.describe_change_set(ChangeSetName=change_set_id)),
-        entries=(),
+        resource_changes=[],
     )
 
 
 def read_change_set(account: Account, change_set_id: str) -> ChangeSet:
     """Return a change set and those of its nested stacks, with all changes and values that CloudFormation shows."""
-    first, entries = _read_all_pages(account, change_set_id, values=True)
-    if _INCOMPLETE_DATA_WARNING in first.get("StatusReason", ""):
-        plain_first, plain_entries = _read_all_pages(account, change_set_id, values=False)
+    first_page, resource_changes = _read_all_pages(account, change_set_id, with_property_values=True)
+    if _INCOMPLETE_DATA_WARNING in first_page.get("StatusReason", ""):
+        # A description without property values is complete.
+        first_page_without_values, changes_without_values = _read_all_pages(
+            account, change_set_id, with_property_values=False
+        )
         # The warning replaces the real status reason.
-        first = {**first, "StatusReason": plain_first.get("StatusReason", "")}
-        entries = _add_missing_details(entries, plain_entries)
-    change_set = _parse_change_set(first, entries)
+        first_page = {**first_page, "StatusReason": first_page_without_values.get("StatusReason", "")}
+        resource_changes = _add_missing_details(resource_changes, changes_without_values)
+    change_set = _parse_change_set(first_page, resource_changes)
     children = {
-        entry.logical_id: read_change_set(account, entry.change_set_id)
-        for entry in change_set.entries.values()
-        if entry.change_set_id
+        resource_change.logical_id: read_change_set(account, resource_change.change_set_id)
+        for resource_change in change_set.resource_changes.values()
+        if resource_change.change_set_id
     }
     return replace(change_set, children=children)
 
 
-def _read_all_pages(account: Account, change_set_id: str, *, values: bool) -> tuple[AwsArguments, list[ResourceChange]]:
+def _read_all_pages(
+    account: Account, change_set_id: str, *, with_property_values: bool
+) -> tuple[AwsArguments, list[ResourceChange]]:
     """Return the first page of DescribeChangeSet, and the resource changes of all pages."""
     client = account.client("cloudformation")
     arguments: AwsArguments = {"ChangeSetName": change_set_id}
-    if values:
+    if with_property_values:
         arguments["IncludePropertyValues"] = True
-    first: AwsArguments = {}
-    entries: list[ResourceChange] = []
+    first_page: AwsArguments = {}
+    resource_changes: list[ResourceChange] = []
     while True:
         page = retry_transient_errors(account.clock, lambda: client.describe_change_set(**arguments))
-        first = first or page
-        entries += [
-            _parse_entry(change["ResourceChange"]) for change in page.get("Changes", ()) if "ResourceChange" in change
+        first_page = first_page or page
+        resource_changes += [
+            _parse_resource_change(change["ResourceChange"])
+            for change in page.get("Changes", ())
+            if "ResourceChange" in change
         ]
         if not page.get("NextToken"):
-            return first, entries
+            return first_page, resource_changes
         arguments["NextToken"] = page["NextToken"]
 
 
 def _add_missing_details(
-    with_values: list[ResourceChange], without_values: list[ResourceChange]
+    changes_with_values: list[ResourceChange], changes_without_values: list[ResourceChange]
 ) -> list[ResourceChange]:
-    """Return the changes with values, with the changes and details added that only the description without values has.
+    """Return the changes with property values, and add what only the description without property values contains.
 
-    Details without values have no path, so the two kinds are matched by property and cause.
+    Whole changes may be missing, or some of a change's details. Details without values have no path, so details of the
+    two descriptions are matched by property and cause.
     """
-    entries = {entry.logical_id: entry for entry in with_values}
-    for entry in without_values:
-        existing = entries.get(entry.logical_id)
+    changes_by_id = {resource_change.logical_id: resource_change for resource_change in changes_with_values}
+    for resource_change in changes_without_values:
+        existing = changes_by_id.get(resource_change.logical_id)
         if existing is None:
-            entries[entry.logical_id] = entry
+            changes_by_id[resource_change.logical_id] = resource_change
             continue
-        identities = {_identity(detail) for detail in existing.details}
-        missing = tuple(detail for detail in entry.details if _identity(detail) not in identities)
-        entries[entry.logical_id] = replace(existing, details=existing.details + missing)
-    return list(entries.values())
+        known_details = {_property_and_cause(detail) for detail in existing.details}
+        missing_details = tuple(
+            detail for detail in resource_change.details if _property_and_cause(detail) not in known_details
+        )
+        changes_by_id[resource_change.logical_id] = replace(existing, details=existing.details + missing_details)
+    return list(changes_by_id.values())
 
 
-def _identity(detail: ChangeDetail) -> tuple[str, str, str, str]:
-    """Return what a detail with values and the same detail without values have in common."""
+def _property_and_cause(detail: ChangeDetail) -> tuple[str, str, str, str]:
+    """Return the property and the cause of a detail, which are the same with and without property values."""
     return detail.attribute, detail.name, detail.source, detail.cause
 
 
-def _parse_change_set(page: AwsObject, entries: list[ResourceChange] | tuple[()]) -> ChangeSet:
+def _parse_change_set(page: AwsObject, resource_changes: list[ResourceChange]) -> ChangeSet:
+    """Return the change set that a page of DescribeChangeSet describes, with the given changes."""
     return ChangeSet(
         id=page["ChangeSetId"],
         stack_id=page["StackId"],
@@ -264,11 +278,12 @@ def _parse_change_set(page: AwsObject, entries: list[ResourceChange] | tuple[()]
         parameters={
             parameter["ParameterKey"]: parameter.get("ParameterValue", "") for parameter in page.get("Parameters") or ()
         },
-        entries={entry.logical_id: entry for entry in entries},
+        resource_changes={resource_change.logical_id: resource_change for resource_change in resource_changes},
     )
 
 
-def _parse_entry(change: AwsObject) -> ResourceChange:
+def _parse_resource_change(change: AwsObject) -> ResourceChange:
+    """Return the change that a `ResourceChange` of DescribeChangeSet describes."""
     return ResourceChange(
         action=change["Action"],
         logical_id=change["LogicalResourceId"],
@@ -285,6 +300,7 @@ def _parse_entry(change: AwsObject) -> ResourceChange:
 
 
 def _parse_detail(detail: AwsObject) -> ChangeDetail:
+    """Return the reason for a change that one of its `Details` in DescribeChangeSet describes."""
     target = detail.get("Target") or {}
     return ChangeDetail(
         attribute=target.get("Attribute") or "Properties",

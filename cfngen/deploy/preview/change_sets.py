@@ -25,18 +25,20 @@ from cfngen.deploy.preview.early_validation import change_set_error
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.preview.planning import plan_from_change_set
-from cfngen.deploy.protection import unprotect
-from cfngen.deploy.stacks import find
+from cfngen.deploy.protection import disable_termination_protection
+from cfngen.deploy.stacks import find_stack
 from cfngen.deploy.status import StackHealth, StackStatus
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 
-_STALE_AGE = timedelta(hours=1)
+_STALE_AGE = timedelta(hours=1)  # age at which an unused change set of cfngen may be deleted
 _CREATION_TIMEOUT_SECONDS = 1800
 _VISIBILITY_SECONDS = 30  # after which DescribeChangeSet must find a new change set
 _DELETION_TIMEOUT_SECONDS = 120
+# Error codes of a call that the current status of a change set does not allow.
 _INVALID_STATUS_CODES = ("InvalidChangeSetStatus", "InvalidChangeSetStatusException")
 _FINAL_EXECUTION_STATUSES = ("EXECUTE_COMPLETE", "EXECUTE_FAILED", "OBSOLETE")
+# Error codes of a call for a change set that does not exist, or that AWS does not find yet.
 _NOT_FOUND_CODES = ("ChangeSetNotFound", "ChangeSetNotFoundException")
 
 
@@ -58,7 +60,7 @@ class PlanOutdatedError(CfngenError):
     code = "plan-outdated"
 
 
-class _UndeletableError(CfngenError):
+class _UndeletableChangeSetError(CfngenError):
     """A change set cannot be deleted in its current status, for example while it is being executed."""
 
 
@@ -83,43 +85,46 @@ def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan
         AwsError: AWS refuses a call, or cannot be reached.
     """
     with translate_aws_errors():
-        current = find(account, request.stack)
-    status = current.status if current else StackStatus("")
-    if not status.change_set_kind:
+        existing_stack = find_stack(account, request.stack)
+    status = existing_stack.status if existing_stack else StackStatus("")
+    if not status.change_set_type:
         raise UnplannableError(
             f"the stack {request.stack} is in {status}; CloudFormation creates no change set in this status",
             hint=CommandText(
                 "wait until the operation has ended, or repair the stack; ", suggest("status"), " shows how."
             ),
         )
-    operation = status.change_set_kind.lower()
+    operation = status.change_set_type.lower()
     if status.health is StackHealth.PAUSED:
         # CloudFormation updates such a stack only with rollback disabled: "This stack is currently in a non-terminal
         # [CREATE_FAILED] state. To update the stack from this state, please use the disable-rollback parameter"
         # (ansible-collections/amazon.aws#1655).
         request = replace(request, on_failure="DO_NOTHING")
     # An empty stack with the cluster's tag was left behind by an earlier plan.
-    is_ours = current is None or not status.exists or current.cluster == request.cluster.name
-    shell = status.change_set_kind == "CREATE" and is_ours
+    belongs_to_cluster = existing_stack is None or not status.exists or existing_stack.cluster == request.cluster.name
+    is_stack_empty = status.change_set_type == "CREATE" and belongs_to_cluster
     change_set_id, stack_id = _create_change_set(account, request, status)
+    empty_stack_id = stack_id if is_stack_empty else ""
     try:
-        description = _wait_for_change_set(account, change_set_id)
-        if description.failed and not description.nothing_to_do:
-            raise change_set_error(account, description)
-        if not description.failed:
-            plan = plan_from_change_set(account, request, description, operation=operation, shell=shell, report=report)
+        change_set = _wait_for_change_set(account, change_set_id)
+        if change_set.failed and not change_set.nothing_to_do:
+            raise change_set_error(account, change_set)
+        if not change_set.failed:
+            plan = plan_from_change_set(
+                account, request, change_set, operation=operation, is_stack_empty=is_stack_empty, report=report
+            )
             # CloudFormation may list nested stacks in which nothing changes: the update is only retried then, too.
             if not (plan.is_empty and status.health is StackHealth.PAUSED):
                 return plan
     except BaseException:
-        _clean_up(account, change_set_id, stack_id if shell else "", report)
+        _clean_up(account, change_set_id, empty_stack_id=empty_stack_id, report=report)
         raise
-    _clean_up(account, change_set_id, stack_id if shell else "", report)
+    _clean_up(account, change_set_id, empty_stack_id=empty_stack_id, report=report)
     return Plan(
-        request.stack,
-        stack_id,
-        operation,
-        created=description.created,
+        stack=request.stack,
+        stack_id=stack_id,
+        operation=operation,
+        created=change_set.created,
         on_failure=request.on_failure,
         express=request.express,
         retries=retrying.find_failed(account, stack_id) if status.health is StackHealth.PAUSED else (),
@@ -131,7 +136,8 @@ def _create_change_set(account: Account, request: PlanRequest, status: StackStat
 
     Stale change sets of cfngen are deleted first, if the caller is allowed to.
     """
-    name, kind = f"{CHANGE_SET_PREFIX}{request.token}"[:128], status.change_set_kind
+    name = f"{CHANGE_SET_PREFIX}{request.token}"[:128]  # longer names are not allowed
+    kind = status.change_set_type
     if status.exists and not account.only_planning:
         _delete_stale_change_sets(account, request.stack, name)
     arguments: AwsArguments = {
@@ -195,18 +201,25 @@ def discard(account: Account, plan: Plan, report: Report | None = None) -> None:
         report: receives a notice if something cannot be deleted.
     """
     if not plan.is_executed:
-        _clean_up(account, plan.change_set_id, plan.stack_id if plan.shell else "", report)
+        _clean_up(account, plan.change_set_id, empty_stack_id=plan.stack_id if plan.shell else "", report=report)
 
 
-def _clean_up(account: Account, change_set_id: str, shell_id: str, report: Report | None = None) -> None:
-    """Delete a change set and the empty stack that was created for it; errors are reported, but not raised."""
+def _clean_up(account: Account, change_set_id: str, *, empty_stack_id: str, report: Report | None) -> None:
+    """Delete a change set and the empty stack that was created for it; errors are reported, but not raised.
+
+    Args:
+        account: the account and region.
+        change_set_id: ARN of the change set; if empty, there is none to delete.
+        empty_stack_id: ARN of the stack; if empty, the stack is kept, since it existed before the change set.
+        report: receives a notice if something cannot be deleted.
+    """
     try:
         if change_set_id:
             _delete_change_set(account, change_set_id)
-        if shell_id:
-            _delete_empty_stack(account, shell_id)
-    except (AwsError, _UndeletableError) as error:
-        leftover = "an empty stack in REVIEW_IN_PROGRESS" if shell_id else "a change set"
+        if empty_stack_id:
+            _delete_empty_stack(account, empty_stack_id)
+    except (AwsError, _UndeletableChangeSetError) as error:
+        leftover = "an empty stack in REVIEW_IN_PROGRESS" if empty_stack_id else "a change set"
         if report:
             report(
                 Notice(f"{leftover} remains in the account: {error}", "it is harmless; the next deployment deletes it.")
@@ -227,14 +240,14 @@ def execute(account: Account, plan: Plan) -> str:
         PlanOutdatedError: the stack has changed since, or somebody deleted the change set.
         AwsError: CloudFormation refuses the call.
     """
-    if plan.refusal:
+    if plan.refusal_reason:
         option = "--express" if plan.express else "--on-failure keep"
         hint = CommandText(
             f"repeat the command without {option}; if failed resources were preserved, first run ",
             suggest("rollback"),
             ".",
         )
-        raise ReplacementRefusedError(plan.refusal, hint=hint)
+        raise ReplacementRefusedError(plan.refusal_reason, hint=hint)
     if plan.retries:
         retrying.retry(account, plan)
         return plan.stack_id
@@ -264,7 +277,7 @@ def execute(account: Account, plan: Plan) -> str:
 
 
 def _delete_stale_change_sets(account: Account, stack: str, name: str) -> None:
-    """Delete change sets of cfngen that nobody will execute: with the given name, failed, executed, or too old.
+    """Delete a stack's change sets of cfngen that nobody will execute: with the given name, failed, executed, or old.
 
     Other change sets of the last hour are left alone, since someone else may be about to execute them. If the
     deletion is not allowed or fails, the change sets stay, which does no harm.
@@ -281,16 +294,23 @@ def _delete_stale_change_sets(account: Account, stack: str, name: str) -> None:
             arguments["NextToken"] = page["NextToken"]
         for change_set_id in stale:
             _delete_change_set(account, change_set_id)
-    except (DeniedError, _UndeletableError):
+    except (DeniedError, _UndeletableChangeSetError):
         return
 
 
 def _is_stale(account: Account, summary: AwsObject, name: str) -> bool:
-    is_ours = str(summary["ChangeSetName"]).startswith(CHANGE_SET_PREFIX)
+    """Return whether nobody will execute a change set of cfngen.
+
+    Args:
+        account: the account and region.
+        summary: the change set in the response of ListChangeSets.
+        name: name of the change set that is about to be created; an existing one with this name is stale.
+    """
+    is_of_cfngen = str(summary["ChangeSetName"]).startswith(CHANGE_SET_PREFIX)
     is_finished = summary.get("Status") == "FAILED" or summary.get("ExecutionStatus") in _FINAL_EXECUTION_STATUSES
     created = summary.get("CreationTime")
     is_old = created is not None and account.clock.now() - created > _STALE_AGE
-    return is_ours and (is_finished or is_old or summary["ChangeSetName"] == name)
+    return is_of_cfngen and (is_finished or is_old or summary["ChangeSetName"] == name)
 
 
 def _delete_change_set(account: Account, change_set_id: str) -> None:
@@ -310,7 +330,7 @@ def _delete_change_set(account: Account, change_set_id: str) -> None:
             raise
     else:
         if not is_accepted:
-            raise _UndeletableError("CloudFormation is still creating it")
+            raise _UndeletableChangeSetError("CloudFormation is still creating it")
 
 
 def _request_deletion(account: Account, client: Client, change_set_id: str) -> bool:
@@ -321,21 +341,22 @@ def _request_deletion(account: Account, client: Client, change_set_id: str) -> b
         if error.aws_code not in _INVALID_STATUS_CODES:
             raise
         if not read_change_set_status(account, change_set_id).pending:
-            raise _UndeletableError(str(error)) from error
+            raise _UndeletableChangeSetError(str(error)) from error
         return False
     return True
 
 
 def _delete_empty_stack(account: Account, stack_id: str) -> None:
-    """Delete a stack that was created for a change set, unless it has been deployed or has other change sets."""
+    """Delete a stack that was created for a change set, unless it is no longer empty or has other change sets."""
     client = account.client("cloudformation")
     with translate_aws_errors():
-        stack = find(account, stack_id)
+        stack = find_stack(account, stack_id)
     if stack is None or stack.status.health is not StackHealth.EMPTY:
         return
     if stack.protected and account.only_planning:
-        return  # someone has deployed it, or was about to
+        return  # someone has deployed the stack or is about to, and has protected it
     summaries = retry_transient_errors(account.clock, lambda: client.list_change_sets(StackName=stack_id))["Summaries"]
-    if not any(not summary.get("Status", "").startswith("DELETE_") for summary in summaries):
-        unprotect(account, stack)
+    has_other_change_sets = any(not summary.get("Status", "").startswith("DELETE_") for summary in summaries)
+    if not has_other_change_sets:
+        disable_termination_protection(account, stack)
         retry_transient_errors(account.clock, lambda: client.delete_stack(StackName=stack_id))

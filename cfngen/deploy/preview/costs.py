@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from cfngen.deploy.preview.bill_of_materials import Cost
 from cfngen.deploy.quotas.demand import LOAD_BALANCER, Demand
 
+# CloudFormation type, unit in which it is billed, and name of the billed item.
 _PRICED_RESOURCES = (
     (LOAD_BALANCER, "load balancer", "Elastic Load Balancing"),
     ("AWS::EC2::NatGateway", "gateway", "NAT"),
@@ -29,30 +31,45 @@ def cost_differences(current: Demand, planned: Demand) -> tuple[Cost, ...]:
 
 
 def _cost_differences(current: Demand, planned: Demand) -> Iterator[Cost]:
-    for kind, count in _count_differences(_count_by_type(current), _count_by_type(planned)):
-        yield Cost(count, "instance", kind)
-    for kind, size in _count_differences(Counter(current.storage), Counter(planned.storage)):
-        yield Cost(size, "GiB", f"{kind} volumes")
+    """Yield each billed item of which an update changes the quantity; see `cost_differences`."""
+    for difference in _count_differences(_count_by_instance_type(current), _count_by_instance_type(planned)):
+        yield Cost(difference.added, "instance", what=difference.key)
+    for difference in _count_differences(Counter(current.gib_by_volume_type), Counter(planned.gib_by_volume_type)):
+        yield Cost(difference.added, "GiB", what=f"{difference.key} volumes")
     # Amazon VPC pricing: every public IPv4 address is charged, in use or not, Elastic or an instance's own.
-    current_addresses, planned_addresses = (
-        demand.resources.get("AWS::EC2::EIP", 0) + demand.addresses for demand in (current, planned)
-    )
-    if current_addresses != planned_addresses:
-        yield Cost(planned_addresses - current_addresses, "address", "public IPv4")
-    for resource, unit, label in _PRICED_RESOURCES:
-        count = planned.resources.get(resource, 0) - current.resources.get(resource, 0)
-        if count:
-            yield Cost(count, unit, label)
+    added_addresses = _count_addresses(planned) - _count_addresses(current)
+    if added_addresses:
+        yield Cost(added_addresses, "address", what="public IPv4")
+    for resource_type, unit, label in _PRICED_RESOURCES:
+        current_count = current.count_by_resource_type.get(resource_type, 0)
+        planned_count = planned.count_by_resource_type.get(resource_type, 0)
+        if planned_count != current_count:
+            yield Cost(planned_count - current_count, unit, what=label)
 
 
-def _count_by_type(demand: Demand) -> Counter[str]:
+def _count_addresses(demand: Demand) -> int:
+    """Return the number of public IPv4 addresses, including Elastic IPs."""
+    return demand.count_by_resource_type.get("AWS::EC2::EIP", 0) + demand.public_addresses
+
+
+def _count_by_instance_type(demand: Demand) -> Counter[str]:
+    """Return the number of instances by instance type; for spot instances, ` (spot)` follows the type."""
     counts: Counter[str] = Counter()
-    for instance in demand.instances:
-        counts[f"{instance.type} (spot)" if instance.spot else instance.type] += instance.count
+    for instances in demand.instances:
+        key = f"{instances.instance_type} (spot)" if instances.is_spot else instances.instance_type
+        counts[key] += instances.count
     return counts
 
 
-def _count_differences(current: Counter[str], planned: Counter[str]) -> Iterator[tuple[str, int]]:
-    for kind in sorted(current.keys() | planned.keys()):
-        if current[kind] != planned[kind]:
-            yield kind, planned[kind] - current[kind]
+class _CountDifference(NamedTuple):
+    """A count that an update changes: what is counted, and how many are added (negative if they are removed)."""
+
+    key: str
+    added: int
+
+
+def _count_differences(current: Counter[str], planned: Counter[str]) -> Iterator[_CountDifference]:
+    """Yield the difference of each key whose planned count is not its current count, sorted by key."""
+    for key in sorted(current.keys() | planned.keys()):
+        if current[key] != planned[key]:
+            yield _CountDifference(key, added=planned[key] - current[key])

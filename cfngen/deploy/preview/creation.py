@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
-from cfngen.cluster.logical_ids import auto_scaling_group, group_id, launch_template, slot_id
+from cfngen.cluster.logical_ids import auto_scaling_group_id, launch_template_id, master_prefix, node_group_prefix
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.deploy.aws_types import TemplatePart
-from cfngen.deploy.preview.bill_of_materials import Cost, Creation, Item
-from cfngen.deploy.preview.change_set_reading import UNKNOWN, ChangeSet, ResourceChange
+from cfngen.deploy.preview.bill_of_materials import ComponentCount, Cost, CreationSummary
+from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE, ChangeSet, ResourceChange
 
-# Resources that are listed by type, in this order.
 _LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
-_ITEM_LABELS = {
+# Resources that are listed by their CloudFormation type, in this order, and what they are called.
+_COMPONENT_LABELS = {
     "AWS::EC2::VPC": "VPC",
     "AWS::EC2::Subnet": "subnet",
     "AWS::EC2::RouteTable": "route table",
@@ -26,156 +27,203 @@ _ITEM_LABELS = {
     "AWS::EC2::KeyPair": "SSH key pair",
     "AWS::S3::Bucket": "bucket of etcd's snapshots",
 }
-_ITEM_DETAILS = {"AWS::S3::Bucket": "stays when the cluster is deleted"}
+_COMPONENT_DETAILS = {"AWS::S3::Bucket": "stays when the cluster is deleted"}
 
 
-def creation(cluster: Cluster, root: ChangeSet) -> Creation:
+@dataclass(frozen=True)
+class _InstanceGroup:
+    """An Auto Scaling group of a new cluster: that of one master, or that of a node group.
+
+    Attributes:
+        id_prefix: start of the logical ids of the group's resources.
+        node_group: the node group; None if it is the group of a master.
+    """
+
+    id_prefix: str
+    node_group: NodeGroup | None
+
+
+@dataclass
+class _Usage:
+    """What is billed by the hour or month, collected while the components of a new cluster are listed.
+
+    Attributes:
+        count_by_instance_type: number of instances by instance type; for spot instances, ` (spot)` follows the type.
+        groups_by_instance_type: by the same key, the node groups (or `masters`) that use the instance type.
+        gib_by_volume_type: GiB of EBS volumes by volume type.
+        public_addresses: number of public IPv4 addresses, without Elastic IPs.
+    """
+
+    count_by_instance_type: Counter[str] = field(default_factory=Counter)
+    groups_by_instance_type: dict[str, list[str]] = field(default_factory=dict)
+    gib_by_volume_type: Counter[str] = field(default_factory=Counter)
+    public_addresses: int = 0
+
+
+def summarize_creation(cluster: Cluster, root: ChangeSet) -> CreationSummary:
     """Return the components and billed items of a new cluster.
 
     Args:
         cluster: the cluster.
         root: the change set of its root; values in it take precedence over those of the cluster file.
     """
-    entries = {entry.logical_id: entry for entry in _all_entries(root)}
-    gib_by_volume_type: Counter[str] = Counter()
-    count_by_instance_type: Counter[str] = Counter()
-    users_by_instance_type: dict[str, list[str]] = {}
-    items: list[Item] = []
-    public_addresses = 0
-
-    for prefix, role, group in _instance_groups(cluster):
-        launch_template_data = _properties(entries, launch_template(prefix)).get("LaunchTemplateData", {})
-        group_properties = _properties(entries, auto_scaling_group(prefix))
-        source = group or cluster.control_plane
-        kind = str(_known_value(launch_template_data.get("InstanceType")) or source.instance_type)
-        count = _initial_size(group_properties, group)
-        max_size = _to_int(group_properties.get("MaxSize")) or (group.max_size if group else 1)
-        is_spot = bool(launch_template_data.get("InstanceMarketOptions"))
-        details = [kind]
-        if group:
-            details.append(f"group {group.name}")
-        if is_spot:
-            details.append("spot")
-        if max_size > count:
-            details.append(f"up to {max_size}")
-        items.append(Item(count, role, ", ".join(details)))
-        name = f"{kind} (spot)" if is_spot else kind
-        count_by_instance_type[name] += count
-        users_by_instance_type.setdefault(name, []).append(f"group {group.name}" if group else "masters")
-        ebs: TemplatePart = next(
-            (
-                block_device_mapping.get("Ebs", {})
-                for block_device_mapping in launch_template_data.get("BlockDeviceMappings", ())
-            ),
-            {},
-        )
-        size = _to_int(ebs.get("VolumeSize")) or source.root_volume.size
-        gib_by_volume_type[str(_known_value(ebs.get("VolumeType")) or source.root_volume.type)] += count * size
-        public_addresses += count if group and group.public_ip else 0
-    for entry in entries.values():
-        if entry.type == "AWS::EC2::Volume":
-            properties = _properties(entries, entry.logical_id)
-            volume = cluster.control_plane.volume
-            kind = str(_known_value(properties.get("VolumeType")) or volume.type)
-            gib_by_volume_type[kind] += _to_int(properties.get("Size")) or volume.size
-    counts_by_type = Counter(entry.type for entry in entries.values())
-    labels = dict(_ITEM_LABELS)
-    if counts_by_type[_LOAD_BALANCER]:
+    resource_changes = {change.logical_id: change for change in _all_resource_changes(root)}
+    usage = _Usage()
+    components = [
+        _add_instances(cluster, instance_group, resource_changes, usage) for instance_group in _instance_groups(cluster)
+    ]
+    for change in resource_changes.values():
+        properties = _properties(resource_changes, change.logical_id)
+        if change.type == "AWS::EC2::Volume":
+            master_volume = cluster.control_plane.volume
+            volume_type = str(_known_value(properties.get("VolumeType")) or master_volume.type)
+            usage.gib_by_volume_type[volume_type] += _to_int(properties.get("Size")) or master_volume.size
+        elif change.type == _LOAD_BALANCER and properties.get("Scheme") == "internet-facing":
+            # An internet-facing load balancer has a public address in each zone.
+            usage.public_addresses += len(properties.get("Subnets", ()))
+    count_by_resource_type = Counter(change.type for change in resource_changes.values())
+    labels = dict(_COMPONENT_LABELS)
+    if count_by_resource_type[_LOAD_BALANCER]:
         # Behind a load balancer, masters use their Elastic IPs only to reach the internet.
         labels["AWS::EC2::EIP"] = "public address of a master (Elastic IP)"
-    items += [
-        Item(counts_by_type[kind], label, _ITEM_DETAILS.get(kind, ""))
-        for kind, label in labels.items()
-        if counts_by_type[kind]
+    components += [
+        ComponentCount(
+            count_by_resource_type[resource_type], what=label, detail=_COMPONENT_DETAILS.get(resource_type, "")
+        )
+        for resource_type, label in labels.items()
+        if count_by_resource_type[resource_type]
     ]
-    # An internet-facing load balancer has a public address in each zone.
-    public_addresses += sum(
-        len(_properties(entries, entry.logical_id).get("Subnets", ()))
-        for entry in entries.values()
-        if entry.type == _LOAD_BALANCER and _properties(entries, entry.logical_id).get("Scheme") == "internet-facing"
-    )
-    return Creation(
-        _merge_items(items),
-        tuple(
-            _costs(count_by_instance_type, users_by_instance_type, gib_by_volume_type, public_addresses, counts_by_type)
-        ),
+    return CreationSummary(
+        items=_merge_equal_components(components), costs=tuple(_costs(usage, count_by_resource_type))
     )
 
 
-def _merge_items(items: list[Item]) -> tuple[Item, ...]:
-    """Return the items with equal ones, such as masters, counted together."""
-    counted: Counter[tuple[str, str]] = Counter()
-    for item in items:
-        counted[item.what, item.detail] += item.count
-    return tuple(Item(count, *label) for label, count in counted.items())
+def _add_instances(
+    cluster: Cluster,
+    instance_group: _InstanceGroup,
+    resource_changes: Mapping[str, ResourceChange],
+    usage: _Usage,
+) -> ComponentCount:
+    """Add the instances of an Auto Scaling group to the usage, and return them as a component.
+
+    Args:
+        cluster: the cluster.
+        instance_group: the Auto Scaling group.
+        resource_changes: the new resources by logical id.
+        usage: gets the group's instances, volumes and public addresses.
+    """
+    node_group = instance_group.node_group
+    # The cluster file's values, for those that the change set does not contain.
+    from_cluster_file = node_group or cluster.control_plane
+    launch_template_data = _properties(resource_changes, launch_template_id(instance_group.id_prefix)).get(
+        "LaunchTemplateData", {}
+    )
+    group_properties = _properties(resource_changes, auto_scaling_group_id(instance_group.id_prefix))
+    instance_type = str(_known_value(launch_template_data.get("InstanceType")) or from_cluster_file.instance_type)
+    count = _initial_size(group_properties, node_group)
+    max_size = _to_int(group_properties.get("MaxSize")) or (node_group.max_size if node_group else 1)
+    is_spot = bool(launch_template_data.get("InstanceMarketOptions"))
+    details = [instance_type]
+    if node_group:
+        details.append(f"group {node_group.name}")
+    if is_spot:
+        details.append("spot")
+    if max_size > count:
+        details.append(f"up to {max_size}")
+
+    usage_key = f"{instance_type} (spot)" if is_spot else instance_type
+    usage.count_by_instance_type[usage_key] += count
+    group_names = usage.groups_by_instance_type.setdefault(usage_key, [])
+    group_names.append(f"group {node_group.name}" if node_group else "masters")
+    block_devices = launch_template_data.get("BlockDeviceMappings", ())
+    root_volume: TemplatePart = block_devices[0].get("Ebs", {}) if block_devices else {}
+    volume_type = str(_known_value(root_volume.get("VolumeType")) or from_cluster_file.root_volume.type)
+    volume_size = _to_int(root_volume.get("VolumeSize")) or from_cluster_file.root_volume.size
+    usage.gib_by_volume_type[volume_type] += count * volume_size
+    if node_group and node_group.public_ip:
+        usage.public_addresses += count
+    return ComponentCount(count, what="node" if node_group else "master", detail=", ".join(details))
 
 
-def _costs(
-    count_by_instance_type: Mapping[str, int],
-    users_by_instance_type: Mapping[str, list[str]],
-    gib_by_volume_type: Mapping[str, int],
-    other_addresses: int,
-    counts_by_type: Mapping[str, int],
-) -> Iterator[Cost]:
-    for kind, count in count_by_instance_type.items():
+def _merge_equal_components(components: Iterable[ComponentCount]) -> tuple[ComponentCount, ...]:
+    """Return the components with equal ones, such as masters, counted together."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for component in components:
+        counts[component.what, component.detail] += component.count
+    return tuple(ComponentCount(count, what, detail) for (what, detail), count in counts.items())
+
+
+def _costs(usage: _Usage, count_by_resource_type: Mapping[str, int]) -> Iterator[Cost]:
+    """Yield what AWS charges for: instances, storage, public addresses, and resources with a price of their own."""
+    for instance_type, count in usage.count_by_instance_type.items():
         if count:
-            yield Cost(count, "instance", kind, ", ".join(dict.fromkeys(users_by_instance_type[kind])))
-    for kind, size in gib_by_volume_type.items():
-        if size:
-            yield Cost(size, "GiB", f"{kind} volumes", "root volumes and the masters' data")
+            group_names = dict.fromkeys(usage.groups_by_instance_type[instance_type])
+            yield Cost(count, "instance", what=instance_type, detail=", ".join(group_names))
+    for volume_type, gib in usage.gib_by_volume_type.items():
+        if gib:
+            yield Cost(gib, "GiB", what=f"{volume_type} volumes", detail="root volumes and the masters' data")
     # Amazon VPC pricing: every public IPv4 address is charged, in use or not, Elastic or an instance's own.
-    elastic_ips = counts_by_type.get("AWS::EC2::EIP", 0)
-    if elastic_ips + other_addresses:
-        if counts_by_type.get(_LOAD_BALANCER):
+    elastic_ips = count_by_resource_type.get("AWS::EC2::EIP", 0)
+    if elastic_ips + usage.public_addresses:
+        if count_by_resource_type.get(_LOAD_BALANCER):
             detail = "the masters', the API's and the nodes'"
-        elif elastic_ips and other_addresses:
+        elif elastic_ips and usage.public_addresses:
             detail = "the API's and the nodes'"
+        elif elastic_ips:
+            detail = "the API's"
         else:
-            detail = "the API's" if elastic_ips else "the nodes'"
-        yield Cost(elastic_ips + other_addresses, "address", "public IPv4", detail)
-    for kind, unit, label in (
+            detail = "the nodes'"
+        yield Cost(elastic_ips + usage.public_addresses, "address", what="public IPv4", detail=detail)
+    for resource_type, unit, label in (
         (_LOAD_BALANCER, "load balancer", "Elastic Load Balancing"),
         ("AWS::SecretsManager::Secret", "secret", "Secrets Manager"),
         ("AWS::KMS::Key", "key", "KMS"),
     ):
-        if counts_by_type.get(kind):
-            yield Cost(counts_by_type[kind], unit, label)
+        if count_by_resource_type.get(resource_type):
+            yield Cost(count_by_resource_type[resource_type], unit, what=label)
 
 
-def _instance_groups(cluster: Cluster) -> Iterator[tuple[str, str, NodeGroup | None]]:
-    """Yield the logical id prefix of each Auto Scaling group, `master` or `node`, and its node group."""
+def _instance_groups(cluster: Cluster) -> Iterator[_InstanceGroup]:
+    """Yield the Auto Scaling group of each master, then that of each node group."""
     for slot in cluster.slots:
-        yield slot_id(slot.letter), "master", None
-    for group in cluster.node_groups:
-        yield group_id(group.name), "node", group
+        yield _InstanceGroup(id_prefix=master_prefix(slot.letter), node_group=None)
+    for node_group in cluster.node_groups:
+        yield _InstanceGroup(id_prefix=node_group_prefix(node_group.name), node_group=node_group)
 
 
-def _initial_size(sizes: TemplatePart, group: NodeGroup | None) -> int:
-    """Return the initial number of instances of an Auto Scaling group; 1 for a master's group (`group` is None)."""
-    if group is None:
+def _initial_size(group_properties: TemplatePart, node_group: NodeGroup | None) -> int:
+    """Return the initial number of instances of an Auto Scaling group.
+
+    Args:
+        group_properties: the properties of the Auto Scaling group.
+        node_group: the node group; None for the group of a master, which has one instance.
+    """
+    if node_group is None:
         return 1
-    for value in (sizes.get("DesiredCapacity"), sizes.get("MinSize"), group.desired_size):
-        number = _to_int(value)
+    for size in (group_properties.get("DesiredCapacity"), group_properties.get("MinSize"), node_group.desired_size):
+        number = _to_int(size)
         if number is not None:
             return number
-    return group.min_size
+    return node_group.min_size
 
 
-def _all_entries(description: ChangeSet) -> Iterator[ResourceChange]:
-    yield from description.entries.values()
-    for child in description.children.values():
-        yield from _all_entries(child)
+def _all_resource_changes(change_set: ChangeSet) -> Iterator[ResourceChange]:
+    """Yield the changes of all resources of a stack and of its nested stacks."""
+    yield from change_set.resource_changes.values()
+    for child in change_set.children.values():
+        yield from _all_resource_changes(child)
 
 
-def _properties(entries: Mapping[str, ResourceChange], logical_id: str) -> TemplatePart:
-    entry = entries.get(logical_id)
-    properties = entry.after.get("Properties", {}) if entry else {}
+def _properties(resource_changes: Mapping[str, ResourceChange], logical_id: str) -> TemplatePart:
+    """Return the properties of a new resource; empty if there is none with this logical id."""
+    change = resource_changes.get(logical_id)
+    properties = change.after.get("Properties", {}) if change else {}
     return properties if isinstance(properties, Mapping) else {}
 
 
 def _known_value(value: object) -> object:
     """Return the value; None if CloudFormation knows it only once the change set is executed."""
-    return None if isinstance(value, str) and UNKNOWN in value else value
+    return None if isinstance(value, str) and UNKNOWN_VALUE in value else value
 
 
 def _to_int(value: object) -> int | None:

@@ -73,24 +73,19 @@ class EarlyValidationError(ChangeSetFailedError):
         self.problems = problems
 
 
-def change_set_error(account: Account, description: ChangeSet) -> ChangeSetFailedError:
+def change_set_error(account: Account, change_set: ChangeSet) -> ChangeSetFailedError:
     """Return an error that says why a change set failed.
 
     Args:
         account: the account and region.
-        description: the failed change set of a root.
+        change_set: the failed change set of a root.
     """
-    failed_change_sets = list(_find_innermost_failures(account, description, visited=set()))
+    failed_change_sets = list(_find_innermost_failures(account, change_set, visited=set()))
+    failed_by_validation = [failed for failed in failed_change_sets if _EARLY_VALIDATION in failed.reason]
     problems = tuple(
-        problem
-        for change_set in failed_change_sets
-        if _EARLY_VALIDATION in change_set.reason
-        for problem in _read_validation_failures(account, change_set)
+        problem for failed in failed_by_validation for problem in _read_validation_failures(account, failed)
     )
-    failed_change_set = next(
-        (change_set for change_set in failed_change_sets if _EARLY_VALIDATION in change_set.reason),
-        failed_change_sets[0],
-    )
+    failed_change_set = (failed_by_validation or failed_change_sets)[0]
     if problems:
         return EarlyValidationError(failed_change_set.stack_name, failed_change_set.reason, problems)
     if _EARLY_VALIDATION in failed_change_set.reason:
@@ -99,23 +94,21 @@ def change_set_error(account: Account, description: ChangeSet) -> ChangeSetFaile
     return ChangeSetFailedError(failed_change_set.stack_name, failed_change_set.reason)
 
 
-def _find_innermost_failures(account: Account, description: ChangeSet, visited: set[str]) -> Iterator[ChangeSet]:
+def _find_innermost_failures(account: Account, change_set: ChangeSet, visited: set[str]) -> Iterator[ChangeSet]:
     """Yield the failed change sets of a stack and its nested stacks, nested ones first.
 
     A change set that failed only because of a nested change set is left out.
 
     Args:
         account: the account and region.
-        description: the failed change set of a stack.
+        change_set: the failed change set of a stack.
         visited: ids of the change sets that were read already; they are not read again.
     """
-    visited.add(description.id)
-    named_arns = {arn.rstrip(".,:;") for arn in _NESTED_CHANGE_SET_ARN.findall(description.reason)}
-    nested = [
-        change_set for change_set in description.children.values() if change_set.failed and not change_set.nothing_to_do
-    ]
+    visited.add(change_set.id)
+    named_arns = {arn.rstrip(".,:;") for arn in _NESTED_CHANGE_SET_ARN.findall(change_set.reason)}
+    nested = [child for child in change_set.children.values() if child.failed and not child.nothing_to_do]
     # A nested change set that failed early is not always listed among the changes of its parent.
-    missing_arns = sorted(named_arns - {change_set.id for change_set in nested} - visited)
+    missing_arns = sorted(named_arns - {child.id for child in nested} - visited)
     nested += [read_change_set(account, arn) for arn in missing_arns]
     nested_failures = [
         failed_change_set
@@ -124,14 +117,14 @@ def _find_innermost_failures(account: Account, description: ChangeSet, visited: 
         for failed_change_set in _find_innermost_failures(account, child, visited=visited)
     ]
     yield from nested_failures
-    if not nested_failures or (_EARLY_VALIDATION in description.reason and not named_arns):
-        yield description
+    if not nested_failures or (_EARLY_VALIDATION in change_set.reason and not named_arns):
+        yield change_set
 
 
-def _read_validation_failures(account: Account, description: ChangeSet) -> Iterator[ValidationFailure]:
+def _read_validation_failures(account: Account, change_set: ChangeSet) -> Iterator[ValidationFailure]:
     """Yield the problems that early validation found in one stack; none if DescribeEvents is not allowed."""
     client = account.client("cloudformation")
-    arguments = {"ChangeSetName": description.id, "Filters": {"FailedEvents": True}}
+    arguments = {"ChangeSetName": change_set.id, "Filters": {"FailedEvents": True}}
     while True:
         try:
             page = retry_transient_errors(account.clock, lambda: client.describe_events(**arguments))
@@ -139,15 +132,15 @@ def _read_validation_failures(account: Account, description: ChangeSet) -> Itera
             return
         for event in page.get("OperationEvents", ()):
             if event.get("ValidationFailureMode") == "WARN" or event.get("HookFailureMode") == "WARN":
-                continue
+                continue  # a warning does not fail the change set
             reason = event.get("ValidationStatusReason") or event.get("HookStatusReason") or ""
             if not reason:
                 continue
             yield ValidationFailure(
-                description.stack_name,
-                event.get("ValidationPath") or "",
-                reason,
-                event.get("LogicalResourceId") or "",
+                stack=change_set.stack_name,
+                path=event.get("ValidationPath") or "",
+                reason=reason,
+                logical_id=event.get("LogicalResourceId") or "",
             )
         if not page.get("NextToken"):
             return

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cfngen.cluster.checks.access import all_instances
-from cfngen.cluster.logical_ids import SubnetId, ZoneId, zone_id
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import dotted
+from cfngen.cluster.subnet_ids import SubnetId, ZoneId, zone_id
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
@@ -49,131 +49,150 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
     Raises:
         ForeignObjectsError: some belong to another VPC or account. Errors of AWS are ignored.
     """
-    vpc = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
-    problems = list(_check_policies(account, cluster))
-    if existing is None and not vpc:
-        problems += _reject_groups_of_other_vpcs(cluster)
+    vpc_id = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
+    problems = list(_find_policy_problems(account, cluster))
+    if existing is None and not vpc_id:
+        problems += _reject_all_security_groups(cluster)
     try:
         with translate_aws_errors():
-            if vpc:
-                problems += _check_security_groups(account, cluster, vpc)
+            if vpc_id:
+                problems += _find_security_group_problems(account, cluster, vpc_id)
             if cluster.network.vpc.id:
-                problems += _check_network(account, cluster, values, vpc)
-            problems += _check_elastic_ip(account, values)
+                problems += _find_subnet_problems(account, cluster, values, vpc_id)
+                problems += _find_routing_problems(account, values, vpc_id)
+            problems += _find_elastic_ip_problems(account, values)
     except AwsError:
         pass
     if problems:
         raise ForeignObjectsError(tuple(problems))
 
 
-def _check_policies(account: Account, cluster: Cluster) -> Iterator[str]:
+def _find_policy_problems(account: Account, cluster: Cluster) -> Iterator[str]:
     """Yield a problem for each policy of another account, which no role of this account can have."""
     arns_by_key = {"iam.permissionsBoundary": cluster.iam.permissions_boundary or ""}
     for path, instances in all_instances(cluster):
         for position, arn in enumerate(instances.additional_policies):
             arns_by_key[dotted((*path, "additionalPolicies", position))] = arn
     for key, arn in arns_by_key.items():
+        # The ARN of a policy of AWS has `aws` in place of an account.
         account_id = arn.split(":")[4] if arn else "aws"
         if account_id not in ("aws", account.id):
             yield f"{key}: {arn} belongs to the account {account_id}; use a policy of account {account.id}"
 
 
-def _named_groups(cluster: Cluster) -> dict[str, str]:
-    """Return the security groups that the cluster file names, each with the first key that names it."""
+def _keys_by_security_group(cluster: Cluster) -> dict[str, str]:
+    """Return for each security group that the cluster file names, by its id, the first key that names it."""
     keys_by_group: dict[str, str] = {}
     for path, instances in all_instances(cluster):
-        for position, group in enumerate(instances.additional_security_groups):
-            keys_by_group.setdefault(group, dotted((*path, "additionalSecurityGroups", position)))
+        for position, group_id in enumerate(instances.additional_security_groups):
+            keys_by_group.setdefault(group_id, dotted((*path, "additionalSecurityGroups", position)))
     return keys_by_group
 
 
-def _reject_groups_of_other_vpcs(cluster: Cluster) -> Iterator[str]:
+def _reject_all_security_groups(cluster: Cluster) -> Iterator[str]:
     """Yield a problem for each security group in the cluster file, since the stack has yet to create the VPC."""
-    for group, key in _named_groups(cluster).items():
+    for group_id, key in _keys_by_security_group(cluster).items():
         yield (
-            f"{key}: {group} belongs to another VPC than the one that the stack will create, so EC2 would refuse it; "
-            "remove it, deploy, and then add a security group of the new VPC, or set network.vpc.id to an existing VPC"
+            f"{key}: {group_id} belongs to another VPC than the one that the stack will create, so EC2 would refuse "
+            "it; remove it, deploy, and then add a security group of the new VPC, or set network.vpc.id to an existing "
+            "VPC"
         )
 
 
-def _check_security_groups(account: Account, cluster: Cluster, vpc: str) -> Iterator[str]:
-    keys_by_group = _named_groups(cluster)
-    described = {
-        group["GroupId"]: group
-        for group in _describe(account, "describe_security_groups", "SecurityGroups", "group-id", list(keys_by_group))
-    }
-    for identifier, key in keys_by_group.items():
-        group = described.get(identifier)
-        if group is None:
-            yield f"{key}: there is no security group {identifier} in {account.region}"
-        elif group.get("VpcId") != vpc:
-            yield f"{key}: {identifier} belongs to {group.get('VpcId')}, and the cluster is in {vpc}; use one of {vpc}"
-        elif any(tag["Key"] == f"kubernetes.io/cluster/{cluster.name}" for tag in group.get("Tags", ())):
+def _find_security_group_problems(account: Account, cluster: Cluster, vpc_id: str) -> Iterator[str]:
+    """Yield a problem for each security group that does not exist, is in another VPC, or has the cluster's tag."""
+    keys_by_group = _keys_by_security_group(cluster)
+    descriptions = _describe(account, "describe_security_groups", "SecurityGroups", "group-id", list(keys_by_group))
+    description_by_id = {description["GroupId"]: description for description in descriptions}
+    for group_id, key in keys_by_group.items():
+        description = description_by_id.get(group_id)
+        if description is None:
+            yield f"{key}: there is no security group {group_id} in {account.region}"
+        elif description.get("VpcId") != vpc_id:
             yield (
-                f"{key}: {identifier} has the tag kubernetes.io/cluster/{cluster.name}; only one security group of an "
+                f"{key}: {group_id} belongs to {description.get('VpcId')}, and the cluster is in {vpc_id}; "
+                f"use one of {vpc_id}"
+            )
+        elif any(tag["Key"] == f"kubernetes.io/cluster/{cluster.name}" for tag in description.get("Tags", ())):
+            yield (
+                f"{key}: {group_id} has the tag kubernetes.io/cluster/{cluster.name}; only one security group of an "
                 "instance may have this tag, and the one that cfngen creates has it: remove the tag"
             )
 
 
-def _check_network(account: Account, cluster: Cluster, values: Mapping[str, str], vpc: str) -> Iterator[str]:
-    subnets = {
-        f"network.subnets[{index}].id": (values[str(SubnetId(zone_id(subnet.zone), "Id"))], subnet)
-        for index, subnet in enumerate(cluster.network.subnets)
-        if values.get(str(SubnetId(zone_id(subnet.zone), "Id")))
-    }
-    ids = [identifier for identifier, _ in subnets.values()]
-    described = {
-        response["SubnetId"]: response
-        for response in _describe(account, "describe_subnets", "Subnets", "subnet-id", ids)
-    }
-    for key, (identifier, subnet) in subnets.items():
-        actual = described.get(identifier, {})
+def _find_subnet_problems(account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str) -> Iterator[str]:
+    """Yield a problem for each existing subnet whose VPC, zone or range is not the one in the cluster file."""
+    subnet_ids = [values.get(str(SubnetId(zone_id(subnet.zone), "Id")), "") for subnet in cluster.network.subnets]
+    existing_ids = [subnet_id for subnet_id in subnet_ids if subnet_id]
+    descriptions = _describe(account, "describe_subnets", "Subnets", "subnet-id", existing_ids)
+    description_by_id = {description["SubnetId"]: description for description in descriptions}
+    for index, (subnet, subnet_id) in enumerate(zip(cluster.network.subnets, subnet_ids, strict=True)):
+        if not subnet_id:
+            continue
+        key = f"network.subnets[{index}].id"
+        actual = description_by_id.get(subnet_id, {})
         zone = values.get(str(ZoneId(zone_id(subnet.zone))), subnet.zone)
         if not actual:
-            yield f"{key}: there is no subnet {identifier} in {account.region}"
-        elif actual["VpcId"] != vpc:
-            yield f"{key}: {identifier} belongs to {actual['VpcId']}, and the cluster is in {vpc}; use one of {vpc}"
+            yield f"{key}: there is no subnet {subnet_id} in {account.region}"
+        elif actual["VpcId"] != vpc_id:
+            yield (
+                f"{key}: {subnet_id} belongs to {actual['VpcId']}, and the cluster is in {vpc_id}; use one of {vpc_id}"
+            )
         elif actual["AvailabilityZone"] != zone:
-            yield f"{key}: {identifier} is in {actual['AvailabilityZone']} and not in {zone}; correct its zone"
+            yield f"{key}: {subnet_id} is in {actual['AvailabilityZone']} and not in {zone}; correct its zone"
         elif actual["CidrBlock"] != str(subnet.cidr):
-            yield f"{key}: {identifier} has the range {actual['CidrBlock']} and not {subnet.cidr}; correct its cidr"
-    if table := values.get("RouteTableId", ""):
-        tables = _describe(account, "describe_route_tables", "RouteTables", "route-table-id", [table])
-        yield from _check_vpc(
-            "network.routeTable", table, [route_table["VpcId"] for route_table in tables], vpc, account.region
-        )
-    if gateway := values.get("InternetGatewayId", ""):
+            yield f"{key}: {subnet_id} has the range {actual['CidrBlock']} and not {subnet.cidr}; correct its cidr"
+
+
+def _find_routing_problems(account: Account, values: Mapping[str, str], vpc_id: str) -> Iterator[str]:
+    """Yield a problem if the existing route table or internet gateway does not exist or is in another VPC."""
+    if table_id := values.get("RouteTableId", ""):
+        tables = _describe(account, "describe_route_tables", "RouteTables", "route-table-id", [table_id])
+        table_vpcs = [table["VpcId"] for table in tables]
+        yield from _find_vpc_problem("network.routeTable", table_id, table_vpcs, vpc_id, account.region)
+    if gateway_id := values.get("InternetGatewayId", ""):
         gateways = _describe(
-            account, "describe_internet_gateways", "InternetGateways", "internet-gateway-id", [gateway]
+            account, "describe_internet_gateways", "InternetGateways", "internet-gateway-id", [gateway_id]
         )
-        attached_vpcs = [
-            next((attachment["VpcId"] for attachment in internet_gateway["Attachments"]), "no VPC: it is not attached")
-            for internet_gateway in gateways
+        gateway_vpcs = [
+            next((attachment["VpcId"] for attachment in gateway["Attachments"]), "no VPC: it is not attached")
+            for gateway in gateways
         ]
-        yield from _check_vpc("network.internetGateway", gateway, attached_vpcs, vpc, account.region)
+        yield from _find_vpc_problem("network.internetGateway", gateway_id, gateway_vpcs, vpc_id, account.region)
 
 
-def _check_vpc(key: str, identifier: str, vpcs: list[str], vpc: str, region: str) -> Iterator[str]:
-    if not vpcs:
-        yield f"{key}: there is no {identifier} in {region}"
-    elif vpc not in vpcs:
-        yield f"{key}: {identifier} belongs to {vpcs[0]}, and the cluster is in {vpc}; use the one of {vpc}"
+def _find_vpc_problem(key: str, object_id: str, actual_vpcs: list[str], vpc_id: str, region: str) -> Iterator[str]:
+    """Yield a problem if an object does not exist (`actual_vpcs` is empty) or is not in the cluster's VPC."""
+    if not actual_vpcs:
+        yield f"{key}: there is no {object_id} in {region}"
+    elif vpc_id not in actual_vpcs:
+        yield f"{key}: {object_id} belongs to {actual_vpcs[0]}, and the cluster is in {vpc_id}; use the one of {vpc_id}"
 
 
-def _check_elastic_ip(account: Account, values: Mapping[str, str]) -> Iterator[str]:
-    allocation, address = values.get("ApiElasticIpAllocationId", ""), values.get("ApiElasticIp", "")
-    if not allocation:
+def _find_elastic_ip_problems(account: Account, values: Mapping[str, str]) -> Iterator[str]:
+    """Yield a problem if the API's Elastic IP does not exist, or has another address than the cluster file says."""
+    allocation_id = values.get("ApiElasticIpAllocationId", "")
+    address = values.get("ApiElasticIp", "")
+    if not allocation_id:
         return
-    described = _describe(account, "describe_addresses", "Addresses", "allocation-id", [allocation])
-    actual = next((str(elastic_ip["PublicIp"]) for elastic_ip in described), "")
-    if not actual:
-        yield f"api.elasticIp.allocationId: there is no Elastic IP {allocation} in {account.region}"
-    elif actual != address:
-        yield f"api.elasticIp.address: {allocation} is {actual} and not {address}; correct one of the two"
+    elastic_ips = _describe(account, "describe_addresses", "Addresses", "allocation-id", [allocation_id])
+    actual_address = str(elastic_ips[0]["PublicIp"]) if elastic_ips else ""
+    if not actual_address:
+        yield f"api.elasticIp.allocationId: there is no Elastic IP {allocation_id} in {account.region}"
+    elif actual_address != address:
+        yield f"api.elasticIp.address: {allocation_id} is {actual_address} and not {address}; correct one of the two"
 
 
 def _describe(account: Account, operation: str, result_key: str, filter_name: str, ids: list[str]) -> list[AwsObject]:
-    """Describe objects of EC2; those that do not exist are left out."""
+    """Return the descriptions of objects of EC2; those that do not exist are left out.
+
+    Args:
+        account: the account and region.
+        operation: the method of boto3's client, e.g. `describe_subnets`.
+        result_key: key of the descriptions in the response, e.g. `Subnets`.
+        filter_name: filter that selects objects by their ids, e.g. `subnet-id`.
+        ids: ids of the objects.
+    """
     if not ids:
         return []
     client = account.client("ec2")

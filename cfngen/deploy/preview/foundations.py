@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from cfngen.cluster.logical_ids import SubnetId, ZoneId
+from cfngen.cluster.subnet_ids import SubnetId, ZoneId
 from cfngen.deploy.preview.immutable_changes import ImmutableSettingError
 
 
@@ -21,14 +21,14 @@ class NetworkPart(NamedTuple):
 
     Attributes:
         key: its key in the cluster file.
-        cidr_parameter: name of the parameter with the range (or zone) of the part, if the stack creates the part.
+        range_parameter: name of the parameter with the range (of a zone: the name) of the part.
         id_parameter: name of the parameter with the id of the part, if the stack uses an existing one; empty if there
             is no such parameter.
         reason: why it cannot be replaced.
     """
 
     key: str
-    cidr_parameter: str
+    range_parameter: str
     id_parameter: str
     reason: str
 
@@ -60,8 +60,8 @@ def check(current: Mapping[str, str], requested: Mapping[str, str]) -> None:
 
 
 def _value_of(part: NetworkPart, parameters: Mapping[str, str]) -> str | None:
-    """Return the range or the id of a part of the network; None if the stack has no parameter for it."""
-    for name in (part.cidr_parameter, part.id_parameter):
+    """Return the range (or zone) or the id of a part of the network; None if there is no parameter for it."""
+    for name in (part.range_parameter, part.id_parameter):
         if name and name in parameters:
             return parameters[name]
     return None
@@ -69,16 +69,24 @@ def _value_of(part: NetworkPart, parameters: Mapping[str, str]) -> str | None:
 
 def _network_parts(parameters: Mapping[str, str]) -> Iterator[NetworkPart]:
     """Yield the VPC, and the subnet and zone of each zone for which the stack has parameters."""
-    yield NetworkPart("network.vpc", "VpcCidr", "VpcId", "all resources of the cluster are in it, and they cannot move")
+    yield NetworkPart(
+        "network.vpc",
+        range_parameter="VpcCidr",
+        id_parameter="VpcId",
+        reason="all resources of the cluster are in it, and they cannot move",
+    )
     for name in sorted(parameters):
         if (subnet := SubnetId.parse(name)) and subnet.part in ("Cidr", "Id"):
             yield NetworkPart(
                 f"network.subnets (zone {subnet.zone})",
-                cidr_parameter=str(SubnetId(subnet.zone, "Cidr")),
+                range_parameter=str(SubnetId(subnet.zone, "Cidr")),
                 id_parameter=str(SubnetId(subnet.zone, "Id")),
                 reason="the instances and network interfaces in this subnet cannot move",
             )
         elif parameter := ZoneId.parse(name):
-            reason = "subnets and volumes stay in their zone"
-            key = f"network.subnets (zone {parameter.zone})"
-            yield NetworkPart(key, cidr_parameter=name, id_parameter="", reason=reason)
+            yield NetworkPart(
+                f"network.subnets (zone {parameter.zone})",
+                range_parameter=name,
+                id_parameter="",
+                reason="subnets and volumes stay in their zone",
+            )

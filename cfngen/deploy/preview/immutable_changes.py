@@ -12,8 +12,15 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.errors import CfngenError
-from cfngen.templates.immutable_settings import COUNT_KEY, VERSION_KEY, ZONES_KEY, immutable_settings, recorded_settings
+from cfngen.templates.immutable_settings import (
+    MASTER_COUNT_KEY,
+    MASTER_ZONES_KEY,
+    VERSION_KEY,
+    immutable_settings,
+    recorded_settings,
+)
 
+# Why the setting with this key in the cluster file cannot change.
 _REASONS = {
     "controlPlane.volume.kmsKey": "EBS cannot change the key of a volume, and etcd's data are on it",
     "certificateAuthority.secret": "nodes, kubeconfigs and pods trust the current certificate authorities",
@@ -48,17 +55,18 @@ class ImmutableSettingError(CfngenError):
         self.problems = problems
 
 
-def setting_impacts(previous_template: TemplatePart, cluster: Cluster) -> tuple[Impact, ...]:
+def setting_impacts(deployed_root_template: TemplatePart, cluster: Cluster) -> tuple[Impact, ...]:
     """Return the impacts of a new Kubernetes version and of more masters, which a change set does not show.
 
     Args:
-        previous_template: the deployed template of the root.
+        deployed_root_template: the root's template as it is deployed.
         cluster: the cluster as it is to be deployed.
 
     Raises:
         ImmutableSettingError: a setting cannot be changed in this way.
     """
-    recorded, requested = recorded_settings(previous_template), immutable_settings(cluster)
+    recorded = recorded_settings(deployed_root_template)
+    requested = immutable_settings(cluster)
     problems = [
         f"{key}: was {recorded[key]} when the cluster was created and cannot be changed to {requested[key]}: {reason}"
         for key, reason in _REASONS.items()
@@ -97,23 +105,33 @@ def setting_impacts(previous_template: TemplatePart, cluster: Cluster) -> tuple[
 
 
 def _master_problems(recorded: Mapping[str, str], requested: Mapping[str, str]) -> list[str]:
-    """Return a problem for each master that would be removed or moved to another zone; its volume cannot move."""
-    recorded_count = int(recorded.get(COUNT_KEY, requested[COUNT_KEY]))
-    if int(requested[COUNT_KEY]) < recorded_count:
+    """Return the problems of removing masters, or of moving masters to other zones, where their volumes cannot move.
+
+    Args:
+        recorded: the settings of the deployed cluster by key.
+        requested: the settings of the cluster as it is to be deployed by key.
+    """
+    recorded_count = int(recorded.get(MASTER_COUNT_KEY, requested[MASTER_COUNT_KEY]))
+    if int(requested[MASTER_COUNT_KEY]) < recorded_count:
         reason = "the removed masters' etcd members would be lost, and the remaining masters would wait for them"
-        return [f"{COUNT_KEY}: is {recorded_count} and cannot be changed to {requested[COUNT_KEY]}: {reason}"]
-    zones_by_master = zip("abcde", recorded.get(ZONES_KEY, "").split(), requested[ZONES_KEY].split(), strict=False)
+        return [
+            f"{MASTER_COUNT_KEY}: is {recorded_count} and cannot be changed to {requested[MASTER_COUNT_KEY]}: {reason}"
+        ]
+    # The zones are recorded in the order of the masters.
+    recorded_zones = recorded.get(MASTER_ZONES_KEY, "").split()
+    requested_zones = requested[MASTER_ZONES_KEY].split()
     return [
-        f"controlPlane.addresses: master {letter} is in {old} and cannot move to {new}: its volume stays there; "
-        f"give it an address of the subnet in {old}"
-        for letter, old, new in zones_by_master
-        if old != new
+        f"controlPlane.addresses: master {letter} is in {recorded_zone} and cannot move to {requested_zone}: its "
+        f"volume stays there; give it an address of the subnet in {recorded_zone}"
+        for letter, recorded_zone, requested_zone in zip("abcde", recorded_zones, requested_zones, strict=False)
+        if recorded_zone != requested_zone
     ]
 
 
 def _added_masters_impact(recorded: Mapping[str, str], requested: Mapping[str, str]) -> Impact | None:
     """Return the impact of additional masters; None if there are none."""
-    old_count, new_count = int(recorded.get(COUNT_KEY, requested[COUNT_KEY])), int(requested[COUNT_KEY])
+    old_count = int(recorded.get(MASTER_COUNT_KEY, requested[MASTER_COUNT_KEY]))
+    new_count = int(requested[MASTER_COUNT_KEY])
     if new_count <= old_count:
         return None
     # A rollback deletes the new masters without removing their members from etcd.

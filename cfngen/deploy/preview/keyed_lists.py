@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.preview.change_set_reading import ResourceChange
 
-_TAGS = re.compile(r"/.*?/Tags(?=/|$)")
+_TAGS_PATH = re.compile(r"/.*?/Tags(?=/|$)")
 # Inline policies of a role, or the policy document of a managed policy, a key, a bucket, or a role's trust policy.
-_POLICIES = re.compile(r"/Properties/(Policies|[A-Za-z]*(?:PolicyDocument|KeyPolicy))(?=/|$)")
+_POLICIES_PATH = re.compile(r"/Properties/(Policies|[A-Za-z]*(?:PolicyDocument|KeyPolicy))(?=/|$)")
 
 
 @dataclass(frozen=True)
@@ -33,19 +33,19 @@ class KeyedList:
     after: Mapping[str, str]
 
 
-def keyed_list(entry: ResourceChange, value_path: str) -> KeyedList | None:
+def find_keyed_list(resource_change: ResourceChange, value_path: str) -> KeyedList | None:
     """Return the keyed list that contains a changed value; None if there is none, or the definitions are not known.
 
     Args:
-        entry: the change of the resource.
+        resource_change: the change of the resource.
         value_path: path of the value, e.g. `/Properties/Tags/3/Value`.
     """
-    for pattern, items_by_key in ((_TAGS, _tags_by_key), (_POLICIES, _statements_by_sid)):
+    for pattern, items_by_key in ((_TAGS_PATH, _tags_by_key), (_POLICIES_PATH, _statements_by_sid)):
         if match := pattern.match(value_path):
             list_path = match[0]
             # An empty definition means that CloudFormation does not show the definition.
-            before = items_by_key(_value_at(entry.before, list_path)) if entry.before else None
-            after = items_by_key(_value_at(entry.after, list_path)) if entry.after else None
+            before = items_by_key(_value_at(resource_change.before, list_path)) if resource_change.before else None
+            after = items_by_key(_value_at(resource_change.after, list_path)) if resource_change.after else None
             if before is not None and after is not None:
                 return KeyedList(list_path, before, after)
     return None

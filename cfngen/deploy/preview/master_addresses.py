@@ -7,16 +7,31 @@ address that the cluster file reserves for a master that is added later. The upd
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Network
+from typing import NamedTuple
 
 from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
-from cfngen.deploy.stacks import StackView, tree
+from cfngen.deploy.stacks import StackView, list_resource_tree
 from cfngen.errors import CfngenError
+
+
+class _UsedAddress(NamedTuple):
+    """An address that a master needs, but that a network interface has.
+
+    Attributes:
+        address: the private IPv4 address.
+        master_letter: letter of the master that needs it.
+        interface: the network interface, as EC2 describes it.
+    """
+
+    address: str
+    master_letter: str
+    interface: AwsObject
 
 
 class AddressesInUseError(CfngenError):
@@ -29,19 +44,14 @@ class AddressesInUseError(CfngenError):
 
     code = "address-in-use"
 
-    def __init__(self, used_addresses: Mapping[str, tuple[str, AwsObject]]) -> None:
-        """Create the error.
-
-        Args:
-            used_addresses: by address, the letter of the master that needs it and the network interface that has it.
-        """
-        self.holders = {address: _describe_holder(interface) for address, (_, interface) in used_addresses.items()}
+    def __init__(self, used_addresses: Sequence[_UsedAddress]) -> None:
+        self.holders = {used.address: _describe_holder(used.interface) for used in used_addresses}
         sentences = [
-            f"master {letter} needs the address {address}, which {self.holders[address]} uses"
-            for address, (letter, _) in used_addresses.items()
+            f"master {used.master_letter} needs the address {used.address}, which {self.holders[used.address]} uses"
+            for used in used_addresses
         ]
-        address, (_, interface) = next(iter(used_addresses.items()))
-        subnet, cidr = interface.get("SubnetId", ""), f"{address}/32"
+        # The hint shows the command for the first address.
+        subnet, cidr = used_addresses[0].interface.get("SubnetId", ""), f"{used_addresses[0].address}/32"
         # One literal, since the tests read the commands of the AWS CLI from the source.
         command = (
             f"aws ec2 create-subnet-cidr-reservation --subnet-id {subnet} --reservation-type explicit --cidr {cidr}"
@@ -72,33 +82,37 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
         for name, value in values.items()
         if name in letters_by_parameter and deployed_parameters.get(name) != value
     }
-    vpc = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
-    if not (letters_by_new_address and vpc):
+    vpc_id = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
+    if not (letters_by_new_address and vpc_id):
         return
     try:
         with translate_aws_errors():
-            filters = [{"Name": "vpc-id", "Values": [vpc]}]
+            filters = [{"Name": "vpc-id", "Values": [vpc_id]}]
             pages = account.client("ec2").get_paginator("describe_network_interfaces").paginate(Filters=filters)
             interfaces = [interface for page in pages for interface in page["NetworkInterfaces"]]
-            used_addresses = dict(_used_addresses(letters_by_new_address, interfaces))
+            used_addresses = list(_find_used_addresses(letters_by_new_address, interfaces))
             stack_resource_ids = _read_physical_ids(account, existing) if used_addresses and existing else {}
     except AwsError:
         return
     # An address is no conflict if the master's own network interface has it already: an earlier update that failed and
     # was not rolled back may have created the interface.
-    conflicts = {
-        address: (letter, interface)
-        for address, (letter, interface) in used_addresses.items()
-        if stack_resource_ids.get(str(MasterId(letter, "NetworkInterface"))) != interface["NetworkInterfaceId"]
-    }
+    conflicts = [
+        used
+        for used in used_addresses
+        if stack_resource_ids.get(str(MasterId(used.master_letter, "NetworkInterface")))
+        != used.interface["NetworkInterfaceId"]
+    ]
     if conflicts:
         raise AddressesInUseError(conflicts)
 
 
-def _used_addresses(
-    letters_by_address: Mapping[str, str], interfaces: list[AwsObject]
-) -> Iterator[tuple[str, tuple[str, AwsObject]]]:
-    """Yield each needed address that a network interface has, with the master's letter and the interface."""
+def _find_used_addresses(letters_by_address: Mapping[str, str], interfaces: list[AwsObject]) -> Iterator[_UsedAddress]:
+    """Yield each needed address that a network interface has.
+
+    Args:
+        letters_by_address: by address, the letter of the master that needs it.
+        interfaces: network interfaces, as EC2 describes them.
+    """
     for interface in interfaces:
         private_ips = {
             private_ip_address["PrivateIpAddress"] for private_ip_address in interface.get("PrivateIpAddresses", ())
@@ -106,14 +120,14 @@ def _used_addresses(
         prefixes = [IPv4Network(ipv4_prefix["Ipv4Prefix"]) for ipv4_prefix in interface.get("Ipv4Prefixes", ())]
         for address, letter in letters_by_address.items():
             if address in private_ips or any(IPv4Address(address) in prefix for prefix in prefixes):
-                yield address, (letter, interface)
+                yield _UsedAddress(address, letter, interface)
 
 
 def _read_physical_ids(account: Account, existing: StackView) -> dict[str, str]:
     """Return the physical ids of all resources of the cluster's stacks by logical id."""
     return {
         resource.view.logical_id: resource.view.physical_id
-        for resource in tree(account, existing.id)
+        for resource in list_resource_tree(account, existing.id)
         if resource.exists
     }
 

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 from cfngen.cluster.logical_ids import NodeGroupId
 from cfngen.deploy.messages import Message
-from cfngen.deploy.preview.bill_of_materials import Cost, Creation
+from cfngen.deploy.preview.bill_of_materials import Cost, CreationSummary
 from cfngen.deploy.preview.changes import Change, Counts, Danger, Impact, Replacement, StackPlan
 from cfngen.deploy.quotas.quota import Quota
 
@@ -39,8 +39,9 @@ class Phase:
     @property
     def title(self) -> str:
         """What it updates, in words."""
-        names = ", ".join(parsed.group for group in self.groups if (parsed := NodeGroupId.parse(group)))
-        groups = f"node group{'s' if len(self.groups) > 1 else ''} {names}"
+        parsed_ids = [NodeGroupId.parse(group) for group in self.groups]
+        names = ", ".join(parsed_id.group for parsed_id in parsed_ids if parsed_id)
+        groups = f"node groups {names}" if len(self.groups) > 1 else f"node group {names}"
         return {
             "volumes": "data volumes of the masters",
             "control-plane": "control plane",
@@ -93,7 +94,7 @@ class Plan(Message):
     counts: Counts = field(default_factory=Counts)
     danger: Danger = Danger.NONE
     templates_only: bool = False
-    creation: Creation | None = None
+    creation: CreationSummary | None = None
     quotas: tuple[Quota, ...] = ()
     quotas_ignored: bool = False
     costs: tuple[Cost, ...] = ()
@@ -134,19 +135,26 @@ class Plan(Message):
         return tuple(change for change in self.changes if change.replacement is not Replacement.NO)
 
     @property
-    def refusal(self) -> str:
+    def refusal_reason(self) -> str:
         """Why the plan cannot be executed with its options; empty if it can."""
-        if failures := [consequence.text for consequence in self.consequences if consequence.fails]:
+        failures = [impact.text for impact in self.consequences if impact.fails]
+        if failures:
             return "; ".join(failures)
-        if exceeded := [quota.name for quota in self.quotas if quota.sufficient is False and not self.quotas_ignored]:
-            return f"the account's quotas do not suffice ({', '.join(exceeded)}); --ignore-quotas continues anyway"
-        rollback_disabled = self.on_failure == "DO_NOTHING"
-        if self.operation == "create" or not self.replaces or not (rollback_disabled or self.express):
+        exceeded_quotas = [quota.name for quota in self.quotas if quota.sufficient is False]
+        if exceeded_quotas and not self.quotas_ignored:
+            return (
+                f"the account's quotas do not suffice ({', '.join(exceeded_quotas)}); --ignore-quotas continues anyway"
+            )
+        # CloudFormation replaces no resources in express mode or while rollback is disabled.
+        is_rollback_disabled = self.on_failure == "DO_NOTHING"
+        if self.operation == "create" or not self.replaces or not (is_rollback_disabled or self.express):
             return ""
-        first, *more = (replace.logical_id for replace in self.replaces)
-        others_text = f" and {len(more)} more" if more else ""
+        first_change, *other_changes = self.replaces
+        others_text = f" and {len(other_changes)} more" if other_changes else ""
         mode = "in express mode" if self.express else "while rollback is disabled (--on-failure keep)"
-        return f"{first}{others_text} may be replaced, and CloudFormation replaces no resources {mode}"
+        return (
+            f"{first_change.logical_id}{others_text} may be replaced, and CloudFormation replaces no resources {mode}"
+        )
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -156,16 +164,11 @@ class Plan(Message):
     @property
     def consequences(self) -> tuple[Impact, ...]:
         """All impacts that are not harmless, the most dangerous first, without duplicates."""
-        impacts = dict.fromkeys(
-            impact
-            for impact in (
-                *self.predicted,
-                *(
-                    impact
-                    for stack in self.stacks
-                    for impact in (stack.impact, *(change.impact for change in stack.changes))
-                ),
-            )
-            if impact and impact.danger is not Danger.NONE
-        )
-        return tuple(sorted(impacts, key=lambda impact: -impact.danger.rank))
+        impacts = list(self.predicted)
+        for stack in self.stacks:
+            if stack.impact:
+                impacts.append(stack.impact)
+            impacts += [change.impact for change in stack.changes if change.impact]
+        # A dictionary drops duplicates and keeps the order.
+        dangerous_impacts = dict.fromkeys(impact for impact in impacts if impact.danger is not Danger.NONE)
+        return tuple(sorted(dangerous_impacts, key=lambda impact: -impact.danger.rank))

@@ -36,7 +36,7 @@ class PlanRequest:
         costs: billed items that the update adds or removes.
         predicted: impacts that the change set does not show.
         note: description of the change set: who created it, and whether the stack is protected at the end.
-        masters: current number of masters; 0 if it is not known.
+        master_count: current number of masters; 0 if it is not known.
     """
 
     stack: str
@@ -56,4 +56,4 @@ class PlanRequest:
     costs: tuple[Cost, ...] = ()
     predicted: tuple[Impact, ...] = ()
     note: str = ""
-    masters: int = 0
+    master_count: int = 0

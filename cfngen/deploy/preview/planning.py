@@ -9,33 +9,35 @@ from dataclasses import replace
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.messages import Notice, Report
-from cfngen.deploy.preview.change_set_reading import UNKNOWN, ChangeDetail, ChangeSet, ResourceChange
+from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE, ChangeDetail, ChangeSet, ResourceChange
 from cfngen.deploy.preview.changes import Change, Counts, Danger, PropertyChange, Replacement, StackPlan
-from cfngen.deploy.preview.creation import creation
+from cfngen.deploy.preview.creation import summarize_creation
 from cfngen.deploy.preview.impact import ImpactAssessment
-from cfngen.deploy.preview.keyed_lists import KeyedList, keyed_list
+from cfngen.deploy.preview.keyed_lists import KeyedList, find_keyed_list
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.preview.replacement import AnalyzedChange, ReplacementAnalysis
 from cfngen.deploy.publishing.publish import with_template_urls
-from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, resources, stack_name, template
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, list_resources, read_template, stack_name
 from cfngen.userdata import user_data_diff
 
+# How a plan calls an action that CloudFormation lists.
 _ACTIONS = {"Add": "add", "Modify": "update", "Remove": "remove", "Import": "import", "Dynamic": "update"}
 _DELETION_POLICY_VERBS = {"Delete": "delete", "Retain": "retain", "Snapshot": "snapshot"}
 USER_DATA = "/UserData"
 # CloudFormation shows the value of a NoEcho parameter as asterisks.
 _NO_ECHO_MASK = re.compile(r"\*{4,}")
+# What a plan calls the kind of cause that CloudFormation gives as the source of a change.
 _CAUSE_LABELS = {"ParameterReference": "parameter", "ResourceReference": "resource", "ResourceAttribute": "attribute"}
 
 
 def plan_from_change_set(
     account: Account,
     request: PlanRequest,
-    description: ChangeSet,
+    change_set: ChangeSet,
     *,
     operation: str,
-    shell: bool,
+    is_stack_empty: bool,
     report: Report,
 ) -> Plan:
     """Return the plan that a change set describes.
@@ -43,41 +45,39 @@ def plan_from_change_set(
     Args:
         account: the account and region.
         request: the request that the change set was created for.
-        description: the root's change set.
+        change_set: the root's change set.
         operation: `create` or `update`.
-        shell: whether the stack is empty because CloudFormation created it only to hold this change set.
+        is_stack_empty: whether the stack is empty because CloudFormation created it only to hold this change set.
         report: receives notices for the user.
     """
     is_update = operation == "update"
-    assembly = _Assembly(account, request, description, report, is_update=is_update)
-    stacks = sorted(assembly.stacks(), key=_stack_sort_key)
+    planner = _StackPlanner(account, request, change_set, report, is_update=is_update)
+    stacks = sorted(planner.plan_stacks(), key=_stack_sort_key)
     changes = [change for stack in stacks for change in stack.changes]
+    dangers = [*(stack.danger for stack in stacks), *(impact.danger for impact in request.predicted)]
     return Plan(
         stack=request.stack,
-        stack_id=description.stack_id,
+        stack_id=change_set.stack_id,
         operation=operation,
-        change_set_id=description.id,
-        created=description.created,
+        change_set_id=change_set.id,
+        created=change_set.created,
         stacks=tuple(stacks),
         counts=_count_changes(changes),
-        danger=max(
-            (*(stack.danger for stack in stacks), *(impact.danger for impact in request.predicted)),
-            key=lambda danger: danger.rank,
-            default=Danger.NONE,
-        ),
-        templates_only=not stacks and _templates_differ(account, request, description),
-        creation=None if is_update else creation(request.cluster, description),
+        danger=max(dangers, key=lambda danger: danger.rank, default=Danger.NONE),
+        # If no resource changes, the deployment may still change e.g. descriptions or outputs in the templates.
+        templates_only=not stacks and _templates_differ(account, request, change_set),
+        creation=None if is_update else summarize_creation(request.cluster, change_set),
         quotas=request.quotas,
         quotas_ignored=request.quotas_ignored,
         costs=request.costs,
         on_failure=request.on_failure,
         express=request.express,
-        shell=shell,
+        shell=is_stack_empty,
         predicted=request.predicted,
     )
 
 
-class _Assembly:
+class _StackPlanner:
     """Plans the changes of the root and its nested stacks from their change sets."""
 
     def __init__(
@@ -92,7 +92,7 @@ class _Assembly:
         self._account = account
         self._root = root
         self._analysis = ReplacementAnalysis(root, request.documents)
-        self._impacts = ImpactAssessment(request.cluster, request.masters)
+        self._impacts = ImpactAssessment(request.cluster, request.master_count)
         self._report = report
         self._is_update = is_update
         self._no_echo_parameters = frozenset(
@@ -102,44 +102,62 @@ class _Assembly:
             if str(parameter.get("NoEcho", "")).lower() == "true"
         )
 
-    def stacks(self) -> Iterator[StackPlan]:
+    def plan_stacks(self) -> Iterator[StackPlan]:
         """Yield the plan of each stack that changes, nested stacks first."""
-        yield from self._plan_stack(self._root, (), "update" if self._is_update else "create")
+        yield from self._plan_stack(self._root, path=(), action="update" if self._is_update else "create")
 
-    def _plan_stack(self, description: ChangeSet, path: tuple[str, ...], action: str) -> Iterator[StackPlan]:
-        """Yield the plans of a stack's nested stacks, then the plan of the stack itself if any resource changes."""
+    def _plan_stack(self, change_set: ChangeSet, path: tuple[str, ...], action: str) -> Iterator[StackPlan]:
+        """Yield the plans of a stack's nested stacks, then the plan of the stack itself if any resource changes.
+
+        Args:
+            change_set: the stack's change set.
+            path: logical ids from the root to the stack; empty for the root.
+            action: whether the deployment creates or updates the stack: `create` or `update`.
+        """
         changes: list[Change] = []
-        for resource_change in description.entries.values():
+        for resource_change in change_set.resource_changes.values():
             if resource_change.type != NESTED_STACK:
-                if self._analysis.has_effect(description, resource_change):
+                if self._analysis.has_effect(change_set, resource_change):
                     # In a nested stack that the update adds, all resources are new, so no impact is described.
                     stack_exists = self._is_update and action == "update"
-                    changes.append(self._plan_change(description, resource_change, stack_exists=stack_exists))
+                    changes.append(self._plan_change(change_set, resource_change, stack_exists=stack_exists))
                 continue
             nested_plans = list(
-                self._plan_nested_stack(description, resource_change, (*path, resource_change.logical_id))
+                self._plan_nested_stack(change_set, resource_change, (*path, resource_change.logical_id))
             )
             yield from nested_plans
             # A change of a nested stack itself, e.g. of its tags, is listed only if no resource in the stack changes.
-            if not nested_plans and self._analysis.effective_details(description, resource_change):
-                changes.append(self._plan_change(description, resource_change, stack_exists=self._is_update))
+            if not nested_plans and self._analysis.effective_changes(change_set, resource_change):
+                changes.append(self._plan_change(change_set, resource_change, stack_exists=self._is_update))
         if changes or action == "create":
-            is_new_nested_stack = path and self._is_update and action == "create"
-            impact = self._impacts.of_stack(description, path, action) if is_new_nested_stack else None
-            name = description.stack_name
-            yield StackPlan(path, name, action, tuple(sorted(changes, key=_change_sort_key)), impact)
+            is_added_by_update = path and self._is_update and action == "create"
+            yield StackPlan(
+                path=path,
+                name=change_set.stack_name,
+                action=action,
+                changes=tuple(sorted(changes, key=_change_sort_key)),
+                impact=self._impacts.of_stack(change_set, path, action) if is_added_by_update else None,
+            )
 
     def _plan_nested_stack(
         self, parent: ChangeSet, resource_change: ResourceChange, path: tuple[str, ...]
     ) -> Iterator[StackPlan]:
-        """Yield the plans of a nested stack and of all stacks in it; none if no change set says that it changes."""
+        """Yield the plans of a nested stack and of all stacks in it; none if no change set says that it changes.
+
+        Args:
+            parent: the change set of the stack that contains the nested stack.
+            resource_change: the change of the nested stack, as a resource of its parent.
+            path: logical ids from the root to the nested stack.
+        """
         child = parent.children.get(resource_change.logical_id)
         if resource_change.action == "Remove":
             yield self._plan_removed_stack(resource_change, child, path)
         elif child is not None and not child.failed:
             yield from self._plan_stack(child, path, "create" if resource_change.action == "Add" else "update")
         elif resource_change.action == "Add":
-            yield StackPlan(path, "", "create", (), self._impacts.of_stack(None, path, "create"))
+            # There is no change set for the new stack, so neither its name nor its resources are known.
+            impact = self._impacts.of_stack(None, path, "create")
+            yield StackPlan(path=path, name="", action="create", changes=(), impact=impact)
 
     def _plan_removed_stack(
         self, stack_change: ResourceChange, child: ChangeSet | None, path: tuple[str, ...]
@@ -147,14 +165,24 @@ class _Assembly:
         """Return the plan of a nested stack that is deleted.
 
         If CloudFormation has created no change set for it, its resources are read with ListStackResources.
+
+        Args:
+            stack_change: the removal of the nested stack, as a resource of its parent.
+            child: the nested stack's change set; None if there is none.
+            path: logical ids from the root to the nested stack.
         """
-        resource_changes: list[ResourceChange] = list(child.entries.values()) if child else []
+        resource_changes: list[ResourceChange] = list(child.resource_changes.values()) if child else []
         if not resource_changes and stack_change.physical_id:
             try:
                 with translate_aws_errors():
                     resource_changes = [
-                        ResourceChange("Remove", resource.logical_id, resource.physical_id, resource.type)
-                        for resource in resources(self._account, stack_change.physical_id)
+                        ResourceChange(
+                            action="Remove",
+                            logical_id=resource.logical_id,
+                            physical_id=resource.physical_id,
+                            type=resource.type,
+                        )
+                        for resource in list_resources(self._account, stack_change.physical_id)
                         if not resource.status.startswith("DELETE_")
                     ]
             except AwsError as error:
@@ -169,22 +197,27 @@ class _Assembly:
                 change if change.danger.rank > impact.danger.rank else replace(change, impact=None)
                 for change in changes
             ]
-        name = child.stack_name if child else stack_name(stack_change.physical_id)
-        return StackPlan(path, name, "delete", tuple(sorted(changes, key=_change_sort_key)), impact)
+        return StackPlan(
+            path=path,
+            name=child.stack_name if child else stack_name(stack_change.physical_id),
+            action="delete",
+            changes=tuple(sorted(changes, key=_change_sort_key)),
+            impact=impact,
+        )
 
-    def _plan_change(self, description: ChangeSet, resource_change: ResourceChange, *, stack_exists: bool) -> Change:
+    def _plan_change(self, change_set: ChangeSet, resource_change: ResourceChange, *, stack_exists: bool) -> Change:
         """Return the change of one resource.
 
         Args:
-            description: the change set of the resource's stack.
+            change_set: the change set of the resource's stack.
             resource_change: the change as CloudFormation lists it.
             stack_exists: whether the resource's stack is deployed already. The impact of a change is described only
                 for stacks that exist.
         """
         analyzed_changes = (
-            self._analysis.effective_details(description, resource_change) if resource_change.action == "Modify" else ()
+            self._analysis.effective_changes(change_set, resource_change) if resource_change.action == "Modify" else ()
         )
-        replacement = self._analysis.replacement(description, resource_change)
+        replacement = self._analysis.replacement(change_set, resource_change)
         is_removed_or_replaced = resource_change.action == "Remove" or replacement is not Replacement.NO
         policy = ""
         if is_removed_or_replaced:
@@ -206,8 +239,8 @@ class _Assembly:
         if not stack_exists:
             return change
         is_updated_group = change.type == AUTO_SCALING_GROUP and change.action == "update"
-        instances = self._count_instances(resource_change.physical_id) if is_updated_group else None
-        impact = self._impacts.of_resource(change, resource_change, instances=instances)
+        instance_count = self._count_instances(resource_change.physical_id) if is_updated_group else None
+        impact = self._impacts.of_resource(change, resource_change, instance_count=instance_count)
         danger = impact.danger if impact else self._impacts.danger(change)
         return replace(change, impact=impact, danger=danger)
 
@@ -215,8 +248,8 @@ class _Assembly:
         """Return how many instances an Auto Scaling group has; None if that cannot be read."""
         try:
             with translate_aws_errors():
-                scaling = self._account.client("autoscaling")
-                response = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[group_name])
+                client = self._account.client("autoscaling")
+                response = client.describe_auto_scaling_groups(AutoScalingGroupNames=[group_name])
         except AwsError:
             return None
         groups = response["AutoScalingGroups"]
@@ -226,9 +259,10 @@ class _Assembly:
         self, resource_change: ResourceChange, analyzed_changes: tuple[AnalyzedChange, ...]
     ) -> Iterator[PropertyChange]:
         """Yield one change for each property; for a keyed list, such as tags, one for each changed key."""
+        # By the path of a keyed list: the first listed change in it, and the list's old and new content.
         changed_lists: dict[str, tuple[AnalyzedChange, KeyedList]] = {}
         for analyzed in analyzed_changes:
-            changed_list = keyed_list(resource_change, analyzed.detail.value_path)
+            changed_list = find_keyed_list(resource_change, analyzed.detail.value_path)
             if changed_list is None:
                 yield self._property_change(analyzed)
             else:
@@ -238,11 +272,11 @@ class _Assembly:
             before, after = changed_list.before, changed_list.after
             for key in sorted(before.keys() | after.keys()):
                 if before.get(key) != after.get(key):
-                    is_known = UNKNOWN not in (after.get(key) or "")
+                    is_known = UNKNOWN_VALUE not in (after.get(key) or "")
                     yield PropertyChange(
-                        f"{list_path}[{key}]",
-                        before.get(key),
-                        after.get(key) if is_known else None,
+                        path=f"{list_path}[{key}]",
+                        before=before.get(key),
+                        after=after.get(key) if is_known else None,
                         known=is_known,
                         certain=analyzed.certain,
                         replaces=analyzed.replaces,
@@ -251,10 +285,13 @@ class _Assembly:
     def _property_change(self, analyzed: AnalyzedChange) -> PropertyChange:
         """Return the change of one value; without the values if they are secret, or if a note describes them."""
         detail = analyzed.detail
-        is_secret = any(value and _NO_ECHO_MASK.fullmatch(value) for value in (detail.before, detail.after))
-        is_secret = is_secret or (detail.source == "ParameterReference" and detail.cause in self._no_echo_parameters)
-        kind = _CAUSE_LABELS.get(detail.source, "")
-        note = self._note(detail)
+        is_masked = any(value and _NO_ECHO_MASK.fullmatch(value) for value in (detail.before, detail.after))
+        comes_from_no_echo_parameter = (
+            detail.source == "ParameterReference" and detail.cause in self._no_echo_parameters
+        )
+        is_secret = is_masked or comes_from_no_echo_parameter
+        cause_label = _CAUSE_LABELS.get(detail.source, "")
+        note = _note_on_unreadable_value(detail)
         is_visible = not is_secret and (not note or detail.value_path.endswith(USER_DATA))
         return PropertyChange(
             path=detail.value_path,
@@ -264,20 +301,21 @@ class _Assembly:
             certain=analyzed.certain,
             sensitive=is_secret,
             replaces=analyzed.replaces,
-            cause=f"{kind} {detail.cause}" if kind and detail.cause else "",
+            cause=f"{cause_label} {detail.cause}" if cause_label and detail.cause else "",
             note=note,
         )
 
-    def _note(self, detail: ChangeDetail) -> str:
-        """Return a description for a value that users cannot read, such as UserData; else an empty text."""
-        if detail.value_path.endswith(USER_DATA):
-            difference = ""
-            if detail.before and detail.after and not detail.unknown:
-                difference = user_data_diff.difference(detail.before, detail.after)
-            return difference or "the boot program or its configuration changes"
-        if detail.cause.endswith(".LatestVersionNumber"):
-            return "the new version of its launch template"
-        return ""
+
+def _note_on_unreadable_value(detail: ChangeDetail) -> str:
+    """Return in words what changes in a value that users cannot read, such as UserData; empty for other values."""
+    if detail.value_path.endswith(USER_DATA):
+        difference = ""
+        if detail.before and detail.after and not detail.unknown:
+            difference = user_data_diff.difference(detail.before, detail.after)
+        return difference or "the boot program or its configuration changes"
+    if detail.cause.endswith(".LatestVersionNumber"):
+        return "the new version of its launch template"
+    return ""
 
 
 def _count_changes(changes: list[Change]) -> Counts:
@@ -285,9 +323,8 @@ def _count_changes(changes: list[Change]) -> Counts:
 
     def count(action: str, replacement: Replacement = Replacement.NO) -> int:
         return sum(
-            1
+            change.action == action and change.replacement is replacement and change.type != NESTED_STACK
             for change in changes
-            if change.action == action and change.replacement is replacement and change.type != NESTED_STACK
         )
 
     return Counts(
@@ -300,21 +337,26 @@ def _count_changes(changes: list[Change]) -> Counts:
 
 
 def _change_sort_key(change: Change) -> tuple[int, int, str]:
-    """Sort key for changes: replacements first, then removals, and the most dangerous first among them."""
-    if change.replacement is not Replacement.NO:
-        kind = 0 if change.replacement is Replacement.WILL else 1
-    else:
-        kind = {"remove": 2, "update": 3}.get(change.action, 4)
-    return kind, -change.danger.rank, change.logical_id
+    """Sort key for changes: by `_kind_position`, then the most dangerous first, then by logical id."""
+    return _kind_position(change), -change.danger.rank, change.logical_id
+
+
+def _kind_position(change: Change) -> int:
+    """Return the position of a kind of change: replacements first, then removals, updates, and additions."""
+    if change.replacement is Replacement.WILL:
+        return 0
+    if change.replacement is Replacement.MIGHT:
+        return 1
+    return {"remove": 2, "update": 3}.get(change.action, 4)
 
 
 def _stack_sort_key(stack: StackPlan) -> tuple[int, int, tuple[str, ...]]:
-    """Sort key for stacks: the most dangerous first, then by the first change of each stack, then by path."""
-    kinds = [_change_sort_key(change)[0] for change in stack.changes]
-    return -stack.danger.rank, min(kinds, default=5), stack.path
+    """Sort key for stacks: the most dangerous first, then by the kind of their first change, then by path."""
+    first_kind_position = min((_kind_position(change) for change in stack.changes), default=5)
+    return -stack.danger.rank, first_kind_position, stack.path
 
 
-def _templates_differ(account: Account, request: PlanRequest, description: ChangeSet) -> bool:
+def _templates_differ(account: Account, request: PlanRequest, change_set: ChangeSet) -> bool:
     """Return whether templates differ outside of `Resources`, which a change set does not list.
 
     A nested template that changes gets another TemplateURL, since the URL contains a hash of the template. The root's
@@ -322,21 +364,23 @@ def _templates_differ(account: Account, request: PlanRequest, description: Chang
     """
     url_details = (
         detail
-        for entry in description.entries.values()
-        for detail in entry.details
+        for resource_change in change_set.resource_changes.values()
+        for detail in resource_change.details
         if detail.value_path == "/Properties/TemplateURL"
     )
-    if not description.entries or any(detail.has_values and detail.before != detail.after for detail in url_details):
+    has_other_url = any(detail.has_values and detail.before != detail.after for detail in url_details)
+    # CloudFormation fails a change set in which nothing changes. So one that lists no resources changes other sections.
+    if not change_set.resource_changes or has_other_url:
         return True
     root = next((document for document in request.documents if document.children), None)
     if root is None:
         return False
     try:
         with translate_aws_errors():
-            deployed = template(account, description.stack_id)
+            deployed_root_template = read_template(account, change_set.stack_id)
     except AwsError:
         return False
-    # The URLs of nested templates are ignored here, since they have been compared above.
-    requested = with_template_urls(root, dict.fromkeys(root.children, ""))
-    sections = (set(requested) | set(deployed)) - {"Resources"}
-    return any(requested.get(section) != deployed.get(section) for section in sections)
+    # The URLs of nested templates are in `Resources`, which is not compared here, so they may be empty.
+    requested_root_template = with_template_urls(root, dict.fromkeys(root.children, ""))
+    sections = (set(requested_root_template) | set(deployed_root_template)) - {"Resources"}
+    return any(requested_root_template.get(section) != deployed_root_template.get(section) for section in sections)

@@ -11,7 +11,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from cfngen.deploy.aws_errors import translate_aws_errors
-from cfngen.deploy.stacks import NESTED_STACK, tree
+from cfngen.deploy.stacks import NESTED_STACK, list_resource_tree
 
 if TYPE_CHECKING:
     from cfngen.deploy.account import Account
@@ -25,9 +25,13 @@ def find_failed(account: Account, root_id: str) -> tuple[str, ...]:
         AwsError: a call failed.
     """
     with translate_aws_errors():
-        resources = [resource for resource in tree(account, root_id) if resource.view.status.endswith("_FAILED")]
-    failed_in_stacks = [resource.name for resource in resources if resource.view.type != NESTED_STACK]
-    return tuple(failed_in_stacks or [resource.name for resource in resources] or [root_id.split("/")[1]])
+        failed = [
+            resource for resource in list_resource_tree(account, root_id) if resource.view.status.endswith("_FAILED")
+        ]
+    # A nested stack also counts as failed if a resource in it has failed, and then only the resource is named.
+    failed_in_stacks = [resource.name for resource in failed if resource.view.type != NESTED_STACK]
+    root_name = root_id.split("/")[1]
+    return tuple(failed_in_stacks or [resource.name for resource in failed] or [root_name])
 
 
 def retry(account: Account, plan: Plan) -> None:

@@ -14,11 +14,11 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import DeniedError, translate_aws_errors
 from cfngen.deploy.messages import Notice
 from cfngen.deploy.preview.changes import Danger, Impact
-from cfngen.deploy.stacks import StackView, tree
+from cfngen.deploy.stacks import StackView, list_resource_tree
 
-SIZE = "MasterVolumeSize"
+SIZE_PARAMETER = "MasterVolumeSize"
 _CLUSTER_FILE_KEY = "controlPlane.volume.size"
-_VOLUME = "AWS::EC2::Volume"
+_VOLUME_TYPE = "AWS::EC2::Volume"
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,16 @@ def read_volume_sizes(account: Account, existing: StackView) -> Mapping[str, int
         AwsError: AWS refuses a call.
     """
     with translate_aws_errors():
-        views = [
-            resource.view
-            for resource in tree(account, existing.id)
-            if resource.view.type == _VOLUME and resource.exists
+        volume_ids = [
+            resource.view.physical_id
+            for resource in list_resource_tree(account, existing.id)
+            if resource.view.type == _VOLUME_TYPE and resource.exists
         ]
-        ids = [view.physical_id for view in views]
+        if not volume_ids:
+            return {}
         # A filter, since a call with ids fails if a volume no longer exists.
-        filters = [{"Name": "volume-id", "Values": ids}]
-        volumes = account.client("ec2").describe_volumes(Filters=filters)["Volumes"] if ids else ()
+        filters = [{"Name": "volume-id", "Values": volume_ids}]
+        volumes = account.client("ec2").describe_volumes(Filters=filters)["Volumes"]
     return {volume["VolumeId"]: volume["Size"] for volume in volumes}
 
 
@@ -58,13 +59,14 @@ def check_volume_sizes(account: Account, existing: StackView, values: Mapping[st
 
     Args:
         account: the account and region.
-        existing: the root.
+        existing: the root stack.
         values: parameters of the deployment.
 
     Raises:
         AwsError: a call fails, other than by missing permissions for DescribeVolumes.
     """
-    recorded, requested = existing.parameters.get(SIZE, ""), values.get(SIZE, "")
+    recorded = existing.parameters.get(SIZE_PARAMETER, "")
+    requested = values.get(SIZE_PARAMETER, "")
     if not recorded.isdecimal() or not requested.isdecimal():
         return VolumeFindings()
     try:

@@ -115,6 +115,7 @@ def _exists(account: Account, bucket: str) -> bool:
 
 
 def _owner_error(account: Account, bucket: str) -> BucketOwnerError:
+    """Return the error for a bucket that belongs to another account, or that the caller has no access to."""
     return BucketOwnerError(
         bucket,
         f"the bucket {bucket} belongs to another account, or {account.caller} may not use it",
@@ -128,11 +129,11 @@ def _create(account: Account, bucket: str) -> bool:
     from botocore.exceptions import ClientError
 
     # us-east-1 cannot be a LocationConstraint: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html
-    configuration = {}
+    location_arguments = {}
     if account.region != "us-east-1":
-        configuration = {"CreateBucketConfiguration": {"LocationConstraint": account.region}}
+        location_arguments = {"CreateBucketConfiguration": {"LocationConstraint": account.region}}
     try:
-        account.client("s3").create_bucket(Bucket=bucket, ObjectOwnership="BucketOwnerEnforced", **configuration)
+        account.client("s3").create_bucket(Bucket=bucket, ObjectOwnership="BucketOwnerEnforced", **location_arguments)
     except ClientError as error:
         if error_code(error) == "BucketAlreadyExists":
             raise _owner_error(account, bucket) from error
@@ -146,7 +147,7 @@ def _find_setting_warnings(account: Account, bucket: str) -> list[Notice]:
     """Return warnings about the settings of the operator's bucket that the caller may read."""
     with ThreadPoolExecutor() as pool:
         public_access_block, policy_status, versioning, lifecycle = pool.map(
-            lambda operation: hardening.read(account, bucket, operation),
+            lambda operation: hardening.read_setting(account, bucket, operation),
             (
                 "get_public_access_block",
                 "get_bucket_policy_status",
@@ -160,7 +161,7 @@ def _find_setting_warnings(account: Account, bucket: str) -> list[Notice]:
         notices.append(Notice(f"the bucket {bucket} is public by its policy", hint))
     elif (
         public_access_block is not None
-        and public_access_block.get("PublicAccessBlockConfiguration", {}) != hardening.BLOCKS
+        and public_access_block.get("PublicAccessBlockConfiguration", {}) != hardening.PUBLIC_ACCESS_BLOCK
     ):
         hint = "turn on all four settings of S3 Block Public Access."
         notices.append(Notice(f"the bucket {bucket} does not block public access", hint))

@@ -30,7 +30,9 @@ def capabilities(documents: Sequence[Document]) -> tuple[str, ...]:
     """
     required = {capability for document in documents for capability in _required_capabilities(document.body)}
     # CAPABILITY_NAMED_IAM includes CAPABILITY_IAM.
-    return tuple(sorted(required - {IAM} if NAMED_IAM in required else required))
+    if NAMED_IAM in required:
+        required.discard(IAM)
+    return tuple(sorted(required))
 
 
 def _required_capabilities(template: TemplatePart) -> Iterator[str]:

@@ -19,7 +19,7 @@ from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.messages import Notice, Report
 from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.publishing import bucket as buckets
-from cfngen.deploy.stacks import StackView, template, tree
+from cfngen.deploy.stacks import StackView, list_resource_tree, read_template
 from cfngen.deploy.stale_groups import StaleGroup, find_stale_groups
 from cfngen.templates.document import Document
 
@@ -63,13 +63,13 @@ def add_old_programs(
         return TemplatesToUpload(tuple(documents))
     try:
         with translate_aws_errors():
-            resources = tree(account, existing.id)
+            resources = list_resource_tree(account, existing.id)
         stale = find_stale_groups(account, [resource.view for resource in resources])
     except AwsError as error:
         report(Notice(f"cannot find out which groups use an old launch template version: {error}", error.hint))
         return TemplatesToUpload(tuple(documents))
-    stacks = {resource.view.logical_id: resource.stack_id for resource in resources}
-    published = list(documents)
+    stack_ids = {resource.view.logical_id: resource.stack_id for resource in resources}
+    documents_to_upload = list(documents)
     impacts: list[Impact] = []
     for group in stale:
         hint = (
@@ -77,18 +77,28 @@ def add_old_programs(
             "yourself."
         )
         report(Notice(group.text, hint))
-        index = _index_of_nested_template(published, group.group)
-        if index is None or not group.program or _has_resource(published[index], group.program):
+        index = _index_of_nested_template(documents_to_upload, group.group)
+        if index is None or not group.program or _has_resource(documents_to_upload[index], group.program):
             continue
-        definition = _find_program(account, group, published[index].name, stacks[group.group], cluster, bucket)
-        if definition is None:
+        program_resource = _find_program_resource(
+            account,
+            group,
+            name=documents_to_upload[index].name,
+            stack_id=stack_ids[group.group],
+            cluster=cluster,
+            bucket=bucket,
+        )
+        if program_resource is None:
             report(Notice(f"the boot program {group.program} is no longer in any uploaded template", hint))
             continue
-        body = {**published[index].body, "Resources": {**published[index].body["Resources"], group.program: definition}}
-        published[index] = replace(published[index], body=body)
+        body = {
+            **documents_to_upload[index].body,
+            "Resources": {**documents_to_upload[index].body["Resources"], group.program: program_resource},
+        }
+        documents_to_upload[index] = replace(documents_to_upload[index], body=body)
         text = f"{group.text}. The stack contains this program until the group uses the stack's launch template version"
         impacts.append(Impact(text, Danger.DISRUPTIVE))
-    return TemplatesToUpload(tuple(published), tuple(impacts))
+    return TemplatesToUpload(tuple(documents_to_upload), tuple(impacts))
 
 
 def _index_of_nested_template(documents: Sequence[Document], logical_id: str) -> int | None:
@@ -105,10 +115,19 @@ def _has_resource(document: Document, logical_id: str) -> bool:
     return document.name != "standalone" and logical_id in document.body["Resources"]
 
 
-def _find_program(
+def _find_program_resource(
     account: Account, group: StaleGroup, name: str, stack_id: str, cluster: str, bucket: str
 ) -> TemplatePart | None:
-    """Return the resource with the boot program; None if no template that can be read has it."""
+    """Return the resource with the boot program that a group uses; None if no template that can be read has it.
+
+    Args:
+        account: the account and region.
+        group: the group that uses an old launch template version.
+        name: name of the nested template that has the group.
+        stack_id: ARN of the nested stack that has the group.
+        cluster: name of the cluster, the folder in the bucket.
+        bucket: the operator's bucket for templates; cfngen's own if empty.
+    """
     for body in _read_deployed_and_uploaded_templates(
         account, name, stack_id, cluster, bucket or buckets.default_name(account)
     ):
@@ -122,10 +141,18 @@ def _find_program(
 def _read_deployed_and_uploaded_templates(
     account: Account, name: str, stack_id: str, cluster: str, bucket: str
 ) -> Iterator[TemplatePart]:
-    """Yield the stack's current template, then templates of the same stack that were uploaded before, newest first."""
+    """Yield the stack's current template, then templates of the same stack that were uploaded before, newest first.
+
+    Args:
+        account: the account and region.
+        name: name of the template.
+        stack_id: ARN of the nested stack.
+        cluster: name of the cluster, the folder in the bucket.
+        bucket: the bucket for templates.
+    """
     try:
         with translate_aws_errors():
-            yield template(account, stack_id)
+            yield read_template(account, stack_id)
             s3 = account.client("s3")
             pages = s3.get_paginator("list_objects_v2").paginate(
                 Bucket=bucket, Prefix=f"{cluster}/", ExpectedBucketOwner=account.id

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
@@ -27,7 +28,7 @@ _LIFECYCLE_RULE = {
     "NoncurrentVersionExpiration": {"NoncurrentDays": OLD_VERSIONS_DAYS},
     "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": UNFINISHED_UPLOADS_DAYS},
 }
-BLOCKS = {
+PUBLIC_ACCESS_BLOCK = {
     "BlockPublicAcls": True,
     "IgnorePublicAcls": True,
     "BlockPublicPolicy": True,
@@ -36,6 +37,7 @@ BLOCKS = {
 _PERMISSION_HINT = (
     "have someone who may change the bucket deploy once; docs/operator-policy.json lists the permissions."
 )
+# Error codes of operations that read a setting which is not set.
 _NOT_CONFIGURED_CODES = frozenset(
     {
         "NoSuchBucketPolicy",
@@ -48,20 +50,32 @@ _NOT_CONFIGURED_CODES = frozenset(
 )
 
 
+class _S3Call(NamedTuple):
+    """A call of S3.
+
+    Attributes:
+        operation: name of the method of boto3's client, e.g. `put_bucket_tagging`.
+        arguments: its arguments, besides those that name the bucket.
+    """
+
+    operation: str
+    arguments: AwsArguments
+
+
 @dataclass(frozen=True)
 class _Setting:
     """A setting of cfngen's own bucket.
 
     Attributes:
         description: the setting in words.
-        read: the S3 operation that reads it.
-        required_call: takes the response of `read` and returns the S3 operation that corrects the setting, with its
-            arguments; None if the setting is correct.
+        read_operation: the S3 operation that reads the setting.
+        find_correction: takes the response of `read_operation` and returns the call of S3 that corrects the setting;
+            None if the setting is correct.
     """
 
     description: str
-    read: str
-    required_call: Callable[[AwsObject], tuple[str, AwsArguments] | None]
+    read_operation: str
+    find_correction: Callable[[AwsObject], _S3Call | None]
 
 
 def bucket_arguments(account: Account, bucket: str) -> dict[str, str]:
@@ -83,12 +97,16 @@ def harden(account: Account, bucket: str, *, kms_key: str, is_new: bool, report:
     responses: dict[str, AwsObject | None]
     if is_new:
         # A new bucket has no settings, and S3 may not find it yet.
-        responses = {setting.read: {} for setting in settings}
+        responses = {setting.read_operation: {} for setting in settings}
     else:
         with ThreadPoolExecutor() as pool:
-            read_responses = pool.map(lambda setting: read(account, bucket, setting.read), settings)
-            responses = {setting.read: response for setting, response in zip(settings, read_responses, strict=True)}
-    if unreadable_settings := [setting.description for setting in settings if responses[setting.read] is None]:
+            read_responses = pool.map(lambda setting: read_setting(account, bucket, setting.read_operation), settings)
+            responses = {
+                setting.read_operation: response for setting, response in zip(settings, read_responses, strict=True)
+            }
+    if unreadable_settings := [
+        setting.description for setting in settings if responses[setting.read_operation] is None
+    ]:
         report(
             Notice(
                 f"no permission to read these settings of the bucket {bucket}: {', '.join(unreadable_settings)}",
@@ -96,36 +114,32 @@ def harden(account: Account, bucket: str, *, kms_key: str, is_new: bool, report:
             )
         )
     for setting in settings:
-        value = responses[setting.read]
-        if value is not None and (call := setting.required_call(value)):
-            _apply(account, bucket, setting, *call, is_new=is_new, report=report)
+        current = responses[setting.read_operation]
+        if current is None:
+            continue  # the caller may not read it, which was reported above
+        if correction := setting.find_correction(current):
+            _correct(account, bucket, setting, correction, is_new=is_new, report=report)
     for notice in expiration_warnings(bucket, responses["get_bucket_lifecycle_configuration"]):
         report(notice)
 
 
-def _apply(
-    account: Account,
-    bucket: str,
-    setting: _Setting,
-    operation: str,
-    arguments: AwsArguments,
-    *,
-    is_new: bool,
-    report: Report,
+def _correct(
+    account: Account, bucket: str, setting: _Setting, correction: _S3Call, *, is_new: bool, report: Report
 ) -> None:
-    """Change a setting; if the caller may not, report it, or fail for a new bucket that lacks the setting."""
+    """Correct a setting; if the caller may not, report it, or fail for a new bucket that lacks the setting."""
     from botocore.exceptions import ClientError
 
     try:
-        getattr(account.client("s3"), operation)(**bucket_arguments(account, bucket), **arguments)
+        call_operation = getattr(account.client("s3"), correction.operation)
+        call_operation(**bucket_arguments(account, bucket), **correction.arguments)
     except ClientError as error:
         if error_code(error) not in ACCESS_DENIED_CODES:
             raise
         if is_new:
             # A new bucket must have the setting, and may have it without this call: S3 creates buckets private,
             # encrypted and with ACLs disabled, and organizations may deny calls that change these settings.
-            current = read(account, bucket, setting.read)
-            if current is None or setting.required_call(current):
+            current = read_setting(account, bucket, setting.read_operation)
+            if current is None or setting.find_correction(current):
                 raise
             return
         # An administrator may have prepared the bucket, so it is used although the setting cannot be corrected.
@@ -133,8 +147,11 @@ def _apply(
         report(Notice(text, _PERMISSION_HINT))
 
 
-def read(account: Account, bucket: str, operation: str) -> AwsObject | None:
-    """Return the current setting of a bucket: an empty mapping if it is not set, None if the caller may not read it."""
+def read_setting(account: Account, bucket: str, operation: str) -> AwsObject | None:
+    """Return the response of an S3 operation that reads a setting of a bucket.
+
+    It is an empty mapping if the setting is not set, and None if the caller may not read it.
+    """
     from botocore.exceptions import ClientError
 
     try:
@@ -151,56 +168,64 @@ def read(account: Account, bucket: str, operation: str) -> AwsObject | None:
 def _required_settings(account: Account, bucket: str, kms_key: str) -> Sequence[_Setting]:
     """Return the settings that cfngen's own bucket must have."""
     return (
-        _Setting("blocking of public access", "get_public_access_block", _public_access_call),
-        _Setting("ownership of objects", "get_bucket_ownership_controls", _ownership_call),
-        _Setting("versioning", "get_bucket_versioning", _versioning_call),
-        _Setting("encryption", "get_bucket_encryption", lambda current: _encryption_call(current, kms_key)),
+        _Setting("blocking of public access", "get_public_access_block", _public_access_correction),
+        _Setting("ownership of objects", "get_bucket_ownership_controls", _ownership_correction),
+        _Setting("versioning", "get_bucket_versioning", _versioning_correction),
+        _Setting("encryption", "get_bucket_encryption", lambda current: _encryption_correction(current, kms_key)),
         _Setting(
             "refusal of unencrypted connections",
             "get_bucket_policy",
-            lambda current: _policy_call(current, account, bucket),
+            lambda current: _policy_correction(current, account, bucket),
         ),
-        _Setting("removal of old versions", "get_bucket_lifecycle_configuration", _lifecycle_call),
-        _Setting("tags", "get_bucket_tagging", _tags_call),
+        _Setting("removal of old versions", "get_bucket_lifecycle_configuration", _lifecycle_correction),
+        _Setting("tags", "get_bucket_tagging", _tags_correction),
     )
 
 
-# Each function below takes the response with a setting's current value, and returns the S3 operation that corrects the
-# setting, with its arguments; None if the setting is correct.
+# Each function below takes the response with a setting's current value, and returns the call of S3 that corrects the
+# setting; None if the setting is correct.
 
 
-def _public_access_call(current: AwsObject) -> tuple[str, AwsArguments] | None:
-    if current.get("PublicAccessBlockConfiguration", {}) == BLOCKS:
+def _public_access_correction(current: AwsObject) -> _S3Call | None:
+    """Return the call that blocks all four kinds of public access."""
+    if current.get("PublicAccessBlockConfiguration", {}) == PUBLIC_ACCESS_BLOCK:
         return None
-    return "put_public_access_block", {"PublicAccessBlockConfiguration": BLOCKS}
+    return _S3Call("put_public_access_block", {"PublicAccessBlockConfiguration": PUBLIC_ACCESS_BLOCK})
 
 
-def _ownership_call(current: AwsObject) -> tuple[str, AwsArguments] | None:
+def _ownership_correction(current: AwsObject) -> _S3Call | None:
+    """Return the call that lets the owner of the bucket own all objects, which turns ACLs off."""
     rules = [{"ObjectOwnership": "BucketOwnerEnforced"}]
     if current.get("OwnershipControls", {}).get("Rules") == rules:
         return None
-    return "put_bucket_ownership_controls", {"OwnershipControls": {"Rules": rules}}
+    return _S3Call("put_bucket_ownership_controls", {"OwnershipControls": {"Rules": rules}})
 
 
-def _versioning_call(current: AwsObject) -> tuple[str, AwsArguments] | None:
+def _versioning_correction(current: AwsObject) -> _S3Call | None:
+    """Return the call that turns on versioning."""
     if current.get("Status") == "Enabled":
         return None
-    return "put_bucket_versioning", {"VersioningConfiguration": {"Status": "Enabled"}}
+    return _S3Call("put_bucket_versioning", {"VersioningConfiguration": {"Status": "Enabled"}})
 
 
-def _encryption_call(current: AwsObject, kms_key: str) -> tuple[str, AwsArguments] | None:
+def _encryption_correction(current: AwsObject, kms_key: str) -> _S3Call | None:
+    """Return the call that encrypts new objects: with the KMS key or, if it is empty, with S3's managed key.
+
+    Without a KMS key, every encryption that is set already is correct.
+    """
     rules = current.get("ServerSideEncryptionConfiguration", {}).get("Rules", ())
-    defaults = [rule.get("ApplyServerSideEncryptionByDefault", {}) for rule in rules]
-    if any(
-        default.get("KMSMasterKeyID") == kms_key if kms_key else default.get("SSEAlgorithm") for default in defaults
-    ):
-        return None
+    for rule in rules:
+        default = rule.get("ApplyServerSideEncryptionByDefault", {})
+        is_correct = default.get("KMSMasterKeyID") == kms_key if kms_key else default.get("SSEAlgorithm")
+        if is_correct:
+            return None
     by_default = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": kms_key} if kms_key else {"SSEAlgorithm": "AES256"}
-    rule = {"ApplyServerSideEncryptionByDefault": by_default, "BucketKeyEnabled": bool(kms_key)}
-    return "put_bucket_encryption", {"ServerSideEncryptionConfiguration": {"Rules": [rule]}}
+    required_rule = {"ApplyServerSideEncryptionByDefault": by_default, "BucketKeyEnabled": bool(kms_key)}
+    return _S3Call("put_bucket_encryption", {"ServerSideEncryptionConfiguration": {"Rules": [required_rule]}})
 
 
-def _policy_call(current: AwsObject, account: Account, bucket: str) -> tuple[str, AwsArguments] | None:
+def _policy_correction(current: AwsObject, account: Account, bucket: str) -> _S3Call | None:
+    """Return the call that adds a policy statement which denies calls without TLS; other statements stay."""
     policy: AwsArguments = json.loads(current.get("Policy") or '{"Version": "2012-10-17", "Statement": []}')
     statement = policy["Statement"]
     statements: list[AwsArguments] = statement if isinstance(statement, list) else [statement]
@@ -216,7 +241,9 @@ def _policy_call(current: AwsObject, account: Account, bucket: str) -> tuple[str
     if any(_refuses_plain_http(candidate, required_statement) for candidate in statements):
         return None
     other_statements = [candidate for candidate in statements if candidate.get("Sid") != required_statement["Sid"]]
-    return "put_bucket_policy", {"Policy": json.dumps({**policy, "Statement": [*other_statements, required_statement]})}
+    return _S3Call(
+        "put_bucket_policy", {"Policy": json.dumps({**policy, "Statement": [*other_statements, required_statement]})}
+    )
 
 
 def _refuses_plain_http(statement: AwsObject, required_statement: AwsObject) -> bool:
@@ -231,19 +258,23 @@ def _refuses_plain_http(statement: AwsObject, required_statement: AwsObject) -> 
     )
 
 
-def _lifecycle_call(current: AwsObject) -> tuple[str, AwsArguments] | None:
+def _lifecycle_correction(current: AwsObject) -> _S3Call | None:
+    """Return the call that adds the lifecycle rule for old versions and unfinished uploads; other rules stay."""
     rules = list(current.get("Rules", ()))
     if any(rule.get("ID") == _LIFECYCLE_RULE["ID"] for rule in rules):
         return None
-    return "put_bucket_lifecycle_configuration", {"LifecycleConfiguration": {"Rules": [*rules, _LIFECYCLE_RULE]}}
+    return _S3Call(
+        "put_bucket_lifecycle_configuration", {"LifecycleConfiguration": {"Rules": [*rules, _LIFECYCLE_RULE]}}
+    )
 
 
-def _tags_call(current: AwsObject) -> tuple[str, AwsArguments] | None:
+def _tags_correction(current: AwsObject) -> _S3Call | None:
+    """Return the call that adds cfngen's tags; other tags stay."""
     tags = {tag["Key"]: tag["Value"] for tag in current.get("TagSet", ())}
     if TAGS.items() <= tags.items():
         return None
     tag_set = [{"Key": key, "Value": value} for key, value in {**tags, **TAGS}.items()]
-    return "put_bucket_tagging", {"Tagging": {"TagSet": tag_set}}
+    return _S3Call("put_bucket_tagging", {"Tagging": {"TagSet": tag_set}})
 
 
 def expiration_warnings(bucket: str, lifecycle: AwsObject | None) -> list[Notice]:

@@ -31,7 +31,7 @@ from cfngen.text import pluralize
 MAX_BYTES = 1_000_000
 MAX_THREADS = 8
 # Parameters of the root for the location of nested templates; they are replaced with the URLs of uploaded templates.
-LOCATION = ("TemplateBucket", "TemplatePrefix")
+LOCATION_PARAMETERS = ("TemplateBucket", "TemplatePrefix")
 _INTERFACE_METADATA = "AWS::CloudFormation::Interface"
 
 Item = TypeVar("Item")
@@ -64,7 +64,7 @@ class UploadError(AwsError):
 
 
 @dataclass(frozen=True)
-class AddressedTemplate:
+class LocatedTemplate:
     """A template with its key and URL in the bucket.
 
     Attributes:
@@ -86,7 +86,7 @@ class AddressedTemplate:
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedTemplates:
     """A cluster's templates in their bucket.
 
     Attributes:
@@ -114,7 +114,7 @@ def publish(
     bucket: str = "",
     kms_key: str = "",
     report: Report,
-) -> Published:
+) -> PublishedTemplates:
     """Upload a cluster's root and nested templates; templates that exist already are not uploaded again.
 
     Args:
@@ -131,17 +131,17 @@ def publish(
         UploadError: a template could not be uploaded.
         AwsError: S3 refuses a call for the bucket.
     """
-    templates = address_templates(account, documents, cluster=cluster, bucket=bucket)
+    templates = assign_template_urls(account, documents, cluster=cluster, bucket=bucket)
     with translate_aws_errors():
-        name = buckets.ensure_bucket(account, bucket=bucket, kms_key=kms_key, report=report)
-    are_uploaded = _map_parallel(lambda template: _is_uploaded(account, name, template), templates)
+        bucket_name = buckets.ensure_bucket(account, bucket=bucket, kms_key=kms_key, report=report)
+    are_uploaded = _map_parallel(lambda template: _is_uploaded(account, bucket_name, template), templates)
     missing = [template for template, is_uploaded in zip(templates, are_uploaded, strict=True) if not is_uploaded]
     if missing:
-        report(Step(f"uploading {pluralize(len(missing), 'template')} to s3://{name}/{cluster}/"))
-        _map_parallel(lambda template: _upload(account, name, template), missing)
-    root = templates[-1]
-    return Published(
-        bucket=name,
+        report(Step(f"uploading {pluralize(len(missing), 'template')} to s3://{bucket_name}/{cluster}/"))
+        _map_parallel(lambda template: _upload(account, bucket_name, template), missing)
+    *_, root = templates
+    return PublishedTemplates(
+        bucket=bucket_name,
         template_url=root.url,
         written=len(missing),
         unchanged=len(templates) - len(missing),
@@ -150,9 +150,9 @@ def publish(
     )
 
 
-def address_templates(
+def assign_template_urls(
     account: Account, documents: Sequence[Document], *, cluster: str, bucket: str = ""
-) -> tuple[AddressedTemplate, ...]:
+) -> tuple[LocatedTemplate, ...]:
     """Return the templates with their keys and URLs, the root last; nothing is uploaded.
 
     Args:
@@ -165,19 +165,21 @@ def address_templates(
         TemplateTooLargeError: a template exceeds CloudFormation's limit.
         ValueError: the root or a nested template is missing.
     """
-    bucket = bucket or buckets.default_name(account)
+    bucket_name = bucket or buckets.default_name(account)
     root = next((document for document in documents if document.children), None)
     if root is None:
         raise ValueError("there is no root template to deploy")
     children = {
-        document.name: _with_key_and_url(account, document, cluster, bucket)
+        document.name: _with_key_and_url(account, document, cluster=cluster, bucket=bucket_name)
         for document in documents
         if document.name in root.children
     }
     if missing := set(root.children) - children.keys():
         raise ValueError(f"nested templates are missing: {', '.join(sorted(missing))}")
-    located_root = replace(root, body=with_template_urls(root, {name: child.url for name, child in children.items()}))
-    return (*children.values(), _with_key_and_url(account, located_root, cluster, bucket))
+    urls = {name: child.url for name, child in children.items()}
+    root_with_urls = replace(root, body=with_template_urls(root, urls))
+    located_root = _with_key_and_url(account, root_with_urls, cluster=cluster, bucket=bucket_name)
+    return (*children.values(), located_root)
 
 
 def with_template_urls(root: Document, urls: Mapping[str, str]) -> JsonObject:
@@ -191,36 +193,37 @@ def with_template_urls(root: Document, urls: Mapping[str, str]) -> JsonObject:
     for resource in body["Resources"].values():
         if resource["Type"] == NESTED_STACK:
             properties = resource["Properties"]
-            properties["TemplateURL"] = urls[child_of(properties["TemplateURL"])]
-    for name in LOCATION:
-        body.get("Parameters", {}).pop(name, None)
+            properties["TemplateURL"] = urls[name_in_template_url(properties["TemplateURL"])]
     interface = body.get("Metadata", {}).get(_INTERFACE_METADATA, {})
-    for name in LOCATION:
+    for name in LOCATION_PARAMETERS:
+        body.get("Parameters", {}).pop(name, None)
         interface.get("ParameterLabels", {}).pop(name, None)
-    groups = [
-        {**group, "Parameters": [name for name in group["Parameters"] if name not in LOCATION]}
-        for group in interface.get("ParameterGroups", ())
-    ]
-    if groups:
-        interface["ParameterGroups"] = [group for group in groups if group["Parameters"]]
+    # The headings under which the console shows the parameters; a heading without parameters is dropped.
+    remaining_groups = []
+    for parameter_group in interface.get("ParameterGroups", ()):
+        remaining_names = [name for name in parameter_group["Parameters"] if name not in LOCATION_PARAMETERS]
+        if remaining_names:
+            remaining_groups.append({**parameter_group, "Parameters": remaining_names})
+    if interface.get("ParameterGroups"):
+        interface["ParameterGroups"] = remaining_groups
     return body
 
 
-def child_of(template_url: object) -> str:
+def name_in_template_url(template_url: object) -> str:
     """Return the name of the nested template in a TemplateURL, which is a URL or an expression that makes one."""
     return known_ending(template_url).rpartition("/")[2].removesuffix(".json")
 
 
-def nested(root: TemplatePart) -> dict[str, str]:
-    """Return the name of the template of each nested stack in a root's template, by logical id."""
+def nested_template_names(root: TemplatePart) -> dict[str, str]:
+    """Return the name of each nested stack's template, by the logical id of the nested stack in the root's template."""
     return {
-        logical_id: child_of(resource["Properties"]["TemplateURL"])
+        logical_id: name_in_template_url(resource["Properties"]["TemplateURL"])
         for logical_id, resource in root.get("Resources", {}).items()
         if resource["Type"] == NESTED_STACK
     }
 
 
-def url_of(account: Account, bucket: str, key: str) -> str:
+def object_url(account: Account, bucket: str, key: str) -> str:
     """Return the URL of an object for CloudFormation.
 
     A bucket with dots in its name is part of the path, since S3's certificate does not cover it as a host name
@@ -230,7 +233,7 @@ def url_of(account: Account, bucket: str, key: str) -> str:
     return f"https://{host}/{bucket}/{key}" if "." in bucket else f"https://{bucket}.{host}/{key}"
 
 
-def _with_key_and_url(account: Account, document: Document, cluster: str, bucket: str) -> AddressedTemplate:
+def _with_key_and_url(account: Account, document: Document, *, cluster: str, bucket: str) -> LocatedTemplate:
     """Return a template with its key, which contains the hash of its content, and its URL.
 
     Raises:
@@ -240,10 +243,10 @@ def _with_key_and_url(account: Account, document: Document, cluster: str, bucket
     if len(content) > MAX_BYTES:
         raise TemplateTooLargeError(document.name, len(content))
     key = f"{cluster}/{hashlib.sha256(content).hexdigest()}/{document.name}.json"
-    return AddressedTemplate(document, content, key, url_of(account, bucket, key))
+    return LocatedTemplate(document, content, key=key, url=object_url(account, bucket, key))
 
 
-def _is_uploaded(account: Account, bucket: str, template: AddressedTemplate) -> bool:
+def _is_uploaded(account: Account, bucket: str, template: LocatedTemplate) -> bool:
     """Return whether the bucket has an object with this key and content."""
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -262,7 +265,7 @@ def _is_uploaded(account: Account, bucket: str, template: AddressedTemplate) -> 
     return bool(response.get("ChecksumSHA256") == template.checksum)
 
 
-def _upload(account: Account, bucket: str, template: AddressedTemplate) -> None:
+def _upload(account: Account, bucket: str, template: LocatedTemplate) -> None:
     """Upload one template.
 
     Raises:
@@ -285,8 +288,8 @@ def _upload(account: Account, bucket: str, template: AddressedTemplate) -> None:
         raise _upload_error(bucket, template, error) from error
 
 
-def _upload_error(bucket: str, template: AddressedTemplate, error: Exception) -> AwsError:
-    """Return the error for a template that could not be uploaded, with the hint of boto3's error."""
+def _upload_error(bucket: str, template: LocatedTemplate, error: Exception) -> AwsError:
+    """Return the error for a template that could not be uploaded, with the hint for boto3's error."""
     reason = as_aws_error(error)
     hint = CommandText(
         "nothing was deployed; ", reason.hint or "repeat the command: only missing templates are uploaded."

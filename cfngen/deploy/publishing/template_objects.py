@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
@@ -12,7 +13,8 @@ from cfngen.errors import CfngenError
 from cfngen.text import pluralize
 
 DELETE_BATCH_SIZE = 1000  # objects in one call of DeleteObjects
-MISSING = frozenset({"NoSuchBucket", "404"})
+# Error codes of a call for a bucket that does not exist.
+BUCKET_MISSING_CODES = frozenset({"NoSuchBucket", "404"})
 
 
 class ObjectsError(CfngenError):
@@ -28,7 +30,7 @@ class TemplatesInUseError(CfngenError):
 
 
 @dataclass(frozen=True)
-class Objects:
+class TemplateObjects:
     """The objects in a cluster's folder of the bucket.
 
     Attributes:
@@ -44,26 +46,27 @@ class Objects:
     gigabytes: float = 0.0
 
 
-def find(account: Account, bucket: str, cluster: str, *, needed: bool = False) -> Objects:
+def find(account: Account, bucket: str, cluster: str, *, must_be_allowed: bool = False) -> TemplateObjects:
     """Return the number and size of a cluster's objects in a bucket of this account.
 
     Args:
         account: the account.
         bucket: the bucket; if it does not exist, there are no objects.
         cluster: name of the cluster.
-        needed: whether to raise an error if the caller may not list the bucket; otherwise there are no objects.
+        must_be_allowed: whether to raise an error if the caller may not list the bucket; otherwise it counts as empty.
     """
     prefix = f"{cluster}/"
     count = total_bytes = 0
+    ignored_codes = BUCKET_MISSING_CODES if must_be_allowed else BUCKET_MISSING_CODES | ACCESS_DENIED_CODES
     try:
-        for _key, _version, version_bytes in _list_versions(account, bucket, prefix):
+        for version in _list_versions(account, bucket, prefix):
             count += 1
-            total_bytes += version_bytes
+            total_bytes += version.bytes
     except _client_error() as error:
-        if error_code(error) not in (MISSING if needed else MISSING | ACCESS_DENIED_CODES):
+        if error_code(error) not in ignored_codes:
             raise
-        return Objects(prefix=prefix)
-    return Objects(bucket, prefix, versions=count, gigabytes=total_bytes / 2**30)
+        return TemplateObjects(prefix=prefix)
+    return TemplateObjects(bucket, prefix, versions=count, gigabytes=total_bytes / 2**30)
 
 
 def check_unused(account: Account, cluster: str, root_id: str) -> None:
@@ -97,7 +100,7 @@ def empty(account: Account, bucket: str, cluster: str) -> int:
     s3 = account.client("s3")
     deleted = 0
     versions = [
-        {"Key": key, "VersionId": version} for key, version, _ in _list_versions(account, bucket, f"{cluster}/")
+        {"Key": version.key, "VersionId": version.id} for version in _list_versions(account, bucket, f"{cluster}/")
     ]
     for start in range(0, len(versions), DELETE_BATCH_SIZE):
         batch = versions[start : start + DELETE_BATCH_SIZE]
@@ -119,18 +122,33 @@ def empty(account: Account, bucket: str, cluster: str) -> int:
 
 def delete_bucket(account: Account, bucket: str) -> bool:
     """Delete a bucket if it is empty; return whether it was deleted."""
-    if next(_list_versions(account, bucket, ""), None) is not None:
+    is_empty = next(_list_versions(account, bucket, prefix=""), None) is None
+    if not is_empty:
         return False
     account.client("s3").delete_bucket(Bucket=bucket, ExpectedBucketOwner=account.id)
     return True
 
 
-def _list_versions(account: Account, bucket: str, prefix: str) -> Iterator[tuple[str, str, int]]:
-    """Yield key, version id and size of all versions under a prefix; delete markers have no size."""
+class _ObjectVersion(NamedTuple):
+    """A version of an object, or a delete marker.
+
+    Attributes:
+        key: the object's key.
+        id: id of the version.
+        bytes: size of the version; 0 for a delete marker.
+    """
+
+    key: str
+    id: str
+    bytes: int
+
+
+def _list_versions(account: Account, bucket: str, prefix: str) -> Iterator[_ObjectVersion]:
+    """Yield all versions of all objects whose keys begin with a prefix, and all delete markers."""
     pages = account.client("s3").get_paginator("list_object_versions")
     for page in pages.paginate(Bucket=bucket, Prefix=prefix, ExpectedBucketOwner=account.id):
         for version in (*page.get("Versions", ()), *page.get("DeleteMarkers", ())):
-            yield version["Key"], version["VersionId"], version.get("Size", 0)
+            yield _ObjectVersion(key=version["Key"], id=version["VersionId"], bytes=version.get("Size", 0))
 
 
 def _client_error() -> type[Exception]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.aws_types import TemplatePart
-from cfngen.deploy.publishing.publish import nested
+from cfngen.deploy.publishing.publish import nested_template_names
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackView
-from cfngen.deploy.stacks import resources as resources_of
-from cfngen.deploy.stacks import template as template_of
+from cfngen.deploy.stacks import list_resources as resources_of
+from cfngen.deploy.stacks import read_template as template_of
 from cfngen.templates.document import Document
 from cfngen.templates.expressions import reference, resolve
 
@@ -20,25 +21,25 @@ LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
 
 
 @dataclass(frozen=True)
-class Instances:
-    """The instances of an Auto Scaling group.
+class InstanceCount:
+    """A number of instances of one type, usually those of one Auto Scaling group.
 
     Attributes:
-        type: instance type; empty if the templates do not specify it.
-        count: initial number of instances.
-        spot: whether they are spot instances.
-        maximum: maximum number of instances.
+        instance_type: e.g. `t3.medium`; empty if the templates do not specify it.
+        count: number of instances; of an Auto Scaling group, the initial number.
+        is_spot: whether they are spot instances.
+        max_count: maximum number of instances of the Auto Scaling group.
     """
 
-    type: str
+    instance_type: str
     count: int
-    spot: bool
-    maximum: int = 0
+    is_spot: bool
+    max_count: int = 0
 
     @property
-    def at_maximum_size(self) -> Instances:
-        """The same group at its maximum size."""
-        return replace(self, count=max(self.maximum, self.count))
+    def at_maximum_size(self) -> InstanceCount:
+        """The instances of the same Auto Scaling group at its maximum size."""
+        return replace(self, count=max(self.max_count, self.count))
 
 
 @dataclass(frozen=True)
@@ -46,30 +47,44 @@ class Demand:
     """The AWS resources that a cluster needs.
 
     Attributes:
-        resources: number of resources by CloudFormation type.
+        count_by_resource_type: number of resources by CloudFormation type, e.g. `AWS::EC2::EIP`.
         instances: the instances of each Auto Scaling group.
-        storage: GiB of EBS volumes by volume type, with every group at its initial size.
-        max_storage: GiB of EBS volumes by volume type, with every group at its maximum size.
-        addresses: number of public addresses of nodes and of a load balancer, without Elastic IPs.
-        rules: ingress rules by the logical id of their security group. The rules of a group are a mapping from the
-            rule's logical id to the prefix list that is the rule's source, or to "" if the source is not a prefix list.
-        groups: number of security groups of the network interface that has the most.
-        policies: number of managed policies of the role that has the most.
+        gib_by_volume_type: GiB of EBS volumes by volume type, with every Auto Scaling group at its initial size.
+        max_gib_by_volume_type: GiB of EBS volumes by volume type, with every Auto Scaling group at its maximum size.
+        public_addresses: number of public addresses of nodes and of a load balancer, without Elastic IPs.
+        prefix_lists_by_security_group: for each security group, by its logical id, the sources of its ingress rules: a
+            mapping from each rule's logical id to the prefix list that is its source, or to "" for any other source.
+        max_groups_per_interface: number of security groups of the network interface that has the most.
+        max_policies_per_role: number of managed policies of the role that has the most.
     """
 
-    resources: Mapping[str, int] = field(default_factory=dict)
-    instances: tuple[Instances, ...] = ()
-    storage: Mapping[str, int] = field(default_factory=dict)
-    max_storage: Mapping[str, int] = field(default_factory=dict)
-    addresses: int = 0
-    rules: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    groups: int = 0
-    policies: int = 0
+    count_by_resource_type: Mapping[str, int] = field(default_factory=dict)
+    instances: tuple[InstanceCount, ...] = ()
+    gib_by_volume_type: Mapping[str, int] = field(default_factory=dict)
+    max_gib_by_volume_type: Mapping[str, int] = field(default_factory=dict)
+    public_addresses: int = 0
+    prefix_lists_by_security_group: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    max_groups_per_interface: int = 0
+    max_policies_per_role: int = 0
+
+
+class _IngressRule(NamedTuple):
+    """An ingress rule of a security group.
+
+    Attributes:
+        security_group: logical id of the security group; empty if the rule does not refer to one in its template.
+        logical_id: logical id of the rule.
+        prefix_list: id of the prefix list that is the source of the rule; empty for any other source.
+    """
+
+    security_group: str
+    logical_id: str
+    prefix_list: str
 
 
 @dataclass(frozen=True)
-class _Template:
-    """The resources of a nested stack's template, and the values of its parameters.
+class _TemplateWithValues:
+    """The resources of a template, and the values of its parameters.
 
     Parameters that take outputs of other stacks have no values here, since outputs are unknown before a deployment.
 
@@ -87,40 +102,48 @@ class _Template:
             if resource["Type"] == resource_type:
                 yield resource.get("Properties", {})
 
-    def value(self, expression: object) -> object:
-        """Return the value of a property, or None if it is not known before the stacks exist."""
+    def value_if_known(self, expression: object) -> object:
+        """Return the value of an expression such as a Ref, or None if it is not known before the stacks exist."""
         return resolve(expression, self.values)
 
+    def text_if_known(self, expression: object) -> str:
+        """Return the value of an expression as text, or an empty text if it is not known."""
+        return str(self.value_if_known(expression) or "")
+
     def number_or_zero(self, expression: object) -> int:
-        """Return the value of a property as a number, or 0 if it is not known."""
-        value = str(self.value(expression))
+        """Return the value of an expression as a number, or 0 if it is not known."""
+        value = str(self.value_if_known(expression))
         return int(value) if value.isdigit() else 0
 
-    def launch_template_data(self, group: TemplatePart) -> TemplatePart:
-        """Return the LaunchTemplateData that an Auto Scaling group uses."""
-        launch_template = reference(group.get("LaunchTemplate", {}).get("LaunchTemplateId"))
+    def launch_template_data(self, auto_scaling_group: TemplatePart) -> TemplatePart:
+        """Return the LaunchTemplateData that an Auto Scaling group uses, given the group's properties."""
+        launch_template = reference(auto_scaling_group.get("LaunchTemplate", {}).get("LaunchTemplateId"))
         logical_id = launch_template.name if launch_template else ""
         data: TemplatePart = self.resources.get(logical_id, {}).get("Properties", {}).get("LaunchTemplateData", {})
         return data
 
-    def initial_size(self, group: TemplatePart) -> int:
-        """Return the initial number of instances of an Auto Scaling group."""
-        return self.number_or_zero(group.get("DesiredCapacity", group.get("MinSize")))
+    def initial_size(self, auto_scaling_group: TemplatePart) -> int:
+        """Return the initial number of instances of an Auto Scaling group, given the group's properties."""
+        return self.number_or_zero(auto_scaling_group.get("DesiredCapacity", auto_scaling_group.get("MinSize")))
 
-    def rules(self) -> Iterator[tuple[str, str, str]]:
-        """Yield each ingress rule: logical ids of its security group and of the rule, and its prefix list or ""."""
+    def ingress_rules(self) -> Iterator[_IngressRule]:
+        """Yield each ingress rule of a security group."""
         for logical_id, resource in self.resources.items():
             properties = resource.get("Properties", {})
             if resource["Type"] == "AWS::EC2::SecurityGroupIngress":
-                group = reference(properties.get("GroupId"))
-                yield group.name if group else "", logical_id, str(properties.get("SourcePrefixListId", ""))
+                security_group = reference(properties.get("GroupId"))
+                yield _IngressRule(
+                    security_group=security_group.name if security_group else "",
+                    logical_id=logical_id,
+                    prefix_list=str(properties.get("SourcePrefixListId", "")),
+                )
 
-    def interface_groups(self) -> Iterator[Sequence[object]]:
-        """Yield the security groups of each network interface, load balancer and launch template."""
-        yield from (
-            interface.get("GroupSet", ()) for interface in self.properties_of_type("AWS::EC2::NetworkInterface")
-        )
-        yield from (load_balancer.get("SecurityGroups", ()) for load_balancer in self.properties_of_type(LOAD_BALANCER))
+    def security_groups_of_interfaces(self) -> Iterator[Sequence[object]]:
+        """Yield the list of security groups of each network interface, load balancer and launch template."""
+        for interface in self.properties_of_type("AWS::EC2::NetworkInterface"):
+            yield interface.get("GroupSet", ())
+        for load_balancer in self.properties_of_type(LOAD_BALANCER):
+            yield load_balancer.get("SecurityGroups", ())
         for launch_template in self.properties_of_type("AWS::EC2::LaunchTemplate"):
             for interface in launch_template.get("LaunchTemplateData", {}).get("NetworkInterfaces", ()):
                 yield interface.get("Groups", ())
@@ -133,66 +156,72 @@ def count_demand(documents: Sequence[Document], values: Mapping[str, str]) -> De
         documents: the cluster's templates, including the root.
         values: values of the root's parameters.
     """
-    resources: Counter[str] = Counter()
-    storage: Counter[str] = Counter()
-    max_storage: Counter[str] = Counter()
-    instances: list[Instances] = []
-    rules: dict[str, dict[str, str]] = {}
-    addresses = max_groups = max_policies = 0
+    count_by_resource_type: Counter[str] = Counter()
+    gib_by_volume_type: Counter[str] = Counter()
+    max_gib_by_volume_type: Counter[str] = Counter()
+    instances: list[InstanceCount] = []
+    prefix_lists_by_security_group: dict[str, dict[str, str]] = {}
+    public_addresses = max_groups = max_policies = 0
     for template in _nested_templates(documents, values):
-        resources.update(resource["Type"] for resource in template.resources.values())
-        for group in template.properties_of_type(AUTO_SCALING_GROUP):
-            data = template.launch_template_data(group)
-            count = template.initial_size(group)
-            max_count = template.number_or_zero(group.get("MaxSize"))
-            instance_type = str(template.value(data.get("InstanceType")) or "")
-            is_spot = data.get("InstanceMarketOptions", {}).get("MarketType") == "spot"
-            instances.append(Instances(instance_type, count, spot=is_spot, maximum=max_count))
+        count_by_resource_type.update(resource["Type"] for resource in template.resources.values())
+        for auto_scaling_group in template.properties_of_type(AUTO_SCALING_GROUP):
+            data = template.launch_template_data(auto_scaling_group)
+            count = template.initial_size(auto_scaling_group)
+            max_count = template.number_or_zero(auto_scaling_group.get("MaxSize"))
+            instances.append(
+                InstanceCount(
+                    instance_type=template.text_if_known(data.get("InstanceType")),
+                    count=count,
+                    is_spot=data.get("InstanceMarketOptions", {}).get("MarketType") == "spot",
+                    max_count=max_count,
+                )
+            )
             has_public_address = any(
                 network_interface.get("AssociatePublicIpAddress") is True
                 for network_interface in data.get("NetworkInterfaces", ())
             )
             if has_public_address:
-                addresses += count
+                public_addresses += count
             for block_device in data.get("BlockDeviceMappings", ()):
                 volume = block_device.get("Ebs", {})
-                volume_type = str(template.value(volume.get("VolumeType")) or "")
-                gibibytes = template.number_or_zero(volume.get("VolumeSize"))
-                storage[volume_type] += count * gibibytes
-                max_storage[volume_type] += max(max_count, count) * gibibytes
+                volume_type = template.text_if_known(volume.get("VolumeType"))
+                gib = template.number_or_zero(volume.get("VolumeSize"))
+                gib_by_volume_type[volume_type] += count * gib
+                max_gib_by_volume_type[volume_type] += max(max_count, count) * gib
         for volume in template.properties_of_type("AWS::EC2::Volume"):
-            volume_type = str(template.value(volume.get("VolumeType")) or "")
-            gibibytes = template.number_or_zero(volume.get("Size"))
-            storage[volume_type] += gibibytes
-            max_storage[volume_type] += gibibytes
-        for group_id, rule, prefix_list in template.rules():
-            rules.setdefault(group_id, {})[rule] = prefix_list
-        for balancer in template.properties_of_type(LOAD_BALANCER):
+            volume_type = template.text_if_known(volume.get("VolumeType"))
+            gib = template.number_or_zero(volume.get("Size"))
+            # A volume of its own does not grow with an Auto Scaling group, so it counts equally in both.
+            gib_by_volume_type[volume_type] += gib
+            max_gib_by_volume_type[volume_type] += gib
+        for rule in template.ingress_rules():
+            prefix_list_by_rule = prefix_lists_by_security_group.setdefault(rule.security_group, {})
+            prefix_list_by_rule[rule.logical_id] = rule.prefix_list
+        for load_balancer in template.properties_of_type(LOAD_BALANCER):
             # A load balancer that faces the internet has one public address in each of its subnets.
-            if balancer.get("Scheme") == "internet-facing":
-                addresses += len(balancer.get("Subnets", ()))
-        group_counts = [len(security_groups) for security_groups in template.interface_groups()]
-        max_groups = max((max_groups, *group_counts))
-        # The managed policies of a template are attached to the masters' role.
-        policy_counts = [
-            len(role.get("ManagedPolicyArns", ())) for role in template.properties_of_type("AWS::IAM::Role")
-        ]
-        max_policies = max((max_policies, *(count + resources["AWS::IAM::ManagedPolicy"] for count in policy_counts)))
+            if load_balancer.get("Scheme") == "internet-facing":
+                public_addresses += len(load_balancer.get("Subnets", ()))
+        for security_groups in template.security_groups_of_interfaces():
+            max_groups = max(max_groups, len(security_groups))
+        for role in template.properties_of_type("AWS::IAM::Role"):
+            # The managed policies that templates create are attached to the masters' role.
+            policy_count = len(role.get("ManagedPolicyArns", ())) + count_by_resource_type["AWS::IAM::ManagedPolicy"]
+            max_policies = max(max_policies, policy_count)
     return Demand(
-        resources=resources,
+        count_by_resource_type=count_by_resource_type,
         instances=tuple(instances),
-        storage=_known_storage(storage),
-        max_storage=_known_storage(max_storage),
-        addresses=addresses,
-        rules=rules,
-        groups=max_groups,
-        policies=max_policies,
+        gib_by_volume_type=_without_unknown(gib_by_volume_type),
+        max_gib_by_volume_type=_without_unknown(max_gib_by_volume_type),
+        public_addresses=public_addresses,
+        prefix_lists_by_security_group=prefix_lists_by_security_group,
+        max_groups_per_interface=max_groups,
+        max_policies_per_role=max_policies,
     )
 
 
-def _known_storage(storage: Mapping[str, int]) -> dict[str, int]:
-    """Return the storage by volume type without unknown volume types and sizes."""
-    return {volume_type: gibibytes for volume_type, gibibytes in storage.items() if volume_type and gibibytes}
+def _without_unknown(gib_by_volume_type: Mapping[str, int]) -> dict[str, int]:
+    """Return GiB by volume type without unknown volume types (an empty text) and unknown sizes (0)."""
+    return {volume_type: gib for volume_type, gib in gib_by_volume_type.items() if volume_type and gib}
 
 
 def read_deployed_demand(account: Account, stack: StackView) -> Demand:
@@ -209,29 +238,32 @@ def read_deployed_demand(account: Account, stack: StackView) -> Demand:
             if resource.physical_id
         }
         # Nested stacks that were never created have no physical id.
-        names_by_stack = {logical_id: name for logical_id, name in nested(root).items() if logical_id in physical_ids}
+        names_by_stack = {
+            logical_id: name for logical_id, name in nested_template_names(root).items() if logical_id in physical_ids
+        }
         documents = [Document("cluster", dict(root), module="", children=tuple(names_by_stack))]
         for logical_id, name in names_by_stack.items():
             documents.append(Document(name, dict(template_of(account, physical_ids[logical_id])), module=""))
-    return count_demand(documents, stack.parameters) if len(documents) > 1 else Demand()
+    has_nested_stacks = len(documents) > 1
+    return count_demand(documents, stack.parameters) if has_nested_stacks else Demand()
 
 
-def _nested_templates(documents: Sequence[Document], values: Mapping[str, str]) -> Iterator[_Template]:
+def _nested_templates(documents: Sequence[Document], values: Mapping[str, str]) -> Iterator[_TemplateWithValues]:
     """Yield the template of each nested stack, with the values that the root passes to the stack."""
     root = next(document for document in documents if document.children)
-    root_values = {**_defaults(root), **values}
-    root_template = _Template(root.body["Resources"], root_values)
+    # The values of the root's parameters resolve the expressions that the root passes to its nested stacks.
+    root_template = _TemplateWithValues(root.body["Resources"], {**_defaults(root), **values})
     documents_by_name = {document.name: document for document in documents}
-    for logical_id, name in nested(root.body).items():
+    for logical_id, name in nested_template_names(root.body).items():
         child = documents_by_name.get(name)
         if child is None:
             continue  # the stack was never created, since an earlier one failed
         known_values = dict(_defaults(child))
         for parameter, expression in root.body["Resources"][logical_id]["Properties"].get("Parameters", {}).items():
-            value = root_template.value(expression)
+            value = root_template.value_if_known(expression)
             if value is not None:
                 known_values[parameter] = value
-        yield _Template(child.body["Resources"], known_values)
+        yield _TemplateWithValues(child.body["Resources"], known_values)
 
 
 def _defaults(document: Document) -> TemplatePart:

@@ -10,22 +10,22 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.hints import Hint
 
-Count = Callable[[Account], int]
-"""Reads a usage or a limit from AWS."""
+ReadCount = Callable[[Account], int]
+"""A function that reads a usage or a limit from AWS."""
 
 
 @dataclass(frozen=True)
 class Quota:
-    """A quota, its usage, and what a deployment adds to it.
+    """A quota, its usage, and how much a deployment adds to the usage.
 
     Attributes:
         name: what is limited.
-        needed: what the deployment adds, with every Auto Scaling group at its initial size.
+        needed: how much the deployment adds, with every Auto Scaling group at its initial size.
         used: current usage; None if unknown.
         limit: value of the quota; None if unknown.
         sufficient: whether the quota is sufficient; None if unknown.
         hint: what to do if the quota is not sufficient, now or at the maximum size, or why it is unknown.
-        needed_at_maximum: what the deployment adds, with every group at its maximum size.
+        needed_at_maximum: how much the deployment adds, with every group at its maximum size.
         room_to_grow: whether the quota is sufficient for the maximum size; None if unknown.
     """
 
@@ -45,31 +45,31 @@ class QuotaCheck:
 
     Attributes:
         name: what is limited.
-        needed: what the deployment adds, with every group at its initial size.
+        needed: how much the deployment adds, with every group at its initial size.
         service: service code of the quota.
         code: quota code.
         used: function that returns the current usage.
         limit: function that returns the limit; if None, the limit is read from Service Quotas.
-        units_per_quota_unit: how many units of `needed` and `used` one unit of the quota in Service Quotas is, e.g.
-            1024 if the quota is in TiB and `needed` in GiB.
-        needed_at_maximum: what the deployment adds, with every group at its maximum size, if that is more.
+        units_per_quota_unit: how many units of `needed` and `used` are one unit of the quota in Service Quotas,
+            e.g. 1024 if the quota is in TiB, and `needed` and `used` are in GiB.
+        needed_at_maximum: how much the deployment adds, with every group at its maximum size, if that is more.
     """
 
     name: str
     needed: int
     service: str
     code: str
-    used: Count
-    limit: Count | None = None
+    used: ReadCount
+    limit: ReadCount | None = None
     units_per_quota_unit: int = 1
     needed_at_maximum: int = 0
 
 
 def check_quota(account: Account, quota_check: QuotaCheck) -> Quota:
-    """Read a quota's usage and limit, and compare them with what the deployment adds."""
+    """Read a quota's usage and limit, and compare them with how much the deployment adds."""
     used = limit = sufficient = room_to_grow = None
     hint = ""
-    max_needed = max(quota_check.needed_at_maximum, quota_check.needed)
+    needed_at_maximum = max(quota_check.needed_at_maximum, quota_check.needed)
     try:
         with translate_aws_errors():
             used = quota_check.used(account)
@@ -77,9 +77,10 @@ def check_quota(account: Account, quota_check: QuotaCheck) -> Quota:
     except AwsError as error:
         hint = str(error)
     if used is not None and limit is not None:
-        sufficient, room_to_grow = used + quota_check.needed <= limit, used + max_needed <= limit
+        sufficient = used + quota_check.needed <= limit
+        room_to_grow = used + needed_at_maximum <= limit
         if not room_to_grow:
-            hint = _increase_hint(account, quota_check, used + max_needed)
+            hint = _increase_hint(account, quota_check, required_limit=used + needed_at_maximum)
     return Quota(
         quota_check.name,
         needed=quota_check.needed,
@@ -87,16 +88,16 @@ def check_quota(account: Account, quota_check: QuotaCheck) -> Quota:
         limit=limit,
         sufficient=sufficient,
         hint=hint,
-        needed_at_maximum=max_needed,
+        needed_at_maximum=needed_at_maximum,
         room_to_grow=room_to_grow,
     )
 
 
-def _increase_hint(account: Account, quota_check: QuotaCheck, total: int) -> str:
-    """Return what to do about a quota that is below `total`."""
+def _increase_hint(account: Account, quota_check: QuotaCheck, *, required_limit: int) -> str:
+    """Return what to do about a quota that is below the required limit."""
     # IAM is global, and its quotas are managed in us-east-1.
     region = "us-east-1" if quota_check.service == "iam" else account.region
-    desired_value = ceil(total / quota_check.units_per_quota_unit)
+    desired_value = ceil(required_limit / quota_check.units_per_quota_unit)
     command = (
         f"aws service-quotas request-service-quota-increase --region {region} --service-code {quota_check.service} "
         f"--quota-code {quota_check.code} --desired-value {desired_value}"
@@ -116,6 +117,6 @@ def _read_limit(account: Account, quota_check: QuotaCheck) -> int:
     return int(response["Quota"]["Value"] * quota_check.units_per_quota_unit)
 
 
-def constant(count: int) -> Count:
-    """Return a function that returns a usage that is known already, without calling AWS."""
+def known_usage(count: int) -> ReadCount:
+    """Return a function for `QuotaCheck.used` that returns a known usage without calling AWS."""
     return lambda _: count

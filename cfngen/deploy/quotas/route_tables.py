@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cfngen.cluster.logical_ids import is_subnet_parameter
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.subnet_ids import is_subnet_parameter
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.errors import CfngenError
@@ -50,7 +50,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
     route_table = values.get("RouteTableId", "")
     subnets = [value for name, value in values.items() if is_subnet_parameter(name) and value]
     # Only some network plug-ins need routes of the VPC, and only subnets that exist already have a route table.
-    if not (network_plugin(cluster).routes and route_table and subnets):
+    if not (network_plugin(cluster).uses_vpc_routes and route_table and subnets):
         return
     filters = [{"Name": "vpc-id", "Values": [values.get("VpcId", "")]}]
     try:
@@ -74,7 +74,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
         ),
         "",
     )
-    used_tables = {subnet: tables_by_subnet.get(subnet, main_table) for subnet in subnets}
-    other_tables = {subnet: table for subnet, table in used_tables.items() if table != route_table}
+    table_of_each_subnet = {subnet: tables_by_subnet.get(subnet, main_table) for subnet in subnets}
+    other_tables = {subnet: table for subnet, table in table_of_each_subnet.items() if table != route_table}
     if tables and other_tables:
         raise RouteTablesError(route_table, other_tables)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.quotas.demand import Demand
-from cfngen.deploy.quotas.quota import Count, Quota, QuotaCheck, check_quota, constant
+from cfngen.deploy.quotas.quota import Quota, QuotaCheck, ReadCount, check_quota, known_usage
 from cfngen.deploy.quotas.vcpu_quotas import check_vcpu_quotas
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 
@@ -35,7 +35,7 @@ def check(account: Account, demand: Demand, current: Demand | None = None) -> tu
         One entry for each quota. Nothing is raised: a quota that cannot be read has no limit, and its hint says why.
     """
     current = current or Demand()
-    added_resources = _additions(demand.resources, current.resources)
+    added_resources = _additions(demand.count_by_resource_type, current.count_by_resource_type)
     # boto3 clients may be shared between threads, but must not be created in several threads.
     for service in ("autoscaling", "ec2", "elbv2", "iam", "service-quotas"):
         account.client(service)
@@ -45,9 +45,9 @@ def check(account: Account, demand: Demand, current: Demand | None = None) -> tu
             *_resource_checks(added_resources),
             *_storage_checks(demand, current),
             *_iam_checks(added_resources),
-            *_rules_check(account, demand, current),
-            *_groups_check(demand, current),
-            *_policies_check(demand, current),
+            *_rules_per_security_group_check(account, demand, current),
+            *_security_groups_per_interface_check(demand, current),
+            *_policies_per_role_check(demand, current),
         ]
         quotas = pool.map(lambda quota_check: check_quota(account, quota_check), quota_checks)
         return (*vcpu_quotas_future.result(), *quotas)
@@ -58,7 +58,7 @@ def _additions(planned: Mapping[str, int], current: Mapping[str, int]) -> dict[s
     return {key: count - current.get(key, 0) for key, count in planned.items() if count > current.get(key, 0)}
 
 
-def _count_listed(service: str, operation: str, key: str) -> Count:
+def _count_listed(service: str, operation: str, key: str) -> ReadCount:
     """Return a function that calls a list operation of a service and counts the items under `key` in all pages."""
 
     def count(account: Account) -> int:
@@ -68,6 +68,7 @@ def _count_listed(service: str, operation: str, key: str) -> Count:
 
 
 def _count_elastic_ips(account: Account) -> int:
+    """Return the number of Elastic IPs that the account has in the region."""
     return len(account.client("ec2").describe_addresses()["Addresses"])
 
 
@@ -86,44 +87,74 @@ def _count_nat_gateways(account: Account) -> int:
 
 
 def _count_network_load_balancers(account: Account) -> int:
+    """Return the number of network load balancers that the account has in the region."""
     pages = account.client("elbv2").get_paginator("describe_load_balancers").paginate()
     return sum(balancer["Type"] == "network" for page in pages for balancer in page["LoadBalancers"])
 
 
-# CloudFormation type, name of the quota, service code and quota code in Service Quotas, and how usage is counted.
-_COUNTED_RESOURCES: tuple[tuple[str, str, str, str, Count], ...] = (
-    ("AWS::EC2::VPC", "VPCs", "vpc", "L-F678F1CE", _count_listed("ec2", "describe_vpcs", "Vpcs")),
-    (
+class _CountedResource(NamedTuple):
+    """A type of resource of which an account may have a limited number in a region.
+
+    Attributes:
+        resource_type: its CloudFormation type.
+        quota_name: what is limited.
+        service: service code of the quota in Service Quotas.
+        code: quota code.
+        used: function that returns how many such resources the account has.
+    """
+
+    resource_type: str
+    quota_name: str
+    service: str
+    code: str
+    used: ReadCount
+
+
+_COUNTED_RESOURCES = (
+    _CountedResource(
+        "AWS::EC2::VPC",
+        "VPCs",
+        service="vpc",
+        code="L-F678F1CE",
+        used=_count_listed("ec2", "describe_vpcs", "Vpcs"),
+    ),
+    _CountedResource(
         "AWS::EC2::InternetGateway",
         "Internet gateways",
-        "vpc",
-        "L-A4707A72",
-        _count_listed("ec2", "describe_internet_gateways", "InternetGateways"),
+        service="vpc",
+        code="L-A4707A72",
+        used=_count_listed("ec2", "describe_internet_gateways", "InternetGateways"),
     ),
     # All new NAT gateways are assumed to be in the zone that has the most.
-    ("AWS::EC2::NatGateway", "NAT gateways in one zone", "vpc", "L-FE5A380F", _count_nat_gateways),
-    ("AWS::EC2::EIP", "Elastic IPs", "ec2", "L-0263D0A3", _count_elastic_ips),
-    (
+    _CountedResource(
+        "AWS::EC2::NatGateway",
+        "NAT gateways in one zone",
+        service="vpc",
+        code="L-FE5A380F",
+        used=_count_nat_gateways,
+    ),
+    _CountedResource("AWS::EC2::EIP", "Elastic IPs", service="ec2", code="L-0263D0A3", used=_count_elastic_ips),
+    _CountedResource(
         "AWS::EC2::SecurityGroup",
         "Security groups",
-        "vpc",
-        "L-E79EC296",
-        _count_listed("ec2", "describe_security_groups", "SecurityGroups"),
+        service="vpc",
+        code="L-E79EC296",
+        used=_count_listed("ec2", "describe_security_groups", "SecurityGroups"),
     ),
     # All load balancers of the templates are network load balancers.
-    (
+    _CountedResource(
         "AWS::ElasticLoadBalancingV2::LoadBalancer",
         "Network load balancers",
-        "elasticloadbalancing",
-        "L-69A177A2",
-        _count_network_load_balancers,
+        service="elasticloadbalancing",
+        code="L-69A177A2",
+        used=_count_network_load_balancers,
     ),
-    (
+    _CountedResource(
         AUTO_SCALING_GROUP,
         "Auto Scaling groups",
-        "autoscaling",
-        "L-CDE20ADC",
-        _count_listed("autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups"),
+        service="autoscaling",
+        code="L-CDE20ADC",
+        used=_count_listed("autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups"),
     ),
 )
 
@@ -134,9 +165,15 @@ def _resource_checks(added_resources: Mapping[str, int]) -> list[QuotaCheck]:
     # Every VPC has a default security group.
     needed["AWS::EC2::SecurityGroup"] += needed["AWS::EC2::VPC"]
     return [
-        QuotaCheck(name, needed[resource_type], service, code, used)
-        for resource_type, name, service, code, used in _COUNTED_RESOURCES
-        if needed[resource_type]
+        QuotaCheck(
+            counted.quota_name,
+            needed=needed[counted.resource_type],
+            service=counted.service,
+            code=counted.code,
+            used=counted.used,
+        )
+        for counted in _COUNTED_RESOURCES
+        if needed[counted.resource_type]
     ]
 
 
@@ -146,42 +183,56 @@ _STORAGE_QUOTA_CODES = {"gp2": "L-D18FCD1D", "gp3": "L-7A658B76"}
 
 def _storage_checks(demand: Demand, current: Demand) -> list[QuotaCheck]:
     """Return a check for each volume type of which the deployment adds storage, now or at the groups' maximum size."""
-    needed = _additions(demand.storage, current.storage)
-    growing_types = needed.keys() | _additions(demand.max_storage, current.max_storage).keys()
-    max_needed = {
-        volume_type: demand.max_storage.get(volume_type, 0) - current.storage.get(volume_type, 0)
-        for volume_type in growing_types
-    }
-
-    def used_storage(volume_type: str) -> Count:
-        """Return a function that reads how many GiB the account's volumes of this type have."""
-
-        def sum_sizes(account: Account) -> int:
-            filters = [{"Name": "volume-type", "Values": [volume_type]}]
-            pages = account.client("ec2").get_paginator("describe_volumes").paginate(Filters=filters)
-            return sum(volume["Size"] for page in pages for volume in page["Volumes"])
-
-        return sum_sizes
-
+    needed = _additions(demand.gib_by_volume_type, current.gib_by_volume_type)
+    needed_at_maximum = _additions(demand.max_gib_by_volume_type, current.max_gib_by_volume_type)
     return [
         QuotaCheck(
             f"{volume_type} storage (GiB)",
-            needed.get(volume_type, 0),
+            needed=needed.get(volume_type, 0),
             service="ebs",
             code=code,
-            used=used_storage(volume_type),
+            used=_used_storage(volume_type),
             units_per_quota_unit=GIB_PER_TIB,
-            needed_at_maximum=max_needed[volume_type],
+            # The account's usage contains what the cluster has now, so only the rest is added at the maximum size.
+            needed_at_maximum=(
+                demand.max_gib_by_volume_type.get(volume_type, 0) - current.gib_by_volume_type.get(volume_type, 0)
+            ),
         )
         for volume_type, code in _STORAGE_QUOTA_CODES.items()
-        if volume_type in max_needed
+        if volume_type in needed or volume_type in needed_at_maximum
     ]
 
 
-# CloudFormation type, name of the quota, quota code, and the key in the account summary with the usage.
+def _used_storage(volume_type: str) -> ReadCount:
+    """Return a function that reads how many GiB the account's volumes of this type have."""
+
+    def sum_sizes(account: Account) -> int:
+        filters = [{"Name": "volume-type", "Values": [volume_type]}]
+        pages = account.client("ec2").get_paginator("describe_volumes").paginate(Filters=filters)
+        return sum(volume["Size"] for page in pages for volume in page["Volumes"])
+
+    return sum_sizes
+
+
+class _IamQuota(NamedTuple):
+    """A quota of IAM.
+
+    Attributes:
+        resource_type: CloudFormation type of what is limited.
+        quota_name: what is limited.
+        code: quota code.
+        summary_key: the key in IAM's account summary with the usage; the key with the limit ends in `Quota` besides.
+    """
+
+    resource_type: str
+    quota_name: str
+    code: str
+    summary_key: str
+
+
 _IAM_QUOTAS = (
-    ("AWS::IAM::Role", "IAM roles", "L-FE177D64", "Roles"),
-    ("AWS::IAM::InstanceProfile", "Instance profiles", "L-6E65F664", "InstanceProfiles"),
+    _IamQuota("AWS::IAM::Role", "IAM roles", code="L-FE177D64", summary_key="Roles"),
+    _IamQuota("AWS::IAM::InstanceProfile", "Instance profiles", code="L-6E65F664", summary_key="InstanceProfiles"),
 )
 
 
@@ -189,63 +240,75 @@ def _iam_checks(added_resources: Mapping[str, int]) -> list[QuotaCheck]:
     """Return the checks for roles and instance profiles; IAM's account summary has both usage and limit."""
     return [
         QuotaCheck(
-            name,
-            added_resources[resource_type],
+            iam_quota.quota_name,
+            needed=added_resources[iam_quota.resource_type],
             service="iam",
-            code=code,
-            used=_account_summary_value(key),
-            limit=_account_summary_value(f"{key}Quota"),
+            code=iam_quota.code,
+            used=_account_summary_value(iam_quota.summary_key),
+            limit=_account_summary_value(f"{iam_quota.summary_key}Quota"),
         )
-        for resource_type, name, code, key in _IAM_QUOTAS
-        if added_resources.get(resource_type)
+        for iam_quota in _IAM_QUOTAS
+        if added_resources.get(iam_quota.resource_type)
     ]
 
 
-def _account_summary_value(key: str) -> Count:
+def _account_summary_value(key: str) -> ReadCount:
     """Return a function that reads one number of IAM's account summary."""
     return lambda account: int(account.client("iam").get_account_summary()["SummaryMap"][key])
 
 
-# Quotas per security group, network interface and role, with their default values ("Amazon VPC quotas", Amazon VPC User
-# Guide, and "IAM and AWS STS quotas", IAM User Guide). Up to the default value, no quota is read. Each limit applies to
-# one security group, interface or role alone, so the usage is 0, and `needed` is what that one resource needs in all.
 class _QuotaPerResource(NamedTuple):
+    """A quota that limits each security group, network interface or role by itself.
+
+    So the usage in the check is 0, and `needed` is what the one resource with the most needs in all. The quota is only
+    read if that is more than AWS's default limit.
+
+    Attributes:
+        code: quota code.
+        default_limit: AWS's default limit ("Amazon VPC quotas", Amazon VPC User Guide, and "IAM and AWS STS quotas",
+            IAM User Guide).
+    """
+
     code: str
     default_limit: int
 
 
-_RULES_QUOTA = _QuotaPerResource("L-0EA8095F", default_limit=60)
-_GROUPS_QUOTA = _QuotaPerResource("L-2AFB9258", default_limit=5)
-_POLICIES_QUOTA = _QuotaPerResource("L-0DA4ABF3", default_limit=10)
+_RULES_PER_SECURITY_GROUP = _QuotaPerResource("L-0EA8095F", default_limit=60)
+_SECURITY_GROUPS_PER_INTERFACE = _QuotaPerResource("L-2AFB9258", default_limit=5)
+_POLICIES_PER_ROLE = _QuotaPerResource("L-0DA4ABF3", default_limit=10)
 
 
-def _rules_check(account: Account, demand: Demand, current: Demand) -> Iterator[QuotaCheck]:
+def _rules_per_security_group_check(account: Account, demand: Demand, current: Demand) -> Iterator[QuotaCheck]:
     """Yield a check for the security group with the most rules, if it has more than the default limit.
 
     Only security groups whose rules change are compared. During an update a group has its old and its new rules, since
     new rules are created before old ones are deleted. A rule for a prefix list counts as many times as the list has
     entries at most.
     """
-    rules_by_changed_group = {
-        group: {**current.rules.get(group, {}), **rules}
-        for group, rules in demand.rules.items()
-        if rules != current.rules.get(group)
-    }
+    rules_by_changed_group: dict[str, dict[str, str]] = {}
+    for security_group, new_rules in demand.prefix_lists_by_security_group.items():
+        old_rules = current.prefix_lists_by_security_group.get(security_group, {})
+        if new_rules != old_rules:
+            rules_by_changed_group[security_group] = {**old_rules, **new_rules}
     prefix_lists = sorted(
         {prefix_list for rules in rules_by_changed_group.values() for prefix_list in rules.values() if prefix_list}
     )
     max_entries = _read_max_entries(account, prefix_lists) if prefix_lists else {}
     rule_counts = {
-        group: sum(max_entries.get(prefix_list, 1) for prefix_list in rules.values())
-        for group, rules in rules_by_changed_group.items()
+        security_group: sum(max_entries.get(prefix_list, 1) for prefix_list in rules.values())
+        for security_group, rules in rules_by_changed_group.items()
     }
-    if rule_counts:
-        fullest_group = max(rule_counts, key=lambda group: rule_counts[group])
-        rule_count = rule_counts[fullest_group]
-        code, default_limit = _RULES_QUOTA
-        if rule_count > default_limit:
-            name = f"Rules of one security group ({fullest_group})"
-            yield QuotaCheck(name, rule_count, service="vpc", code=code, used=constant(0))
+    if not rule_counts:
+        return
+    fullest_group = max(rule_counts, key=lambda security_group: rule_counts[security_group])
+    if rule_counts[fullest_group] > _RULES_PER_SECURITY_GROUP.default_limit:
+        yield QuotaCheck(
+            f"Rules of one security group ({fullest_group})",
+            needed=rule_counts[fullest_group],
+            service="vpc",
+            code=_RULES_PER_SECURITY_GROUP.code,
+            used=known_usage(0),
+        )
 
 
 def _read_max_entries(account: Account, prefix_lists: Sequence[str]) -> Mapping[str, int]:
@@ -266,23 +329,34 @@ def _read_max_entries(account: Account, prefix_lists: Sequence[str]) -> Mapping[
         return {}
 
 
-def _groups_check(demand: Demand, current: Demand) -> Iterator[QuotaCheck]:
-    """Yield a check for the network interface with the most security groups, if it has more than the default limit."""
-    code, default_limit = _GROUPS_QUOTA
-    if demand.groups > max(current.groups, default_limit):
-        name = "Security groups of one interface"
-        yield QuotaCheck(name, demand.groups, service="vpc", code=code, used=constant(0))
+def _security_groups_per_interface_check(demand: Demand, current: Demand) -> Iterator[QuotaCheck]:
+    """Yield a check for the network interface with the most security groups.
+
+    It is only checked if it gets more security groups than it has now, and more than the default limit.
+    """
+    most_groups = demand.max_groups_per_interface
+    if most_groups > max(current.max_groups_per_interface, _SECURITY_GROUPS_PER_INTERFACE.default_limit):
+        yield QuotaCheck(
+            "Security groups of one interface",
+            needed=most_groups,
+            service="vpc",
+            code=_SECURITY_GROUPS_PER_INTERFACE.code,
+            used=known_usage(0),
+        )
 
 
-def _policies_check(demand: Demand, current: Demand) -> Iterator[QuotaCheck]:
-    """Yield a check for the role with the most managed policies, if it has more than the default limit."""
-    code, default_limit = _POLICIES_QUOTA
-    if demand.policies > max(current.policies, default_limit):
+def _policies_per_role_check(demand: Demand, current: Demand) -> Iterator[QuotaCheck]:
+    """Yield a check for the role with the most managed policies.
+
+    It is only checked if it gets more policies than it has now, and more than the default limit.
+    """
+    most_policies = demand.max_policies_per_role
+    if most_policies > max(current.max_policies_per_role, _POLICIES_PER_ROLE.default_limit):
         yield QuotaCheck(
             "Managed policies of one role",
-            demand.policies,
+            needed=most_policies,
             service="iam",
-            code=code,
-            used=constant(0),
+            code=_POLICIES_PER_ROLE.code,
+            used=known_usage(0),
             limit=_account_summary_value("AttachedPoliciesPerRoleQuota"),
         )

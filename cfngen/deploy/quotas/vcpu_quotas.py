@@ -7,27 +7,22 @@ from collections.abc import Sequence
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.quotas import vcpus
-from cfngen.deploy.quotas.demand import Instances
-from cfngen.deploy.quotas.quota import Quota, QuotaCheck, check_quota, constant
+from cfngen.deploy.quotas.demand import InstanceCount
+from cfngen.deploy.quotas.quota import Quota, QuotaCheck, check_quota, known_usage
+
+_UNKNOWN_QUOTA_HINT = "it is not known which quota applies"
 
 
-def check_vcpu_quotas(account: Account, planned: Sequence[Instances], current: Sequence[Instances]) -> list[Quota]:
+def check_vcpu_quotas(
+    account: Account, planned: Sequence[InstanceCount], current: Sequence[InstanceCount]
+) -> list[Quota]:
     """Return the quotas of vCPUs that the instance types of the planned Auto Scaling groups count towards.
 
     Args:
         account: the account and region.
-        planned: the instances of each group after the deployment.
-        current: the instances of each group now; empty for a new cluster.
+        planned: the instances of each Auto Scaling group after the deployment.
+        current: the instances of each Auto Scaling group now; empty for a new cluster.
     """
-    # An instance type whose quota is not known is reported only if the cluster does not use the type yet.
-    current_types = {instances.type for instances in current}
-    unknown_types = sorted(
-        {
-            instances.type
-            for instances in planned
-            if instances.count and not vcpus.family_of(instances.type) and instances.type not in current_types
-        }
-    )
     unknown_quotas = [
         Quota(
             f"vCPUs of {instance_type}",
@@ -35,36 +30,37 @@ def check_vcpu_quotas(account: Account, planned: Sequence[Instances], current: S
             used=None,
             limit=None,
             sufficient=None,
-            hint="it is not known which quota applies",
+            hint=_UNKNOWN_QUOTA_HINT,
         )
-        for instance_type in unknown_types
+        for instance_type in _new_types_without_quota(planned, current)
     ]
     try:
         with translate_aws_errors():
-            current_vcpus = vcpus.count_needed(account, current)
-            current_max_vcpus = vcpus.count_needed(account, [instances.at_maximum_size for instances in current])
-            planned_vcpus = vcpus.count_needed(account, planned)
-            planned_max_vcpus = vcpus.count_needed(account, [instances.at_maximum_size for instances in planned])
-            used_vcpus = vcpus.count_used(account)
+            current_vcpus = vcpus.count_needed_vcpus(account, current)
+            current_max_vcpus = vcpus.count_needed_vcpus(account, [group.at_maximum_size for group in current])
+            planned_vcpus = vcpus.count_needed_vcpus(account, planned)
+            planned_max_vcpus = vcpus.count_needed_vcpus(account, [group.at_maximum_size for group in planned])
+            used_vcpus = vcpus.count_used_vcpus(account)
     except AwsError as error:
         return [Quota("vCPUs", needed=0, used=None, limit=None, sufficient=None, hint=str(error)), *unknown_quotas]
     quotas = []
-    for (family, spot), max_count in planned_max_vcpus.items():
-        name = f"vCPUs of {'spot' if spot else 'on-demand'} {family.name} instances"
-        code = family.spot if spot else family.on_demand
-        used_count = used_vcpus.get((family, spot), 0)
-        current_count = current_vcpus.get((family, spot), 0)
-        added = max(planned_vcpus.get((family, spot), 0) - current_count, 0)
+    for vcpu_quota, max_count in planned_max_vcpus.items():
+        family, is_spot = vcpu_quota
+        name = f"vCPUs of {'spot' if is_spot else 'on-demand'} {family.name} instances"
+        quota_code = family.spot_quota_code if is_spot else family.on_demand_quota_code
+        used_count = used_vcpus.get(vcpu_quota, 0)
+        current_count = current_vcpus.get(vcpu_quota, 0)
+        added = max(planned_vcpus.get(vcpu_quota, 0) - current_count, 0)
         added_at_maximum = max_count - current_count
-        if current and not added and max_count <= current_max_vcpus.get((family, spot), 0):
+        if current and not added and max_count <= current_max_vcpus.get(vcpu_quota, 0):
             continue  # the deployment adds nothing to this quota
-        if code:
+        if quota_code:
             quota_check = QuotaCheck(
                 name,
-                added,
+                needed=added,
                 service="ec2",
-                code=code,
-                used=constant(used_count),
+                code=quota_code,
+                used=known_usage(used_count),
                 needed_at_maximum=added_at_maximum,
             )
             quotas.append(check_quota(account, quota_check))
@@ -76,8 +72,20 @@ def check_vcpu_quotas(account: Account, planned: Sequence[Instances], current: S
                     used=used_count,
                     limit=None,
                     sufficient=None,
-                    hint="it is not known which quota applies",
+                    hint=_UNKNOWN_QUOTA_HINT,
                     needed_at_maximum=added_at_maximum,
                 )
             )
     return [*quotas, *unknown_quotas]
+
+
+def _new_types_without_quota(planned: Sequence[InstanceCount], current: Sequence[InstanceCount]) -> list[str]:
+    """Return the planned instance types that the cluster does not use yet and whose quota is not known, sorted."""
+    current_types = {group.instance_type for group in current}
+    return sorted(
+        {
+            group.instance_type
+            for group in planned
+            if group.count and not vcpus.family_of(group.instance_type) and group.instance_type not in current_types
+        }
+    )

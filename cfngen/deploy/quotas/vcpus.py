@@ -1,4 +1,4 @@
-"""Quotas of vCPUs: which instance types share a quota, and how many vCPUs of each quota instances use.
+"""Quotas of vCPUs: which instance types share a quota, and how many vCPUs instances take from each quota.
 
 Source: "Amazon EC2 instance type quotas", Amazon EC2 Instance Types guide.
 """
@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsObject
-from cfngen.deploy.quotas.demand import Instances
+from cfngen.deploy.quotas.demand import InstanceCount
 
-MAX_TYPES_PER_CALL = 100  # in one call of DescribeInstanceTypes
+MAX_TYPES_PER_CALL = 100  # instance types in one call of DescribeInstanceTypes
 
 
 class Family(NamedTuple):
@@ -22,17 +22,18 @@ class Family(NamedTuple):
 
     Attributes:
         name: name in the EC2 documentation.
-        letters: pattern of the letters before the generation in an instance type.
-        on_demand: code of the quota for on-demand instances.
-        spot: code of the quota for spot instances; empty if there is none.
+        letters_pattern: pattern of the letters with which the instance types begin, e.g. `m` in `m7g.large`.
+        on_demand_quota_code: code of the quota for on-demand instances.
+        spot_quota_code: code of the quota for spot instances; empty if there is none.
     """
 
     name: str
-    letters: str
-    on_demand: str
-    spot: str
+    letters_pattern: str
+    on_demand_quota_code: str
+    spot_quota_code: str
 
 
+# Each with its name, the pattern of its letters, and the codes of its quotas for on-demand and for spot instances.
 FAMILIES = (
     Family("standard (A, C, D, H, I, M, R, T, Z)", "[acdhimrtz]|im|is", "L-1216C47A", "L-34B43A08"),
     Family("G and VT", "g|gr|vt", "L-DB2E81BA", "L-3819A6DF"),
@@ -46,47 +47,65 @@ FAMILIES = (
     Family("high memory", "u", "L-43DA4232", ""),
 )
 
-Pool = tuple[Family, bool]
-"""A quota of vCPUs: the family of instance types, and whether it is the quota for spot instances."""
+
+class VcpuQuota(NamedTuple):
+    """A quota of vCPUs.
+
+    Attributes:
+        family: the instance types that share the quota.
+        is_spot: whether it is the quota for spot instances.
+    """
+
+    family: Family
+    is_spot: bool
 
 
 def family_of(instance_type: str) -> Family | None:
     """Return the family that an instance type belongs to; None if its quota is not known."""
     letters = re.match("[a-z]*", instance_type)
-    return next((family for family in FAMILIES if letters and re.fullmatch(family.letters, letters[0])), None)
+    return next((family for family in FAMILIES if letters and re.fullmatch(family.letters_pattern, letters[0])), None)
 
 
-def count_needed(account: Account, instances: Collection[Instances]) -> Mapping[Pool, int]:
+def count_needed_vcpus(account: Account, instance_counts: Collection[InstanceCount]) -> Mapping[VcpuQuota, int]:
     """Return how many vCPUs of each quota the given instances need; instance types of unknown quotas do not count.
 
     Raises:
         botocore.exceptions.ClientError: EC2 refuses the call, or an instance type does not exist.
     """
-    counted_types = {group.type for group in instances if group.count and family_of(group.type)}
+    counted_types = {
+        instances.instance_type
+        for instances in instance_counts
+        if instances.count and family_of(instances.instance_type)
+    }
     vcpus_by_type = _read_vcpus_by_type(account, counted_types)
-    totals: Counter[Pool] = Counter()
-    for group in instances:
-        family = family_of(group.type)
-        if family and group.count:
-            totals[family, group.spot] += group.count * vcpus_by_type[group.type]
-    return totals
+    vcpus_by_quota: Counter[VcpuQuota] = Counter()
+    for instances in instance_counts:
+        family = family_of(instances.instance_type)
+        if family and instances.count:
+            quota = VcpuQuota(family, instances.is_spot)
+            vcpus_by_quota[quota] += instances.count * vcpus_by_type[instances.instance_type]
+    return vcpus_by_quota
 
 
-def count_used(account: Account) -> Mapping[Pool, int]:
-    """Return how many vCPUs of each quota the account's instances use."""
-    running = Counter(
+def count_used_vcpus(account: Account) -> Mapping[VcpuQuota, int]:
+    """Return how many vCPUs of each quota the account's running instances use."""
+    running_counts = Counter(
         (instance["InstanceType"], instance.get("InstanceLifecycle") == "spot")
         for instance in _describe_running_instances(account)
     )
-    return count_needed(
-        account, [Instances(instance_type, count, spot) for (instance_type, spot), count in running.items()]
+    return count_needed_vcpus(
+        account,
+        [
+            InstanceCount(instance_type, count, is_spot=is_spot)
+            for (instance_type, is_spot), count in running_counts.items()
+        ],
     )
 
 
 def _describe_running_instances(account: Account) -> Iterator[AwsObject]:
     """Yield each instance of the account that is running or starting."""
-    states = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
-    pages = account.client("ec2").get_paginator("describe_instances").paginate(Filters=states)
+    filters = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
+    pages = account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
     for page in pages:
         for reservation in page["Reservations"]:
             yield from reservation["Instances"]
@@ -94,11 +113,11 @@ def _describe_running_instances(account: Account) -> Iterator[AwsObject]:
 
 def _read_vcpus_by_type(account: Account, instance_types: Collection[str]) -> dict[str, int]:
     """Return the number of vCPUs of each instance type."""
-    names = sorted(instance_types)
+    sorted_types = sorted(instance_types)
     vcpus_by_type: dict[str, int] = {}
-    for start in range(0, len(names), MAX_TYPES_PER_CALL):
+    for start in range(0, len(sorted_types), MAX_TYPES_PER_CALL):
         response = account.client("ec2").describe_instance_types(
-            InstanceTypes=names[start : start + MAX_TYPES_PER_CALL]
+            InstanceTypes=sorted_types[start : start + MAX_TYPES_PER_CALL]
         )
         for description in response["InstanceTypes"]:
             vcpus_by_type[description["InstanceType"]] = int(description["VCpuInfo"]["DefaultVCpus"])

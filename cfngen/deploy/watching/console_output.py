@@ -68,8 +68,9 @@ def read_group_consoles(account: Account, group: str, failed_instance_id: str = 
     states = _read_instance_states(account, group)
     ids = [failed_instance_id] if failed_instance_id else list(states)[:MAX_INSTANCES]
     consoles = [read_instance_console(account, instance_id, states.get(instance_id, "")) for instance_id in ids]
-    not_booted = [console for console in consoles if not console.finished] or consoles
-    return tuple(sorted(not_booted, key=lambda console: (not console.failed, not console.lines)))
+    shown_consoles = [console for console in consoles if not console.finished] or consoles
+    # False sorts before True: failed instances come first, then instances with output.
+    return tuple(sorted(shown_consoles, key=lambda console: (not console.failed, not console.lines)))
 
 
 def read_instance_console(account: Account, instance_id: str, state: str = "") -> ConsoleExcerpt:
@@ -91,14 +92,20 @@ def read_instance_console(account: Account, instance_id: str, state: str = "") -
             fetch=fetch,
         )
     if messages := last_boot_messages(output):
-        failed = any(" FAILED after " in message for message in messages)
-        return ConsoleExcerpt(instance_id, state, messages, failed, finished=bool(_SUCCESS_MESSAGE.match(messages[-1])))
-    lines = map(_remove_control_characters, output.splitlines())
-    if last_lines := tuple(filter(None, lines))[-MAX_RAW_LINES:]:
         return ConsoleExcerpt(
             instance_id,
             state,
-            last_lines,
+            lines=messages,
+            failed=any(" FAILED after " in message for message in messages),
+            finished=bool(_SUCCESS_MESSAGE.match(messages[-1])),
+        )
+    lines = map(_remove_control_characters, output.splitlines())
+    non_empty_lines = tuple(filter(None, lines))
+    if non_empty_lines:
+        return ConsoleExcerpt(
+            instance_id,
+            state,
+            lines=non_empty_lines[-MAX_RAW_LINES:],
             note="the boot program has written nothing; the console ends with these lines",
         )
     return ConsoleExcerpt(
@@ -123,6 +130,7 @@ def last_boot_messages(output: str) -> tuple[str, ...]:
             process = journal_line["process"] if journal_line else ""
         elif journal_line and messages and journal_line["process"] == process:
             messages.append("  " + journal_line["text"])  # a message of several lines
+    # Positions in the list of messages.
     attempt_starts = [index for index, message in enumerate(messages) if _FIRST_STEP.match(message)]
     failure_positions = [index for index, message in enumerate(messages) if " FAILED after " in message]
     start = 0
@@ -130,12 +138,9 @@ def last_boot_messages(output: str) -> tuple[str, ...]:
         # The program is restarted after a failure: if the last attempt has neither failed nor succeeded yet, the
         # failed one before it says more.
         start = attempt_starts[-1]
-        if (
-            failure_positions
-            and failure_positions[-1] < start
-            and not any(map(_SUCCESS_MESSAGE.match, messages[start:]))
-        ):
-            start = max((attempt for attempt in attempt_starts if attempt <= failure_positions[-1]), default=0)
+        has_failed_before = bool(failure_positions) and failure_positions[-1] < start
+        if has_failed_before and not any(map(_SUCCESS_MESSAGE.match, messages[start:])):
+            start = max((position for position in attempt_starts if position <= failure_positions[-1]), default=0)
             messages = messages[: attempt_starts[-1]]
     return tuple(messages[start:][-MAX_BOOT_MESSAGES:])
 
@@ -156,10 +161,11 @@ def read_launch_failures(account: Account, group: str) -> tuple[str, ...]:
     response = account.client("autoscaling").describe_scaling_activities(
         AutoScalingGroupName=group, IncludeDeletedGroups=True, MaxRecords=100
     )
-    recent = itertools.takewhile(
+    # The newest activities come first.
+    activities_since_success = itertools.takewhile(
         lambda activity: not _is_successful_launch(activity), response["Activities"]
-    )  # the newest come first
-    failed = (activity for activity in recent if activity["StatusCode"] in ("Failed", "Cancelled"))
+    )
+    failed = (activity for activity in activities_since_success if activity["StatusCode"] in ("Failed", "Cancelled"))
     return tuple(dict.fromkeys(activity["StatusMessage"] for activity in failed if activity.get("StatusMessage")))
 
 
@@ -183,6 +189,7 @@ def _read_instance_states(account: Account, group: str) -> Mapping[str, str]:
 
 
 def _read_console(account: Account, instance_id: str) -> str:
+    """Return an instance's console output: the current one, or that from shortly after the launch."""
     from botocore.exceptions import ClientError
 
     def get_output(**options: bool) -> str:
@@ -200,4 +207,5 @@ def _read_console(account: Account, instance_id: str) -> str:
 
 
 def _remove_control_characters(line: str) -> str:
+    """Return a line without escape sequences, other control characters and white space at its end."""
     return _CONTROL_CHARACTERS.sub("", line).rstrip()

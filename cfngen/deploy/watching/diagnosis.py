@@ -19,23 +19,33 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, DeniedError, as_aws_error, error_code, translate_aws_errors
 from cfngen.deploy.messages import Event, Message
 from cfngen.deploy.next_steps import NextStep, next_steps
-from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackView, find, stack_name, tree
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackView, find_stack, list_resource_tree, stack_name
 from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching import console_output
 from cfngen.deploy.watching.console_output import ConsoleExcerpt
 from cfngen.deploy.watching.event_order import merge_events
 from cfngen.deploy.watching.event_scope import is_at_rest, last_operation_and_failure, since_time
-from cfngen.deploy.watching.events import StackEvents, is_cancelled, parse_event, read_all, repeats_another_failure
-from cfngen.deploy.watching.progress import operation_of
-from cfngen.deploy.watching.reasons import EXPORT_IN_USE, Explanation, explain, explain_event
+from cfngen.deploy.watching.events import (
+    StackEvents,
+    is_cancelled,
+    parse_event,
+    read_all_events,
+    repeats_another_failure,
+)
+from cfngen.deploy.watching.progress import operation_of_status
+from cfngen.deploy.watching.reasons import EXPORT_IN_USE, Explanation, explain_event, explain_reason
 from cfngen.hints import Hint, suggest
 
-_FAILURE_SIGNAL = re.compile(r"Received FAILURE signal with UniqueId (i-[0-9a-f]+)")
-_WAIT_CONDITION = "AWS::CloudFormation::WaitCondition"
-_INSTANCE_FAILURE = re.compile(r"resource signal|FAILURE signal|instance|launch template|capacity", re.IGNORECASE)
-_STILL_IN_USE = re.compile(r"DependencyViolation|dependenc|dependent object|mapped public address", re.IGNORECASE)
+_FAILURE_SIGNAL_REASON = re.compile(r"Received FAILURE signal with UniqueId (i-[0-9a-f]+)")
+_WAIT_CONDITION_TYPE = "AWS::CloudFormation::WaitCondition"
+_INSTANCE_FAILURE_REASON = re.compile(
+    r"resource signal|FAILURE signal|instance|launch template|capacity", re.IGNORECASE
+)
+_STILL_IN_USE_REASON = re.compile(
+    r"DependencyViolation|dependenc|dependent object|mapped public address", re.IGNORECASE
+)
 # Network interfaces keep these resources from being deleted; the filter of DescribeNetworkInterfaces that finds them.
-_INTERFACE_FILTERS = {
+_INTERFACE_FILTER_BY_TYPE = {
     "AWS::EC2::SecurityGroup": "group-id",
     "AWS::EC2::Subnet": "subnet-id",
     "AWS::EC2::VPC": "vpc-id",
@@ -106,9 +116,11 @@ def diagnose(account: Account, root_id: str) -> Diagnosis:
         AwsError: CloudFormation refuses to list the events. Errors of other services only become notes.
     """
     with translate_aws_errors():
-        stack = find(account, root_id)
+        stack = find_stack(account, root_id)
         if stack is None:
-            return Diagnosis(stack_name(root_id) or root_id, root_id if stack_name(root_id) else "", "")
+            # `root_id` is an ARN, or the name of a stack that does not exist.
+            name_in_arn = stack_name(root_id)
+            return Diagnosis(stack=name_in_arn or root_id, stack_id=root_id if name_in_arn else "", status="")
         root_events = _read_root_events(account, stack.id)
         if not root_events:
             return Diagnosis(stack.name, stack.id, stack.status.name, next_steps=_next_steps(stack))
@@ -122,7 +134,7 @@ def diagnose(account: Account, root_id: str) -> Diagnosis:
         stack=stack.name,
         stack_id=stack.id,
         status=stack.status.name,
-        action=operation_of(status_changes[0].status) if status_changes else "",
+        action=operation_of_status(status_changes[0].status) if status_changes else "",
         cause=_cause_with_evidence(account, causes[0]) if causes else None,
         others=tuple(_cause_from_event(account, event) for event in causes[1:]),
         rollback_failures=tuple(_cause_with_evidence(account, event) for event in rollback_failures),
@@ -151,7 +163,7 @@ def _add_nested_failures(account: Account, stack_id: str, root_events: list[Even
     if any(_is_cause(event) for event in events):
         return events
     # DescribeEvents is denied, not available in this region, or shows no cause: read all events of all stacks.
-    return list(read_all(account, stack_id, since_time(start)))
+    return list(read_all_events(account, stack_id, since_time(start)))
 
 
 def _read_failures(account: Account, stack_id: str, start: datetime, path: tuple[str, ...] = ()) -> list[Event] | None:
@@ -177,6 +189,7 @@ def _read_failures(account: Account, stack_id: str, start: datetime, path: tuple
             return None
         raise
     failures = sorted((event for event in failures if event.time >= start), key=lambda event: event.time)
+    # Logical ids of the nested stacks that have failed, by ARN.
     children = {
         event.physical_id: event.logical_id
         for event in failures
@@ -204,6 +217,7 @@ def _is_cause(event: Event) -> bool:
 
 def _separate_rollback_failures(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
     """Return the failures of the operation, and the failures of its rollback; of each resource only the first."""
+    # Keys are the path of a stack and the logical id of a resource in it.
     causes: dict[tuple[tuple[str, ...], str], Event] = {}
     rollback_failures: dict[tuple[tuple[str, ...], str], Event] = {}
     is_rolling_back = False
@@ -217,7 +231,10 @@ def _separate_rollback_failures(events: Sequence[Event]) -> tuple[list[Event], l
 
 
 def _find_deepest_failure(events: Iterable[Event]) -> list[Event]:
-    """Return a list of the failure in the most deeply nested stack; used if every failure only repeats another."""
+    """Return the failure in the most deeply nested stack, as a list; empty if nothing failed.
+
+    It is used if every failure only repeats another one.
+    """
     failures = [event for event in events if event.failed and not is_cancelled(event)]
     return sorted(failures, key=lambda event: -len(event.path))[:1]
 
@@ -235,15 +252,15 @@ def _was_cancelled(previous: Event, event: Event) -> bool:
 def _cause_from_event(account: Account, event: Event) -> Cause:
     """Return a failure with an explanation of its event's reason, without calling other services."""
     explanation = explain_event(event, account.region)
-    return Cause(event, explanation.meaning, explanation.hint)
+    return Cause(event=event, explanation=explanation.meaning, hint=explanation.hint)
 
 
 def _cause_with_evidence(account: Account, event: Event) -> Cause:
     """Return a failure with details from EC2 and Auto Scaling: console output, failed launches, network interfaces."""
     cause = _cause_from_event(account, event)
-    if event.type in (AUTO_SCALING_GROUP, _WAIT_CONDITION) and _INSTANCE_FAILURE.search(event.reason):
+    if event.type in (AUTO_SCALING_GROUP, _WAIT_CONDITION_TYPE) and _INSTANCE_FAILURE_REASON.search(event.reason):
         return _add_instance_evidence(account, cause)
-    if event.type in _INTERFACE_FILTERS and _STILL_IN_USE.search(event.reason):
+    if event.type in _INTERFACE_FILTER_BY_TYPE and _STILL_IN_USE_REASON.search(event.reason):
         with _ErrorsAsNotes() as errors:
             cause = replace(cause, occupants=tuple(_describe_interfaces(account, event)))
         return replace(cause, notes=errors.notes)
@@ -257,7 +274,7 @@ def _add_instance_evidence(account: Account, cause: Cause) -> Cause:
     with _ErrorsAsNotes():
         failed_instance_id = _find_failed_instance(account, event)
     group = event.physical_id
-    if event.type == _WAIT_CONDITION:
+    if event.type == _WAIT_CONDITION_TYPE:
         with _ErrorsAsNotes():
             group = _find_group_of_condition(account, event)
     launch_failures: tuple[str, ...] = ()
@@ -268,7 +285,7 @@ def _add_instance_evidence(account: Account, cause: Cause) -> Cause:
         )
     with _ErrorsAsNotes() as console_errors:
         consoles = console_output.read_group_consoles(account, group, failed_instance_id) if group else ()
-    explanations = (explain(reason, account.region) for reason in launch_failures)
+    explanations = (explain_reason(reason, account.region) for reason in launch_failures)
     explanation = next((explanation for explanation in explanations if explanation.hint), Explanation())
     notes = (*launch_errors.notes, *console_errors.notes)
     if launch_failures:
@@ -280,11 +297,11 @@ def _add_instance_evidence(account: Account, cause: Cause) -> Cause:
 
 
 def _find_failed_instance(account: Account, event: Event) -> str:
-    """Return the id of the instance that sent the FAILURE signal; an empty text if none did.
+    """Return the id of the instance whose FAILURE signal made the resource of an event fail; empty if none did.
 
     When an update of a group fails, the event has only the number of signals; the signal itself is an earlier event.
     """
-    if match := _FAILURE_SIGNAL.search(event.reason):
+    if match := _FAILURE_SIGNAL_REASON.search(event.reason):
         return match[1]
     pages = (
         account.client("cloudformation")
@@ -298,7 +315,7 @@ def _find_failed_instance(account: Account, event: Event) -> str:
         if not is_older or entry["LogicalResourceId"] != event.logical_id:
             continue
         reason = entry.get("ResourceStatusReason", "")
-        if match := _FAILURE_SIGNAL.search(reason):
+        if match := _FAILURE_SIGNAL_REASON.search(reason):
             return match[1]
         if not reason and entry["ResourceStatus"].endswith("_IN_PROGRESS"):
             break  # the update of the group started with this event
@@ -314,13 +331,17 @@ def _find_group_of_condition(account: Account, event: Event) -> str:
     if condition is None:
         return ""
     group_id = str(condition.sibling("AutoScalingGroup"))
-    groups = (resource.view for resource in tree(account, event.stack_id) if resource.view.logical_id == group_id)
+    groups = (
+        resource.view
+        for resource in list_resource_tree(account, event.stack_id)
+        if resource.view.logical_id == group_id
+    )
     return next((group.physical_id for group in groups), "")
 
 
 def _describe_interfaces(account: Account, event: Event) -> Iterator[str]:
     """Yield in words the network interfaces that still use a resource which could not be deleted."""
-    filters = [{"Name": _INTERFACE_FILTERS[event.type], "Values": [event.physical_id]}]
+    filters = [{"Name": _INTERFACE_FILTER_BY_TYPE[event.type], "Values": [event.physical_id]}]
     interfaces = account.client("ec2").describe_network_interfaces(Filters=filters)["NetworkInterfaces"]
     for interface in interfaces[:_MAX_INTERFACES]:
         purpose = interface.get("Description") or interface.get("Attachment", {}).get("InstanceId") or "no description"
@@ -352,6 +373,7 @@ class _ErrorsAsNotes:
 
 
 def _next_steps(stack: StackView, *, failed: bool = True, cancelled: bool = False) -> tuple[NextStep, ...]:
+    """Return the commands to continue with after an operation that failed or was cancelled, the usual one first."""
     status = stack.status
     if status.health is StackHealth.HEALTHY and not status.succeeded:
         if cancelled:

@@ -25,6 +25,7 @@ def merge_events(events: Iterable[Event]) -> list[Event]:
     ordered = []
     while queues:
         earliest = min(queue[0].time for queue in queues.values())
+        # Stacks whose next event has the earliest time.
         candidates = [queue for queue in queues.values() if queue[0].time == earliest]
         unblocked = (queue for queue in candidates if not _must_follow_another(queue[0], queues))
         next_queue = next(unblocked, candidates[0])
@@ -49,6 +50,7 @@ def _must_follow_another(event: Event, queues: dict[str, deque[Event]]) -> bool:
 
 
 def _is_start(event: Event) -> bool:
+    """Return whether an event starts an operation, and does not end it."""
     return event.status.endswith("_IN_PROGRESS")
 
 

@@ -19,7 +19,7 @@ Scope = Callable[[], Boundary]
 
 
 class LastOperation:
-    """Boundary at the start of a root stack's newest operation.
+    """Boundary at the start of a root stack's newest operation: a function that is called with each event.
 
     An operation starts when the stack changes from a final status to one in progress. Operation ids are not enough to
     tell: an automatic rollback and every nested stack have different ids (API reference of DescribeEvents). But events
@@ -66,7 +66,7 @@ def _undoes_failure(start: Event) -> bool:
     return "ROLLBACK" in start.status
 
 
-def unbounded() -> Boundary:
+def all_events() -> Boundary:
     """Return the boundary of all events."""
     return lambda event: False
 

@@ -21,18 +21,18 @@ from cfngen.deploy.status import StackStatus
 from cfngen.deploy.watching.event_order import merge_events
 from cfngen.deploy.watching.event_scope import (
     Scope,
+    all_events,
     is_at_rest,
     last_operation_and_failure,
     since_time,
-    unbounded,
 )
 
 MAX_EMPTY_READS = 3
 """Number of reads without events after which a nested stack that is complete, by its parent's events, counts as
 settled: CloudFormation does not change a nested stack without changes, so it may have no events."""
 
-_REPEATED_FAILURE = re.compile(r"^Embedded stack |^The following resource\(s\) failed to |^Nested change set ")
-_CANCELLED = re.compile(r"^(Resource|Operation)\b.* cancell?ed")
+_REPEATED_FAILURE_REASON = re.compile(r"^Embedded stack |^The following resource\(s\) failed to |^Nested change set ")
+_CANCELLED_REASON = re.compile(r"^(Resource|Operation)\b.* cancell?ed")
 _ROUTINE_REASONS = frozenset(
     {
         "Eventual consistency check initiated",
@@ -48,12 +48,12 @@ _CALLS_PER_ADVANCE = 100  # when all events are read at once
 
 def is_cancelled(event: Event) -> bool:
     """Return whether a resource or operation was cancelled because another one had failed."""
-    return bool(_CANCELLED.search(event.reason))
+    return bool(_CANCELLED_REASON.search(event.reason))
 
 
 def repeats_another_failure(event: Event) -> bool:
     """Return whether a failure only repeats the failure of another resource or of a nested stack."""
-    return bool(_REPEATED_FAILURE.search(event.reason))
+    return bool(_REPEATED_FAILURE_REASON.search(event.reason))
 
 
 def is_worth_showing(event: Event) -> bool:
@@ -116,13 +116,13 @@ class StackEvents:
     Attributes:
         id: the stack's ARN.
         path: logical ids from the root stack to this one.
-        last: the newest event in scope about the stack itself, not a resource in it.
+        last_stack_event: the newest event in scope about the stack itself, not about a resource in it.
     """
 
     def __init__(self, client: Client, stack_id: str, path: tuple[str, ...], scope: Scope) -> None:
         self.id = stack_id
         self.path = path
-        self.last: Event | None = None
+        self.last_stack_event: Event | None = None
         self._client = client
         self._scope = scope
         self._boundary = scope()
@@ -131,30 +131,31 @@ class StackEvents:
         self._reads_since_finished = 0
         self._known_ids: set[str] = set()
         self._collected: list[Event] = []  # events of the pages read so far, newest first
-        self._token = ""  # of the next older page; empty if the newest page is read next
+        self._page_token = ""  # token of the next older page; empty if the newest page is read next
 
     @property
     def settled(self) -> bool:
         """Whether the stack's operation has ended and no more events are expected."""
         if not self._parent_finished or (self.path and not self._reads_since_finished):
             return False
-        if self.last is not None and (self._parent_started_at is None or self.last.time >= self._parent_started_at):
-            return is_at_rest(self.last.status)
+        last_event, parent_started_at = self.last_stack_event, self._parent_started_at
+        if last_event is not None and (parent_started_at is None or last_event.time >= parent_started_at):
+            return is_at_rest(last_event.status)
         return bool(self.path) and self._reads_since_finished >= MAX_EMPTY_READS
 
     def handle_parent_event(self, parent_event: Event) -> None:
         """Process an event of the parent stack about this nested stack."""
-        finished = not parent_event.status.endswith("_IN_PROGRESS")
-        if not finished:
+        has_finished = not parent_event.status.endswith("_IN_PROGRESS")
+        if not has_finished:
             self._parent_started_at = parent_event.time
-        if finished != self._parent_finished:
-            self._parent_finished = finished
+        if has_finished != self._parent_finished:
+            self._parent_finished = has_finished
             self._reads_since_finished = 0
 
     @property
     def has_more_pages(self) -> bool:
         """Whether older pages must still be read before the new events can be returned."""
-        return bool(self._token)
+        return bool(self._page_token)
 
     def read_page(self) -> list[Event]:
         """Read one page of events, which come newest first.
@@ -167,15 +168,15 @@ class StackEvents:
         """
         from botocore.exceptions import ClientError
 
-        token = {"NextToken": self._token} if self._token else {}
+        page_arguments = {"NextToken": self._page_token} if self._page_token else {}
         try:
-            response = self._client.describe_stack_events(StackName=self.id, **token)
+            response = self._client.describe_stack_events(StackName=self.id, **page_arguments)
         except ClientError as error:
             if error_code(error) != "ValidationError":
                 raise
-            if self._token:
+            if self._page_token:
                 # The token has expired: start again with the newest page.
-                self._token = ""
+                self._page_token = ""
                 self._collected = []
                 self._boundary = self._scope()
                 return []
@@ -183,9 +184,9 @@ class StackEvents:
                 raise
             # CloudFormation is eventually consistent: a new stack may not be visible yet.
             response = {"StackEvents": []}
-        complete = self._collect(response["StackEvents"])
-        self._token = "" if complete else response.get("NextToken", "")
-        return [] if self._token else self._take_collected()
+        is_complete = self._collect(response["StackEvents"])
+        self._page_token = "" if is_complete else response.get("NextToken", "")
+        return [] if self._page_token else self._take_collected()
 
     def _collect(self, entries: Sequence[AwsObject]) -> bool:
         """Add the new events of one page; return whether a known event or the boundary was reached."""
@@ -209,10 +210,10 @@ class StackEvents:
         self._collected = []
         self._known_ids.update(event.id for event in new_events)
         # From now on, reading stops at the first known event.
-        self._boundary = unbounded() if self._known_ids else self._scope()
+        self._boundary = all_events() if self._known_ids else self._scope()
         stack_events = [event for event in new_events if event.of_stack]
         if stack_events:
-            self.last = stack_events[-1]
+            self.last_stack_event = stack_events[-1]
         if self._parent_finished:
             self._reads_since_finished += 1
         return new_events
@@ -238,10 +239,10 @@ class TreeEvents:
         self.root = StackEvents(client, root_id, (), scope)
         self.since: datetime | None = None
         self._client = client
-        self._unbounded = scope is unbounded
+        self._unbounded = scope is all_events
         self._children: dict[str, StackEvents] = {}
         self._turn = 0  # number of the current turn, in which every unsettled stack is read once
-        self._last_turns: dict[str, int] = {}  # by stack id: the turn in which it was last read
+        self._last_turns: dict[str, int] = {}  # number of the turn in which a nested stack was last read, by its ARN
         self._pending: list[Event] = []  # events that were read, but not yet returned by `take`
 
     @property
@@ -303,10 +304,11 @@ class TreeEvents:
         return merge_events(pending)
 
     def _is_due(self, child: StackEvents) -> bool:
-        """Return whether a nested stack still has to be read in this turn."""
+        """Return whether a page of a nested stack's events still has to be read in this turn."""
         return child.has_more_pages or self._last_turns[child.id] != self._turn
 
     def _read(self, stack: StackEvents) -> None:
+        """Read one page of a stack's events, and follow the nested stacks that its new events are about."""
         for event in stack.read_page():
             self._pending.append(event)
             if self.since is None and not self._unbounded:
@@ -320,14 +322,14 @@ class TreeEvents:
         if not stack_name(event.physical_id):
             return
         if event.physical_id not in self._children:
-            scope = unbounded if self.since is None else since_time(self.since)
+            scope = all_events if self.since is None else since_time(self.since)
             path = (*parent.path, event.logical_id)
             self._children[event.physical_id] = StackEvents(self._client, event.physical_id, path, scope)
             self._last_turns[event.physical_id] = -1
         self._children[event.physical_id].handle_parent_event(event)
 
 
-def read_all(account: Account, root_id: str, scope: Scope) -> tuple[Event, ...]:
+def read_all_events(account: Account, root_id: str, scope: Scope) -> tuple[Event, ...]:
     """Return the events of a stack and all its nested stacks, oldest first.
 
     Args:
@@ -359,7 +361,7 @@ def read_history(
     Raises:
         AwsError: a call failed.
     """
-    events = read_all(account, root_id, unbounded if operation == "all" else last_operation_and_failure)
+    events = read_all_events(account, root_id, all_events if operation == "all" else last_operation_and_failure)
     if complete:
         return events
     stacks_in_cleanup: set[str] = set()

@@ -8,58 +8,73 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK
 from cfngen.templates.expressions import references, resolve
 
-Action = Literal["create", "update", "replace", "delete"]
-Path = tuple[str, ...]
+ResourceAction = Literal["create", "update", "replace", "delete"]
+StackPath = tuple[str, ...]
 
 BOOT_SECONDS = 300  # seconds until an instance has booted, installed Kubernetes and sent its signal
-DEFAULT_SECONDS = 15  # seconds for a resource of a type that is not listed below
+DEFAULT_SECONDS = 15  # seconds for any operation on a resource of a type that is not listed below
 DRAIN_SECONDS = 60  # seconds to drain a node
 # Seconds to create an Auto Scaling group if CloudFormation does not wait for its instances.
 UNAWAITED_GROUP_SECONDS = 20
-# By resource type: seconds to create, to update in place, and to delete.
-SECONDS: Mapping[str, tuple[int, int, int]] = {
+
+
+class UsualSeconds(NamedTuple):
+    """How many seconds operations on a resource usually take.
+
+    Attributes:
+        create: seconds to create it.
+        update: seconds to update it in place.
+        delete: seconds to delete it.
+    """
+
+    create: int
+    update: int
+    delete: int
+
+
+SECONDS_BY_RESOURCE_TYPE: Mapping[str, UsualSeconds] = {
     # Creation ends when every instance has sent its signal, deletion when every instance is terminated.
-    AUTO_SCALING_GROUP: (BOOT_SECONDS, BOOT_SECONDS, 120),
+    AUTO_SCALING_GROUP: UsualSeconds(create=BOOT_SECONDS, update=BOOT_SECONDS, delete=120),
     # Waits for the signal of a master (creation policy).
-    "AWS::CloudFormation::WaitCondition": (BOOT_SECONDS, 5, 5),
-    "AWS::CloudFormation::WaitConditionHandle": (5, 5, 5),
-    "AWS::EC2::DHCPOptions": (15, 15, 10),
-    "AWS::EC2::EIP": (20, 20, 20),
-    "AWS::EC2::EIPAssociation": (20, 20, 20),
-    "AWS::EC2::InternetGateway": (20, 10, 20),
-    "AWS::EC2::KeyPair": (5, 5, 5),
-    "AWS::EC2::LaunchTemplate": (10, 10, 5),
-    "AWS::EC2::NetworkInterface": (20, 20, 20),
-    "AWS::EC2::Route": (5, 5, 5),
-    "AWS::EC2::RouteTable": (15, 10, 10),
-    "AWS::EC2::SecurityGroup": (10, 10, 10),
-    "AWS::EC2::SecurityGroupIngress": (5, 5, 5),
-    "AWS::EC2::Subnet": (10, 10, 10),
-    "AWS::EC2::SubnetRouteTableAssociation": (5, 5, 5),
-    "AWS::EC2::VPC": (15, 10, 10),
-    "AWS::EC2::VPCDHCPOptionsAssociation": (10, 10, 5),
-    "AWS::EC2::VPCGatewayAttachment": (15, 10, 15),
+    "AWS::CloudFormation::WaitCondition": UsualSeconds(create=BOOT_SECONDS, update=5, delete=5),
+    "AWS::CloudFormation::WaitConditionHandle": UsualSeconds(create=5, update=5, delete=5),
+    "AWS::EC2::DHCPOptions": UsualSeconds(create=15, update=15, delete=10),
+    "AWS::EC2::EIP": UsualSeconds(create=20, update=20, delete=20),
+    "AWS::EC2::EIPAssociation": UsualSeconds(create=20, update=20, delete=20),
+    "AWS::EC2::InternetGateway": UsualSeconds(create=20, update=10, delete=20),
+    "AWS::EC2::KeyPair": UsualSeconds(create=5, update=5, delete=5),
+    "AWS::EC2::LaunchTemplate": UsualSeconds(create=10, update=10, delete=5),
+    "AWS::EC2::NetworkInterface": UsualSeconds(create=20, update=20, delete=20),
+    "AWS::EC2::Route": UsualSeconds(create=5, update=5, delete=5),
+    "AWS::EC2::RouteTable": UsualSeconds(create=15, update=10, delete=10),
+    "AWS::EC2::SecurityGroup": UsualSeconds(create=10, update=10, delete=10),
+    "AWS::EC2::SecurityGroupIngress": UsualSeconds(create=5, update=5, delete=5),
+    "AWS::EC2::Subnet": UsualSeconds(create=10, update=10, delete=10),
+    "AWS::EC2::SubnetRouteTableAssociation": UsualSeconds(create=5, update=5, delete=5),
+    "AWS::EC2::VPC": UsualSeconds(create=15, update=10, delete=10),
+    "AWS::EC2::VPCDHCPOptionsAssociation": UsualSeconds(create=10, update=10, delete=5),
+    "AWS::EC2::VPCGatewayAttachment": UsualSeconds(create=15, update=10, delete=15),
     # Deletion first takes a snapshot, which needs minutes for each of the first gigabytes.
-    "AWS::EC2::Volume": (15, 60, 180),
-    "AWS::ElasticLoadBalancingV2::Listener": (10, 10, 5),
-    "AWS::ElasticLoadBalancingV2::LoadBalancer": (180, 20, 30),
-    "AWS::ElasticLoadBalancingV2::TargetGroup": (15, 15, 10),
+    "AWS::EC2::Volume": UsualSeconds(create=15, update=60, delete=180),
+    "AWS::ElasticLoadBalancingV2::Listener": UsualSeconds(create=10, update=10, delete=5),
+    "AWS::ElasticLoadBalancingV2::LoadBalancer": UsualSeconds(create=180, update=20, delete=30),
+    "AWS::ElasticLoadBalancingV2::TargetGroup": UsualSeconds(create=15, update=15, delete=10),
     # CloudFormation waits two minutes until an instance profile is known everywhere.
-    "AWS::IAM::InstanceProfile": (130, 10, 5),
-    "AWS::IAM::Role": (20, 20, 10),
-    "AWS::KMS::Key": (130, 10, 10),
-    "AWS::SecretsManager::Secret": (10, 10, 10),
+    "AWS::IAM::InstanceProfile": UsualSeconds(create=130, update=10, delete=5),
+    "AWS::IAM::Role": UsualSeconds(create=20, update=20, delete=10),
+    "AWS::KMS::Key": UsualSeconds(create=130, update=10, delete=10),
+    "AWS::SecretsManager::Secret": UsualSeconds(create=10, update=10, delete=10),
 }
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedResource:
     """One resource that an operation will create, update, replace or delete.
 
     Attributes:
@@ -71,10 +86,10 @@ class Expected:
         seconds: how long the action usually takes.
     """
 
-    path: Path
+    path: StackPath
     logical_id: str
     type: str
-    action: Action
+    action: ResourceAction
     signals: int = 0
     seconds: int = 0
 
@@ -88,14 +103,14 @@ class Expectation:
         seconds: how long the whole operation usually takes; 0 if not known.
     """
 
-    resources: tuple[Expected, ...] = ()
+    resources: tuple[ExpectedResource, ...] = ()
     seconds: int = 0
 
-    def of(self, path: Path) -> tuple[Expected, ...]:
+    def of(self, path: StackPath) -> tuple[ExpectedResource, ...]:
         """Return the resources of one stack."""
         return tuple(resource for resource in self.resources if resource.path == path)
 
-    def find(self, path: Path, logical_id: str) -> Expected | None:
+    def find(self, path: StackPath, logical_id: str) -> ExpectedResource | None:
         """Return what is expected of one resource; None if nothing is."""
         return next(
             (resource for resource in self.resources if (resource.path, resource.logical_id) == (path, logical_id)),
@@ -103,34 +118,42 @@ class Expectation:
         )
 
 
-def usual_seconds(type_: str, action: Action, signals: int = 0) -> int:
+def usual_seconds(resource_type: str, action: ResourceAction, signals: int = 0) -> int:
     """Return how many seconds CloudFormation usually takes for an action on one resource.
 
     Args:
-        type_: the resource's type, e.g. `AWS::EC2::Volume`.
+        resource_type: the resource's type, e.g. `AWS::EC2::Volume`.
         action: what the operation does with the resource.
         signals: number of instances whose signals CloudFormation waits for; an update replaces them one by one.
     """
-    create, update, delete = SECONDS.get(type_, (DEFAULT_SECONDS, DEFAULT_SECONDS, DEFAULT_SECONDS))
-    if type_ == AUTO_SCALING_GROUP and action == "update":
-        return update * max(signals, 1)
+    seconds = SECONDS_BY_RESOURCE_TYPE.get(
+        resource_type, UsualSeconds(create=DEFAULT_SECONDS, update=DEFAULT_SECONDS, delete=DEFAULT_SECONDS)
+    )
+    if resource_type == AUTO_SCALING_GROUP and action == "update":
+        return seconds.update * max(signals, 1)
     # A replacement takes as long as a creation: the old resource is deleted after the update has succeeded (cleanup).
-    return {"create": create, "replace": create, "update": update, "delete": delete}[action]
+    seconds_by_action = {
+        "create": seconds.create,
+        "replace": seconds.create,
+        "update": seconds.update,
+        "delete": seconds.delete,
+    }
+    return seconds_by_action[action]
 
 
 def expect_operation(
-    bodies: Mapping[Path, TemplatePart],
-    actions: Mapping[tuple[Path, str], Action] | Action,
+    bodies: Mapping[StackPath, TemplatePart],
+    actions: Mapping[tuple[StackPath, str], ResourceAction] | ResourceAction,
     values: Mapping[str, str] | None = None,
 ) -> Expectation:
     """Return what an operation on a stack and its nested stacks will do, and how long it usually takes.
 
     Args:
         bodies: the template of every stack, by the stack's path; the root's path is empty.
-        actions: what happens to each resource, by path and logical id; or one action for all resources.
+        actions: what happens to each resource, by the path of its stack and its logical id; or one action for all.
         values: values of the root's parameters that differ from their defaults.
     """
-    expected_by_resource: dict[tuple[Path, str], Expected] = {}
+    expected_by_resource: dict[tuple[StackPath, str], ExpectedResource] = {}
     for path, body in bodies.items():
         for logical_id, resource in body.get("Resources", {}).items():
             action = actions if isinstance(actions, str) else actions.get((path, logical_id))
@@ -147,11 +170,11 @@ def expect_operation(
                 seconds += DRAIN_SECONDS * max(signals, 1)
             elif drains_nodes and action == "delete":
                 seconds += DRAIN_SECONDS
-            expected_by_resource[path, logical_id] = Expected(
-                path,
-                logical_id,
-                resource["Type"],
-                action,
+            expected_by_resource[path, logical_id] = ExpectedResource(
+                path=path,
+                logical_id=logical_id,
+                type=resource["Type"],
+                action=action,
                 signals=0 if action == "delete" else signals,
                 seconds=seconds,
             )
@@ -159,9 +182,9 @@ def expect_operation(
 
 
 def _critical_path_seconds(
-    bodies: Mapping[Path, TemplatePart],
-    expected_by_resource: Mapping[tuple[Path, str], Expected],
-    path: Path,
+    bodies: Mapping[StackPath, TemplatePart],
+    expected_by_resource: Mapping[tuple[StackPath, str], ExpectedResource],
+    path: StackPath,
 ) -> int:
     """Return the seconds of a stack's critical path: a resource starts when its dependencies are complete.
 
@@ -197,12 +220,12 @@ def _critical_path_seconds(
 
 def _dependencies(resource: TemplatePart) -> Iterator[str]:
     """Yield the logical ids that a resource depends on, together with the parameters that it refers to."""
-    explicit = resource.get("DependsOn", ())
-    yield from [explicit] if isinstance(explicit, str) else explicit
+    depends_on = resource.get("DependsOn", ())
+    yield from [depends_on] if isinstance(depends_on, str) else depends_on
     yield from (name for name, _ in references(resource))
 
 
-def _expected_signals(resource: TemplatePart, values: Mapping[str, str], action: Action) -> int:
+def _expected_signals(resource: TemplatePart, values: Mapping[str, str], action: ResourceAction) -> int:
     """Return the number of instance signals that CloudFormation waits for in a creation or a rolling update."""
     creation_signal = resource.get("CreationPolicy", {}).get("ResourceSignal")
     if creation_signal:
@@ -221,7 +244,9 @@ def _resolve_number(expression: object, values: Mapping[str, str]) -> int:
     return 0
 
 
-def _known_parameters(bodies: Mapping[Path, TemplatePart], path: Path, values: Mapping[str, str]) -> Mapping[str, str]:
+def _known_parameters(
+    bodies: Mapping[StackPath, TemplatePart], path: StackPath, values: Mapping[str, str]
+) -> Mapping[str, str]:
     """Return the values of a stack's parameters, as far as they are known before the operation starts."""
     declared = bodies[path].get("Parameters", {})
     known_values = {key: str(parameter["Default"]) for key, parameter in declared.items() if "Default" in parameter}

@@ -12,13 +12,13 @@ from cfngen.deploy.messages import Event, Message
 from cfngen.deploy.stacks import NESTED_STACK
 from cfngen.deploy.watching.event_scope import is_at_rest
 from cfngen.deploy.watching.events import is_cancelled
-from cfngen.deploy.watching.expectations import Action, Expectation, Path, usual_seconds
+from cfngen.deploy.watching.expectations import Expectation, ResourceAction, StackPath, usual_seconds
 
 _DONE_SUFFIXES = ("_COMPLETE", "_SKIPPED")
 # Reasons of events of Auto Scaling groups that wait for signals. AWS does not document these texts; if one changes,
 # only a number is missing on the screen.
-_SIGNAL_RECEIVED = re.compile(r"^Received (SUCCESS|FAILURE) signal with UniqueId (\S+)")
-_ROLLING_UPDATE_STARTED = re.compile(r"^Rolling update initiated\. Terminating (\d+) obsolete instance")
+_SIGNAL_RECEIVED_REASON = re.compile(r"^Received (SUCCESS|FAILURE) signal with UniqueId (\S+)")
+_ROLLING_UPDATE_STARTED_REASON = re.compile(r"^Rolling update initiated\. Terminating (\d+) obsolete instance")
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class StackProgress:
         resources: the resources in the order in which their operations started; nested stacks are not included.
     """
 
-    path: Path
+    path: StackPath
     name: str
     status: str
     done: int
@@ -107,7 +107,7 @@ class Progress(Message):
 
 
 @dataclass
-class _Resource:
+class _TrackedResource:
     """The state of a resource, as far as its events have been processed."""
 
     logical_id: str
@@ -122,16 +122,17 @@ class _Resource:
 
 
 @dataclass
-class _Stack:
+class _TrackedStack:
     """The state of a stack and its resources, as far as their events have been processed."""
 
-    path: Path
+    path: StackPath
     name: str
     status: str = ""
     started_at: datetime | None = None
     ended_at: datetime | None = None
-    resources: dict[str, _Resource] = field(default_factory=dict)
-    to_roll_back: frozenset[str] = frozenset()  # logical ids of the resources that existed when the rollback started
+    resources: dict[str, _TrackedResource] = field(default_factory=dict)
+    # Logical ids of the resources that existed when the rollback started, and of those that are rolled back already.
+    to_roll_back: frozenset[str] = frozenset()
     rolled_back: set[str] = field(default_factory=set)
 
 
@@ -154,16 +155,16 @@ class ProgressTracker:
         self.begun: datetime | None = None
         self._newest: datetime | None = None
         self._expectation = expectation
-        self._stacks: dict[Path, _Stack] = {(): _Stack((), root)}
+        self._stacks: dict[StackPath, _TrackedStack] = {(): _TrackedStack((), root)}
         for resource in expectation.resources:
             if resource.type == NESTED_STACK:
                 path = (*resource.path, resource.logical_id)
-                self._stacks[path] = _Stack(path, "")
+                self._stacks[path] = _TrackedStack(path, "")
 
     def add_event(self, event: Event) -> None:
         """Update the progress of the stack or resource that an event is about."""
         self._newest = max(self._newest or event.time, event.time)
-        stack = self._stacks.setdefault(event.path, _Stack(event.path, event.stack))
+        stack = self._stacks.setdefault(event.path, _TrackedStack(event.path, event.stack))
         if event.of_stack:
             self._update_stack(stack, event)
         elif event.type != NESTED_STACK:
@@ -184,11 +185,12 @@ class ProgressTracker:
         now = max(now, self._newest or now)
         return ((root.ended_at or now) - self.begun).total_seconds() if self.begun else 0.0
 
-    def _update_stack(self, stack: _Stack, event: Event) -> None:
+    def _update_stack(self, stack: _TrackedStack, event: Event) -> None:
+        """Update the state of a stack from an event about the stack itself."""
         stack.name, stack.status = event.stack, event.status
         if not event.path and not self.action:
             self.begun = event.time
-            self.action = operation_of(event.status)
+            self.action = operation_of_status(event.status)
         stack.started_at = stack.started_at or event.time
         stack.ended_at = event.time if is_at_rest(event.status) else None
         is_rollback_or_deletion = event.status == "DELETE_IN_PROGRESS" or event.status.endswith("ROLLBACK_IN_PROGRESS")
@@ -196,18 +198,19 @@ class ProgressTracker:
             resources = stack.resources.values()
             stack.to_roll_back = frozenset(resource.logical_id for resource in resources if resource.exists)
 
-    def _update_resource(self, stack: _Stack, event: Event) -> None:
+    def _update_resource(self, stack: _TrackedStack, event: Event) -> None:
+        """Update the state of a resource from an event about it; each operation on it starts with a new state."""
         resource = stack.resources.get(event.logical_id)
         is_running = event.status.endswith("_IN_PROGRESS")
         if resource is None or (is_running and resource.status != event.status):
             expected = self._expectation.find(stack.path, event.logical_id)
             signals_expected = expected.signals if expected and event.status.startswith("CREATE") else 0
             earlier_reason = resource.reason if resource else ""
-            resource = _Resource(
-                event.logical_id,
-                event.type,
-                event.status,
-                event.time,
+            resource = _TrackedResource(
+                logical_id=event.logical_id,
+                type=event.type,
+                status=event.status,
+                started_at=event.time,
                 reason=earlier_reason,
                 signals_expected=signals_expected,
             )
@@ -219,20 +222,22 @@ class ProgressTracker:
         resource.ended_at = None if is_running else event.time
         if event.failed and not is_cancelled(event):
             resource.reason = event.reason
-        if is_running and (match := _SIGNAL_RECEIVED.match(event.reason)) and match[1] == "SUCCESS":
+        if is_running and (match := _SIGNAL_RECEIVED_REASON.match(event.reason)) and match[1] == "SUCCESS":
             resource.signals.add(match[2])
-        elif is_running and (match := _ROLLING_UPDATE_STARTED.match(event.reason)):
+        elif is_running and (match := _ROLLING_UPDATE_STARTED_REASON.match(event.reason)):
             resource.signals_expected = int(match[1])
         if event.status.endswith(_DONE_SUFFIXES) and event.logical_id in stack.to_roll_back:
             stack.rolled_back.add(event.logical_id)
 
-    def _stack_progress(self, stack: _Stack, now: datetime) -> StackProgress:
+    def _stack_progress(self, stack: _TrackedStack, now: datetime) -> StackProgress:
+        """Return the progress of a stack: how many of its resources are complete, or rolled back in a rollback."""
         if stack.to_roll_back:
             done, total = len(stack.rolled_back), len(stack.to_roll_back)
         else:
             done = sum(resource.status.endswith(_DONE_SUFFIXES) for resource in stack.resources.values())
-            total = sum(resource.type != NESTED_STACK for resource in self._expectation.of(stack.path))
-            total = max(total, len(stack.resources)) if total else 0
+            expected_count = sum(resource.type != NESTED_STACK for resource in self._expectation.of(stack.path))
+            # Without expectations, the number of resources is not known before the operation ends.
+            total = max(expected_count, len(stack.resources)) if expected_count else 0
         return StackProgress(
             path=stack.path,
             name=stack.name,
@@ -245,9 +250,10 @@ class ProgressTracker:
             ),
         )
 
-    def _resource_progress(self, resource: _Resource, path: Path, now: datetime) -> ResourceProgress:
+    def _resource_progress(self, resource: _TrackedResource, path: StackPath, now: datetime) -> ResourceProgress:
+        """Return the progress of a resource in the stack with this path, with the usual duration of the operation."""
         expected = self._expectation.find(path, resource.logical_id)
-        action: Action = "update"
+        action: ResourceAction = "update"
         if resource.status.startswith("CREATE_"):
             action = "create"
         elif resource.status.startswith("DELETE_"):
@@ -270,16 +276,17 @@ class ProgressTracker:
         )
 
 
-def operation_of(status: str) -> str:
+def operation_of_status(status: str) -> str:
     """Return the operation that starts with this stack status, e.g. `create` or `rollback`."""
     return "rollback" if "ROLLBACK" in status else status.partition("_")[0].lower()
 
 
-def _parents_first(stacks: Iterable[_Stack]) -> list[_Stack]:
+def _parents_first(stacks: Iterable[_TrackedStack]) -> list[_TrackedStack]:
     """Return stacks in the given order, but each directly followed by its nested stacks."""
     unordered = list(stacks)
 
-    def with_nested(path: Path) -> Iterator[_Stack]:
+    def with_nested(path: StackPath) -> Iterator[_TrackedStack]:
+        """Yield the stack with this path, then its nested stacks, each with its own."""
         for stack in unordered:
             if stack.path == path:
                 yield stack

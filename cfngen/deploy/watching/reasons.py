@@ -43,7 +43,7 @@ class Explanation:
     hint: Hint = ""
 
 
-def explain(reason: str, region: str, physical_id: str = "") -> Explanation:
+def explain_reason(reason: str, region: str, physical_id: str = "") -> Explanation:
     """Return the explanation of a reason; an empty one if no pattern matches it.
 
     Args:
@@ -67,7 +67,7 @@ def explain(reason: str, region: str, physical_id: str = "") -> Explanation:
 
 def explain_event(event: Event, region: str) -> Explanation:
     """Return the explanation of a failed event's reason."""
-    return explain(event.reason, region, event.physical_id)
+    return explain_reason(event.reason, region, event.physical_id)
 
 
 def _fill_placeholders(text: str, placeholders: dict[str, str]) -> str:
@@ -76,10 +76,19 @@ def _fill_placeholders(text: str, placeholders: dict[str, str]) -> str:
 
 
 def _reason(pattern: str, meaning: str, hint: Hint) -> KnownReason:
+    """Return a reason that a regular expression finds, in upper or lower case and over several lines."""
     return KnownReason(re.compile(pattern, re.IGNORECASE | re.DOTALL), meaning, hint)
 
 
 def _quota_reason(pattern: str, resources: str, service: str, code: str) -> KnownReason:
+    """Return a reason for an exceeded quota, with the command that requests an increase.
+
+    Args:
+        pattern: regular expression that finds the reason.
+        resources: what the quota limits, in the plural.
+        service: code of the service in Service Quotas.
+        code: code of the quota in Service Quotas.
+    """
     return _reason(
         pattern,
         f"the account's quota of {resources} in this region is used up",
@@ -177,31 +186,46 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
         "kms:CreateGrant); check that the key is enabled: `aws kms describe-key --region {region} --key-id KEY`.",
     ),
     # Quotas
-    _quota_reason(r"VpcLimitExceeded|maximum number of VPCs", "VPCs", "vpc", "L-F678F1CE"),
-    _quota_reason(r"AddressLimitExceeded|maximum number of addresses", "Elastic IP addresses", "ec2", "L-0263D0A3"),
+    _quota_reason(r"VpcLimitExceeded|maximum number of VPCs", resources="VPCs", service="vpc", code="L-F678F1CE"),
     _quota_reason(
-        r"InternetGatewayLimitExceeded|maximum number of internet gateways", "internet gateways", "vpc", "L-A4707A72"
+        r"AddressLimitExceeded|maximum number of addresses",
+        resources="Elastic IP addresses",
+        service="ec2",
+        code="L-0263D0A3",
+    ),
+    _quota_reason(
+        r"InternetGatewayLimitExceeded|maximum number of internet gateways",
+        resources="internet gateways",
+        service="vpc",
+        code="L-A4707A72",
     ),
     _quota_reason(
         r"TooManyLoadBalancers|maximum number of load balancers",
-        "network load balancers",
-        "elasticloadbalancing",
-        "L-69A177A2",
+        resources="network load balancers",
+        service="elasticloadbalancing",
+        code="L-69A177A2",
     ),
-    _quota_reason(r"NatGatewayLimitExceeded", "NAT gateways", "vpc", "L-FE5A380F"),
+    _quota_reason(r"NatGatewayLimitExceeded", resources="NAT gateways", service="vpc", code="L-FE5A380F"),
     _quota_reason(
         r"VcpuLimitExceeded|requested more vCPU capacity",
-        "vCPUs of On-Demand instances (the code is that of the standard families)",
-        "ec2",
-        "L-1216C47A",
+        resources="vCPUs of On-Demand instances (the code is that of the standard families)",
+        service="ec2",
+        code="L-1216C47A",
     ),
-    _quota_reason(r"MaxSpotInstanceCountExceeded", "vCPUs of Spot instances", "ec2", "L-34B43A08"),
-    _quota_reason(r"RolesPerAccount|LimitExceeded.*\broles?\b", "IAM roles", "iam", "L-FE177D64"),
-    _quota_reason(r"InstanceProfilesPerAccount", "IAM instance profiles", "iam", "L-6E65F664"),
     _quota_reason(
-        r"(?:Rules|Security ?Groups)PerSecurityGroupLimitExceeded", "rules in a security group", "vpc", "L-0EA8095F"
+        r"MaxSpotInstanceCountExceeded", resources="vCPUs of Spot instances", service="ec2", code="L-34B43A08"
     ),
-    _quota_reason(r"SecurityGroupLimitExceeded", "security groups", "vpc", "L-E79EC296"),
+    _quota_reason(
+        r"RolesPerAccount|LimitExceeded.*\broles?\b", resources="IAM roles", service="iam", code="L-FE177D64"
+    ),
+    _quota_reason(r"InstanceProfilesPerAccount", resources="IAM instance profiles", service="iam", code="L-6E65F664"),
+    _quota_reason(
+        r"(?:Rules|Security ?Groups)PerSecurityGroupLimitExceeded",
+        resources="rules in a security group",
+        service="vpc",
+        code="L-0EA8095F",
+    ),
+    _quota_reason(r"SecurityGroupLimitExceeded", resources="security groups", service="vpc", code="L-E79EC296"),
     # Capacity and availability
     _reason(
         r"InsufficientInstanceCapacity|(?:not have sufficient|insufficient) .*capacity|UnfulfillableCapacity",

@@ -8,7 +8,6 @@ new events are noticed later.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,8 +16,9 @@ from enum import Enum
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, ThrottledError, UnreachableError, as_aws_error, is_transient
 from cfngen.deploy.messages import Event, Finished, Notice, Report
-from cfngen.deploy.stacks import NoStackError, StackView, find, stack_name
+from cfngen.deploy.stacks import NoStackError, StackView, find_stack, stack_name
 from cfngen.deploy.status import StackHealth, StackStatus
+from cfngen.deploy.watching.cancellation import cancel_operation
 from cfngen.deploy.watching.event_scope import LastOperation, Scope, since_event, since_time
 from cfngen.deploy.watching.events import TreeEvents
 from cfngen.deploy.watching.expectations import Expectation
@@ -26,19 +26,19 @@ from cfngen.deploy.watching.progress import Progress, ProgressTracker
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 
-STALE_READS = 5
+MAX_STALE_READS = 5
 """Number of reads that may still show the status from before the operation: CloudFormation is eventually consistent
 (https://github.com/aws/aws-cdk-cli also reads REVIEW_IN_PROGRESS after ExecuteChangeSet)."""
 READS_AFTER_END = 5
 """Number of reads after the stack has a final status, since its last events may become visible later."""
 MAX_CONTRADICTING_READS = 100
 """Number of reads after which a final stack status counts, although the last event says that work is in progress."""
-LAST_PAUSE = 2.0  # seconds between the reads after the end
-TRIES = 2  # attempts of boto3 for one call; the watch itself retries much longer
+PAUSE_AFTER_END_SECONDS = 2.0  # seconds between the reads after the end
+MAX_BOTO3_ATTEMPTS = 2  # attempts of boto3 for one call; the watch itself retries much longer
 _COMPLETING_ACTIONS = ("create", "update", "import", "delete")
 
 
-class Choice(str, Enum):
+class InterruptChoice(str, Enum):
     """What to do after Ctrl-C."""
 
     WAIT = "wait"
@@ -68,13 +68,13 @@ class WatchEndedError(CfngenError):
 
 
 @dataclass(frozen=True)
-class Budget:
+class PollingBudget:
     """How often CloudFormation is called.
 
     Attributes:
         calls: maximum number of calls per read: one for the stack's status, the others for pages of events.
-        interval: seconds between two reads.
-        longest: maximum seconds between two reads, reached when AWS throttles the calls or cannot be reached.
+        interval: seconds between two reads while AWS answers.
+        longest: maximum of the seconds between two reads: they double whenever AWS throttles or does not answer.
         tick: seconds between two progress messages while waiting for the next read.
     """
 
@@ -136,8 +136,8 @@ def watch(
     *,
     report: Report,
     since: datetime | Event | None = None,
-    interrupted: Callable[[], Choice] = lambda: Choice.DETACH,
-    budget: Budget | None = None,
+    on_interrupt: Callable[[], InterruptChoice] = lambda: InterruptChoice.DETACH,
+    budget: PollingBudget | None = None,
     expected: Expectation | None = None,
 ) -> WatchResult:
     """Watch an operation on a stack and its nested stacks until it has ended.
@@ -149,7 +149,7 @@ def watch(
         since: where the operation starts: a time by CloudFormation's clock, such as the creation time of the change
             set, or the last event before the operation (see `read_last_event`). None means the newest operation,
             whether it has ended or not.
-        interrupted: called after Ctrl-C; asks the user what to do. Another Ctrl-C at this question means to detach.
+        on_interrupt: called after Ctrl-C; asks the user what to do. Another Ctrl-C at this question means to detach.
         budget: how often CloudFormation is called.
         expected: what the operation is expected to do.
 
@@ -157,17 +157,17 @@ def watch(
         WatchEndedError: AWS refuses to answer, and waiting would not help; the operation itself continues.
         NoStackError: there is no such stack.
     """
-    watcher = _Watch(account, root_id, report, since, budget or Budget(), expected or Expectation())
+    watcher = _OperationWatcher(account, root_id, report, since, budget or PollingBudget(), expected or Expectation())
     while True:
         try:
             outcome = watcher.poll()
         except KeyboardInterrupt:
-            outcome = watcher.handle_interrupt(interrupted)
+            outcome = watcher.handle_interrupt(on_interrupt)
         if outcome is not None:
             return outcome
 
 
-class _Watch:
+class _OperationWatcher:
     """The state of one watch; `poll` is called until it returns the result."""
 
     def __init__(
@@ -176,11 +176,11 @@ class _Watch:
         root_id: str,
         report: Report,
         since: datetime | Event | None,
-        budget: Budget,
+        budget: PollingBudget,
         expected: Expectation,
     ) -> None:
         # Retries by boto3 would add calls while AWS throttles them, and hide the throttling from the user.
-        self.account = replace(account, attempts=min(account.attempts, TRIES), _clients={})
+        self.account = replace(account, attempts=min(account.attempts, MAX_BOTO3_ATTEMPTS), _clients={})
         self.root_id = root_id
         self.report = report
         self.budget = budget
@@ -208,18 +208,22 @@ class _Watch:
         self._report_progress(fresh=has_answered)
         if has_answered and self._has_ended():
             return self._outcome()
-        self._pause(min(LAST_PAUSE, self.interval) if self.has_final_status and not self.poll_error else self.interval)
+        self._pause(
+            min(PAUSE_AFTER_END_SECONDS, self.interval)
+            if self.has_final_status and not self.poll_error
+            else self.interval
+        )
         return None
 
-    def handle_interrupt(self, interrupted: Callable[[], Choice]) -> WatchResult | None:
+    def handle_interrupt(self, on_interrupt: Callable[[], InterruptChoice]) -> WatchResult | None:
         """Ask the user what to do after Ctrl-C, and do it; return the outcome if the watch ends."""
         try:
-            choice = interrupted()
-            if choice is Choice.CANCEL:
+            choice = on_interrupt()
+            if choice is InterruptChoice.CANCEL:
                 return self._cancel()
         except KeyboardInterrupt:
-            choice = Choice.DETACH
-        return self._outcome(detached=True) if choice is Choice.DETACH else None
+            choice = InterruptChoice.DETACH
+        return self._outcome(detached=True) if choice is InterruptChoice.DETACH else None
 
     def _read(self) -> bool:
         """Read status and events; return whether AWS answered."""
@@ -227,7 +231,7 @@ class _Watch:
 
         calls = self.budget.calls - 1
         try:
-            self.stack = find(self.account, self.root_id) or self._last_known_stack()
+            self.stack = find_stack(self.account, self.root_id) or self._last_known_stack()
             if self.stack is not None:
                 if self.events is None:
                     self.root_id = self.stack.id
@@ -250,11 +254,12 @@ class _Watch:
     def _last_known_stack(self) -> StackView | None:
         """Return the stack as it was read before; a stack that was created a moment ago may not be visible yet."""
         self.reads_without_progress += 1
-        if self.stack is None and self.reads_without_progress >= STALE_READS:
+        if self.stack is None and self.reads_without_progress >= MAX_STALE_READS:
             raise NoStackError(self.account, self.root_id)
         return self.stack
 
     def _slow_down(self, error: AwsError) -> None:
+        """Double the time until the next read, and report the error if it is the first of its class."""
         self.interval = min(self.interval * 2, self.budget.longest)
         self.poll_error = str(error)
         if type(error) in self.noticed_errors:
@@ -269,6 +274,10 @@ class _Watch:
         self.report(Notice(text))
 
     def _report_events(self) -> None:
+        """Report the events that were read; an event is only removed from the list after it was reported.
+
+        So a Ctrl-C in between makes no event disappear.
+        """
         while self.events_to_report:
             event = self.events_to_report[0]
             self.report(event)
@@ -277,6 +286,7 @@ class _Watch:
             del self.events_to_report[0]
 
     def _report_progress(self, *, fresh: bool) -> None:
+        """Report the progress; `fresh` is whether CloudFormation has answered since the last progress message."""
         now = self.account.clock.now()
         self.report(
             Progress(
@@ -295,15 +305,17 @@ class _Watch:
         """Return whether the operation seems to have ended and all of its events have been read."""
         if self.stack is None or self.events is None:
             return False
-        last_stack_event, self.has_final_status = self.events.root.last, False
+        last_stack_event = self.events.root.last_stack_event
+        self.has_final_status = False
         if self.stack.status.in_progress:
-            self.was_in_progress, self.reads_without_progress = True, 0
+            self.was_in_progress = True
+            self.reads_without_progress = 0
             return False
         self.reads_without_progress += 1
         if last_stack_event is None:
             # There are no events in scope: the operation has not started yet, or there is none.
             is_still_empty = self.was_in_progress and self.stack.status.health is StackHealth.EMPTY
-            return self.reads_without_progress >= STALE_READS and not is_still_empty
+            return self.reads_without_progress >= MAX_STALE_READS and not is_still_empty
         if StackStatus(last_stack_event.status).in_progress or self.stack.status.health is StackHealth.EMPTY:
             # The status that was read is still the one from before the operation.
             return self.reads_without_progress >= MAX_CONTRADICTING_READS
@@ -315,6 +327,7 @@ class _Watch:
         return self.reads_without_progress >= READS_AFTER_END
 
     def _pause(self, seconds: float) -> None:
+        """Wait until the next read, with a progress message after every tick."""
         remaining = seconds
         while remaining > 0:
             step = min(remaining, self.budget.tick)
@@ -328,35 +341,19 @@ class _Watch:
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
-            stack = find(self.account, self.root_id)
-            status = stack.status if stack else StackStatus("")
-            if status.cancellable:
-                token = (
-                    f"cfngen-{uuid.uuid5(uuid.NAMESPACE_URL, f'cancel {self.root_id} {self.progress_tracker.begun}')}"
-                )
-                self.account.client("cloudformation").cancel_update_stack(
-                    StackName=self.root_id, ClientRequestToken=token
-                )
-                self.cancelled = True
-                self.report(Notice("the update is being cancelled: its changes so far are rolled back"))
-                return None
+            cancellation = cancel_operation(self.account, self.root_id, started_at=self.progress_tracker.begun)
         except (ClientError, BotoCoreError) as error:
-            if is_transient(error):
-                self.report(Notice(f"not cancelled: {as_aws_error(error)}", "press Ctrl-C to try again."))
-            elif isinstance(error, ClientError) and error.response["Error"]["Code"] == "ValidationError":
-                # Between the two calls, the stack has left UPDATE_IN_PROGRESS, the only status that can be cancelled.
-                self.report(Notice(f"not cancelled: {error.response['Error']['Message']}"))
-            else:
-                raise WatchEndedError(self._name, as_aws_error(error)) from error
+            raise WatchEndedError(self._name, as_aws_error(error)) from error
+        self.cancelled = self.cancelled or cancellation.is_update_cancelled or cancellation.creation is not None
+        if cancellation.notice:
+            self.report(cancellation.notice)
+        if cancellation.creation is None:
             return None
-        if status.name == "CREATE_IN_PROGRESS" or status.health is StackHealth.EMPTY:
-            self.stack = stack
-            self.cancelled = True
-            return self._outcome()
-        self.report(Notice(f"not cancelled: {_not_cancellable_reason(status)}"))
-        return None
+        self.stack = cancellation.creation
+        return self._outcome()
 
     def _outcome(self, *, detached: bool = False) -> WatchResult:
+        """Report the remaining events, and return the result of the watch."""
         if self.events is not None:
             self.events_to_report += self.events.take(everything=True)
         self._report_events()
@@ -377,12 +374,14 @@ class _Watch:
 
     @property
     def _name(self) -> str:
+        """Name of the root stack, or what the caller gave for it as long as the stack has not been read."""
         if self.stack is not None:
             return self.stack.name
         return stack_name(self.root_id) or self.root_id
 
 
 def _scope_since(since: datetime | Event | None) -> Scope:
+    """Return the scope of the events after a time or event; None means the newest operation."""
     if since is None:
         return LastOperation
     return since_event(since) if isinstance(since, Event) else since_time(since)
@@ -393,15 +392,3 @@ def _has_succeeded(action: str, status: StackStatus) -> bool:
     if action == "rollback":
         return status.rolled_back
     return status.name == f"{action.upper()}_COMPLETE" if action in _COMPLETING_ACTIONS else status.succeeded
-
-
-def _not_cancellable_reason(status: StackStatus) -> str:
-    if status.cleaning_up:
-        return "the changes are complete; only replaced resources are still being deleted"
-    if status.rolling_back:
-        return "the operation is already being rolled back"
-    if status.name == "DELETE_IN_PROGRESS":
-        return "a deletion cannot be cancelled"
-    if not status.in_progress:
-        return f"the operation has ended; the stack is in {status}"
-    return f"CloudFormation cannot cancel an operation while the stack is in {status}"

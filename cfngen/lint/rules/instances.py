@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 else:  # By its path, since cfn-lint may run in a Python without cfngen.
     expressions = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "templates" / "expressions.py")))
 
-Located = tuple[list[str | int], Mapping[str, object]]
-"""An object in a template, after its path."""
+ObjectWithPath = tuple[list[str | int], Mapping[str, object]]
+"""The path of an object in a template, and the object."""
 
-# Path of the property that describes instances, by resource type; empty if the properties themselves do.
+# Resource types that describe instances, and below `Properties` the path to the description; an empty path means that
+# `Properties` is itself the description.
 _PATHS_TO_DESCRIPTIONS: Mapping[str, tuple[str, ...]] = {
     "AWS::EC2::Instance": (),
     "AWS::EC2::LaunchTemplate": ("LaunchTemplateData",),
@@ -27,8 +28,11 @@ _PATHS_TO_DESCRIPTIONS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def _objects(value: object, path: list[str | int]) -> Iterator[Located]:
-    """Yield the objects in a value: the value or its items, in each branch of Fn::If; other functions are skipped."""
+def _objects(value: object, path: list[str | int]) -> Iterator[ObjectWithPath]:
+    """Yield the path and value of each object: of a value that is an object, or of the objects in a list.
+
+    Each branch of Fn::If is searched. Other function calls are skipped.
+    """
     for branch_path, branch in expressions.branches(value, path):
         if isinstance(branch, list):
             for index, item in enumerate(branch):
@@ -37,21 +41,21 @@ def _objects(value: object, path: list[str | int]) -> Iterator[Located]:
             yield branch_path, branch
 
 
-def _instances(cfn: Template) -> Iterator[Located]:
-    """Yield every description of instances with its path."""
-    for name, resource in cfn.get_resources().items():
+def _instances(cfn: Template) -> Iterator[ObjectWithPath]:
+    """Yield the path and value of every description of instances in the template."""
+    for logical_id, resource in cfn.get_resources().items():
         if resource.get("Type") not in _PATHS_TO_DESCRIPTIONS:
             continue
-        path: list[str | int] = ["Resources", name, "Properties"]
-        value = resource.get("Properties")
+        path: list[str | int] = ["Resources", logical_id, "Properties"]
+        description = resource.get("Properties")
         for key in _PATHS_TO_DESCRIPTIONS[resource["Type"]]:
-            value = value.get(key) if isinstance(value, Mapping) else None
+            description = description.get(key) if isinstance(description, Mapping) else None
             path.append(key)
-        yield from _objects(value, path)
+        yield from _objects(description, path)
 
 
 def _is_or_unknown(value: object, expected: str) -> bool:
-    """Return whether a value is the expected one, or a function, whose result lint cannot know."""
+    """Return whether a value is the expected one, or a function call, whose result is known only at deployment."""
     return expressions.is_function(value) or str(value).lower() == expected
 
 
@@ -95,8 +99,8 @@ class VolumeEncryption(CloudFormationLintRule):  # type: ignore[misc]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every volume that is not encrypted."""
-        for name, resource in cfn.get_resources("AWS::EC2::Volume").items():
-            for path, volume in _objects(resource.get("Properties"), ["Resources", name, "Properties"]):
+        for logical_id, resource in cfn.get_resources("AWS::EC2::Volume").items():
+            for path, volume in _objects(resource.get("Properties"), ["Resources", logical_id, "Properties"]):
                 yield from self._check(path, volume)
         for path, instance in _instances(cfn):
             key = "BlockDeviceMappings"
@@ -105,6 +109,7 @@ class VolumeEncryption(CloudFormationLintRule):  # type: ignore[misc]
                     yield from self._check(volume_path, volume)
 
     def _check(self, path: list[str | int], volume: Mapping[str, object]) -> Iterator[RuleMatch]:
+        """Yield a match if a volume is not encrypted; `path` is the path of the volume in the template."""
         if not _is_or_unknown(volume.get("Encrypted"), "true"):
             yield RuleMatch(path, "Encrypted must be true for this volume")
 
@@ -120,10 +125,10 @@ class LaunchConfigurations(CloudFormationLintRule):  # type: ignore[misc]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every launch configuration and every group that uses one."""
-        for name in cfn.get_resources("AWS::AutoScaling::LaunchConfiguration"):
-            yield RuleMatch(["Resources", name], "use a launch template instead of a launch configuration")
+        for logical_id in cfn.get_resources("AWS::AutoScaling::LaunchConfiguration"):
+            yield RuleMatch(["Resources", logical_id], "use a launch template instead of a launch configuration")
         key = "LaunchConfigurationName"
-        for name, resource in cfn.get_resources("AWS::AutoScaling::AutoScalingGroup").items():
+        for logical_id, resource in cfn.get_resources("AWS::AutoScaling::AutoScalingGroup").items():
             if key in resource.get("Properties", {}):
-                path = ["Resources", name, "Properties", key]
+                path = ["Resources", logical_id, "Properties", key]
                 yield RuleMatch(path, "use LaunchTemplate instead of LaunchConfigurationName")

@@ -19,17 +19,20 @@ if TYPE_CHECKING:
 else:  # By its path, since cfn-lint may run in a Python without cfngen.
     expressions = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "templates" / "expressions.py")))
 
-# Texts that are secrets wherever they occur. An access key id is the prefix AKIA (long-term) or ASIA (temporary) and 16
-# characters of base 32. A match next to other characters of Base64 text is a coincidence.
+# Patterns of texts that are secrets wherever they occur, with the kind of secret. An access key id is the prefix AKIA
+# (long-term) or ASIA (temporary) and 16 characters of base 32. Such a text in the middle of a longer Base64 text is a
+# coincidence, so it does not match.
 _SECRET_PATTERNS = (
     ("a private key", re.compile(r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")),
     ("an AWS access key", re.compile(r"(?<![A-Za-z0-9/+])A[KS]IA[A-Z2-7]{16}(?![A-Za-z0-9/+])")),
     ("a GitHub token", re.compile(r"(?<![A-Za-z0-9_])gh[pousr]_[A-Za-z0-9]{36}(?![A-Za-z0-9_])")),
 )
-# Shorter texts are not decoded.
+# A text with fewer characters is not decoded as Base64.
 _MIN_BASE64_LENGTH = 24
-_SECRET_NAME = re.compile(r"(?i)(?:password|passphrase|secret|token|private_?key|secret_?key|api_?key|credentials)\Z")
-_DYNAMIC_REFERENCE = re.compile(r"\{\{resolve:(?:secretsmanager|ssm-secure):[^}]+\}\}")
+_SECRET_NAME_PATTERN = re.compile(
+    r"(?i)(?:password|passphrase|secret|token|private_?key|secret_?key|api_?key|credentials)\Z"
+)
+_DYNAMIC_REFERENCE_PATTERN = re.compile(r"\{\{resolve:(?:secretsmanager|ssm-secure):[^}]+\}\}")
 
 
 class PlainSecret(CloudFormationLintRule):  # type: ignore[misc]
@@ -49,45 +52,48 @@ class PlainSecret(CloudFormationLintRule):  # type: ignore[misc]
         """Yield a match for every secret found."""
         for name, resource in cfn.get_resources("AWS::SecretsManager::Secret").items():
             value = resource.get("Properties", {}).get("SecretString")
-            if value is not None and _is_literal(value):
+            if value is not None and _is_readable_in_template(value):
                 path = ["Resources", name, "Properties", "SecretString"]
                 yield RuleMatch(path, "SecretString is written out; use GenerateSecretString or a NoEcho parameter")
         for name, parameter in cfn.template.get("Parameters", {}).items():
-            if isinstance(parameter, Mapping) and _SECRET_NAME.search(name):
+            if isinstance(parameter, Mapping) and _SECRET_NAME_PATTERN.search(name):
                 yield from self._check_parameter(name, parameter)
         for section in ("Metadata", "Parameters", "Mappings", "Conditions", "Resources", "Outputs"):
-            for path, text in _texts(cfn.template.get(section), [section]):
+            for path, text in _texts_with_paths(cfn.template.get(section), [section]):
                 for secret_kind, pattern in _SECRET_PATTERNS:
-                    if pattern.search(text) or pattern.search(_decoded(text)):
+                    if pattern.search(text) or pattern.search(_decode_base64(text)):
                         yield RuleMatch(path, f"this text holds {secret_kind}")
 
     def _check_parameter(self, name: str, parameter: Mapping[str, object]) -> Iterator[RuleMatch]:
+        """Yield a match if a parameter for a secret has a default, and one if it lacks `NoEcho: true`."""
         path = ["Parameters", name]
         default = parameter.get("Default")
-        if default not in (None, "") and not _DYNAMIC_REFERENCE.fullmatch(str(default)):
+        if default not in (None, "") and not _DYNAMIC_REFERENCE_PATTERN.fullmatch(str(default)):
             yield RuleMatch([*path, "Default"], "a parameter for a secret must not have a default")
         if str(parameter.get("NoEcho", "")).lower() != "true":
             yield RuleMatch(path, "a parameter for a secret must have NoEcho: true, or everyone can read its value")
 
 
-def _is_literal(value: object) -> bool:
-    """Return whether a value is text without references, so that everyone can read it in the template."""
+def _is_readable_in_template(value: object) -> bool:
+    """Return whether the template contains the whole value as text, so that everyone can read it there."""
     parts = expressions.text_parts(value) if isinstance(value, (str, Mapping)) else [None]
-    return any(parts) and not any(part is None or _DYNAMIC_REFERENCE.search(part) for part in parts)
+    return any(parts) and not any(part is None or _DYNAMIC_REFERENCE_PATTERN.search(part) for part in parts)
 
 
-def _texts(value: object, path: list[str | int]) -> Iterator[tuple[list[str | int], str]]:
+def _texts_with_paths(value: object, path: list[str | int]) -> Iterator[tuple[list[str | int], str]]:
     """Yield every string in a value, at any depth, with its path."""
     if isinstance(value, str):
         yield path, value
-    else:
-        items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-        for name, item in items:
-            yield from _texts(item, [*path, name])
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _texts_with_paths(item, [*path, key])
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _texts_with_paths(item, [*path, index])
 
 
-def _decoded(text: str) -> str:
-    """Return the decoded text if a text is Base64, otherwise an empty text."""
+def _decode_base64(text: str) -> str:
+    """Return the decoded form of a text that is Base64; empty for any other text."""
     if len(text) < _MIN_BASE64_LENGTH or not text.isascii():
         return ""
     try:

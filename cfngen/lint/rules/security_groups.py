@@ -33,11 +33,11 @@ class SecurityGroupRuleDescription(CloudFormationLintRule):  # type: ignore[misc
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every rule without a description."""
-        for name, resource in cfn.get_resources().items():
+        for logical_id, resource in cfn.get_resources().items():
             properties = resource.get("Properties")
             if not isinstance(properties, Mapping):
                 continue
-            path: list[str | int] = ["Resources", name, "Properties"]
+            path: list[str | int] = ["Resources", logical_id, "Properties"]
             if resource.get("Type") in _RULE_TYPES:
                 yield from self._check(properties, path)
             elif resource.get("Type") == "AWS::EC2::SecurityGroup":

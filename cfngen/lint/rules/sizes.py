@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 else:  # By its path, since cfn-lint may run in a Python without cfngen.
     expressions = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "templates" / "expressions.py")))
 
-# The longest value of each pseudo parameter: the longest region is us-isof-south-1, the longest partition aws-us-gov, a
-# stack's name has at most 128 characters, and a stack's id contains partition, region, account, name and a UUID.
-_PSEUDO_PARAMETERS = {
+# Length of the longest value of each pseudo parameter: the longest region is us-isof-south-1, the longest partition
+# aws-us-gov; a stack's name has at most 128 characters; a stack's id contains partition, region, account, name, UUID.
+_MAX_PSEUDO_PARAMETER_LENGTHS = {
     "AWS::AccountId": 12,
     "AWS::NoValue": 0,
     "AWS::Partition": 10,
@@ -53,24 +53,35 @@ class UserDataSize(CloudFormationLintRule):  # type: ignore[misc]
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every UserData property that can be too long."""
         parameters = cfn.template.get("Parameters", {})
-        for name, resource in cfn.get_resources().items():
-            for path, value in _find("UserData", resource.get("Properties"), ["Resources", name, "Properties"]):
+        for logical_id, resource in cfn.get_resources().items():
+            for path, value in _values_of_key(
+                "UserData", resource.get("Properties"), ["Resources", logical_id, "Properties"]
+            ):
                 size = _user_data_size(value, parameters)
                 if size > self.LIMIT:
                     yield RuleMatch(path, f"UserData can have {size:,} bytes; EC2 takes at most {self.LIMIT:,}")
 
 
-def _find(key: str, value: object, path: list[str | int]) -> Iterator[tuple[list[str | int], object]]:
-    """Yield every value of a key, at any depth, with its path."""
-    items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    for name, item in items:
-        if name == key:
-            yield [*path, name], item
-        else:
-            yield from _find(key, item, [*path, name])
+def _values_of_key(key: str, value: object, path: list[str | int]) -> Iterator[tuple[list[str | int], object]]:
+    """Yield the path and value of every item with the key `key`, at any depth of `value`."""
+    if isinstance(value, Mapping):
+        for item_key, item in value.items():
+            if item_key == key:
+                yield [*path, item_key], item
+            else:
+                yield from _values_of_key(key, item, [*path, item_key])
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _values_of_key(key, item, [*path, index])
 
 
 def _user_data_size(value: object, parameters: Mapping[str, object]) -> int:
+    """Return the maximum size of UserData in bytes before Base64 encoding.
+
+    Args:
+        value: value of the property UserData: Base64 text, or an expression.
+        parameters: definitions of the template's parameters, by name.
+    """
     if isinstance(value, str):
         try:
             return len(base64.b64decode(value, validate=True))
@@ -100,8 +111,8 @@ def _max_bytes(value: object, parameters: Mapping[str, object]) -> int:
 
 def _max_reference_bytes(name: str, parameters: Mapping[str, object]) -> int:
     """Return the maximum number of bytes of the value of a parameter or pseudo parameter; 0 for other names."""
-    if name in _PSEUDO_PARAMETERS:
-        return _PSEUDO_PARAMETERS[name]
+    if name in _MAX_PSEUDO_PARAMETER_LENGTHS:
+        return _MAX_PSEUDO_PARAMETER_LENGTHS[name]
     parameter = parameters.get(name)
     if not isinstance(parameter, Mapping):
         return 0

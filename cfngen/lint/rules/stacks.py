@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 else:  # By its path, since cfn-lint may run in a Python without cfngen.
     expressions = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "templates" / "expressions.py")))
 
-_DURATION = re.compile(r"PT(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?\Z")
-_HOUR = 3600
+_DURATION_PATTERN = re.compile(r"PT(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?\Z")
+_SECONDS_PER_HOUR = 3600
 
 # Keys of a CreationPolicy, and the keys that the value of each may have.
 _CREATION_POLICY_KEYS: Mapping[str, frozenset[str]] = {
@@ -34,7 +34,7 @@ _TYPES_WITH_CREATION_POLICY = (
 
 
 class Signals(CloudFormationLintRule):  # type: ignore[misc]
-    """A CreationPolicy or a PauseTime that CloudFormation cannot carry out."""
+    """A CreationPolicy with unknown keys or numbers, or a time that CloudFormation cannot parse or does not allow."""
 
     id = "E9015"
     shortdesc = "Time-outs and signals are well formed"
@@ -42,66 +42,79 @@ class Signals(CloudFormationLintRule):  # type: ignore[misc]
     source_url = "https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-creationpolicy.html"
     tags: ClassVar = ["resources", "creationpolicy", "updatepolicy"]
 
-    LONGEST_TIMEOUT = 12 * _HOUR
-    LONGEST_PAUSE = _HOUR
+    MAX_TIMEOUT_SECONDS = 12 * _SECONDS_PER_HOUR
+    MAX_PAUSE_SECONDS = _SECONDS_PER_HOUR
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
-        """Yield a match for everything wrong with CreationPolicy and PauseTime."""
-        for name, resource in cfn.get_resources().items():
-            path: list[str | int] = ["Resources", name]
-            policy = resource.get("CreationPolicy")
-            if isinstance(policy, Mapping):
-                yield from self._check_creation_policy(policy, resource.get("Type"), [*path, "CreationPolicy"])
-            update = resource.get("UpdatePolicy")
-            rolling = update.get("AutoScalingRollingUpdate") if isinstance(update, Mapping) else None
-            if isinstance(rolling, Mapping) and "PauseTime" in rolling:
+        """Yield a match for each problem in a CreationPolicy or PauseTime."""
+        for logical_id, resource in cfn.get_resources().items():
+            path: list[str | int] = ["Resources", logical_id]
+            creation_policy = resource.get("CreationPolicy")
+            if isinstance(creation_policy, Mapping):
+                yield from self._check_creation_policy(creation_policy, resource.get("Type"), [*path, "CreationPolicy"])
+            update_policy = resource.get("UpdatePolicy")
+            rolling_update = (
+                update_policy.get("AutoScalingRollingUpdate") if isinstance(update_policy, Mapping) else None
+            )
+            if isinstance(rolling_update, Mapping) and "PauseTime" in rolling_update:
                 pause_path = [*path, "UpdatePolicy", "AutoScalingRollingUpdate", "PauseTime"]
-                yield from self._check_duration(rolling["PauseTime"], self.LONGEST_PAUSE, pause_path)
+                yield from self._check_duration(rolling_update["PauseTime"], self.MAX_PAUSE_SECONDS, pause_path)
 
     def _check_creation_policy(
-        self, policy: Mapping[str, object], kind: object, path: list[str | int]
+        self, policy: Mapping[str, object], resource_type: object, path: list[str | int]
     ) -> Iterator[RuleMatch]:
-        if kind == "AWS::AppStream::Fleet":
-            return
-        if kind not in _TYPES_WITH_CREATION_POLICY:
-            yield RuleMatch(path, f"{kind} takes no CreationPolicy")
+        """Yield a match for each problem in a CreationPolicy of a resource."""
+        if resource_type == "AWS::AppStream::Fleet":
+            return  # a fleet has another kind of CreationPolicy, which this rule does not check
+        if resource_type not in _TYPES_WITH_CREATION_POLICY:
+            yield RuleMatch(path, f"{resource_type} takes no CreationPolicy")
             return
         for key, value in policy.items():
             if key not in _CREATION_POLICY_KEYS:
                 yield RuleMatch([*path, key], f"CreationPolicy has no {key}; {_allowed_keys(_CREATION_POLICY_KEYS)}")
             elif isinstance(value, Mapping):
-                for unknown in sorted(value.keys() - _CREATION_POLICY_KEYS[key]):
-                    text = f"{key} has no {unknown}; {_allowed_keys(_CREATION_POLICY_KEYS[key])}"
-                    yield RuleMatch([*path, key, unknown], text)
-        signal = policy.get("ResourceSignal")
-        if isinstance(signal, Mapping):
+                for unknown_key in sorted(value.keys() - _CREATION_POLICY_KEYS[key]):
+                    text = f"{key} has no {unknown_key}; {_allowed_keys(_CREATION_POLICY_KEYS[key])}"
+                    yield RuleMatch([*path, key, unknown_key], text)
+        resource_signal = policy.get("ResourceSignal")
+        if isinstance(resource_signal, Mapping):
             signal_path = [*path, "ResourceSignal"]
-            if "Timeout" in signal:
-                yield from self._check_duration(signal["Timeout"], self.LONGEST_TIMEOUT, [*signal_path, "Timeout"])
-            yield from self._check_number(signal.get("Count", 1), minimum=0, maximum=None, path=[*signal_path, "Count"])
-        percent = policy.get("AutoScalingCreationPolicy")
-        if isinstance(percent, Mapping):
+            if "Timeout" in resource_signal:
+                timeout = resource_signal["Timeout"]
+                yield from self._check_duration(timeout, self.MAX_TIMEOUT_SECONDS, [*signal_path, "Timeout"])
+            yield from self._check_number(
+                resource_signal.get("Count", 1), minimum=0, maximum=None, path=[*signal_path, "Count"]
+            )
+        auto_scaling_policy = policy.get("AutoScalingCreationPolicy")
+        if isinstance(auto_scaling_policy, Mapping):
             key = "MinSuccessfulInstancesPercent"
             yield from self._check_number(
-                percent.get(key, 100), minimum=0, maximum=100, path=[*path, "AutoScalingCreationPolicy", key]
+                auto_scaling_policy.get(key, 100),
+                minimum=0,
+                maximum=100,
+                path=[*path, "AutoScalingCreationPolicy", key],
             )
 
-    def _check_duration(self, value: object, longest: int, path: list[str | int]) -> Iterator[RuleMatch]:
+    def _check_duration(self, value: object, max_seconds: int, path: list[str | int]) -> Iterator[RuleMatch]:
+        """Yield a match if a value is not a duration such as PT15M, or is longer than `max_seconds`."""
         if isinstance(value, Mapping):
             return  # a function, whose result is known only at deployment
-        match = _DURATION.match(value) if isinstance(value, str) else None
+        match = _DURATION_PATTERN.match(value) if isinstance(value, str) else None
         if not match:
             yield RuleMatch(path, f"{value!r} is not a duration of the form PT#H#M#S, such as PT15M")
             return
         hours, minutes, seconds = (int(part or 0) for part in match.groups())
-        if hours * _HOUR + minutes * 60 + seconds > longest:
-            yield RuleMatch(path, f"{value} is longer than CloudFormation allows here, {longest // _HOUR} h")
+        if hours * _SECONDS_PER_HOUR + minutes * 60 + seconds > max_seconds:
+            yield RuleMatch(
+                path, f"{value} is longer than CloudFormation allows here, {max_seconds // _SECONDS_PER_HOUR} h"
+            )
 
     def _check_number(
         self, value: object, minimum: int, maximum: int | None, path: list[str | int]
     ) -> Iterator[RuleMatch]:
+        """Yield a match if a value is not a whole number from `minimum` to `maximum` (None: no maximum)."""
         if isinstance(value, Mapping):
-            return
+            return  # a function, whose result is known only at deployment
         expected = f"a number from {minimum} to {maximum}" if maximum is not None else f"a number, at least {minimum}"
         number = int(str(value)) if str(value).isdecimal() else -1
         if number < minimum or (maximum is not None and number > maximum):
@@ -109,6 +122,7 @@ class Signals(CloudFormationLintRule):  # type: ignore[misc]
 
 
 def _allowed_keys(keys: Iterable[str]) -> str:
+    """Return the end of a message that lists the allowed keys."""
     return f"it may have {' and '.join(sorted(keys))}"
 
 
@@ -127,22 +141,38 @@ class ExportNames(CloudFormationLintRule):  # type: ignore[misc]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every export whose name was used before."""
-        first_outputs: dict[tuple[str, object], str] = {}
-        for name, text, condition in _exports(cfn.template):
-            first = first_outputs.setdefault((text, condition), name)
-            if first == name and condition is not None:
-                first = first_outputs.get((text, None), name)
-            if first != name:
-                path = ["Outputs", name, "Export", "Name"]
-                yield RuleMatch(path, f"output {first} has the same export name")
-        exporters: dict[str, str] = {text: "this template" for _, text, _ in _exports(cfn.template) if _is_fixed(text)}
+        yield from self._check_outputs_of_template(cfn)
+        yield from self._check_outputs_of_nested_templates(cfn)
+
+    def _check_outputs_of_template(self, cfn: Template) -> Iterator[RuleMatch]:
+        """Yield a match for every output whose export has the name of an earlier output's export.
+
+        Two outputs under different conditions may have the same name, since perhaps only one of them exists.
+        """
+        first_outputs: dict[tuple[str, object], str] = {}  # output by export name and condition
+        for output_name, export_name, condition in _exports(cfn.template):
+            first_output = first_outputs.setdefault((export_name, condition), output_name)
+            if first_output == output_name and condition is not None:
+                first_output = first_outputs.get((export_name, None), output_name)
+            if first_output != output_name:
+                path = ["Outputs", output_name, "Export", "Name"]
+                yield RuleMatch(path, f"output {first_output} has the same export name")
+
+    def _check_outputs_of_nested_templates(self, cfn: Template) -> Iterator[RuleMatch]:
+        """Yield a match for every export of a nested template whose name another of the templates exports."""
+        first_exporters = {
+            export_name: "this template"
+            for _, export_name, _ in _exports(cfn.template)
+            if _is_same_in_every_stack(export_name)
+        }
         for path, template in _nested_templates(cfn):
-            for name, text, _ in _exports(template):
-                if not _is_fixed(text):
+            exporter = f"nested stack {path[1]}"
+            for output_name, export_name, _ in _exports(template):
+                if not _is_same_in_every_stack(export_name):
                     continue
-                first = exporters.setdefault(text, f"nested stack {path[1]}")
-                if first != f"nested stack {path[1]}":
-                    yield RuleMatch(path, f"output {name} of nested stack {path[1]} has an export name of {first}")
+                first_exporter = first_exporters.setdefault(export_name, exporter)
+                if first_exporter != exporter:
+                    yield RuleMatch(path, f"output {output_name} of {exporter} has an export name of {first_exporter}")
 
 
 def _exports(template: Mapping[str, object]) -> Iterator[tuple[str, str, str | None]]:
@@ -154,10 +184,16 @@ def _exports(template: Mapping[str, object]) -> Iterator[tuple[str, str, str | N
             yield name, json.dumps(export["Name"], sort_keys=True), output.get("Condition")
 
 
-def _is_fixed(text: str) -> bool:
-    """Return whether an export name is the same in every stack, because it has only text, region and account."""
+def _is_same_in_every_stack(export_name: str) -> bool:
+    """Return whether an export name is the same in every stack of the account and region.
+
+    Such a name contains no references except to region, account and partition.
+
+    Args:
+        export_name: the name, which may be an expression, as JSON.
+    """
     constants = dict.fromkeys(("AWS::Region", "AWS::AccountId", "AWS::Partition"), "constant")
-    return None not in expressions.text_parts(expressions.substitute(json.loads(text), constants))
+    return None not in expressions.text_parts(expressions.substitute(json.loads(export_name), constants))
 
 
 class NestedParameters(CloudFormationLintRule):  # type: ignore[misc]
@@ -187,10 +223,10 @@ class NestedParameters(CloudFormationLintRule):  # type: ignore[misc]
                 if missing:
                     yield RuleMatch(path, f"the nested template needs parameters: {', '.join(missing)}")
                 continue
-            passed = properties["Parameters"]
-            for name, value in passed.items() if isinstance(passed, Mapping) else ():
+            passed_values = properties["Parameters"]
+            for name, value in passed_values.items() if isinstance(passed_values, Mapping) else ():
                 if isinstance(nested_parameters.get(name), Mapping):
-                    problem = _mismatch(value, nested_parameters[name], parent_parameters)
+                    problem = _explain_mismatch(value, nested_parameters[name], parent_parameters)
                     if problem:
                         yield RuleMatch([*path[:-1], "Parameters", name], f"nested parameter {name}: {problem}")
 
@@ -214,54 +250,64 @@ class ValuesKnownLater(CloudFormationLintRule):  # type: ignore[misc]
         """Yield a match for every value that is known later, but needed when the change set is made."""
         resources = cfn.template.get("Resources", {})
         for path, template in _nested_templates(cfn):
-            passed = resources[path[1]]["Properties"].get("Parameters")
-            parameters = template.get("Parameters")
-            if not isinstance(passed, Mapping) or not isinstance(parameters, Mapping):
+            passed_values = resources[path[1]]["Properties"].get("Parameters")
+            nested_parameters = template.get("Parameters")
+            if not isinstance(passed_values, Mapping) or not isinstance(nested_parameters, Mapping):
                 continue
-            for name, value in passed.items():
+            for name, value in passed_values.items():
                 source = next((referenced for referenced in _referenced_names(value) if referenced in resources), "")
-                if not source or not isinstance(parameters.get(name), Mapping):
+                if not source or not isinstance(nested_parameters.get(name), Mapping):
                     continue
-                problem = _placeholder_refusal(parameters[name]) or _placeholder_use(name, template)
+                refusal = _explain_refused_placeholder(nested_parameters[name])
+                problem = refusal or _find_use_that_needs_value(name, template)
                 if problem:
                     text = f"{name} is known only once {source} exists, and {problem}"
                     yield RuleMatch([*path[:-1], "Parameters", name], text)
 
 
 # A placeholder of a change set does not meet these constraints of a parameter.
-_CONSTRAINTS = ("AllowedPattern", "AllowedValues", "MaxLength")
+_CONSTRAINTS_THAT_REFUSE_PLACEHOLDERS = ("AllowedPattern", "AllowedValues", "MaxLength")
 _FUNCTIONS_THAT_NEED_VALUES = ("Fn::Select", "Fn::Split", "Fn::Cidr", "Fn::FindInMap")
 
 
-def _placeholder_refusal(parameter: Mapping[str, object]) -> str:
-    """Return why a parameter refuses a placeholder, or an empty string."""
-    kind = str(parameter.get("Type"))
-    if kind not in ("String", "CommaDelimitedList"):
-        return f"the nested parameter is of the type {kind}; make it a String"
-    constraint = next((key for key in _CONSTRAINTS if key in parameter), "")
+def _explain_refused_placeholder(parameter: Mapping[str, object]) -> str:
+    """Return why a parameter of a nested stack refuses a placeholder; empty if it accepts one."""
+    parameter_type = str(parameter.get("Type"))
+    if parameter_type not in ("String", "CommaDelimitedList"):
+        return f"the nested parameter is of the type {parameter_type}; make it a String"
+    constraint = next((key for key in _CONSTRAINTS_THAT_REFUSE_PLACEHOLDERS if key in parameter), "")
     return f"the nested parameter has {constraint}; leave that out" if constraint else ""
 
 
-def _placeholder_use(name: str, template: Mapping[str, object]) -> str:
-    """Return which function or rule of a template needs a parameter's value, or an empty string."""
-    if name in _referenced_names(template.get("Rules")):
+def _find_use_that_needs_value(parameter_name: str, template: Mapping[str, object]) -> str:
+    """Return a message about a function or rule that needs a parameter's value; empty if none does.
+
+    Args:
+        parameter_name: name of the parameter.
+        template: the nested template that has the parameter.
+    """
+    if parameter_name in _referenced_names(template.get("Rules")):
         return "a rule of the nested template asks for it; leave it out of Rules"
     for section in ("Resources", "Outputs"):
-        function = _function_with(name, template.get(section))
+        function = _find_function_that_needs(parameter_name, template.get(section))
         if function:
             return f"{function} of the nested template looks inside; hand it on as it is"
     return ""
 
 
-def _function_with(name: str, value: object) -> str:
-    """Return the function that needs a parameter's value, anywhere in `value`; empty if there is none."""
+def _find_function_that_needs(parameter_name: str, value: object) -> str:
+    """Return the name of a function, at any depth of `value`, that needs a parameter's value; empty if none does."""
     if isinstance(value, Mapping):
-        function = next(
-            (key for key in _FUNCTIONS_THAT_NEED_VALUES if key in value and name in _referenced_names(value[key])), ""
-        )
-        return function or next(filter(None, (_function_with(name, item) for item in value.values())), "")
-    if isinstance(value, list):
-        return next(filter(None, (_function_with(name, item) for item in value)), "")
+        for function in _FUNCTIONS_THAT_NEED_VALUES:
+            if function in value and parameter_name in _referenced_names(value[function]):
+                return function
+        items = list(value.values())
+    else:
+        items = value if isinstance(value, list) else []
+    for item in items:
+        function_in_item = _find_function_that_needs(parameter_name, item)
+        if function_in_item:
+            return function_in_item
     return ""
 
 
@@ -271,7 +317,7 @@ def _referenced_names(value: object) -> Iterator[str]:
 
 
 def _nested_templates(cfn: Template) -> Iterator[tuple[list[str], Mapping[str, object]]]:
-    """Yield the path of each TemplateURL that is the path of a local file, with the template in the file."""
+    """Yield each nested template that is a local file: the path of its TemplateURL in the parent, and the template."""
     if not cfn.filename:
         return
     for name, resource in cfn.get_resources("AWS::CloudFormation::Stack").items():
@@ -288,23 +334,31 @@ def _nested_templates(cfn: Template) -> Iterator[tuple[list[str], Mapping[str, o
             yield ["Resources", name, "Properties", "TemplateURL"], template
 
 
-def _mismatch(value: object, parameter: Mapping[str, object], parent_parameters: Mapping[str, object]) -> str:
-    """Return why a nested parameter cannot take a value, or an empty string."""
+def _explain_mismatch(
+    value: object, nested_parameter: Mapping[str, object], parent_parameters: Mapping[str, object]
+) -> str:
+    """Return why a parameter of a nested stack cannot take a value; empty if it can.
+
+    Args:
+        value: the value that the parent template passes.
+        nested_parameter: the parameter's definition in the nested template.
+        parent_parameters: definitions of the parent template's parameters, by name.
+    """
     if isinstance(value, list):
         return "it is passed a list; nested parameters take text, so join it with commas"
     if isinstance(value, Mapping):
-        return _reference_mismatch(value, parameter, parent_parameters)
+        return _explain_reference_mismatch(value, nested_parameter, parent_parameters)
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    kind = str(parameter.get("Type"))
-    if kind == "Number" and not re.fullmatch(r"[-+]?\d+(?:\.\d+)?", text):
+    parameter_type = str(nested_parameter.get("Type"))
+    if parameter_type == "Number" and not re.fullmatch(r"[-+]?\d+(?:\.\d+)?", text):
         return f"{text!r} is not a number"
-    allowed = parameter.get("AllowedValues")
-    is_list = kind.startswith("List<") or kind == "CommaDelimitedList"
+    allowed = nested_parameter.get("AllowedValues")
+    is_list = parameter_type.startswith("List<") or parameter_type == "CommaDelimitedList"
     if isinstance(allowed, list):
         for item in text.split(",") if is_list else [text]:
             if item.strip() not in map(str, allowed):
                 return f"{item.strip()!r} is not among its AllowedValues"
-    pattern = parameter.get("AllowedPattern")
+    pattern = nested_parameter.get("AllowedPattern")
     try:
         refused = isinstance(pattern, str) and not re.fullmatch(pattern, text)
     except re.error:
@@ -312,17 +366,20 @@ def _mismatch(value: object, parameter: Mapping[str, object], parent_parameters:
     return f"{text!r} does not match its AllowedPattern {pattern}" if refused else ""
 
 
-def _reference_mismatch(
-    value: Mapping[str, object], parameter: Mapping[str, object], parent_parameters: Mapping[str, object]
+def _explain_reference_mismatch(
+    value: Mapping[str, object], nested_parameter: Mapping[str, object], parent_parameters: Mapping[str, object]
 ) -> str:
-    """Return why a nested parameter cannot take the value of a function call, or an empty string."""
+    """Return why a parameter of a nested stack cannot take the value of a function call; empty if it can.
+
+    The arguments are those of `_explain_mismatch`; the value is a function call.
+    """
     function, argument = expressions.function_call(value)
     if function in ("Fn::GetAZs", "Fn::Split", "Fn::Cidr"):
         return f"{function} gives a list; nested parameters take text, so join it with commas"
-    passed = parent_parameters.get(argument) if function == "Ref" and isinstance(argument, str) else None
-    if not isinstance(passed, Mapping):
+    passed_parameter = parent_parameters.get(argument) if function == "Ref" and isinstance(argument, str) else None
+    if not isinstance(passed_parameter, Mapping):
         return ""
-    passed_type, expected_type = str(passed.get("Type")), str(parameter.get("Type"))
+    passed_type, expected_type = str(passed_parameter.get("Type")), str(nested_parameter.get("Type"))
     if passed_type.startswith("List<") or passed_type == "CommaDelimitedList":
         return f"parameter {argument} is a list; nested parameters take text, so join it with commas"
     if passed_type.startswith("AWS::EC2::") and expected_type.startswith("AWS::EC2::") and passed_type != expected_type:

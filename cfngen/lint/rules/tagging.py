@@ -26,24 +26,31 @@ class Untagged(CloudFormationLintRule):  # type: ignore[misc]
     EXCEPTIONS: Mapping[str, str] = {
         "AWS::CloudFormation::Stack": "a nested stack takes over the tags of the stack that nests it",
     }
-    _TAG_SPECIFICATIONS: Mapping[str, str] = {"AWS::EC2::LaunchTemplate": "TagSpecifications"}
+    # Property that has the tags, for resource types whose schema does not declare it as tags.
+    _UNDECLARED_TAG_PROPERTIES: Mapping[str, str] = {"AWS::EC2::LaunchTemplate": "TagSpecifications"}
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every resource without tags that could have some."""
-        for name, resource in cfn.get_resources().items():
-            kind = resource.get("Type")
+        for logical_id, resource in cfn.get_resources().items():
+            resource_type = resource.get("Type")
             properties = resource.get("Properties", {})
-            if not isinstance(kind, str) or kind in self.EXCEPTIONS or not isinstance(properties, Mapping):
+            if (
+                not isinstance(resource_type, str)
+                or resource_type in self.EXCEPTIONS
+                or not isinstance(properties, Mapping)
+            ):
                 continue
-            key = self._TAG_SPECIFICATIONS.get(kind) or _tag_property(kind, cfn.regions)
+            key = self._UNDECLARED_TAG_PROPERTIES.get(resource_type) or _tag_property(resource_type, cfn.regions)
             if key and not properties.get(key):
-                yield RuleMatch(["Resources", name, "Properties"], f"{kind} can have tags ({key}); this one has none")
+                yield RuleMatch(
+                    ["Resources", logical_id, "Properties"], f"{resource_type} can have tags ({key}); this one has none"
+                )
 
 
-def _tag_property(kind: str, regions: list[str]) -> str | None:
-    """Return the name of the property for tags, or None if the type cannot have tags or is not known."""
+def _tag_property(resource_type: str, regions: list[str]) -> str | None:
+    """Return the name of a resource type's property for tags; None if the type cannot have tags or is unknown."""
     try:
-        schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(regions[0], kind).schema
+        schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(regions[0], resource_type).schema
     except ResourceNotFoundError:
         return None
     tagging = schema.get("tagging") or {}

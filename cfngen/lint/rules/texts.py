@@ -43,31 +43,53 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every text that is refused."""
-        for general, limit in limits.OF_TEMPLATE.items():
-            for path, value in _values_at(cfn.template, general, []):
+        for path_pattern, limit in limits.OF_TEMPLATE.items():
+            for path, value in _values_at(cfn.template, path_pattern, []):
                 yield from self._check(cfn, limit, value, path)
-        for name, resource in cfn.get_resources().items():
-            kind, properties = resource.get("Type"), resource.get("Properties")
-            if isinstance(kind, str) and isinstance(properties, Mapping):
-                yield from self._check_properties(cfn, kind, properties, (), ["Resources", name, "Properties"])
+        for logical_id, resource in cfn.get_resources().items():
+            resource_type, properties = resource.get("Type"), resource.get("Properties")
+            if isinstance(resource_type, str) and isinstance(properties, Mapping):
+                path = ["Resources", logical_id, "Properties"]
+                yield from self._check_properties(cfn, resource_type, properties, property_path=(), path=path)
 
     def _check_properties(
-        self, cfn: Template, kind: str, value: object, general: tuple[str | int, ...], path: list[str | int]
+        self,
+        cfn: Template,
+        resource_type: str,
+        value: object,
+        property_path: tuple[str | int, ...],
+        path: list[str | int],
     ) -> Iterator[RuleMatch]:
+        """Yield a match for every text in a property, at any depth, that exceeds the limits of the property.
+
+        Args:
+            cfn: the template.
+            resource_type: type of the resource.
+            value: value of the property.
+            property_path: path of the property below `Properties`, to look up its limits.
+            path: path of the value in the template, including the branches of Fn::If.
+        """
         for branch_path, branch in expressions.branches(value, path):
-            limit = limits.of_property(kind, general)
+            limit = limits.of_property(resource_type, property_path)
             if limit:
                 yield from self._check(cfn, limit, branch, branch_path)
             elif isinstance(branch, list):
                 for index, item in enumerate(branch):
-                    yield from self._check_properties(cfn, kind, item, (*general, index), [*branch_path, index])
+                    item_path = [*branch_path, index]
+                    yield from self._check_properties(
+                        cfn, resource_type, item, property_path=(*property_path, index), path=item_path
+                    )
             elif isinstance(branch, Mapping) and not expressions.is_function(branch):
                 for key, item in branch.items():
-                    yield from self._check_properties(cfn, kind, item, (*general, key), [*branch_path, key])
+                    item_path = [*branch_path, key]
+                    yield from self._check_properties(
+                        cfn, resource_type, item, property_path=(*property_path, key), path=item_path
+                    )
 
     def _check(
         self, cfn: Template, limit: limits.TextLimit, value: object, path: list[str | int]
     ) -> Iterator[RuleMatch]:
+        """Yield a match if a text, or the default of the parameter that it refers to, exceeds a limit."""
         fault = limit.fault_of_parts(expressions.text_parts(value))
         if fault:
             yield RuleMatch(path, f"{limit.what}: {fault}")
@@ -84,19 +106,25 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
 
 
 def _values_at(
-    value: object, general: tuple[str, ...], path: list[str | int]
+    value: object, path_pattern: tuple[str, ...], path: list[str | int]
 ) -> Iterator[tuple[list[str | int], object]]:
-    """Yield every value at a path in which "*" stands for any key, with the value's path."""
-    if not general:
+    """Yield the path and value of every item whose path matches a pattern, in which "*" stands for any key.
+
+    Args:
+        value: the value to search.
+        path_pattern: keys of the path below `value`.
+        path: path of `value` in the template.
+    """
+    if not path_pattern:
         yield path, value
     elif isinstance(value, Mapping):
-        for key in list(value) if general[0] == "*" else [general[0]]:
+        for key in list(value) if path_pattern[0] == "*" else [path_pattern[0]]:
             if key in value:
-                yield from _values_at(value[key], general[1:], [*path, key])
+                yield from _values_at(value[key], path_pattern[1:], [*path, key])
 
 
 def _tag_keys(tags: object, path: list[str | int]) -> Iterator[tuple[list[str | int], str]]:
-    """Yield the tag keys in a list of tags with their paths; keys that are functions are skipped."""
+    """Yield the path and the text of each tag key in a list of tags; keys that are function calls are skipped."""
     for index, tag in enumerate(tags if isinstance(tags, list) else ()):
         for tag_path, branch in expressions.branches(tag, [*path, index]):
             key = branch.get("Key") if isinstance(branch, Mapping) else None
@@ -105,7 +133,7 @@ def _tag_keys(tags: object, path: list[str | int]) -> Iterator[tuple[list[str | 
 
 
 class TagsOfRoles(CloudFormationLintRule):  # type: ignore[misc]
-    """Two tags of an IAM resource whose keys differ in upper and lower case only."""
+    """Two tags of an IAM resource whose keys differ only in upper and lower case, such as `Team` and `team`."""
 
     id = "E9021"
     shortdesc = "Tags of IAM differ in more than case"
@@ -114,22 +142,24 @@ class TagsOfRoles(CloudFormationLintRule):  # type: ignore[misc]
     tags: ClassVar = ["resources", "iam", "tags"]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
-        """Yield a match for every tag that repeats another one."""
-        for name, resource in cfn.get_resources().items():
-            kind, properties = resource.get("Type"), resource.get("Properties")
-            if not str(kind).startswith("AWS::IAM::") or not isinstance(properties, Mapping):
+        """Yield a match for every tag whose key is, apart from case, the key of an earlier tag."""
+        for logical_id, resource in cfn.get_resources().items():
+            resource_type, properties = resource.get("Type"), resource.get("Properties")
+            if not str(resource_type).startswith("AWS::IAM::") or not isinstance(properties, Mapping):
                 continue
-            path: list[str | int] = ["Resources", name, "Properties", "Tags"]
-            paths = {key: tag_path for tag_path, key in _tag_keys(properties.get("Tags"), path)}
-            for earlier, key in limits.same_but_for_case(list(paths)):
-                yield RuleMatch(paths[key], f"IAM takes the tags {earlier} and {key} for the same and refuses them")
+            path: list[str | int] = ["Resources", logical_id, "Properties", "Tags"]
+            paths_by_key = {key: tag_path for tag_path, key in _tag_keys(properties.get("Tags"), path)}
+            for earlier, key in limits.same_but_for_case(list(paths_by_key)):
+                yield RuleMatch(
+                    paths_by_key[key], f"IAM takes the tags {earlier} and {key} for the same and refuses them"
+                )
 
 
 class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
     """Instances with tags that the metadata service cannot show, and without `InstanceMetadataTags: disabled`.
 
-    Instances get tags from the resource AWS::EC2::Instance, from a launch template, and from an Auto Scaling group of
-    the same template that propagates its tags.
+    The tags of instances are those of the resource AWS::EC2::Instance, of a launch template, and of an Auto Scaling
+    group of the same template that propagates its tags.
     """
 
     id = "W9022"
@@ -143,28 +173,35 @@ class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every launch template and instance that leaves the setting to the account."""
-        for name, resource in cfn.get_resources().items():
+        for logical_id, resource in cfn.get_resources().items():
             properties = resource.get("Properties")
             if not isinstance(properties, Mapping):
                 continue
-            path: list[str | int] = ["Resources", name, "Properties"]
+            path: list[str | int] = ["Resources", logical_id, "Properties"]
             if resource.get("Type") == "AWS::EC2::Instance":
-                yield from self._check_instances(
-                    properties, path, [key for _, key in _tag_keys(properties.get("Tags"), [])]
-                )
+                tag_keys = [key for _, key in _tag_keys(properties.get("Tags"), [])]
+                yield from self._check_instances(properties, path, tag_keys)
             elif resource.get("Type") == "AWS::EC2::LaunchTemplate":
                 data = properties.get("LaunchTemplateData")
                 if isinstance(data, Mapping):
-                    keys = [*_launch_template_tag_keys(data), *_propagated_tag_keys(cfn, name)]
-                    yield from self._check_instances(data, [*path, "LaunchTemplateData"], keys)
+                    tag_keys = [*_launch_template_tag_keys(data), *_propagated_tag_keys(cfn, logical_id)]
+                    yield from self._check_instances(data, [*path, "LaunchTemplateData"], tag_keys)
 
     def _check_instances(
-        self, data: Mapping[str, object], path: list[str | int], keys: list[str]
+        self, description: Mapping[str, object], path: list[str | int], tag_keys: list[str]
     ) -> Iterator[RuleMatch]:
-        unsupported = [key for key in keys if limits.METADATA_TAG_KEY.fault(key)]
+        """Yield a match for each branch of MetadataOptions that leaves the setting to the account.
+
+        Args:
+            description: properties that describe instances, such as LaunchTemplateData.
+            path: path of the description in the template.
+            tag_keys: keys of the instances' tags.
+        """
+        unsupported = [key for key in tag_keys if limits.METADATA_TAG_KEY.fault(key)]
         if not unsupported:
             return
-        for options_path, options in expressions.branches(data.get("MetadataOptions", {}), [*path, "MetadataOptions"]):
+        metadata_options = description.get("MetadataOptions", {})
+        for options_path, options in expressions.branches(metadata_options, [*path, "MetadataOptions"]):
             if not isinstance(options, Mapping) or expressions.is_function(options):
                 continue
             metadata_tags = options.get("InstanceMetadataTags")
@@ -174,7 +211,7 @@ class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
                 and options.get("HttpEndpoint") != "disabled"
             ):
                 yield RuleMatch(
-                    options_path if "MetadataOptions" in data else path,
+                    options_path if "MetadataOptions" in description else path,
                     f"InstanceMetadataTags must be disabled: the metadata service cannot show the tag {unsupported[0]}",
                 )
 
@@ -191,16 +228,23 @@ def _propagated_tag_keys(cfn: Template, launch_template: str) -> Iterator[str]:
     """Yield the keys of the tags that Auto Scaling groups of a launch template pass on to instances."""
     for resource in cfn.get_resources("AWS::AutoScaling::AutoScalingGroup").values():
         properties = resource.get("Properties")
-        if not isinstance(properties, Mapping) or not _refers(properties.get("LaunchTemplate"), launch_template):
+        if not isinstance(properties, Mapping) or not _refers_to_launch_template(
+            properties.get("LaunchTemplate"), launch_template
+        ):
             continue
         tags = properties.get("Tags")
         for tag in tags if isinstance(tags, list) else ():
-            passed_on = isinstance(tag, Mapping) and str(tag.get("PropagateAtLaunch")).lower() == "true"
-            if passed_on and isinstance(tag.get("Key"), str):
+            is_propagated = isinstance(tag, Mapping) and str(tag.get("PropagateAtLaunch")).lower() == "true"
+            if is_propagated and isinstance(tag.get("Key"), str):
                 yield tag["Key"]
 
 
-def _refers(specification: object, launch_template: str) -> bool:
-    """Return whether a group's property LaunchTemplate refers to the launch template with that logical id."""
+def _refers_to_launch_template(specification: object, launch_template: str) -> bool:
+    """Return whether an Auto Scaling group's property LaunchTemplate refers to a launch template of the same template.
+
+    Args:
+        specification: value of the property.
+        launch_template: logical id of the launch template.
+    """
     launch_template_id = specification.get("LaunchTemplateId") if isinstance(specification, Mapping) else None
     return expressions.reference(launch_template_id) == (launch_template, "")

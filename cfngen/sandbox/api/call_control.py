@@ -11,7 +11,7 @@ from collections.abc import Callable
 from cfngen.sandbox.api.requests import Call
 from cfngen.sandbox.cloudformation.clock import SIMULATION_START
 
-PAGE_SIZE = 8  # small, so that clients have to follow `NextToken`
+PAGE_SIZE = 8  # items on a page of a list; small, so that clients have to follow `NextToken`
 
 
 class Disconnected(Exception):  # noqa: N818 (what happened, not an error of a service)
@@ -28,7 +28,7 @@ class Disconnected(Exception):  # noqa: N818 (what happened, not an error of a s
 
 
 class CallControl:
-    """Executes every call; subclasses override `before_call`, `after_call` and `as_of`.
+    """Lets every call be executed; subclasses override `before_call`, `after_call` and `stale_at`.
 
     Attributes:
         now: returns the seconds of the simulated clock; `serving` sets it.
@@ -55,6 +55,6 @@ class CallControl:
     def after_call(self, call: Call) -> None:
         """Called with each call after it was executed, before the response is sent."""
 
-    def as_of(self, operation: str) -> datetime.datetime | None:
-        """Return the past time whose state a read of CloudFormation shows; None for the current state."""
+    def stale_at(self, operation: str) -> datetime.datetime | None:
+        """Return the past time whose state a stale read of CloudFormation shows; None for the current state."""
         return None

@@ -41,34 +41,34 @@ def refuse_dependency_violations() -> Iterator[None]:
     original_delete_vpc = EC2Backend.delete_vpc
     original_detach = EC2Backend.detach_internet_gateway
 
-    def delete_security_group(self: MotoBackend, name: str | None = None, group_id: str | None = None) -> None:
-        users = [interface for interface in _interfaces(self) if group_id in [used.id for used in interface.group_set]]
-        if users or _is_source_of_rules(self, group_id):
+    def delete_security_group(backend: MotoBackend, name: str | None = None, group_id: str | None = None) -> None:
+        is_used = any(group_id in [group.id for group in interface.group_set] for interface in _interfaces(backend))
+        if is_used or _is_source_of_rules(backend, group_id):
             raise DependencyViolationError(f"resource {group_id} has a dependent object")
-        original_delete_group(self, name, group_id)
+        original_delete_group(backend, name, group_id)
 
-    def delete_subnet(self: MotoBackend, subnet_id: str) -> MotoModel:
-        if any(interface.subnet.id == subnet_id for interface in _interfaces(self)):
+    def delete_subnet(backend: MotoBackend, subnet_id: str) -> MotoModel:
+        if any(interface.subnet.id == subnet_id for interface in _interfaces(backend)):
             raise DependencyViolationError(f"The subnet '{subnet_id}' has dependencies and cannot be deleted.")
-        return original_delete_subnet(self, subnet_id)
+        return original_delete_subnet(backend, subnet_id)
 
-    def delete_vpc(self: MotoBackend, vpc_id: str) -> MotoModel:
-        if any(_dependents_of_vpc(self, vpc_id)):
+    def delete_vpc(backend: MotoBackend, vpc_id: str) -> MotoModel:
+        if any(_dependents_of_vpc(backend, vpc_id)):
             raise DependencyViolationError(f"The vpc '{vpc_id}' has dependencies and cannot be deleted.")
-        deleted = original_delete_vpc(self, vpc_id)
-        for network_acl in list(self.network_acls.values()):
+        deleted = original_delete_vpc(backend, vpc_id)
+        for network_acl in list(backend.network_acls.values()):
             if network_acl.vpc_id == vpc_id:  # the default one, which moto keeps
-                del self.network_acls[network_acl.id]
+                del backend.network_acls[network_acl.id]
         return deleted
 
-    def detach_internet_gateway(self: MotoBackend, internet_gateway_id: str, vpc_id: str) -> None:
-        public = {address.eni.id for address in self.addresses if address.eni}
-        if any(interface.id in public and interface.subnet.vpc_id == vpc_id for interface in _interfaces(self)):
+    def detach_internet_gateway(backend: MotoBackend, internet_gateway_id: str, vpc_id: str) -> None:
+        public_ids = {address.eni.id for address in backend.addresses if address.eni}  # interfaces with Elastic IPs
+        if any(interface.id in public_ids and interface.subnet.vpc_id == vpc_id for interface in _interfaces(backend)):
             raise DependencyViolationError(
                 f"Network {vpc_id} has some mapped public address(es). Please unmap those public address(es) before "
                 "detaching the gateway."
             )
-        original_detach(self, internet_gateway_id, vpc_id)
+        original_detach(backend, internet_gateway_id, vpc_id)
 
     with (
         mock.patch.object(EC2Backend, "detach_internet_gateway", detach_internet_gateway),
@@ -82,22 +82,22 @@ def refuse_dependency_violations() -> Iterator[None]:
 @contextlib.contextmanager
 def delete_interfaces_of_load_balancers() -> Iterator[None]:
     """Patch moto in this process: delete load balancers' interfaces with them."""
-    original_delete_classic = ELBBackend.delete_load_balancer
-    original_delete_balancer = ELBv2Backend.delete_load_balancer
+    original_delete_classic_balancer = ELBBackend.delete_load_balancer
+    original_delete_network_balancer = ELBv2Backend.delete_load_balancer
 
-    def delete_classic(self: MotoBackend, load_balancer_name: str) -> None:
-        original_delete_classic(self, load_balancer_name)
-        _release(self, f"ELB {load_balancer_name}")
+    def delete_classic_balancer(backend: MotoBackend, load_balancer_name: str) -> None:
+        original_delete_classic_balancer(backend, load_balancer_name)
+        _delete_interfaces(backend, description=f"ELB {load_balancer_name}")
 
-    def delete_balancer(self: MotoBackend, arn: str) -> None:
-        load_balancer = self.load_balancers.get(arn)
-        original_delete_balancer(self, arn)
+    def delete_network_balancer(backend: MotoBackend, arn: str) -> None:
+        load_balancer = backend.load_balancers.get(arn)
+        original_delete_network_balancer(backend, arn)
         if load_balancer:
-            _release(self, f"ELB net/{load_balancer.name}")
+            _delete_interfaces(backend, description=f"ELB net/{load_balancer.name}")
 
     with (
-        mock.patch.object(ELBBackend, "delete_load_balancer", delete_classic),
-        mock.patch.object(ELBv2Backend, "delete_load_balancer", delete_balancer),
+        mock.patch.object(ELBBackend, "delete_load_balancer", delete_classic_balancer),
+        mock.patch.object(ELBv2Backend, "delete_load_balancer", delete_network_balancer),
     ):
         yield
 
@@ -153,13 +153,17 @@ def _is_default(network_acl: MotoModel) -> bool:
 
 def _is_source_of_rules(backend: MotoBackend, group_id: str | None) -> bool:
     """Return whether a rule of another security group names a group as its source."""
-    other_groups = (group for groups in backend.groups.values() for group in groups.values() if group.id != group_id)
-    rules = (rule for group in other_groups for rule in (*group.ingress_rules, *group.egress_rules))
-    return any(group_id == (rule.source_group or {}).get("GroupId") for rule in rules)
+    groups = [group for vpc_groups in backend.groups.values() for group in vpc_groups.values()]
+    return any(
+        (rule.source_group or {}).get("GroupId") == group_id
+        for group in groups
+        if group.id != group_id
+        for rule in (*group.ingress_rules, *group.egress_rules)
+    )
 
 
-def _release(backend: MotoBackend, description: str) -> None:
-    """Delete the network interfaces of a load balancer, which have this description."""
+def _delete_interfaces(backend: MotoBackend, *, description: str) -> None:
+    """Delete the network interfaces that have a description, in the region of a backend of load balancers."""
     interfaces = ec2_backends[backend.account_id][backend.region_name].enis
     for interface in list(interfaces.values()):
         if interface.description == description:

@@ -21,7 +21,7 @@ from moto.core.botocore_stubber import BotocoreStubber
 from moto.core.request import Request, normalize_request
 
 from cfngen.sandbox.api.call_control import CallControl, Disconnected
-from cfngen.sandbox.api.refusals import Answer, Refusal, internal_error, render, unmodelled
+from cfngen.sandbox.api.refusals import Answer, Refusal, internal_error, render, unsupported_feature
 from cfngen.sandbox.api.requests import Call, parse_call
 from cfngen.sandbox.cloudformation import NotModelledError
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")  # what moto's caller expects
 LOG = logging.getLogger(__name__)
-Check = Callable[[Call], None]
-Application = Callable[..., Iterable[bytes]]
-DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
+Check = Callable[[Call], None]  # raises Refusal if the call is not to be executed
+Application = Callable[..., Iterable[bytes]]  # a WSGI application
+AWS_DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 
 
 class Gate:
@@ -94,7 +94,7 @@ class Gate:
         except Refusal as refusal:
             return to_result(render(call, refusal))
         except Disconnected as disconnected:
-            if disconnected.kind == "answer":
+            if disconnected.kind == "answer":  # only the response is lost
                 execute()
                 self.control.after_call(call)
             raise
@@ -105,27 +105,29 @@ class Gate:
     @contextlib.contextmanager
     def in_process(self) -> Iterator[None]:
         """Put the gate in front of moto in this process."""
-        original = BotocoreStubber.process_request
+        process_with_moto = BotocoreStubber.process_request
 
-        def process(stubber: BotocoreStubber, request: AWSPreparedRequest) -> object:
+        def process_request(stubber: BotocoreStubber, request: AWSPreparedRequest) -> object:
             url = str(request.url)
             host = url.split("/")[2].split(":")[0]
-            if not host.endswith(DOMAINS):
-                return original(stubber, request)
+            if not host.endswith(AWS_DOMAINS):
+                return process_with_moto(stubber, request)
             # A stream is read three times: by the gate, by moto, and by botocore if it retries the request.
             if hasattr(request.body, "read"):
                 stream, request.body = request.body, request.body.read()
                 stream.seek(0)
             try:
                 response: object = self.pass_through(
-                    normalize_request(request), lambda: original(stubber, request), lambda answer: answer
+                    normalize_request(request),
+                    call_moto=lambda: process_with_moto(stubber, request),
+                    to_result=lambda answer: answer,
                 )
             except Disconnected as disconnected:
                 error = EndpointConnectionError if disconnected.kind == "refused" else ConnectionClosedError
                 raise error(endpoint_url=url, error=disconnected) from disconnected
             return response
 
-        with mock.patch.object(BotocoreStubber, "process_request", process):
+        with mock.patch.object(BotocoreStubber, "process_request", process_request):
             yield
 
     def wsgi(self, application: Application) -> Application:
@@ -135,7 +137,7 @@ class Gate:
             application: moto's `DomainDispatcherApplication`.
         """
 
-        def passing(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        def gated_application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
             request = Request({**environ, "wsgi.input": io.BytesIO(body)})
             environ["wsgi.input"] = io.BytesIO(body)
@@ -156,12 +158,12 @@ class Gate:
                 raise ConnectionAbortedError(disconnected.kind) from disconnected
             return content
 
-        return passing
+        return gated_application
 
 
 def _failure(call: Call, error: Exception) -> Refusal:
-    """Return the error response for an exception in the emulator or in moto."""
+    """Return the error response for an exception in the emulator or in moto, and log it if it is a bug."""
     if isinstance(error, (NotModelledError, NotImplementedError)):
-        return unmodelled(error)
+        return unsupported_feature(error)
     LOG.error("%s failed", call.action, exc_info=error)
     return internal_error(call, error)

@@ -40,7 +40,7 @@ from cfngen.sandbox.moto_types import MotoModel, MotoResponse
 from cfngen.sandbox.services import scaling_activities
 from cfngen.sandbox.services.quotas import QUOTAS, Quota, override_quotas
 
-ACCOUNT = "123456789012"  # moto's
+OWN_ACCOUNT = "123456789012"  # the account of everything in moto
 OTHER_ACCOUNT = "999999999999"
 
 
@@ -66,17 +66,24 @@ class MotoExtensions:
     public_parameters: Callable[[str], Mapping[str, str]] = lambda region: {}
     time: Callable[[], datetime.datetime] = lambda: SIMULATION_START
 
-    def console(self, instance_id: str, text: str) -> None:
+    def set_console_output(self, instance_id: str, text: str) -> None:
         """Set the console output of an instance."""
         self.consoles[instance_id] = text
 
-    def quota(self, service: str, code: str, value: float) -> None:
-        """Set this account's applied value of a quota."""
+    def set_quota(self, service: str, code: str, value: float) -> None:
+        """Set this account's applied value of a quota, given its service code and its quota code."""
         previous = self.quotas[service, code]
         self.quotas[service, code] = Quota(service, code, previous.name, previous.default, applied=value)
 
-    def activity(self, group: str, message: str, time: datetime.datetime, status: str = "Failed") -> None:
-        """Add a failed scaling activity of a group, e.g. a launch for which EC2 has insufficient capacity."""
+    def add_activity(self, group: str, message: str, time: datetime.datetime, status: str = "Failed") -> None:
+        """Add a scaling activity of a group, e.g. a launch for which EC2 has insufficient capacity.
+
+        Args:
+            group: name of the Auto Scaling group.
+            message: EC2's error message.
+            time: when the activity started and ended.
+            status: the activity's `StatusCode`.
+        """
         group_activities = self.activities.setdefault(group, [])
         group_activities.insert(
             0,
@@ -93,7 +100,7 @@ class MotoExtensions:
             },
         )
 
-    def check(self, call: Call) -> None:
+    def check_bucket_owner(self, call: Call) -> None:
         """Check that a call's bucket belongs to this account, and to the account in `ExpectedBucketOwner`.
 
         Raises:
@@ -102,7 +109,7 @@ class MotoExtensions:
         if call.service != "s3" or not call.parameters.get("Bucket"):
             return
         is_foreign = call.parameters["Bucket"] in self.foreign_buckets
-        owner = OTHER_ACCOUNT if is_foreign else ACCOUNT
+        owner = OTHER_ACCOUNT if is_foreign else OWN_ACCOUNT
         if is_foreign and call.operation == "CreateBucket":
             text = "The requested bucket name is not available. Please select a different name and try again."
             raise Refusal("BucketAlreadyExists", text, 409)
@@ -114,28 +121,28 @@ class MotoExtensions:
         """Patch moto in this process with all extensions."""
         with contextlib.ExitStack() as stack:
             for owner, name, method in (
-                (AutoScalingResponse, "describe_scaling_activities", self._scaling_activities()),
-                (General, "get_console_output", self._console_output()),
-                (ServiceQuotasResponse, "get_service_quota", self._quota(applied=True)),
-                (ServiceQuotasResponse, "get_aws_default_service_quota", self._quota(applied=False)),
-                (ServiceQuotasResponse, "list_service_quotas", self._quotas(applied=True)),
-                (ServiceQuotasResponse, "list_aws_default_service_quotas", self._quotas(applied=False)),
-                (SimpleSystemManagerResponse, "get_parameter", self._parameter()),
-                (SimpleSystemManagerResponse, "get_parameters", self._parameters()),
+                (AutoScalingResponse, "describe_scaling_activities", self._make_describe_scaling_activities()),
+                (General, "get_console_output", self._make_get_console_output()),
+                (ServiceQuotasResponse, "get_service_quota", self._make_get_quota(applied=True)),
+                (ServiceQuotasResponse, "get_aws_default_service_quota", self._make_get_quota(applied=False)),
+                (ServiceQuotasResponse, "list_service_quotas", self._make_list_quotas(applied=True)),
+                (ServiceQuotasResponse, "list_aws_default_service_quotas", self._make_list_quotas(applied=False)),
+                (SimpleSystemManagerResponse, "get_parameter", self._make_get_parameter()),
+                (SimpleSystemManagerResponse, "get_parameters", self._make_get_parameters()),
             ):
                 stack.enter_context(mock.patch.object(owner, name, method, create=not hasattr(owner, name)))
             stack.enter_context(dependencies.patch_dependencies())
-            stack.enter_context(services.enforced())
+            stack.enter_context(services.checking_rules())
             stack.enter_context(override_quotas(self.quotas))
             for module in (instances, amis, elastic_block_store, autoscaling):
                 stack.enter_context(mock.patch.object(module, "utcnow", self._utcnow))
             yield
 
     def _utcnow(self) -> datetime.datetime:
-        """Return the simulated time, in place of moto's `utcnow`."""
+        """Return the simulated time without a time zone, as moto's `utcnow` returns the real one."""
         return self.time().replace(tzinfo=None)
 
-    def _console_output(self) -> Callable[[MotoResponse], ActionResult]:
+    def _make_get_console_output(self) -> Callable[[MotoResponse], ActionResult]:
         """Return a GetConsoleOutput that answers with the emulated console."""
 
         def get_console_output(response: MotoResponse) -> ActionResult:
@@ -146,7 +153,7 @@ class MotoExtensions:
 
         return get_console_output
 
-    def _scaling_activities(self) -> Callable[[BaseResponse], ActionResult]:
+    def _make_describe_scaling_activities(self) -> Callable[[BaseResponse], ActionResult]:
         """Return a DescribeScalingActivities that answers with launches and with added activities."""
 
         def describe_scaling_activities(response: BaseResponse) -> ActionResult:
@@ -158,14 +165,14 @@ class MotoExtensions:
                 if group in ("", name)
             ]
             activities += scaling_activities.recorded_activities(
-                autoscaling.autoscaling_backends[ACCOUNT][response.region], group
+                autoscaling.autoscaling_backends[OWN_ACCOUNT][response.region], group
             )
             activities.sort(key=lambda activity: activity["StartTime"], reverse=True)
             return ActionResult({"Activities": activities})
 
         return describe_scaling_activities
 
-    def _quota(self, *, applied: bool) -> Callable[[BaseResponse], TYPE_RESPONSE | str]:
+    def _make_get_quota(self, *, applied: bool) -> Callable[[BaseResponse], TYPE_RESPONSE | str]:
         """Return a GetServiceQuota, for applied or for default values."""
 
         def get_service_quota(response: BaseResponse) -> TYPE_RESPONSE | str:
@@ -181,7 +188,7 @@ class MotoExtensions:
 
         return get_service_quota
 
-    def _quotas(self, *, applied: bool) -> Callable[[BaseResponse], str]:
+    def _make_list_quotas(self, *, applied: bool) -> Callable[[BaseResponse], str]:
         """Return a ListServiceQuotas, for applied or for default values."""
 
         def list_service_quotas(response: BaseResponse) -> str:
@@ -194,7 +201,7 @@ class MotoExtensions:
 
         return list_service_quotas
 
-    def _parameter(self) -> Callable[[MotoResponse], ActionResult]:
+    def _make_get_parameter(self) -> Callable[[MotoResponse], ActionResult]:
         """Return a GetParameter that also knows the public parameters."""
         original = SimpleSystemManagerResponse.get_parameter
 
@@ -205,22 +212,17 @@ class MotoExtensions:
 
         return get_parameter
 
-    def _parameters(self) -> Callable[[MotoResponse], ActionResult]:
+    def _make_get_parameters(self) -> Callable[[MotoResponse], ActionResult]:
         """Return a GetParameters that also knows the public parameters."""
         original = SimpleSystemManagerResponse.get_parameters
 
         def get_parameters(response: MotoResponse) -> ActionResult:
             result: MotoModel = original(response).result
             stored = self.public_parameters(response.region)
-            public_names = [
-                invalid_parameter for invalid_parameter in result["InvalidParameters"] if invalid_parameter in stored
-            ]
+            unknown_to_moto = result["InvalidParameters"]
+            public_names = [name for name in unknown_to_moto if name in stored]
             result["Parameters"] += [_describe_parameter(name, stored[name]) for name in public_names]
-            result["InvalidParameters"] = [
-                invalid_parameter
-                for invalid_parameter in result["InvalidParameters"]
-                if invalid_parameter not in stored
-            ]
+            result["InvalidParameters"] = [name for name in unknown_to_moto if name not in stored]
             return ActionResult(result)
 
         return get_parameters
@@ -237,7 +239,7 @@ def _describe_quota(quota: Quota, region: str, *, applied: bool) -> JsonDict:
         "ServiceCode": quota.service,
         "QuotaCode": quota.code,
         "QuotaName": quota.name,
-        "QuotaArn": f"arn:aws:servicequotas:{region}:{ACCOUNT}:{quota.service}/{quota.code}",
+        "QuotaArn": f"arn:aws:servicequotas:{region}:{OWN_ACCOUNT}:{quota.service}/{quota.code}",
         "Value": quota.applied if applied else quota.default,
         "Unit": "None",
         "Adjustable": True,

@@ -12,9 +12,9 @@ from xml.sax.saxutils import escape
 
 from cfngen.sandbox.api.requests import Call
 
-REQUEST_ID = "5a4d2c1b-0000-4000-8000-000000000000"
+REQUEST_ID = "5a4d2c1b-0000-4000-8000-000000000000"  # of every error response
 
-Answer = tuple[int, dict[str, str], str]  # status, headers, body
+Answer = tuple[int, dict[str, str], str]  # an HTTP response: status, headers, body
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Refusal(Exception):  # noqa: N818 (a response of a service, not an error o
     status: int = 400
 
 
-def unmodelled(error: Exception) -> Refusal:
+def unsupported_feature(error: Exception) -> Refusal:
     """Return the error for a feature that the sandbox lacks; its status is below 500, so that clients do not retry."""
     return Refusal("NotModelled", f"the sandbox does not support this: {error}")
 

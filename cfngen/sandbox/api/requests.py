@@ -19,8 +19,10 @@ from cfngen.sandbox import request_parameters
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 # The access key of `cfngen.sandbox.cloudformation.client`, by which calls of the emulator itself are recognized.
-ENGINE_KEY = "testing"
-CREDENTIAL = re.compile(r"Credential=([^/,]*)/[^/]*/([^/]*)/([^/]*)/")
+EMULATOR_ACCESS_KEY = "testing"
+# The credential in a signature, KEY/DATE/REGION/SERVICE/: access key, region and service.
+CREDENTIAL_PATTERN = re.compile(r"Credential=([^/,]*)/[^/]*/([^/]*)/([^/]*)/")
+# botocore's names of services, where the name in the signature is another one.
 MODEL_NAMES = {"servicequotas": "service-quotas", "elasticloadbalancing": "elbv2", "monitoring": "cloudwatch"}
 
 
@@ -60,7 +62,7 @@ class Call:
     @property
     def is_from_emulator(self) -> bool:
         """Whether the emulator itself makes the call; faults and policies do not apply to it."""
-        return self.key == ENGINE_KEY
+        return self.key == EMULATOR_ACCESS_KEY
 
 
 def parse_call(request: Request, time: datetime.datetime | None = None) -> Call:
@@ -71,17 +73,19 @@ def parse_call(request: Request, time: datetime.datetime | None = None) -> Call:
         time: the simulated time.
     """
     headers = {name.lower(): value for name, value in request.headers.items()}
-    match = CREDENTIAL.search(headers.get("authorization", ""))
+    match = CREDENTIAL_PATTERN.search(headers.get("authorization", ""))
     key, region, service = match.groups() if match else ("", "", request.host.split(".")[0])
-    if key == ENGINE_KEY:  # nobody checks calls of the emulator itself, so parsing their parameters would waste time
+    if (
+        key == EMULATOR_ACCESS_KEY
+    ):  # nobody checks calls of the emulator itself, so parsing their parameters would waste time
         return Call(service, "", key=key, region=region)
     protocol, operation_name = "query", ""
     parameters: JsonObject = {}
     with contextlib.suppress(BotoCoreError, NotFound, NotImplementedError):  # the service or the operation is unknown
         model = get_service_model(MODEL_NAMES.get(service, service))
         protocol = determine_request_protocol(model, request.content_type)
-        operation, uri = get_service_router(MODEL_NAMES.get(service, service)).match(request)
-        parameters = _parameters(request, protocol, operation, uri)
+        operation, path_parameters = get_service_router(MODEL_NAMES.get(service, service)).match(request)
+        parameters = _parameters(request, protocol, operation, path_parameters)
         operation_name = str(operation.name)
     return Call(
         service,
@@ -96,8 +100,8 @@ def parse_call(request: Request, time: datetime.datetime | None = None) -> Call:
     )
 
 
-def _parameters(request: Request, protocol: str, operation: OperationModel, uri: JsonObject) -> JsonDict:
+def _parameters(request: Request, protocol: str, operation: OperationModel, path_parameters: JsonObject) -> JsonDict:
     """Return the parameters of a request, without the content of an S3 object that it uploads."""
     if operation.has_streaming_input:
-        return dict(uri)
-    return {**uri, **request_parameters.parameters(request, protocol, operation, uri)}
+        return dict(path_parameters)
+    return {**path_parameters, **request_parameters.parameters(request, protocol, operation, path_parameters)}

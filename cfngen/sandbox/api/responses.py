@@ -22,14 +22,14 @@ from cfngen.sandbox.api.requests import Call
 from cfngen.sandbox.cloudformation import ApiError, CloudFormation
 from cfngen.sandbox.json_types import JsonObject
 
-NAME = re.compile(r"[a-zA-Z][-a-zA-Z0-9]*|arn:[-a-zA-Z0-9:/._+]*")
+NAME_PATTERN = re.compile(r"[a-zA-Z][-a-zA-Z0-9]*|arn:[-a-zA-Z0-9:/._+]*")  # of stacks and change sets
 
 
 class Service:
-    """CloudFormation in every region of an account.
+    """CloudFormation's API in every region of an account.
 
     Args:
-        clouds: the emulators by region; the emulator of another region is created at the first call to it.
+        clouds: the emulated CloudFormation by region; that of another region is created at the first call to it.
         control: determines the page size, and which past state a stale read shows.
     """
 
@@ -55,15 +55,13 @@ class Service:
         """
         _check_names(params)
         results = self._results_by_token.setdefault(region, {})
-        token = (
-            str(params.get("ClientRequestToken") or params.get("ClientToken") or "")
-            if action in ACTIONS_WITH_TOKEN
-            else ""
-        )
+        token = ""
+        if action in ACTIONS_WITH_TOKEN:
+            token = str(params.get("ClientRequestToken") or params.get("ClientToken") or "")
         with self.lock:
             if token in results:
                 return _repeated_result(action, token, results)
-            request = ActionRequest(self.cloud(region), params, self.control.page_size, self.control.as_of(action))
+            request = ActionRequest(self.cloud(region), params, self.control.page_size, self.control.stale_at(action))
             try:
                 result = ACTIONS[action](request)
             except ApiError as error:
@@ -83,12 +81,12 @@ def _check_names(params: JsonObject) -> None:
     """Refuse a name of a stack or change set that does not match the API's pattern."""
     for name in ("StackName", "ChangeSetName"):
         value = str(params.get(name, ""))
-        if name in params and not NAME.fullmatch(value):
-            shape = name[0].lower() + name[1:]
+        if name in params and not NAME_PATTERN.fullmatch(value):
+            member_name = name[0].lower() + name[1:]
             raise Refusal(
                 "ValidationError",
-                f"1 validation error detected: Value '{value}' at '{shape}' failed to satisfy constraint: Member must "
-                f"satisfy regular expression pattern: {NAME.pattern}",
+                f"1 validation error detected: Value '{value}' at '{member_name}' failed to satisfy constraint: Member "
+                f"must satisfy regular expression pattern: {NAME_PATTERN.pattern}",
             )
 
 
@@ -108,7 +106,7 @@ def _status(code: str) -> int:
     return 400
 
 
-class _Exact(ActionResult):
+class _ResultWithExactKeys(ActionResult):
     """A result whose keys are exactly the API's, so that moto need not search for attributes with similar names."""
 
     def execute_result(self, context: ActionContext) -> TYPE_RESPONSE:
@@ -135,5 +133,5 @@ class _Response(BaseResponse):
             result = self._service.answer(action, self.region, self.params)
         except Refusal as refusal:
             return render(Call("cloudformation", action), refusal)
-        status, headers, body = self.serialized(_Exact(result))
+        status, headers, body = self.serialized(_ResultWithExactKeys(result))
         return status, {name: str(value) for name, value in headers.items()}, str(body)

@@ -15,7 +15,7 @@ from cfngen.sandbox.cloudformation import CloudFormation
 
 @dataclass(frozen=True)
 class Served:
-    """The parts of a served account.
+    """An account that is served to boto3 clients.
 
     Attributes:
         service: the emulators of all regions; a thread that advances the clock must hold its `lock`.
@@ -55,6 +55,6 @@ def serving(
     service, extensions = Service(clouds_by_region, control), MotoExtensions()
     extensions.time = lambda: clock.time
     extensions.public_parameters = lambda region: service.cloud(region).parameter_store
-    gate = Gate(control, (*checks, extensions.check), {"cloudformation": service.respond})
+    gate = Gate(control, (*checks, extensions.check_bucket_owner), {"cloudformation": service.respond})
     with extensions.patched(), gate.in_process():
         yield Served(service, extensions, gate)

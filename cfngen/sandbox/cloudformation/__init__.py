@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cfngen.sandbox.cloudformation.change_sets import Change, ChangeSet, Detail, ValidationFinding
+from cfngen.sandbox.cloudformation.change_sets import ChangeSet, ResourceChange, ResourceChangeDetail, ValidationFinding
 from cfngen.sandbox.cloudformation.errors import (
     AlreadyExistsError,
     ApiError,
@@ -15,25 +15,25 @@ from cfngen.sandbox.cloudformation.errors import (
 )
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
 from cfngen.sandbox.cloudformation.service import CloudFormation
-from cfngen.sandbox.cloudformation.stack import Event, LaunchedInstance, Resource, Stack
+from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Resource, Stack, StackEvent
 
 __all__ = [
     "HANDLERS",
     "AlreadyExistsError",
     "ApiError",
-    "Change",
     "ChangeSet",
     "ChangeSetNotFoundError",
     "CloudFormation",
-    "Detail",
-    "Event",
     "InsufficientCapabilitiesError",
     "InvalidChangeSetStatusError",
     "LaunchedInstance",
     "NotModelledError",
     "Resource",
+    "ResourceChange",
+    "ResourceChangeDetail",
     "ResourceError",
     "Stack",
+    "StackEvent",
     "ValidationError",
     "ValidationFinding",
     "client",

@@ -9,9 +9,10 @@ import functools
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 from cfngen.sandbox.cloudformation import parameters, property_schemas, template
-from cfngen.sandbox.cloudformation.aws_parameter_types import exists
+from cfngen.sandbox.cloudformation.aws_parameter_types import parameter_value_exists
 from cfngen.sandbox.cloudformation.errors import (
     InsufficientCapabilitiesError,
     NotModelledError,
@@ -24,7 +25,7 @@ from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP, NESTED_STACK
 from cfngen.sandbox.cloudformation.scopes import scope_of_revision
 from cfngen.sandbox.cloudformation.stack import Revision, Stack
-from cfngen.sandbox.cloudformation.template_source import fetch
+from cfngen.sandbox.cloudformation.template_source import fetch_from_s3
 from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY
 
 MAX_BODY_BYTES = 51_200  # for a template that the call contains (TemplateBody)
@@ -35,16 +36,15 @@ IAM_TYPES = frozenset(
         "AccessKey", "Group", "InstanceProfile", "ManagedPolicy", "Policy", "Role", "User", "UserToGroupAddition",
     )
 )  # fmt: skip
-IAM_NAMES = frozenset({"GroupName", "InstanceProfileName", "ManagedPolicyName", "RoleName", "UserName"})
+IAM_NAME_PROPERTIES = frozenset({"GroupName", "InstanceProfileName", "ManagedPolicyName", "RoleName", "UserName"})
 CAPABILITIES = frozenset({"CAPABILITY_AUTO_EXPAND", "CAPABILITY_IAM", "CAPABILITY_NAMED_IAM"})
 # Names of stacks and change sets: API, CreateStack, CreateChangeSet.
 NAME_PATTERN = re.compile(r"[a-zA-Z][-a-zA-Z0-9]{0,127}")
 MAX_TAGS = 50
 
 
-@dataclass(frozen=True)
-class Submission:
-    """The template and all settings of one CreateStack, UpdateStack or CreateChangeSet call.
+class SubmissionArguments(TypedDict, total=False):
+    """The arguments of a `Submission`, all of them optional.
 
     Attributes:
         body: the template itself (TemplateBody), or
@@ -56,6 +56,24 @@ class Submission:
         capabilities: the capabilities that the caller acknowledges.
         notification_arns: SNS topics; None keeps the current ones.
         role_arn: the service role; "" keeps the current one.
+    """
+
+    body: str
+    url: str
+    previous_template: bool
+    parameters: Mapping[str, str] | None
+    previous_parameters: Collection[str]
+    tags: Mapping[str, str] | None
+    capabilities: Sequence[str]
+    notification_arns: Sequence[str] | None
+    role_arn: str
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The template of a CreateStack, UpdateStack or CreateChangeSet call, and the settings that all three calls have.
+
+    `SubmissionArguments` describes the attributes; here they have their defaults.
     """
 
     body: str = ""
@@ -81,7 +99,7 @@ def admit(cloud: Region, submission: Submission, stack: Stack | None, name: str 
     Raises:
         ApiError: the submission is refused
     """
-    _check_call(submission)
+    _check_tags_and_capabilities(submission)
     if len(submission.body.encode()) > MAX_BODY_BYTES:
         raise ValidationError(f"'templateBody' must have length less than or equal to {MAX_BODY_BYTES}")
     current = stack.revision if stack else None
@@ -90,27 +108,30 @@ def admit(cloud: Region, submission: Submission, stack: Stack | None, name: str 
             raise ValidationError("Use previous template is only valid on update")
         template_text = current.body
     else:
-        template_text = submission.body or fetch(cloud.region, submission.url)
-    parsed = template.parse(template_text)
+        template_text = submission.body or fetch_from_s3(cloud.region, submission.url)
+    parsed_template = template.parse(template_text)
     parameter_values = dict(submission.parameters or {})
     for key in submission.previous_parameters:
         if current is None or key not in current.parameter_strings:
             raise ValidationError(f"Invalid input for parameter key {key}. Cannot specify usePreviousValue as true "
                                   "for a parameter key not in the previous template")  # fmt: skip
-        if key in parsed.parameters:
+        if key in parsed_template.parameters:
             parameter_values[key] = current.parameter_strings[key]
-    current_tags = dict(current.tags) if current else {}
-    current_topics = current.notification_arns if current else ()
-    return revision(
+    tags, notification_arns, role_arn = submission.tags, submission.notification_arns, submission.role_arn
+    if current is not None:
+        tags = current.tags if tags is None else tags
+        notification_arns = current.notification_arns if notification_arns is None else notification_arns
+        role_arn = role_arn or current.role_arn
+    return check_revision(
         cloud,
         template_text,
-        parameter_values,
-        current_tags if submission.tags is None else submission.tags,
-        submission.capabilities,
-        stack.name if stack else name,
-        topics=current_topics if submission.notification_arns is None else tuple(submission.notification_arns),
-        role_arn=submission.role_arn or (current.role_arn if current else ""),
-        parsed=parsed,
+        stack_name=stack.name if stack else name,
+        parameter_values=parameter_values,
+        tags=tags or {},
+        capabilities=submission.capabilities,
+        notification_arns=tuple(notification_arns or ()),
+        role_arn=role_arn,
+        parsed_template=parsed_template,
     )
 
 
@@ -131,7 +152,7 @@ def check_name(parameter_name: str, name: str) -> None:
         )
 
 
-def _check_call(submission: Submission) -> None:
+def _check_tags_and_capabilities(submission: Submission) -> None:
     """Refuse unknown capabilities, too many tags and tags that are not valid."""
     if unknown := sorted(set(submission.capabilities) - CAPABILITIES):
         raise ValidationError(
@@ -149,101 +170,120 @@ def _check_call(submission: Submission) -> None:
             raise ValidationError(f"Tag {key} is not valid: {fault}")
 
 
-def revision(
+def check_revision(
     cloud: Region,
     template_text: str,
+    *,
+    stack_name: str,
     parameter_values: Mapping[str, str],
     tags: Mapping[str, str],
     capabilities: Sequence[str],
-    name: str,
-    *,
-    topics: tuple[str, ...] = (),
+    notification_arns: tuple[str, ...] = (),
     role_arn: str = "",
-    parsed: template.Template | None = None,
+    parsed_template: template.Template | None = None,
 ) -> Revision:
     """Check a template with its parameters, tags and capabilities, and return them as a revision.
+
+    Args:
+        cloud: the emulated CloudFormation of the region
+        template_text: the template as JSON
+        stack_name: the name of the stack that gets the revision
+        parameter_values: parameter values by name, as strings; the others have their defaults
+        tags: the stack's tags
+        capabilities: the capabilities that the caller acknowledges
+        notification_arns: SNS topics
+        role_arn: the service role, or ""
+        parsed_template: the template, if the caller has parsed it already
 
     Raises:
         ApiError: one of them is refused
     """
-    parsed = parsed or template.parse(template_text)
-    check_types(cloud, parsed)
-    _check_attributes(cloud, parsed)
+    parsed_template = parsed_template or template.parse(template_text)
+    check_types(cloud, parsed_template)
+    _check_attributes(cloud, parsed_template)
     ref_values, failure_reason = parameters.resolve_values(
-        parsed, parameter_values, cloud.parameter_store, functools.partial(exists, cloud.region)
+        parsed_template,
+        parameter_values,
+        cloud.parameter_store,
+        functools.partial(parameter_value_exists, cloud.region),
     )
-    parameter_strings = parameters.value_strings(parsed, parameter_values)
-    checked = Revision(
+    revision = Revision(
         template_text,
-        parsed,
-        parameter_strings=parameter_strings,
+        parsed_template,
+        parameter_strings=parameters.value_strings(parsed_template, parameter_values),
         parameters=ref_values,
         tags=dict(tags),
         capabilities=tuple(capabilities),
-        notification_arns=topics,
+        notification_arns=notification_arns,
         role_arn=role_arn,
         failure_reason=failure_reason,
     )
-    _check_rules(cloud, checked, name)
+    _check_rules(cloud, revision, stack_name)
     try:
-        enabled_resources(scope_of_revision(cloud, checked, name), parsed.resources)
+        # The call itself fails if the condition of a resource cannot be resolved.
+        enabled_resources(scope_of_revision(cloud, revision, stack_name), parsed_template.resources)
     except ResourceError as error:
         raise ValidationError(str(error)) from error
-    _check_capabilities(parsed, capabilities)
-    return checked
+    _check_capabilities(parsed_template, capabilities)
+    return revision
 
 
-def check_types(cloud: Region, parsed: template.Template) -> None:
+def check_types(cloud: Region, parsed_template: template.Template) -> None:
     """Refuse resource types that do not exist, or that the emulator does not support.
+
+    The same holds for an UpdatePolicy or the policy Snapshot on a type that does not support it.
 
     Raises:
         ValidationError: CloudFormation would refuse the template too
-        NotModelledError: only the emulator does not support the type
+        NotModelledError: CloudFormation would accept the template, but the emulator does not support it
     """
-    types = {resource.type for resource in parsed.resources.values()}
+    resources = parsed_template.resources
+    types = {definition.type for definition in resources.values()}
     if unknown := sorted(type_ for type_ in types if not property_schemas.type_exists(cloud.region, type_)):
         raise ValidationError(f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]")
-    if missing := sorted(types - set(HANDLERS) - {NESTED_STACK}):
-        raise NotModelledError(f"resource types {missing}")
-    if unsupported := sorted(
-        {resource.type for resource in parsed.resources.values() if "UpdatePolicy" in resource.body}
-        - {AUTO_SCALING_GROUP}
-    ):
+    if without_handler := sorted(types - set(HANDLERS) - {NESTED_STACK}):
+        raise NotModelledError(f"resource types {without_handler}")
+    types_with_update_policy = {
+        definition.type for definition in resources.values() if "UpdatePolicy" in definition.body
+    }
+    if unsupported := sorted(types_with_update_policy - {AUTO_SCALING_GROUP}):
         raise NotModelledError(f"UpdatePolicy of {unsupported}")
-    for key, definition in parsed.resources.items():
-        policies = (definition.deletion_policy, definition.replace_policy)
-        if "Snapshot" in policies and not (
-            definition.type in HANDLERS and HANDLERS[definition.type].supports_snapshots
-        ):
-            raise ValidationError(f"Template error: resource type {definition.type} does not support snapshots ({key})")
-
-
-def _check_attributes(cloud: Region, parsed: template.Template) -> None:
-    """Refuse GetAtt of attributes that a type does not have; outputs of nested stacks cannot be checked yet."""
-    for name, attribute in template.attributes(parsed.body):
-        definition = parsed.resources.get(name)
-        if definition is not None and not property_schemas.has_attribute(cloud.region, definition.type, attribute):
+    for logical_id, definition in resources.items():
+        supports_snapshots = definition.type in HANDLERS and HANDLERS[definition.type].supports_snapshots
+        if "Snapshot" in (definition.deletion_policy, definition.replace_policy) and not supports_snapshots:
             raise ValidationError(
-                f"Template error: resource {name} does not support attribute type {attribute} in Fn::GetAtt"
+                f"Template error: resource type {definition.type} does not support snapshots ({logical_id})"
             )
 
 
-def _check_capabilities(parsed: template.Template, capabilities: Sequence[str]) -> None:
+def _check_attributes(cloud: Region, parsed_template: template.Template) -> None:
+    """Refuse GetAtt of attributes that a type does not have; outputs of nested stacks cannot be checked yet."""
+    for logical_id, attribute in template.attributes(parsed_template.body):
+        definition = parsed_template.resources.get(logical_id)
+        if definition is not None and not property_schemas.has_attribute(cloud.region, definition.type, attribute):
+            raise ValidationError(
+                f"Template error: resource {logical_id} does not support attribute type {attribute} in Fn::GetAtt"
+            )
+
+
+def _check_capabilities(parsed_template: template.Template, capabilities: Sequence[str]) -> None:
     """Refuse IAM resources that the caller has not acknowledged."""
-    iam_resources = [resource for resource in parsed.resources.values() if resource.type in IAM_TYPES]
-    has_custom_name = any(IAM_NAMES & set(definition.body.get("Properties", {})) for definition in iam_resources)
+    iam_resources = [definition for definition in parsed_template.resources.values() if definition.type in IAM_TYPES]
+    has_custom_name = any(
+        IAM_NAME_PROPERTIES & set(definition.body.get("Properties", {})) for definition in iam_resources
+    )
     if has_custom_name and "CAPABILITY_NAMED_IAM" not in capabilities:
         raise InsufficientCapabilitiesError("Requires capabilities : [CAPABILITY_NAMED_IAM]")
     if iam_resources and not set(capabilities) & {"CAPABILITY_IAM", "CAPABILITY_NAMED_IAM"}:
         raise InsufficientCapabilitiesError("Requires capabilities : [CAPABILITY_IAM]")
 
 
-def _check_rules(cloud: Region, revision: Revision, name: str) -> None:
+def _check_rules(cloud: Region, revision: Revision, stack_name: str) -> None:
     """Refuse parameter values for which an assertion of the template's Rules is false."""
-    scope = scope_of_revision(cloud, revision, name)
+    scope = scope_of_revision(cloud, revision, stack_name)
     for rule_name, rule in revision.template.body.get("Rules", {}).items():
-        if not scope.resolve(rule.get("RuleCondition", {"Fn::Equals": ["", ""]})):
-            continue
+        if "RuleCondition" in rule and not scope.resolve(rule["RuleCondition"]):
+            continue  # the rule applies only if its condition is true
         for assertion in rule["Assertions"]:
             if not scope.resolve(assertion["Assert"]):
                 raise ValidationError(f"Rule {rule_name} is not satisfied: {assertion.get('AssertDescription', '')}")

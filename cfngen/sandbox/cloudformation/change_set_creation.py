@@ -7,19 +7,26 @@ from cfngen.sandbox.cloudformation.admission import Submission
 from cfngen.sandbox.cloudformation.change_set_diff import compare
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.errors import AlreadyExistsError, ApiError, ResourceError, ValidationError
-from cfngen.sandbox.cloudformation.region import Region
+from cfngen.sandbox.cloudformation.region import MAX_NAME_LENGTH, Region
 from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, masked_parameters
 from cfngen.sandbox.cloudformation.template import ResourceDefinition, Template
 from cfngen.sandbox.json_types import Properties
 
-CREATION_SECONDS = (1, 4)  # CREATE_PENDING and CREATE_IN_PROGRESS of a change set, with or without nested ones
+# How long a change set is in CREATE_PENDING and then in CREATE_IN_PROGRESS, with or without nested change sets.
+PENDING_SECONDS = 1
+CREATION_SECONDS = 4
 ON_STACK_FAILURE_VALUES = ("", "ROLLBACK", "DELETE", "DO_NOTHING")
 # The reason of a change set without changes (aws/aws-cdk#11521), and the error of UpdateStack. A change set whose
 # template has transforms fails with the latter (aws/aws-cdk#2553), but transforms are not modelled.
-NO_CHANGE_SET = "The submitted information didn't contain changes. Submit different information to create a change set."
-NO_UPDATE = "No updates are to be performed."
-EMPTY_REVISION = Revision("", Template({}, {}), {}, {}, {}, ())  # for a nested stack whose template is refused
+NO_CHANGES_REASON = (
+    "The submitted information didn't contain changes. Submit different information to create a change set."
+)
+NO_UPDATES_MESSAGE = "No updates are to be performed."
+# The revision of a new nested stack whose template is refused.
+EMPTY_REVISION = Revision(
+    body="", template=Template(body={}, resources={}), parameter_strings={}, parameters={}, tags={}, capabilities=()
+)
 
 
 def create(
@@ -35,7 +42,19 @@ def create(
     express: bool,
     token: str,
 ) -> ChangeSet:
-    """Start to create a change set.
+    """Start to create a change set, and for ChangeSetType CREATE the stack in REVIEW_IN_PROGRESS.
+
+    Args:
+        cloud: the emulated CloudFormation of the region
+        stack_name: the stack's name; for an update also its id
+        name: the change set's name; a change set of the same name that was executed is replaced
+        submission: the template and its settings
+        change_set_type: CREATE or UPDATE
+        on_failure: ROLLBACK, DELETE, DO_NOTHING or ""
+        nested: whether to create change sets of the nested stacks too
+        description: the change set's description
+        express: whether the execution skips waiting until resources are ready
+        token: the ClientRequestToken
 
     Raises:
         ApiError: the call is refused
@@ -49,7 +68,7 @@ def create(
     if change_set_type == "UPDATE":
         if stack is None:
             raise ValidationError(f"Stack [{stack_name}] does not exist")
-        status_checks.check_update(stack)
+        status_checks.check_update_is_allowed(stack)
     elif stack is not None and stack.status != "REVIEW_IN_PROGRESS":
         raise ValidationError(
             f"Stack [{stack_name}] already exists and cannot be created again with the changeSet [{name}]."
@@ -69,26 +88,35 @@ def create(
     change_set.nested, change_set.on_failure, change_set.description = nested, on_failure, description
     change_set.express = express
     stack.operations.append((change_set.operation_id, "CREATE_CHANGESET"))
-    start_delay, creation_time = CREATION_SECONDS
-    cloud.clock.schedule(start_delay, lambda: _start_creation(change_set))
-    cloud.clock.schedule(start_delay + creation_time, lambda: _finish_creation(cloud, change_set))
+    cloud.clock.schedule(PENDING_SECONDS, lambda: _start_creation(change_set))
+    cloud.clock.schedule(PENDING_SECONDS + CREATION_SECONDS, lambda: _finish_creation(cloud, change_set))
     return change_set
 
 
 def _live_stack(cloud: Region, stack_name: str) -> Stack | None:
     """The stack with this name or id that is not deleted; None if there is none."""
-    stacks = (stack for stack in cloud.stacks() if stack_name in (stack.name, stack.id))
-    return next((candidate for candidate in stacks if candidate.status != "DELETE_COMPLETE"), None)
+    for stack in cloud.stacks():
+        if stack_name in (stack.name, stack.id) and stack.status != "DELETE_COMPLETE":
+            return stack
+    return None
 
 
 def _new_change_set(
     cloud: Region, stack: Stack, name: str, change_set_type: str, revision: Revision | None, token: str = ""
 ) -> ChangeSet:
     """Add a new change set with the settings of its revision."""
-    account = stack.id.split(":")[4]
-    arn = f"arn:aws:cloudformation:{cloud.region}:{account}:changeSet/{name}/{cloud.uuid()}"
-    change_set = ChangeSet(name, arn, stack, change_set_type, cloud.clock.time, operation_id=cloud.uuid(), token=token)
-    change_set.revision = revision
+    account_id = stack.id.split(":")[4]
+    arn = f"arn:aws:cloudformation:{cloud.region}:{account_id}:changeSet/{name}/{cloud.uuid()}"
+    change_set = ChangeSet(
+        name=name,
+        id=arn,
+        stack=stack,
+        kind=change_set_type,
+        created=cloud.clock.time,
+        operation_id=cloud.uuid(),
+        token=token,
+        revision=revision,
+    )
     if revision:
         change_set.parameters, change_set.tags = masked_parameters(revision), dict(revision.tags)
         change_set.capabilities, change_set.role_arn = revision.capabilities, revision.role_arn
@@ -112,8 +140,8 @@ def _finish_creation(cloud: Region, change_set: ChangeSet) -> None:
         return
     if change_set.kind == "UPDATE" and not change_set.changes:
         revision = change_set.revision
-        if revision and changes_nothing(change_set.stack.revision, revision):
-            _fail(change_set, NO_CHANGE_SET)
+        if revision and has_same_outputs_and_tags(change_set.stack.revision, revision):
+            _fail(change_set, NO_CHANGES_REASON)
             return
     change_set.status, change_set.execution_status = "CREATE_COMPLETE", "AVAILABLE"
 
@@ -150,7 +178,15 @@ def _create_nested(
     resource: Resource | None,
     properties: Properties,
 ) -> ChangeSet | None:
-    """Create the change set of a nested stack; None if the nested stack does not change."""
+    """Create the change set of a nested stack; return None if the nested stack does not change.
+
+    Args:
+        cloud: the emulated CloudFormation of the region
+        parent: the change set of the parent stack
+        logical_id: the nested stack's logical id in the parent stack
+        resource: its current resource in the parent stack; None if the parent stack has none yet
+        properties: its new properties
+    """
     stack = resource.child if resource else None
     name = stack.name if stack else cloud.physical_name(parent.stack, logical_id)
     nested_resource = Resource(
@@ -158,7 +194,7 @@ def _create_nested(
     )
     revision, refusal = None, ""
     try:
-        revision = creation.nested_revision(cloud, parent.stack, nested_resource, name, parent.revision)
+        revision = creation.nested_revision(cloud, parent.stack, nested_resource, name, parent_revision=parent.revision)
     except ApiError as error:
         refusal = str(error)
     if stack and revision and stack.revision.is_same_as(revision):
@@ -167,10 +203,9 @@ def _create_nested(
         stack = cloud.new_stack(name, revision or EMPTY_REVISION, parent.stack)
         cloud.start_operation(stack, "CREATE_CHANGESET")
         cloud.record_event(stack, None, "REVIEW_IN_PROGRESS", "User Initiated")
-    suffix = cloud.physical_name(parent.stack, logical_id, with_stack=False)
-    change_set = _new_change_set(
-        cloud, stack, f"{parent.name}-{suffix}"[:128], "UPDATE" if resource else "CREATE", revision
-    )
+    name_suffix = cloud.physical_name(parent.stack, logical_id, with_stack_name=False)
+    change_set_name = f"{parent.name}-{name_suffix}"[:MAX_NAME_LENGTH]
+    change_set = _new_change_set(cloud, stack, change_set_name, "UPDATE" if resource else "CREATE", revision)
     change_set.parent, change_set.nested, change_set.status = parent, True, "CREATE_IN_PROGRESS"
     stack.operations.append((change_set.operation_id, "CREATE_CHANGESET"))
     if refusal:
@@ -182,14 +217,13 @@ def _create_nested(
     return change_set
 
 
-def changes_nothing(old: Revision, new: Revision) -> bool:
-    """Whether two revisions have the same outputs and tags; called if no resource changes."""
-    outputs = [revision.template.body.get("Outputs") for revision in (old, new)]
-    return outputs[0] == outputs[1] and old.tags == new.tags
+def has_same_outputs_and_tags(old: Revision, new: Revision) -> bool:
+    """Whether two revisions have the same outputs and tags: if no resource changes either, nothing does."""
+    return old.template.body.get("Outputs") == new.template.body.get("Outputs") and old.tags == new.tags
 
 
-def no_update_reason(cloud: Region, stack: Stack, revision: Revision) -> str:
-    """The error of UpdateStack if there is nothing to update, otherwise ""."""
+def no_updates_message(cloud: Region, stack: Stack, revision: Revision) -> str:
+    """The error message of UpdateStack if there is nothing to update, otherwise ""."""
 
     def compare_nested(logical_id: str, resource: Resource | None, properties: Properties) -> None:
         return None
@@ -200,10 +234,11 @@ def no_update_reason(cloud: Region, stack: Stack, revision: Revision) -> str:
         comparison = compare(cloud, stack, revision, nested=False, compare_nested=compare_nested)
     except ResourceError:
         return ""
-    has_no_changes = not comparison.changes and not comparison.findings
-    return NO_UPDATE if has_no_changes and changes_nothing(stack.revision, revision) else ""
+    if comparison.changes or comparison.findings or not has_same_outputs_and_tags(stack.revision, revision):
+        return ""
+    return NO_UPDATES_MESSAGE
 
 
 def _fail(change_set: ChangeSet, reason: str) -> None:
-    """Let the creation of a change set fail."""
+    """Let the creation of a change set fail for a reason, which its status reason then shows."""
     change_set.status, change_set.execution_status, change_set.reason = "FAILED", "UNAVAILABLE", reason

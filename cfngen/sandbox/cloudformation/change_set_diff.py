@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from cfngen.sandbox.cloudformation import property_schemas
-from cfngen.sandbox.cloudformation.change_sets import Change, ChangeSet, Detail, ValidationFinding
+from cfngen.sandbox.cloudformation.change_sets import ChangeSet, ResourceChange, ResourceChangeDetail, ValidationFinding
 from cfngen.sandbox.cloudformation.errors import PropertyError, ResourceError
 from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
 from cfngen.sandbox.cloudformation.properties import (
     POLICY_ATTRIBUTES,
-    conformed_properties,
     enabled_resources,
+    resolve_and_validate,
 )
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
 from cfngen.sandbox.cloudformation.scopes import attribute_of_existing, scope_of_revision
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, mask_no_echo
-from cfngen.sandbox.cloudformation.template import PLACEHOLDER, ResourceDefinition
+from cfngen.sandbox.cloudformation.template import PLACEHOLDER_PATTERN, ResourceDefinition
 from cfngen.sandbox.json_types import Expression, Properties
 
 # Called for a nested stack with its logical id, its current resource (if any) and its new properties; returns the
 # nested change set, or None if nested change sets were not requested or the nested stack does not change.
 CompareNested = Callable[[str, Resource | None, Properties], ChangeSet | None]
 
-
 # The detail of a change without a difference in the template, e.g. of a nested stack.
-AUTOMATIC_CHANGE = Detail(
+AUTOMATIC_CHANGE = ResourceChangeDetail(
     attribute="Properties",
     name="",
     path="",
@@ -45,18 +46,23 @@ AUTOMATIC_CHANGE = Detail(
 class Comparison:
     """The changes of a stack's resources, and the findings of early validation."""
 
-    changes: list[Change] = field(default_factory=list)
+    changes: list[ResourceChange] = field(default_factory=list)
     findings: list[ValidationFinding] = field(default_factory=list)
 
 
 def find_differences(old: object, new: object, path: str = "") -> Iterator[tuple[str, object, object]]:
-    """Yield (path, old value, new value) wherever two values differ; None stands for a value that is missing."""
+    """Yield (path, old value, new value) wherever two values differ; None stands for a value that is missing.
+
+    Args:
+        old: the old value
+        new: the new value
+        path: the path of both values, with which the yielded paths begin
+    """
     if isinstance(old, dict) and isinstance(new, dict):
         for key in [*old, *(key for key in new if key not in old)]:
             yield from find_differences(old.get(key), new.get(key), f"{path}/{key}")
     elif isinstance(old, list) and isinstance(new, list):
-        for index in range(max(len(old), len(new))):
-            old_item, new_item = (items[index] if index < len(items) else None for items in (old, new))
+        for index, (old_item, new_item) in enumerate(itertools.zip_longest(old, new)):
             yield from find_differences(old_item, new_item, f"{path}/{index}")
     elif old != new or type(old) is not type(new):
         yield path, old, new
@@ -67,31 +73,38 @@ def compare(
 ) -> Comparison:
     """Compare a stack with a new revision of it.
 
+    Args:
+        cloud: the emulated CloudFormation of the region
+        stack: the stack
+        revision: its new revision
+        nested: whether the change set includes change sets of nested stacks
+        compare_nested: creates the change set of a nested stack
+
     Raises:
         ResourceError: the new template cannot be resolved
     """
-    return _Comparer(cloud, stack, revision, nested, compare_nested).compare()
+    return _Comparer(cloud, stack, revision, nested=nested, compare_nested=compare_nested).compare()
 
 
 class _Comparer:
     """Compares one stack with a new revision of it, resource by resource in the order of their dependencies."""
 
     def __init__(
-        self, cloud: Region, stack: Stack, revision: Revision, nested: bool, compare_nested: CompareNested
+        self, cloud: Region, stack: Stack, revision: Revision, *, nested: bool, compare_nested: CompareNested
     ) -> None:
         self._cloud = cloud
         self._stack = stack
         self._revision = revision
         self._nested = nested
         self._compare_nested = compare_nested
-        self._changes: dict[str, Change | None] = {}  # by logical id; None for a resource without changes
+        self._changes: dict[str, ResourceChange | None] = {}  # by logical id; None for a resource without changes
         self._scope = scope_of_revision(cloud, revision, stack.name, stack.id, attribute=self._attribute)
-        self._existing = {key: resource for key, resource in stack.resources.items() if resource.exists}
-        current = stack.revision.parameter_strings
+        self._existing = {logical_id: resource for logical_id, resource in stack.resources.items() if resource.exists}
         self._changed_parameters = {
-            key for key, value in revision.parameters.items()
-            if key not in current or stack.revision.parameters.get(key) != value
-        }  # fmt: skip
+            name
+            for name, new_value in revision.parameters.items()
+            if name not in stack.revision.parameter_strings or stack.revision.parameters.get(name) != new_value
+        }
 
     def compare(self) -> Comparison:
         """Return the changes of all resources, removed ones last, and the findings of early validation."""
@@ -101,7 +114,8 @@ class _Comparer:
         logical_ids = enabled_resources(scope, definitions)
         while pending := [logical_id for logical_id in logical_ids if logical_id not in self._changes]:
             for logical_id in pending:
-                if all(dependency in self._changes for dependency in definitions[logical_id].needs & set(logical_ids)):
+                dependencies = definitions[logical_id].dependencies & set(logical_ids)
+                if all(dependency in self._changes for dependency in dependencies):
                     try:
                         self._record(logical_id, self._change(logical_id, definitions[logical_id]))
                     except PropertyError as error:
@@ -113,28 +127,31 @@ class _Comparer:
         ]
         return result
 
-    def _record(self, logical_id: str, change: Change | None) -> None:
-        """Record the change of a resource, and the value of Ref to it for the resources that depend on it."""
+    def _record(self, logical_id: str, change: ResourceChange | None) -> None:
+        """Record the change of a resource, and set the value of Ref to it for the resources that depend on it."""
         self._changes[logical_id] = change
         keeps_physical_id = logical_id in self._existing and (change is None or change.replacement == "False")
-        self._scope.set_name(logical_id, self._existing[logical_id].physical_id if keeps_physical_id else UNKNOWN)
+        physical_id = self._existing[logical_id].physical_id if keeps_physical_id else UNKNOWN
+        self._scope.set_name(logical_id, physical_id)
 
     def _attribute(self, logical_id: str, name: str) -> Expression:
-        """The value of GetAtt: known for a resource without changes, otherwise only after execution."""
+        """The value of GetAtt: known for a resource without changes, otherwise known only after execution."""
         if logical_id in self._existing and self._changes.get(logical_id) is None:
             return attribute_of_existing(self._existing[logical_id], name)
         return UNKNOWN
 
-    def _change(self, logical_id: str, definition: ResourceDefinition) -> Change | None:
+    def _change(self, logical_id: str, definition: ResourceDefinition) -> ResourceChange | None:
         """The change of a resource of the new template; None if it has none."""
-        new_properties = conformed_properties(self._cloud.region, self._scope, self._revision.tags, definition)
+        new_properties = resolve_and_validate(self._cloud.region, self._scope, self._revision.tags, definition)
         resource = self._existing.get(logical_id)
         if resource is not None and resource.type != definition.type:
             raise ResourceError(f"Update of resource type is not permitted. The new template modifies resource type of "
                                 f"the following resources: [{logical_id}]")  # fmt: skip
         if resource is None or (resource.status == "CREATE_FAILED" and self._stack.finished):
-            child = self._compare_nested(logical_id, None, new_properties) if definition.type == NESTED_STACK else None
-            return Change(
+            nested_change_set = None
+            if definition.type == NESTED_STACK:
+                nested_change_set = self._compare_nested(logical_id, None, new_properties)
+            return ResourceChange(
                 action="Add",
                 logical_id=logical_id,
                 physical_id="",
@@ -143,23 +160,25 @@ class _Comparer:
                 policy_action="",
                 scope=(),
                 details=(),
-                child=child,
+                child=nested_change_set,
                 before_context="",
                 after_context=self._context(definition, new_properties),
             )
-        details = [*self._property_details(resource, definition, new_properties)]
-        child = self._compare_nested(logical_id, resource, new_properties) if definition.type == NESTED_STACK else None
+        details = list(self._property_details(resource, definition, new_properties))
+        nested_change_set = None
+        if definition.type == NESTED_STACK:
+            nested_change_set = self._compare_nested(logical_id, resource, new_properties)
         details += _attribute_details(resource.definition, definition, ("Metadata",))
         if definition.type == NESTED_STACK and not self._nested and not details:
             details.append(AUTOMATIC_CHANGE)  # the nested template may have changed, which only the update will show
-        update_failed = resource.status == "UPDATE_FAILED"
-        if not details and child is None and not update_failed:
+        last_update_failed = resource.status == "UPDATE_FAILED"
+        if not details and nested_change_set is None and not last_update_failed:
             return None
         details += _attribute_details(resource.definition, definition, POLICY_ATTRIBUTES)
         if not details:
             details.append(AUTOMATIC_CHANGE)
         replacement = _replacement(details)
-        return Change(
+        return ResourceChange(
             action="Modify",
             logical_id=logical_id,
             physical_id=resource.physical_id,
@@ -168,14 +187,14 @@ class _Comparer:
             policy_action="" if replacement == "False" else f"ReplaceAnd{definition.replace_policy}",
             scope=tuple(dict.fromkeys(detail.attribute for detail in details)),
             details=tuple(details),
-            child=child,
+            child=nested_change_set,
             before_context=self._context(resource.definition, resource.properties),
             after_context=self._context(definition, new_properties),
         )
 
-    def _removal(self, resource: Resource) -> Change:
+    def _removal(self, resource: Resource) -> ResourceChange:
         """The change of a resource that the new template no longer has."""
-        return Change(
+        return ResourceChange(
             action="Remove",
             logical_id=resource.logical_id,
             physical_id=resource.physical_id,
@@ -191,38 +210,49 @@ class _Comparer:
 
     def _property_details(
         self, resource: Resource, definition: ResourceDefinition, new_properties: Properties
-    ) -> Iterator[Detail]:
+    ) -> Iterator[ResourceChangeDetail]:
         """Yield the differences between a resource's properties, with the cause of each."""
         tag_property = property_schemas.tag_property(self._cloud.region, resource.type)
-        old_template = resource.definition.body.get("Properties", {})
-        new_template = definition.body.get("Properties", {})
-        for path, old, new in find_differences(resource.properties, new_properties):
-            name = path.split("/")[1]
-            requires_recreation = property_schemas.recreation(self._cloud.region, resource.type, path)
-            is_tag = name == tag_property
-            is_known = not _contains_unknown(new)
-            common_fields = (  # the leading fields of `Detail`, in its order
-                "Tags" if is_tag else "Properties",
-                "" if is_tag else name,
-                f"/Properties{path}",
-                requires_recreation,
-                self._as_text(old),
-                self._as_text(new),
-                _change_type(old, new),
+        old_template_properties = resource.definition.body.get("Properties", {})
+        new_template_properties = definition.body.get("Properties", {})
+        for path, old_value, new_value in find_differences(resource.properties, new_properties):
+            property_name = path.split("/")[1]
+            is_tag = property_name == tag_property
+            is_known = not _contains_unknown(new_value)
+            direct_modification = ResourceChangeDetail(
+                attribute="Tags" if is_tag else "Properties",
+                name="" if is_tag else property_name,
+                path=f"/Properties{path}",
+                requires_recreation=property_schemas.requires_recreation(self._cloud.region, resource.type, path),
+                before=self._as_text(old_value),
+                after=self._as_text(new_value),
+                change_type=_change_type(old_value, new_value),
+                evaluation="Static" if is_known else "Dynamic",
+                change_source="DirectModification",
             )
-            old_expression, new_expression = (
-                _expression_at(template, path) for template in (old_template, new_template)
-            )
-            causes = [] if old_expression != new_expression else [*self._causes(new_expression)]
+            old_expression = _expression_at(old_template_properties, path)
+            new_expression = _expression_at(new_template_properties, path)
+            # If the template has the same expression as before, something that it refers to has changed.
+            causes = list(self._causes(new_expression)) if old_expression == new_expression else []
+            if not causes:
+                yield direct_modification
             for source, entity in causes:
                 is_static = source == "ParameterReference" and is_known
-                yield Detail(*common_fields, "Static" if is_static else "Dynamic", source, entity)
-            if not causes or (is_known and any(source == "ParameterReference" for source, _ in causes)):
+                yield dataclasses.replace(
+                    direct_modification,
+                    evaluation="Static" if is_static else "Dynamic",
+                    change_source=source,
+                    causing_entity=entity,
+                )
+            if is_known and any(source == "ParameterReference" for source, _ in causes):
                 # CloudFormation lists a value from a parameter twice: once for the parameter, once for the property.
-                yield Detail(*common_fields, "Dynamic" if causes or not is_known else "Static", "DirectModification")
+                yield dataclasses.replace(direct_modification, evaluation="Dynamic")
 
     def _causes(self, expression: object) -> Iterator[tuple[str, str]]:
-        """Yield the parameters, resources and attributes that change the value of an expression."""
+        """Yield the parameters, resources and attributes that change the value of an expression.
+
+        Each is a tuple: the ChangeSource of the API (such as ParameterReference), and the CausingEntity (its name).
+        """
         for name, attribute in dict.fromkeys(_references(expression)):
             if name in self._changed_parameters and not attribute:
                 yield "ParameterReference", name
@@ -233,67 +263,76 @@ class _Comparer:
                     yield "ResourceReference", name
 
     def _context(self, definition: ResourceDefinition, properties: Properties) -> str:
-        """A resource as JSON, with NoEcho values masked."""
+        """A resource's properties and attributes as JSON, with NoEcho values masked."""
         attributes = {key: value for key, value in definition.body.items() if key in ("Metadata", *POLICY_ATTRIBUTES)}
         return self._masked(json.dumps({"Properties": properties, **attributes}))
 
     def _as_text(self, value: object) -> str | None:
         """A value as the API shows it, with NoEcho values masked; None for a missing value."""
-        if value is None:
-            return None
-        return self._masked(value if isinstance(value, str) else json.dumps(value))
+        text = _as_text(value)
+        return None if text is None else self._masked(text)
 
     def _masked(self, text: str) -> str:
         """The text with the values of NoEcho parameters of both revisions masked."""
         return text if text == UNKNOWN else mask_no_echo(text, self._stack.revision, self._revision)
 
 
-def _replacement(details: list[Detail]) -> str:
-    """Whether the differences replace the resource: True, False or Conditional."""
+def _replacement(details: list[ResourceChangeDetail]) -> str:
+    """Whether the differences replace the resource: True, False or Conditional, as in the API.
+
+    A property whose new value is not known yet may turn out to be unchanged, so it replaces a resource conditionally.
+    """
     if any(detail.requires_recreation == "Always" and detail.after != UNKNOWN for detail in details):
         return "True"
-    return "False" if all(detail.requires_recreation == "Never" for detail in details) else "Conditional"
+    if all(detail.requires_recreation == "Never" for detail in details):
+        return "False"
+    return "Conditional"
 
 
 def _attribute_details(
     old_definition: ResourceDefinition, new_definition: ResourceDefinition, attributes: tuple[str, ...]
-) -> Iterator[Detail]:
+) -> Iterator[ResourceChangeDetail]:
     """Yield the differences between attributes such as Metadata, which never replace a resource."""
     for attribute in attributes:
         old, new = old_definition.body.get(attribute), new_definition.body.get(attribute)
         if old != new:
-            change_type = _change_type(old, new)
-            old_text, new_text = (
-                value if value is None or isinstance(value, str) else json.dumps(value) for value in (old, new)
-            )
-            yield Detail(
+            yield ResourceChangeDetail(
                 attribute=attribute,
                 name="",
                 path=f"/{attribute}",
                 requires_recreation="Never",
-                before=old_text,
-                after=new_text,
-                change_type=change_type,
+                before=_as_text(old),
+                after=_as_text(new),
+                change_type=_change_type(old, new),
                 evaluation="Static",
                 change_source="DirectModification",
             )
+
+
+def _as_text(value: object) -> str | None:
+    """A value as the API shows it: a string unchanged, any other value as JSON, and None for a missing value."""
+    return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
 def _change_type(old: object, new: object) -> str:
     """The AttributeChangeType of two values that differ; None stands for a missing value."""
     if old is None:
         return "Add"
-    return "Remove" if new is None else "Modify"
+    if new is None:
+        return "Remove"
+    return "Modify"
 
 
-def _expression_at(template_value: object, path: str) -> object:
-    """The template's value at a path, or the intrinsic function that produces it."""
+def _expression_at(template_value: Expression, path: str) -> Expression:
+    """The template's value at a path, or the intrinsic function on the way to it, which produces the value.
+
+    Args:
+        template_value: a resource's properties in the template
+        path: a path below them, such as `/LaunchTemplateData/InstanceType`
+    """
     for part in path.split("/")[1:]:
-        if (
-            isinstance(template_value, dict)
-            and len(template_value) == 1
-            and next(iter(template_value)).startswith(("Fn::", "Ref"))
-        ):
+        is_single_key = isinstance(template_value, dict) and len(template_value) == 1
+        if is_single_key and next(iter(template_value)).startswith(("Fn::", "Ref")):
             return template_value
         if isinstance(template_value, dict):
             template_value = template_value.get(part)
@@ -318,7 +357,7 @@ def _references(value: object) -> Iterator[tuple[str, str]]:
                 yield name, attribute
             elif key == "Fn::Sub":
                 text, local_values = (item, {}) if isinstance(item, str) else item
-                for placeholder in PLACEHOLDER.findall(text):
+                for placeholder in PLACEHOLDER_PATTERN.findall(text):
                     name, _, attribute = placeholder.partition(".")
                     if placeholder not in local_values:
                         yield name, attribute
@@ -328,7 +367,7 @@ def _references(value: object) -> Iterator[tuple[str, str]]:
 
 
 def _contains_unknown(value: object) -> bool:
-    """Whether a value contains one that is known only after execution."""
+    """Whether a value is known only after execution, as a whole or in part."""
     return UNKNOWN in (value if isinstance(value, str) else json.dumps(value))
 
 
@@ -336,5 +375,9 @@ def _finding(logical_id: str, definition: ResourceDefinition, error: PropertyErr
     """The finding of early validation for a property that is not valid."""
     path = f"/Resources/{logical_id}/Properties{error.path.removeprefix('#')}"
     return ValidationFinding(
-        logical_id, definition.type, "AWS::EarlyValidation::PropertyValidation", path, error.message
+        logical_id=logical_id,
+        type=definition.type,
+        validation_name="AWS::EarlyValidation::PropertyValidation",
+        path=path,
+        reason=error.message,
     )

@@ -12,10 +12,11 @@ from cfngen.sandbox.cloudformation.stack import Stack
 def execute(
     cloud: Region,
     change_set: ChangeSet,
+    *,
     disable_rollback: bool,
     token: str,
 ) -> Stack:
-    """Start to execute a change set.
+    """Start to execute a change set, and delete the stack's other change sets.
 
     Raises:
         ApiError: the call is refused
@@ -37,20 +38,28 @@ def execute(
     if revision is None:
         raise NotModelledError("a change set without a template")
     if change_set.kind == "UPDATE":
-        status_checks.check_update(stack)
-        status_checks.check_resume(stack, disable_rollback=disable_rollback or change_set.on_failure == "DO_NOTHING")
+        status_checks.check_update_is_allowed(stack)
+        status_checks.check_rollback_stays_disabled(
+            stack, disable_rollback=disable_rollback or change_set.on_failure == "DO_NOTHING"
+        )
     for other in cloud.all_change_sets():
         if other.stack is stack and other is not change_set:
-            existing_change_sets.drop(cloud, other)
+            existing_change_sets.delete_without_checks(cloud, other)
     stack.change_set_id = change_set.id
     _mark_executing(change_set)
-    on_failure, express = "DO_NOTHING" if disable_rollback else change_set.on_failure, change_set.express
+    on_failure = "DO_NOTHING" if disable_rollback else change_set.on_failure
     if change_set.kind == "CREATE":
         stack.revision, stack.updated = revision, cloud.clock.time
-        lifecycle.start_creation(cloud, stack, on_failure, token, express=express)
+        lifecycle.start_creation(cloud, stack, on_failure=on_failure, token=token, express=change_set.express)
     else:
-        keeps_failed = on_failure == "DO_NOTHING"
-        lifecycle.start_update(cloud, stack, revision, token, disable_rollback=keeps_failed, express=express)
+        lifecycle.start_update(
+            cloud,
+            stack,
+            revision,
+            token=token,
+            disable_rollback=on_failure == "DO_NOTHING",
+            express=change_set.express,
+        )
     return stack
 
 
@@ -58,7 +67,8 @@ def _mark_executing(change_set: ChangeSet) -> None:
     """Mark a change set and those of its nested stacks as being executed."""
     change_set.execution_status = "EXECUTE_IN_PROGRESS"
     for change in change_set.changes:
-        if change.child:
-            change.child.stack.change_set_id = change.child.id
-            change_set.stack.stacks_in_review[change.logical_id] = change.child.stack
-            _mark_executing(change.child)
+        nested_change_set = change.child
+        if nested_change_set:
+            nested_change_set.stack.change_set_id = nested_change_set.id
+            change_set.stack.stacks_in_review[change.logical_id] = nested_change_set.stack
+            _mark_executing(nested_change_set)

@@ -9,7 +9,7 @@ from cfngen.sandbox.cloudformation.stack import Revision, Stack
 
 
 @dataclass(frozen=True)
-class Detail:
+class ResourceChangeDetail:
     """One difference of a resource at one path (ResourceChangeDetail).
 
     Attributes:
@@ -38,7 +38,7 @@ class Detail:
 
 
 @dataclass(frozen=True)
-class Change:
+class ResourceChange:
     """The change of one resource (ResourceChange).
 
     Attributes:
@@ -59,7 +59,7 @@ class Change:
     replacement: str
     policy_action: str
     scope: tuple[str, ...]
-    details: tuple[Detail, ...]
+    details: tuple[ResourceChangeDetail, ...]
     child: ChangeSet | None
     before_context: str
     after_context: str
@@ -83,10 +83,18 @@ class ChangeSet:
     """A change set of a stack.
 
     Attributes:
-        parameters: parameter values with NoEcho ones masked.
+        id: the change set's ARN.
+        kind: the ChangeSetType, CREATE or UPDATE.
+        reason: the status reason, or "".
+        parameters: parameter values by name, with those of NoEcho parameters masked.
+        nested: whether it includes change sets of nested stacks, or is itself one.
+        parent: the change set that includes this one; None for a root change set.
+        on_failure: what the execution does with the stack if it fails: ROLLBACK, DELETE, DO_NOTHING or "".
+        express: whether its execution skips waiting until resources are ready.
         revision: the new revision of the stack; None if a nested template was refused.
         findings: failed early validations.
-        express: whether its execution skips waiting until resources are ready.
+        operation_id: the id of the operation that creates the change set.
+        token: the ClientRequestToken of the call, or "".
     """
 
     name: str
@@ -97,7 +105,7 @@ class ChangeSet:
     status: str = "CREATE_PENDING"
     execution_status: str = "UNAVAILABLE"
     reason: str = ""
-    changes: list[Change] = field(default_factory=list)
+    changes: list[ResourceChange] = field(default_factory=list)
     parameters: dict[str, str] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
     capabilities: tuple[str, ...] = ()
@@ -120,5 +128,5 @@ class ChangeSet:
 
     @property
     def children(self) -> list[ChangeSet]:
-        """Change sets of nested stacks."""
+        """The change sets of the nested stacks that change."""
         return [change.child for change in self.changes if change.child is not None]

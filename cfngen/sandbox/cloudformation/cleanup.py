@@ -16,21 +16,30 @@ NOT_DELETED = "One or more resources could not be deleted."
 
 
 def clean_up(cloud: Region, stack: Stack, final_status: str) -> Operation:
-    """Delete a stack's obsolete resources, then clean up its nested stacks; this completes the update."""
+    """Delete a stack's obsolete resources, then clean up its nested stacks; this completes the update.
+
+    Args:
+        cloud: the emulated CloudFormation of the region
+        stack: the stack
+        final_status: the status after the cleanup: UPDATE_COMPLETE or UPDATE_ROLLBACK_COMPLETE
+    """
     any_not_deleted = yield from deletion.remove_obsolete(cloud, stack)
-    nested_stacks = {
+    resources_of_nested_stacks = {
         logical_id: resource
         for logical_id, resource in stack.resources.items()
         if resource.child and _awaits_cleanup(resource.child)
     }
-    for resource in deletion.dependents_first(cloud, nested_stacks):
-        if resource.child is not None:
-            cloud.simulation.start(clean_up(cloud, resource.child, final_status))
-            yield resource.child.has_finished
+    for resource in deletion.dependents_first(cloud, resources_of_nested_stacks):
+        nested_stack = resource.child
+        if nested_stack is not None:
+            cloud.simulation.start(clean_up(cloud, nested_stack, final_status))
+            yield nested_stack.has_finished
             cloud.record_event(stack, resource, "UPDATE_COMPLETE")
     stack.stable_state, stack.policy_during_update = None, ""
-    prefix = "Update successful. " if final_status == "UPDATE_COMPLETE" else ""
-    cloud.record_event(stack, None, final_status, prefix + NOT_DELETED if any_not_deleted else "")
+    reason = ""
+    if any_not_deleted:
+        reason = f"Update successful. {NOT_DELETED}" if final_status == "UPDATE_COMPLETE" else NOT_DELETED
+    cloud.record_event(stack, None, final_status, reason)
 
 
 def _awaits_cleanup(child: Stack) -> bool:

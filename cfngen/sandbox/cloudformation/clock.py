@@ -12,8 +12,8 @@ import heapq
 import itertools
 from collections.abc import Callable, Generator
 
-Condition = Callable[[], bool]
-Operation = Generator[Condition, None, None]
+ResumeCondition = Callable[[], bool]  # returns whether an operation that waits may continue
+Operation = Generator[ResumeCondition, None, None]
 
 SIMULATION_START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 
@@ -27,12 +27,13 @@ class Clock:
 
     def __init__(self) -> None:
         self.now = 0.0
+        # A heap of (time, sequence number, action); the sequence number orders actions for the same time.
         self._scheduled: list[tuple[float, int, Callable[[], None]]] = []
         self._sequence = itertools.count()
 
     @property
     def time(self) -> datetime.datetime:
-        """The current simulated time."""
+        """The current simulated time as a date."""
         return SIMULATION_START + datetime.timedelta(seconds=self.now)
 
     def schedule(self, seconds: float, action: Callable[[], None]) -> None:
@@ -40,11 +41,11 @@ class Clock:
         heapq.heappush(self._scheduled, (self.now + seconds, next(self._sequence), action))
 
     @property
-    def due(self) -> float | None:
-        """The time of the next scheduled action; None if there is none."""
+    def next_action_time(self) -> float | None:
+        """The time of the next scheduled action, in seconds since the start; None if there is none."""
         return self._scheduled[0][0] if self._scheduled else None
 
-    def jump(self) -> bool:
+    def jump_to_next_action(self) -> bool:
         """Advance the clock to the next scheduled action and run it; returns False if there is none."""
         if not self._scheduled:
             return False
@@ -58,20 +59,20 @@ class Simulation:
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
-        self._waiting: list[tuple[Operation, Condition]] = []
+        self._waiting: list[tuple[Operation, ResumeCondition]] = []
 
     def start(self, operation: Operation) -> None:
         """Start an operation, and run it until it waits for the first time."""
         self._resume(operation)
 
-    def run(self, until: Condition) -> None:
+    def run(self, until: ResumeCondition) -> None:
         """Run operations and advance the clock until a condition is true.
 
         Raises:
             StuckError: the condition is not true, and nothing is left to run
         """
         while not until():
-            if not self._resume_next() and not self.clock.jump():
+            if not self._resume_next() and not self.clock.jump_to_next_action():
                 raise StuckError(f"{len(self._waiting)} operations wait for conditions that can no longer become true")
 
     def advance(self, seconds: float) -> None:
@@ -80,8 +81,9 @@ class Simulation:
         while True:
             if self._resume_next():
                 continue
-            if self.clock.due is not None and self.clock.due <= end:
-                self.clock.jump()
+            next_action_time = self.clock.next_action_time
+            if next_action_time is not None and next_action_time <= end:
+                self.clock.jump_to_next_action()
             else:
                 self.clock.now = max(self.clock.now, end)
                 return

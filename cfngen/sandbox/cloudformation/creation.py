@@ -19,19 +19,19 @@ from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP, NESTED_STACK
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
-from cfngen.sandbox.cloudformation.template_source import fetch
+from cfngen.sandbox.cloudformation.template_source import fetch_from_s3
 
 # Errors that put a resource into a FAILED status.
 RESOURCE_ERRORS = (ApiError, ResourceError, ClientError, ParamValidationError)
 
 
 def create(cloud: Region, stack: Stack, on_failure: str = "ROLLBACK") -> Operation:
-    """Create all resources of a stack whose condition is true.
+    """Create the resources of a stack: those without a condition, and those whose condition is true.
 
     Args:
         cloud: the emulated CloudFormation of the region
         stack: a new stack, whose operation has started
-        on_failure: ROLLBACK, DELETE or DO_NOTHING
+        on_failure: what to do with a root stack that fails: ROLLBACK, DELETE or DO_NOTHING
     """
     generation = stack.generation
     cloud.record_event(stack, None, "CREATE_IN_PROGRESS", "User Initiated")
@@ -46,8 +46,8 @@ def create(cloud: Region, stack: Stack, on_failure: str = "ROLLBACK") -> Operati
         yield from start_in_order(stack, logical_ids, start)
     if stack.generation != generation:
         return
-    failed = [key for key, resource in stack.resources.items() if resource.progress == "failed"]
-    if not failure_reason and not failed:
+    any_resource_failed = any(resource.progress == "failed" for resource in stack.resources.values())
+    if not failure_reason and not any_resource_failed:
         try:
             stack.outputs, stack.exports = properties.resolve_outputs(cloud, stack)
         except ResourceError as error:
@@ -56,8 +56,8 @@ def create(cloud: Region, stack: Stack, on_failure: str = "ROLLBACK") -> Operati
             cloud.record_event(stack, None, "CREATE_COMPLETE")
             return
     cancel_resources(cloud, stack)
-    failed = [key for key, resource in stack.resources.items() if resource.status == "CREATE_FAILED"]
-    reason = failure_reason or deletion.failure_message("create", failed)
+    failed_ids = [logical_id for logical_id, resource in stack.resources.items() if resource.status == "CREATE_FAILED"]
+    reason = failure_reason or deletion.failure_message("create", failed_ids)
     if stack.parent or on_failure == "DO_NOTHING":
         cloud.record_event(stack, None, "CREATE_FAILED", reason)
     elif on_failure == "DELETE":
@@ -71,9 +71,11 @@ def roll_back(cloud: Region, stack: Stack, reason: str) -> Operation:
     """Roll back a failed creation: delete the resources that it created."""
     cloud.start_operation(stack, "ROLLBACK", stack.token)
     cloud.record_event(stack, None, "ROLLBACK_IN_PROGRESS", reason)
-    remaining = yield from deletion.remove_resources(cloud, stack)
-    final_status = "ROLLBACK_FAILED" if remaining else "ROLLBACK_COMPLETE"
-    cloud.record_event(stack, None, final_status, deletion.failure_message("delete", remaining) if remaining else "")
+    not_deleted = yield from deletion.remove_resources(cloud, stack)
+    if not_deleted:
+        cloud.record_event(stack, None, "ROLLBACK_FAILED", deletion.failure_message("delete", not_deleted))
+    else:
+        cloud.record_event(stack, None, "ROLLBACK_COMPLETE")
 
 
 def start_in_order(
@@ -91,14 +93,14 @@ def start_in_order(
     started: set[str] = set()
     while stack.generation == generation:
         for logical_id in logical_ids:
-            dependencies = stack.template.resources[logical_id].needs & set(logical_ids)
-            if logical_id not in started and all(
-                _progress_of(stack, dependency) == "complete" for dependency in dependencies
-            ):
+            if logical_id in started:
+                continue
+            dependencies = stack.template.resources[logical_id].dependencies & set(logical_ids)
+            if all(_progress_of(stack, dependency) == "complete" for dependency in dependencies):
                 started.add(logical_id)
                 start(logical_id)
         progress = {logical_id: _progress_of(stack, logical_id) for logical_id in started}
-        all_complete = list(progress.values()) == ["complete"] * len(logical_ids)
+        all_complete = started == set(logical_ids) and set(progress.values()) <= {"complete"}
         any_failed = "failed" in progress.values()
         can_start_another = _can_start_another(stack, logical_ids, progress)
         if all_complete or (any_failed and not continue_after_failure):
@@ -110,13 +112,19 @@ def start_in_order(
 
 
 def _can_start_another(stack: Stack, logical_ids: list[str], progress: Mapping[str, str]) -> bool:
-    """Whether there is a resource that has not started, and whose dependencies are complete."""
+    """Whether there is a resource that has not started, and whose dependencies are complete.
+
+    Args:
+        stack: the stack
+        logical_ids: the resources that the operation starts
+        progress: the state of each resource that has started
+    """
     complete = {logical_id for logical_id, state in progress.items() if state == "complete"}
-    return any(
-        stack.template.resources[logical_id].needs & set(logical_ids) <= complete
-        for logical_id in logical_ids
-        if logical_id not in progress
-    )
+    for logical_id in logical_ids:
+        dependencies = stack.template.resources[logical_id].dependencies & set(logical_ids)
+        if logical_id not in progress and dependencies <= complete:
+            return True
+    return False
 
 
 def _progress_of(stack: Stack, logical_id: str) -> str:
@@ -137,26 +145,26 @@ def cancel_resources(cloud: Region, stack: Stack) -> None:
         if resource.progress == "in_progress":
             resource.generation += 1
             resource.progress = "failed"
-            verb = "CREATE" if resource.status == "CREATE_IN_PROGRESS" else "UPDATE"
             if resource.child and not resource.child.finished:
                 cloud.cancel_nested(resource.child)
-            cloud.record_event(stack, resource, f"{verb}_FAILED", f"Resource {_NOUNS[verb]} cancelled")
+            if resource.status == "CREATE_IN_PROGRESS":
+                cloud.record_event(stack, resource, "CREATE_FAILED", "Resource creation cancelled")
+            else:
+                cloud.record_event(stack, resource, "UPDATE_FAILED", "Resource update cancelled")
 
 
 def cancel(cloud: Region, stack: Stack) -> None:
-    """Cancel the creation of a nested stack."""
+    """Cancel the creation of a nested stack, which its parent stack then rolls back."""
     stack.generation += 1
     cancel_resources(cloud, stack)
     cloud.record_event(stack, None, "CREATE_FAILED", "Resource creation cancelled")
 
 
-_NOUNS = {"CREATE": "creation", "UPDATE": "update"}
-
-
 def create_resource(cloud: Region, stack: Stack, resource: Resource) -> Operation:
     """Create one resource of a stack and wait until it is complete."""
     resource.generation += 1
-    generation, resource.progress = resource.generation, "in_progress"
+    generation = resource.generation
+    resource.progress = "in_progress"
     cloud.record_event(stack, resource, "CREATE_IN_PROGRESS")
     try:
         cloud.failures.raise_injected(stack.name, resource.logical_id, "CREATE")
@@ -178,20 +186,27 @@ def create_resource(cloud: Region, stack: Stack, resource: Resource) -> Operatio
 def provision(cloud: Region, stack: Stack, resource: Resource, status: str) -> Operation:
     """Create the actual resource from its resolved properties; on return it is complete, or was cancelled.
 
+    Args:
+        cloud: the emulated CloudFormation of the region
+        stack: the resource's stack
+        resource: the resource
+        status: the resource's status meanwhile: CREATE_IN_PROGRESS, or UPDATE_IN_PROGRESS for a replacement
+
     Raises:
-        ResourceError: it could not be created
+        ResourceError: the resource could not be created
     """
     generation = resource.generation
-    expected_signals, timeout = signals.signals_to_await(cloud, stack, resource)
+    expected_signals, timeout_seconds = signals.signals_to_await(cloud, stack, resource)
     yield from cloud.wait_for_duration(resource.type)
     if resource.generation != generation:
         return
     if resource.type == NESTED_STACK:
         yield from _create_nested(cloud, stack, resource, status)
         return
-    if resource.type == AUTO_SCALING_GROUP:
-        update_policies.rolling_policy(cloud, stack, resource)
-    earlier_activities = signals.activity_ids(cloud) if resource.type == AUTO_SCALING_GROUP else ()
+    is_group = resource.type == AUTO_SCALING_GROUP
+    if is_group:
+        update_policies.rolling_policy(cloud, stack, resource)  # an invalid policy makes the creation fail
+    earlier_activities = signals.activity_ids(cloud) if is_group else ()
     try:
         created = HANDLERS[resource.type].create(properties.handler_call(cloud, stack, resource))
     except UnfinishedError as error:
@@ -201,39 +216,42 @@ def provision(cloud: Region, stack: Stack, resource: Resource, status: str) -> O
     resource.physical_id, resource.attributes = created.physical_id, dict(created.attributes)
     resource.signals, resource.expected_signals = {}, expected_signals
     cloud.record_event(stack, resource, status, "Resource creation Initiated")
-    if resource.type == AUTO_SCALING_GROUP:
-        signals.notify_launches(cloud, resource, set())
-        yield from signals.stabilize(cloud, resource, earlier_activities)
+    if is_group:
+        signals.notify_launches(cloud, resource, known_instances=set())
+        yield from signals.await_pending_instances(cloud, resource, earlier_activities)
         if resource.generation != generation:
             return
     if expected_signals:
-        yield from signals.await_signals(cloud, resource, timeout)
+        yield from signals.await_signals(cloud, resource, timeout_seconds)
 
 
 def _create_nested(cloud: Region, stack: Stack, resource: Resource, status: str) -> Operation:
-    """Create a nested stack, or the one that a change set created for review, and wait for it."""
+    """Create the nested stack of a resource, and wait until it is complete.
+
+    If the executed change set has created the nested stack in REVIEW_IN_PROGRESS, that stack is used.
+    """
     generation = resource.generation
     in_review = stack.stacks_in_review.pop(resource.logical_id, None)
     if in_review is not None and in_review.status == "REVIEW_IN_PROGRESS":
-        child = in_review
-        child.revision = nested_revision(cloud, stack, resource, child.name)
+        nested_stack = in_review
+        nested_stack.revision = nested_revision(cloud, stack, resource, nested_stack.name)
     else:
         name = cloud.physical_name(stack, resource.logical_id)
-        child = cloud.new_stack(name, nested_revision(cloud, stack, resource, name), stack)
-    resource.child, resource.physical_id = child, child.id
+        nested_stack = cloud.new_stack(name, nested_revision(cloud, stack, resource, name), parent=stack)
+    resource.child, resource.physical_id = nested_stack, nested_stack.id
     cloud.record_event(stack, resource, status, "Resource creation Initiated")
-    cloud.start_operation(child, "CREATE_STACK")
-    cloud.simulation.start(create(cloud, child))
-    yield lambda: child.finished or resource.generation != generation
+    cloud.start_operation(nested_stack, "CREATE_STACK")
+    cloud.simulation.start(create(cloud, nested_stack))
+    yield lambda: nested_stack.finished or resource.generation != generation
     if resource.generation != generation:
         return
-    if child.status != "CREATE_COMPLETE":
-        raise ResourceError(f"Embedded stack {child.id} was not successfully created: {child.reason}")
-    resource.attributes = {f"Outputs.{key}": value for key, value in child.outputs.items()}
+    if nested_stack.status != "CREATE_COMPLETE":
+        raise ResourceError(f"Embedded stack {nested_stack.id} was not successfully created: {nested_stack.reason}")
+    resource.attributes = {f"Outputs.{name}": value for name, value in nested_stack.outputs.items()}
 
 
 def nested_revision(
-    cloud: Region, stack: Stack, resource: Resource, name: str, parent: Revision | None = None
+    cloud: Region, stack: Stack, resource: Resource, name: str, *, parent_revision: Revision | None = None
 ) -> Revision:
     """The revision of a nested stack, from the properties of its resource in the parent stack.
 
@@ -242,22 +260,19 @@ def nested_revision(
         stack: the parent stack
         resource: the parent's resource of type AWS::CloudFormation::Stack
         name: the nested stack's name
-        parent: the parent's revision; by default, its current one
+        parent_revision: the parent's revision; by default, its current one
 
     Raises:
         ApiError: the nested template or its parameters are refused
     """
-    nested_properties = resource.properties
-    tags = {tag["Key"]: tag["Value"] for tag in nested_properties.get("Tags", [])}
-    parameter_values = {key: str(value) for key, value in nested_properties.get("Parameters", {}).items()}
-    template_text = fetch(cloud.region, nested_properties["TemplateURL"])
-    parent_revision = parent or stack.revision
-    return admission.revision(
+    parent_revision = parent_revision or stack.revision
+    nested_parameters = resource.properties.get("Parameters", {})
+    return admission.check_revision(
         cloud,
-        template_text,
-        parameter_values,
-        tags,
-        parent_revision.capabilities,
-        name,
-        topics=parent_revision.notification_arns,
+        fetch_from_s3(cloud.region, resource.properties["TemplateURL"]),
+        stack_name=name,
+        parameter_values={key: str(value) for key, value in nested_parameters.items()},
+        tags={tag["Key"]: tag["Value"] for tag in resource.properties.get("Tags", [])},
+        capabilities=parent_revision.capabilities,
+        notification_arns=parent_revision.notification_arns,
     )

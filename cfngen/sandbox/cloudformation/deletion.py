@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 from moto.autoscaling.models import autoscaling_backends
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
-from cfngen.sandbox.cloudformation.clock import Condition, Operation
+from cfngen.sandbox.cloudformation.clock import Operation, ResumeCondition
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
 from cfngen.sandbox.cloudformation.properties import handler_call
@@ -37,34 +37,36 @@ def delete(
     """
     previous_status = stack.status
     cloud.record_event(stack, None, "DELETE_IN_PROGRESS", reason)
-    for name in stack.exports:
-        if importers := importing_stacks(cloud, name):
+    for export_name in stack.exports:
+        if importers := importing_stacks(cloud, export_name):
             # The stack returns to its previous status (rlister/stax#40, aws/aws-cdk#604, boto/botocore#2590).
-            text = f"Export {name} cannot be deleted as it is in use by {' and '.join(importers)}"
+            text = f"Export {export_name} cannot be deleted as it is in use by {' and '.join(importers)}"
             cloud.record_event(stack, None, previous_status, text)
             return
     for logical_id in retain:
         cloud.record_event(stack, stack.resources[logical_id], "DELETE_SKIPPED")
-    failed = yield from remove_resources(cloud, stack, force=force)
-    if failed:
-        cloud.record_event(stack, None, "DELETE_FAILED", failure_message("delete", failed))
+    not_deleted = yield from remove_resources(cloud, stack, force=force)
+    if not_deleted:
+        cloud.record_event(stack, None, "DELETE_FAILED", failure_message("delete", not_deleted))
         return
     stack.deleted = cloud.clock.time
     cloud.record_event(stack, None, "DELETE_COMPLETE")
 
 
 def failure_message(verb: str, logical_ids: Collection[str]) -> str:
-    """The status reason of a stack whose resources failed."""
+    """The status reason of a stack with resources that failed; `verb` is create, update or delete."""
     return f"The following resource(s) failed to {verb}: [{', '.join(logical_ids)}]. "
 
 
-def remove_resources(cloud: Region, stack: Stack, *, force: bool = False) -> Generator[Condition, None, list[str]]:
+def remove_resources(
+    cloud: Region, stack: Stack, *, force: bool = False
+) -> Generator[ResumeCondition, None, list[str]]:
     """Delete all resources of a stack, obsolete ones included; returns the logical ids that could not be deleted."""
     yield from remove_obsolete(cloud, stack)
     remaining = {logical_id: existing for logical_id, existing in stack.resources.items() if existing.exists}
     failed: list[str] = []
     while removable := _without_dependents(remaining, failed):
-        for logical_id in cloud.order.next_of(reversed(removable)):
+        for logical_id in cloud.order.choose_next(reversed(removable)):
             resource = remaining[logical_id]
             yield from remove_resource(cloud, stack, resource, resource.definition.deletion_policy, force=force)
             if resource.exists:
@@ -74,38 +76,51 @@ def remove_resources(cloud: Region, stack: Stack, *, force: bool = False) -> Gen
     return failed
 
 
-def remove_obsolete(cloud: Region, stack: Stack) -> Generator[Condition, None, bool]:
-    """Delete the resources that an update made obsolete; returns whether any of them could not be deleted."""
+def remove_obsolete(cloud: Region, stack: Stack) -> Generator[ResumeCondition, None, bool]:
+    """Delete the resources that an update made obsolete; returns whether any of them could not be deleted.
+
+    If several of them have the same logical id, because one update after the other replaced the resource, each round
+    deletes the latest one.
+    """
     any_not_deleted = False
     while stack.obsolete_resources:
-        latest = {obsolete.logical_id: (obsolete, policy) for obsolete, policy in stack.obsolete_resources}
-        stack.obsolete_resources = [
-            entry for entry in stack.obsolete_resources if entry not in latest.values()
-        ]  # earlier ones with the same logical id
-        for resource in dependents_first(
-            cloud, {logical_id: obsolete for logical_id, (obsolete, _) in latest.items() if obsolete.exists}
-        ):
-            yield from remove_resource(cloud, stack, resource, latest[resource.logical_id][1])
+        latest_by_logical_id = {entry[0].logical_id: entry for entry in stack.obsolete_resources}
+        earlier_ones = [entry for entry in stack.obsolete_resources if entry not in latest_by_logical_id.values()]
+        stack.obsolete_resources = earlier_ones
+        existing_resources = {
+            logical_id: resource for logical_id, (resource, _) in latest_by_logical_id.items() if resource.exists
+        }
+        for resource in dependents_first(cloud, existing_resources):
+            _, policy = latest_by_logical_id[resource.logical_id]
+            yield from remove_resource(cloud, stack, resource, policy)
             any_not_deleted = any_not_deleted or resource.exists
     return any_not_deleted
 
 
 def dependents_first(cloud: Region, resources: Mapping[str, Resource]) -> list[Resource]:
-    """Sort resources so that each comes before the ones that it depends on."""
+    """Sort resources, which are given by logical id, so that each comes before the ones that it depends on."""
     remaining, ordered = dict(resources), []
-    while removable := _without_dependents(remaining, []):
-        ordered += [remaining.pop(logical_id) for logical_id in cloud.order.next_of(reversed(removable))]
+    while removable := _without_dependents(remaining, failed=[]):
+        ordered += [remaining.pop(logical_id) for logical_id in cloud.order.choose_next(reversed(removable))]
     return ordered
 
 
 def _without_dependents(remaining: dict[str, Resource], failed: list[str]) -> list[str]:
-    """The resources that no remaining resource depends on, and whose deletion has not failed."""
-    needed = {need for resource in remaining.values() for need in resource.definition.needs}
-    return [logical_id for logical_id in remaining if logical_id not in needed and logical_id not in failed]
+    """Logical ids of the resources that no remaining resource depends on, and whose deletion has not failed."""
+    needed_ids = {dependency for resource in remaining.values() for dependency in resource.definition.dependencies}
+    return [logical_id for logical_id in remaining if logical_id not in needed_ids and logical_id not in failed]
 
 
 def remove_resource(cloud: Region, stack: Stack, resource: Resource, policy: str, *, force: bool = False) -> Operation:
-    """Delete or retain one resource by its policy: Delete, Retain, RetainExceptOnCreate or Snapshot."""
+    """Delete or retain one resource.
+
+    Args:
+        cloud: the emulated CloudFormation of the region
+        stack: the resource's stack
+        resource: the resource
+        policy: its deletion policy: Delete, Retain, RetainExceptOnCreate or Snapshot
+        force: whether to retain the resource if it cannot be deleted
+    """
     if policy == "Retain" or (policy == "RetainExceptOnCreate" and "ROLLBACK" not in stack.root.status):
         cloud.record_event(stack, resource, "DELETE_SKIPPED")
         return
@@ -113,18 +128,18 @@ def remove_resource(cloud: Region, stack: Stack, resource: Resource, policy: str
     try:
         cloud.failures.raise_injected(stack.name, resource.logical_id, "DELETE")
         if resource.child:
-            yield from _remove_child(cloud, resource.child, force=force)
+            yield from _remove_nested_stack(cloud, resource.child, force=force)
         else:
             yield from cloud.wait_for_duration(resource.type, "delete")
-            request = handler_call(cloud, stack, resource)
+            call = handler_call(cloud, stack, resource)
             if resource.type == AUTO_SCALING_GROUP:
                 yield from _empty_group(cloud, resource.physical_id)
             if policy == "Snapshot":
-                HANDLERS[resource.type].snapshot(request)
+                HANDLERS[resource.type].snapshot(call)
             try:
-                HANDLERS[resource.type].delete(request)
+                HANDLERS[resource.type].delete(call)
             except ClientError as error:
-                if not _is_gone(error):
+                if not _is_not_found(error):
                     raise
     except (ResourceError, ClientError) as error:
         cloud.record_event(stack, resource, "DELETE_FAILED", str(error))
@@ -150,18 +165,22 @@ def _empty_group(cloud: Region, group: str) -> Operation:
     yield lambda: group not in scaling.autoscaling_groups or not scaling.autoscaling_groups[group].instance_states
 
 
-def _is_gone(error: ClientError) -> bool:
-    """Whether the resource to delete does not exist any more, for example because someone else deleted it."""
+def _is_not_found(error: ClientError) -> bool:
+    """Whether an error says that the resource to delete does not exist, for example because someone else deleted it."""
     code = str(error.response.get("Error", {}).get("Code", ""))
     return code.endswith("NotFound") or code in ("NoSuchEntity", "NotFoundException", "ResourceNotFoundException")
 
 
-def _remove_child(cloud: Region, child: Stack, *, force: bool) -> Operation:
-    """Delete a nested stack and wait for it."""
-    if child.status == "DELETE_COMPLETE":
+def _remove_nested_stack(cloud: Region, nested_stack: Stack, *, force: bool) -> Operation:
+    """Delete a nested stack, and wait until it is deleted.
+
+    Raises:
+        ResourceError: the nested stack could not be deleted
+    """
+    if nested_stack.status == "DELETE_COMPLETE":
         return
-    cloud.start_operation(child, "DELETE_STACK")
-    cloud.simulation.start(delete(cloud, child, force=force))
-    yield lambda: child.finished
-    if child.status != "DELETE_COMPLETE":
-        raise ResourceError(f"Embedded stack {child.id} was not successfully deleted: {child.reason}")
+    cloud.start_operation(nested_stack, "DELETE_STACK")
+    cloud.simulation.start(delete(cloud, nested_stack, force=force))
+    yield nested_stack.has_finished
+    if nested_stack.status != "DELETE_COMPLETE":
+        raise ResourceError(f"Embedded stack {nested_stack.id} was not successfully deleted: {nested_stack.reason}")

@@ -5,32 +5,39 @@ from __future__ import annotations
 import json
 
 from cfngen.sandbox.cloudformation.change_set_diff import find_differences
-from cfngen.sandbox.cloudformation.drift_results import Detection, PropertyDifference, ResourceDrift
+from cfngen.sandbox.cloudformation.drift_results import DriftDetection, PropertyDifference, ResourceDrift
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.properties import handler_call
 from cfngen.sandbox.cloudformation.region import Region
-from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Stack
+from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES, Resource, Stack
 from cfngen.sandbox.json_types import JsonDict, Properties
 
 
-def detect(cloud: Region, stack: Stack, identifier: str) -> Detection:
-    """Detect drift of all resources of a stack whose type supports it, without those of nested stacks.
+def detect_drift(cloud: Region, stack: Stack, identifier: str) -> DriftDetection:
+    """Compare all resources of a stack whose type supports drift detection with their actual state.
+
+    Resources of its nested stacks are not compared.
+
+    Args:
+        cloud: the emulated CloudFormation of the region
+        stack: the stack
+        identifier: the id of the new drift detection
 
     Raises:
         ValidationError: the stack's status does not allow drift detection
     """
-    if stack.status not in STABLE | {"UPDATE_ROLLBACK_FAILED"}:
+    if stack.status not in STABLE_STATUSES | {"UPDATE_ROLLBACK_FAILED"}:
         raise ValidationError(f"Drift detection cannot be performed on stack [{stack.id}] in status {stack.status}")
     drifts = []
     for resource in stack.resources.values():
         handler = HANDLERS.get(resource.type)
         if handler is None or not handler.supports_drift_detection or not resource.exists:
             continue
-        drifts.append(
-            _compare_resource(cloud, stack, resource, handler.read_actual(handler_call(cloud, stack, resource)))
-        )
-        resource.drift = drifts[-1].status
+        actual_properties = handler.read_actual(handler_call(cloud, stack, resource))
+        resource_drift = _compare_resource(cloud, stack, resource, actual_properties)
+        resource.drift = resource_drift.status
+        drifts.append(resource_drift)
     if not drifts:
         stack.drift = "NOT_CHECKED"
     elif all(drift.status == "IN_SYNC" for drift in drifts):
@@ -38,28 +45,43 @@ def detect(cloud: Region, stack: Stack, identifier: str) -> Detection:
     else:
         stack.drift = "DRIFTED"
     stack.drift_checked = cloud.clock.time
-    return Detection(identifier, stack.id, "DETECTION_COMPLETE", stack.drift, cloud.clock.time, tuple(drifts))
+    return DriftDetection(
+        id=identifier,
+        stack_id=stack.id,
+        status="DETECTION_COMPLETE",
+        drift=stack.drift,
+        time=cloud.clock.time,
+        resources=tuple(drifts),
+    )
 
 
 def _compare_resource(cloud: Region, stack: Stack, resource: Resource, actual: Properties | None) -> ResourceDrift:
-    """Compare the properties in the template with the actual ones; None means that the resource is deleted."""
-    keys = resource.properties if actual is None else actual
-    expected = {key: _sorted(resource.properties[key]) for key in keys if key in resource.properties}
+    """Compare a resource's properties in the template with its actual ones.
+
+    Args:
+        cloud: the emulated CloudFormation of the region
+        stack: the resource's stack
+        resource: the resource
+        actual: the actual values of the properties to compare; None if the actual resource is deleted
+    """
+    compared_keys = resource.properties if actual is None else actual
+    expected = {key: _sorted(resource.properties[key]) for key in compared_keys if key in resource.properties}
     actual_values: JsonDict = {}
-    if actual is not None:
-        actual_values = {key: _sorted(value) for key, value in actual.items() if value or key in expected}
-    differences = tuple(
-        PropertyDifference(
-            path=path,
-            expected=_json(old),
-            actual=_json(new),
-            kind=_difference_type(old, new),
-        )
-        for path, old, new in (find_differences(expected, actual_values) if actual is not None else ())
-    )  # fmt: skip
-    status = "MODIFIED" if differences else "IN_SYNC"
+    differences: tuple[PropertyDifference, ...] = ()
     if actual is None:
         status = "DELETED"
+    else:
+        actual_values = {key: _sorted(value) for key, value in actual.items() if value or key in expected}
+        differences = tuple(
+            PropertyDifference(
+                path=path,
+                expected=_json(expected_value),
+                actual=_json(actual_value),
+                kind=_difference_type(expected_value, actual_value),
+            )
+            for path, expected_value, actual_value in find_differences(expected, actual_values)
+        )
+        status = "MODIFIED" if differences else "IN_SYNC"
     return ResourceDrift(
         stack_id=stack.id,
         logical_id=resource.logical_id,
@@ -82,7 +104,9 @@ def _difference_type(expected: object, actual: object) -> str:
     """The DifferenceType of two values that differ; None stands for a missing value."""
     if expected is None:
         return "ADD"
-    return "REMOVE" if actual is None else "NOT_EQUAL"
+    if actual is None:
+        return "REMOVE"
+    return "NOT_EQUAL"
 
 
 def _json(value: object) -> str:
@@ -92,7 +116,7 @@ def _json(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def latest_drifts(detections: list[Detection], stack: Stack) -> list[ResourceDrift]:
+def latest_drifts(detections: list[DriftDetection], stack: Stack) -> list[ResourceDrift]:
     """The drift of each resource of a stack, from the latest drift detection."""
     for detection in reversed(detections):
         if detection.stack_id == stack.id:

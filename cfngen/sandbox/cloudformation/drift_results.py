@@ -11,10 +11,10 @@ class PropertyDifference:
     """A property whose actual value differs from the template.
 
     Attributes:
-        path: e.g. `/MaxSize`
-        expected: the value in the template as JSON, or ""
-        actual: the actual value as JSON, or ""
-        kind: ADD, REMOVE or NOT_EQUAL
+        path: the path below the resource's properties, e.g. `/MaxSize`
+        expected: the value in the template; "" if the template has none
+        actual: the actual value; "" if the actual resource has none
+        kind: the DifferenceType: ADD, REMOVE or NOT_EQUAL
     """
 
     path: str
@@ -30,7 +30,8 @@ class ResourceDrift:
     Attributes:
         status: IN_SYNC, MODIFIED or DELETED
         expected: the compared properties in the template, as JSON
-        actual: the actual properties, as JSON
+        actual: the compared properties of the actual resource, as JSON; "" if it is deleted
+        time: when the resource was compared
     """
 
     stack_id: str
@@ -45,12 +46,14 @@ class ResourceDrift:
 
 
 @dataclass(frozen=True)
-class Detection:
+class DriftDetection:
     """A finished drift detection.
 
     Attributes:
         status: DETECTION_COMPLETE
-        drift: DRIFTED, IN_SYNC or NOT_CHECKED
+        drift: the drift status of the stack: DRIFTED, IN_SYNC or NOT_CHECKED
+        time: when the drift detection ran
+        resources: the drift of each compared resource
     """
 
     id: str
@@ -61,6 +64,6 @@ class Detection:
     resources: tuple[ResourceDrift, ...]
 
     @property
-    def drifted(self) -> int:
+    def drifted_resource_count(self) -> int:
         """The number of resources that have drifted."""
         return sum(resource.status in ("MODIFIED", "DELETED") for resource in self.resources)

@@ -80,4 +80,4 @@ class PropertyError(ResourceError):
 
 
 class NotModelledError(Exception):
-    """The template uses a feature of CloudFormation that the emulator lacks: extend the emulator."""
+    """The template uses a feature of CloudFormation that the emulator does not support (yet)."""

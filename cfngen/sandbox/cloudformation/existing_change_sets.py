@@ -19,18 +19,17 @@ def find(cloud: Region, name: str, stack_name: str) -> ChangeSet:
         ChangeSetNotFoundError: no such change set
     """
     for change_set in cloud.all_change_sets():
-        if name == change_set.id or (
-            name == change_set.name and stack_name in (change_set.stack.name, change_set.stack.id)
-        ):
+        is_on_named_stack = stack_name in (change_set.stack.name, change_set.stack.id)
+        if name == change_set.id or (name == change_set.name and is_on_named_stack):
             return change_set
     raise ChangeSetNotFoundError(f"ChangeSet [{name}] does not exist")
 
 
 def delete(cloud: Region, change_set: ChangeSet) -> None:
-    """Delete a change set.
+    """Delete a change set, as DeleteChangeSet does.
 
     Raises:
-        ApiError: the call is refused
+        ApiError: the change set is nested, or is being created or executed
     """
     if change_set.parent:
         raise ValidationError(f"ChangeSet [{change_set.id}] is nested; delete its root [{change_set.root.id}]")
@@ -38,11 +37,11 @@ def delete(cloud: Region, change_set: ChangeSet) -> None:
         raise InvalidChangeSetStatusError(
             f"ChangeSet [{change_set.id}] cannot be deleted in its current status of [{change_set.status}]"
         )
-    drop(cloud, change_set)
+    delete_without_checks(cloud, change_set)
 
 
-def drop(cloud: Region, change_set: ChangeSet) -> None:
-    """Delete a change set, and the nested stacks that were created only for it."""
+def delete_without_checks(cloud: Region, change_set: ChangeSet) -> None:
+    """Delete a change set whatever its status is, and the nested stacks that were created only for it."""
     change_set.status = "DELETE_COMPLETE"
     cloud.remove_change_set(change_set)
     _remove_nested_stacks(cloud, change_set)
@@ -56,7 +55,7 @@ def _remove_nested_stacks(cloud: Region, change_set: ChangeSet) -> None:
 
 
 def _remove_stack_in_review(cloud: Region, stack: Stack) -> None:
-    """Delete a stack whose creation has not been executed."""
+    """Delete a stack that a change set created for review, unless its creation has been executed."""
     if stack.status == "REVIEW_IN_PROGRESS":
         cloud.start_operation(stack, "DELETE_STACK")
         stack.deleted = cloud.clock.time
@@ -66,16 +65,17 @@ def _remove_stack_in_review(cloud: Region, stack: Stack) -> None:
 def update_execution_status(cloud: Region, stack: Stack) -> None:
     """Update the execution status of the change set that a stack executes, from the stack's new status.
 
-    When the operation ends, nested stacks that were created for the change set but not used are deleted.
+    When the operation ends or rolls back, nested stacks that were created for the change set but not used are deleted.
     """
     if stack.finished or "ROLLBACK" in stack.status:
-        unused = list(stack.stacks_in_review.values())
+        unused_stacks = list(stack.stacks_in_review.values())
         stack.stacks_in_review.clear()
-        for nested in unused:
-            _remove_stack_in_review(cloud, nested)
+        for unused_stack in unused_stacks:
+            _remove_stack_in_review(cloud, unused_stack)
+    has_failed = any(word in stack.status for word in ("FAILED", "ROLLBACK", "DELETE"))
     for change_set in cloud.all_change_sets():
         if change_set.stack is stack and change_set.execution_status == "EXECUTE_IN_PROGRESS":
             if stack.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
                 change_set.execution_status = "EXECUTE_COMPLETE"
-            elif "FAILED" in stack.status or "ROLLBACK" in stack.status or "DELETE" in stack.status:
+            elif has_failed:
                 change_set.execution_status = "EXECUTE_FAILED"

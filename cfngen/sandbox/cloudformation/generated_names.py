@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 
-def generated_name(stack: str, logical_id: str, random: str, limit: int) -> str:
-    """Return `<stack>-<logical id>-<random>`, truncated to the length that the service allows.
+def generated_name(stack_name: str, logical_id: str, random_suffix: str, max_length: int) -> str:
+    """Return `<stack name>-<logical id>-<random suffix>`, truncated to the length that the service allows.
 
     Stack name and logical id share the length that the suffix leaves. Each gets half of it (the stack name gets the odd
     character), plus the characters that the other does not need (`fair_split`,
@@ -12,14 +12,16 @@ def generated_name(stack: str, logical_id: str, random: str, limit: int) -> str:
     convox/rack#2297).
 
     Args:
-        stack: the stack name; empty for types whose names do not include it.
+        stack_name: the stack's name; empty for resource types whose names do not include it.
         logical_id: the resource's logical id.
-        random: a suffix that no other resource has.
-        limit: the maximum length that the service allows.
+        random_suffix: a suffix that no other resource has.
+        max_length: the maximum length that the service allows.
     """
-    remaining = limit - len(random) - 1
-    if not stack:
-        return f"{logical_id[:remaining]}-{random}"
-    remaining -= 1
-    stack_length = min(len(stack), max((remaining + 1) // 2, remaining - len(logical_id)))
-    return f"{stack[:stack_length]}-{logical_id[: remaining - stack_length]}-{random}"
+    remaining_length = max_length - len(f"-{random_suffix}")
+    if not stack_name:
+        return f"{logical_id[:remaining_length]}-{random_suffix}"
+    remaining_length -= len("-")  # between stack name and logical id
+    half_length = (remaining_length + 1) // 2
+    stack_length = min(len(stack_name), max(half_length, remaining_length - len(logical_id)))
+    logical_id_length = remaining_length - stack_length
+    return f"{stack_name[:stack_length]}-{logical_id[:logical_id_length]}-{random_suffix}"

@@ -9,13 +9,13 @@ from cfngen.sandbox.cloudformation.errors import ResourceError
 
 @dataclass
 class _Failure:
-    """A failure for the next `times` operations on a resource; see `InjectedFailures.inject`."""
+    """A failure that still has to happen; see `InjectedFailures.inject` for what its fields mean."""
 
     logical_id: str
     reason: str
     during: str
-    times: int
-    stack: str
+    remaining_times: int
+    stack_name_prefix: str
 
 
 class InjectedFailures:
@@ -23,9 +23,9 @@ class InjectedFailures:
 
     def __init__(self) -> None:
         self._pending: list[_Failure] = []
-        self._throttled_until: dict[str, float] = {}  # by logical id
+        self._throttled_until: dict[str, float] = {}  # by logical id: when throttling ends, in simulated seconds
 
-    def inject(self, logical_id: str, reason: str, during: str, times: int, stack: str) -> None:
+    def inject(self, logical_id: str, reason: str, *, during: str, times: int, stack_name_prefix: str) -> None:
         """Make the next operations on a resource fail.
 
         Args:
@@ -33,11 +33,11 @@ class InjectedFailures:
             reason: the status reason of the failure.
             during: CREATE, UPDATE or DELETE.
             times: how many operations fail.
-            stack: prefix of the names of the stacks in which the resource fails; empty for all stacks.
+            stack_name_prefix: the resource fails in stacks whose name begins with it; "" for all stacks.
         """
         if during not in ("CREATE", "UPDATE", "DELETE"):
             raise ValueError(during)
-        self._pending.append(_Failure(logical_id, reason, during, times, stack))
+        self._pending.append(_Failure(logical_id, reason, during, times, stack_name_prefix))
 
     def throttle(self, logical_id: str, until: float) -> None:
         """Throttle the creation of a resource until a simulated time."""
@@ -48,14 +48,20 @@ class InjectedFailures:
         return self._throttled_until.pop(logical_id, 0.0)
 
     def raise_injected(self, stack_name: str, logical_id: str, during: str) -> None:
-        """Raise the failure that was injected for a resource, if any.
+        """Raise the failure that was injected for a resource, if any, and count it.
+
+        Args:
+            stack_name: the name of the resource's stack.
+            logical_id: logical id of the resource.
+            during: the operation: CREATE, UPDATE or DELETE.
 
         Raises:
             ResourceError: the injected failure
         """
         for failure in self._pending:
-            if (failure.logical_id, failure.during) == (logical_id, during) and stack_name.startswith(failure.stack):
-                failure.times -= 1
-                if failure.times == 0:
+            is_same_operation = failure.logical_id == logical_id and failure.during == during
+            if is_same_operation and stack_name.startswith(failure.stack_name_prefix):
+                failure.remaining_times -= 1
+                if failure.remaining_times == 0:
                     self._pending.remove(failure)
                 raise ResourceError(failure.reason)

@@ -8,10 +8,10 @@ import itertools
 from collections.abc import Callable
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
-from cfngen.sandbox.cloudformation.template import PLACEHOLDER
+from cfngen.sandbox.cloudformation.template import PLACEHOLDER_PATTERN
 from cfngen.sandbox.json_types import Expression, JsonObject, TemplateBody
 
-NO_VALUE = object()
+NO_VALUE = object()  # what AWS::NoValue is resolved to: the key or item that has it is omitted
 # A change set shows this for a value that is known only after execution. A string that contains such a value is
 # unknown as a whole.
 UNKNOWN = "{{changeSet:KNOWN_AFTER_APPLY}}"
@@ -22,10 +22,10 @@ class Scope:
 
     Args:
         body: the template
-        names: the values of Ref: parameters, pseudo parameters and completed resources
-        attribute: returns the value of GetAtt for a logical id and an attribute
+        names: the values of Ref by name: of parameters, pseudo parameters and completed resources
+        attribute: returns the value of GetAtt for a logical id and an attribute name
         zones: returns the names of a region's Availability Zones
-        imported: returns the value of an export
+        imported: returns the value of the export with a name
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Scope:
         self._imported = imported
 
     def set_name(self, name: str, value: Expression) -> None:
-        """Set the value of Ref for a name."""
+        """Set the value of Ref for the name of a parameter or the logical id of a resource."""
         self._names[name] = value
 
     def resolve(self, value: Expression) -> Expression:
@@ -54,8 +54,10 @@ class Scope:
             return value
         if len(value) == 1:
             [(name, argument)] = value.items()
-            if name in ("Ref", "Condition") and isinstance(argument, str):
-                return self._ref(argument) if name == "Ref" else self.condition(argument)
+            if name == "Ref" and isinstance(argument, str):
+                return self._ref(argument)
+            if name == "Condition" and isinstance(argument, str):
+                return self.condition(argument)
             if name.startswith("Fn::"):
                 return self._call_function(name.removeprefix("Fn::"), argument)
         resolved = {key: self.resolve(item) for key, item in value.items()}
@@ -90,15 +92,17 @@ class Scope:
         text, local_values = (argument, {}) if isinstance(argument, str) else argument
         local_values = self.resolve(local_values)
 
-        def value(name: str) -> str:
+        def value_of(name: str) -> str:
             if name in local_values:
                 return str(local_values[name])
             return str(self._fn_getatt(name) if "." in name else self._ref(name))
 
-        pieces = PLACEHOLDER.split(text)  # texts and, between them, the names in placeholders
-        pieces[0::2] = [literal.replace("${!", "${") for literal in pieces[0::2]]
-        pieces[1::2] = [value(name) for name in pieces[1::2]]
-        return _known_or_unknown("".join(pieces))
+        result = ""
+        # The pattern has a group, so `split` returns literal texts and, between them, the names in placeholders.
+        for index, piece in enumerate(PLACEHOLDER_PATTERN.split(text)):
+            is_literal = index % 2 == 0
+            result += piece.replace("${!", "${") if is_literal else value_of(piece)
+        return _known_or_unknown(result)
 
     def _fn_join(self, argument: Expression) -> str:
         """Fn::Join: the items of a list with a delimiter between them."""
@@ -106,7 +110,7 @@ class Scope:
         return _known_or_unknown(str(delimiter).join(map(_text, self.resolve(items))))
 
     def _fn_select(self, argument: Expression) -> Expression:
-        """Fn::Select: one item of a list."""
+        """Fn::Select: the item of a list at an index."""
         index, items = self.resolve(argument)
         if items == [UNKNOWN] and not isinstance(argument[1], list):
             raise ResourceError("Template error: Fn::Select cannot select from a list that is not known yet")
@@ -145,11 +149,11 @@ class Scope:
         return self._zones(self.resolve(argument) or self._names["AWS::Region"])
 
     def _fn_cidr(self, argument: Expression) -> list[str]:
-        """Fn::Cidr: so many ranges within an IPv4 range."""
-        block, count, bits = self.resolve(argument)
-        if UNKNOWN in block:
+        """Fn::Cidr: a number of ranges within an IPv4 range, each with a number of host bits."""
+        ip_block, count, host_bits = self.resolve(argument)
+        if UNKNOWN in ip_block:
             raise ResourceError("Template error: Fn::Cidr needs a CIDR, and its value is not known yet")
-        networks = ipaddress.ip_network(block).subnets(new_prefix=32 - int(bits))
+        networks = ipaddress.ip_network(ip_block).subnets(new_prefix=32 - int(host_bits))
         return [str(network) for network in itertools.islice(networks, int(count))]
 
     def _fn_if(self, argument: Expression) -> Expression:
@@ -167,7 +171,7 @@ class Scope:
         return all(self.resolve(argument))
 
     def _fn_or(self, argument: Expression) -> bool:
-        """Fn::Or: whether a condition is true."""
+        """Fn::Or: whether at least one of the conditions is true."""
         return any(self.resolve(argument))
 
     def _fn_not(self, argument: Expression) -> bool:
@@ -181,7 +185,7 @@ class Scope:
 
 
 def _text(value: object) -> str:
-    """A value as text; booleans as in JSON."""
+    """A value as text; booleans as in JSON (true, false)."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

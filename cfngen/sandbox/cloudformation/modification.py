@@ -13,7 +13,7 @@ from cfngen.sandbox.json_types import Properties
 
 
 def await_update_duration(cloud: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
-    """Wait for as long as the update of a resource takes, or raise the failure that is injected for it.
+    """Wait for as long as the update of a resource takes, or raise the failure that was injected for it.
 
     Raises:
         ResourceError: the injected failure; the resource still has its old properties
@@ -43,12 +43,14 @@ def modify(cloud: Region, stack: Stack, resource: Resource, old_properties: Prop
     if resource.generation != generation:
         return
     if resource.type == AUTO_SCALING_GROUP:
-        yield from rolling.change(cloud, stack, resource, old_properties)
+        yield from rolling.update_group(cloud, stack, resource, old_properties)
         return
     try:
-        changed = HANDLERS[resource.type].update(properties.handler_call(cloud, stack, resource), old_properties)
+        changed_attributes = HANDLERS[resource.type].update(
+            properties.handler_call(cloud, stack, resource), old_properties
+        )
     except ResourceError:
-        # Refused: nothing was changed, so there is nothing to roll back.
+        # The update was refused before anything was changed, so there is nothing to roll back.
         resource.attempted_properties = dict(old_properties)
         raise
-    resource.attributes = {**resource.attributes, **changed}
+    resource.attributes = {**resource.attributes, **changed_attributes}

@@ -1,4 +1,7 @@
-"""Patches moto, for the rest of the process, where it lacks or contradicts AWS's behaviour that the emulator needs."""
+"""Patches moto, for the rest of the process, where it lacks or contradicts AWS's behaviour that the emulator needs.
+
+Each function below replaces methods of one of moto's classes; `original` is the replaced method.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +39,12 @@ def _allow_an_hour_of_draining() -> None:
     from moto.elbv2.models import ELBv2Backend
 
     original = ELBv2Backend.modify_target_group_attributes
-    key, maximum = "deregistration_delay.timeout_seconds", "3600"
 
     def modify_target_group_attributes(self: MotoModel, target_group_arn: str, attributes: JsonDict) -> None:
-        original(
-            self,
-            target_group_arn,
-            {name: value for name, value in attributes.items() if (name, value) != (key, maximum)},
-        )
+        attributes_for_moto = dict(attributes)
+        if attributes.get("deregistration_delay.timeout_seconds") == "3600":
+            del attributes_for_moto["deregistration_delay.timeout_seconds"]
+        original(self, target_group_arn, attributes_for_moto)
         self.target_groups[target_group_arn].attributes.update(attributes)
 
     setattr(ELBv2Backend, "modify_target_group_attributes", modify_target_group_attributes)  # noqa: B010
@@ -60,12 +61,13 @@ def _allow_single_subnet() -> None:
     original = ELBv2Backend.set_subnets
 
     def set_subnets(self: MotoModel, arn: str, subnets: list[str], subnet_mappings: list[JsonDict]) -> MotoModel:
-        chosen = [*subnets, *(subnet_mapping["SubnetId"] for subnet_mapping in subnet_mappings)]
-        balancer = self.load_balancers.get(arn)
-        if balancer is None or balancer.type != "network" or len(chosen) != 1:
+        subnet_ids = [*subnets, *(subnet_mapping["SubnetId"] for subnet_mapping in subnet_mappings)]
+        load_balancer = self.load_balancers.get(arn)
+        if load_balancer is None or load_balancer.type != "network" or len(subnet_ids) != 1:
             return original(self, arn, subnets, subnet_mappings)
-        balancer.subnets = [self.ec2_backend.get_subnet(chosen[0])]
-        return [AvailabilityZone(subnet) for subnet in balancer.subnets]
+        subnet = self.ec2_backend.get_subnet(subnet_ids[0])
+        load_balancer.subnets = [subnet]
+        return [AvailabilityZone(subnet)]
 
     setattr(ELBv2Backend, "set_subnets", set_subnets)  # noqa: B010
 
@@ -117,16 +119,21 @@ def _update_launch_template_tags() -> None:
     original = LaunchTemplate.create_version
 
     def create_version(self: MotoModel, data: JsonDict, description: str) -> MotoModel:
-        launched = [
+        specifications_for_launches = [
             tag_specification
             for tag_specification in data.get("TagSpecifications", [])
             if tag_specification["ResourceType"] != "launch-template"
         ]
-        rest = {key: value for key, value in data.items() if key != "TagSpecifications"}
-        return original(self, {**rest, "TagSpecifications": launched} if launched else rest, description)
+        version_data = {key: value for key, value in data.items() if key != "TagSpecifications"}
+        if specifications_for_launches:
+            version_data["TagSpecifications"] = specifications_for_launches
+        return original(self, version_data, description)
+
+    def ignore_tags(self: MotoModel, tags: object) -> None:
+        """Ignore the tags that moto's constructor sets: `get_tags` has the latest ones."""
 
     setattr(LaunchTemplate, "create_version", create_version)  # noqa: B010
-    setattr(LaunchTemplate, "tags", property(lambda self: self.get_tags(), lambda self, tags: None))  # noqa: B010
+    setattr(LaunchTemplate, "tags", property(lambda self: self.get_tags(), ignore_tags))  # noqa: B010
 
 
 def _tag_dhcp_options() -> None:
@@ -148,7 +155,8 @@ def _allow_io1_and_io2_disks() -> None:
     """Allow instances to be launched with disks of the types io1 and io2.
 
     moto 5.2.5 drops the IOPS of block devices, and then refuses such a disk because they are missing
-    (moto/ec2/models/instances.py, `run_instances` and `add_block_device`). The disk gets its type, but no IOPS.
+    (moto/ec2/models/instances.py, `run_instances` and `add_block_device`). Here the disk is created as gp3 and then
+    gets its type, but no IOPS.
     """
     from moto.ec2.models.instances import Instance
 
@@ -159,8 +167,8 @@ def _allow_io1_and_io2_disks() -> None:
         if volume_type not in ("io1", "io2"):
             return original(self, *arguments, **options)
         block_device = original(self, *arguments, **{**options, "volume_type": "gp3"})
-        path = arguments[1] if len(arguments) > 1 else options["device_path"]
-        volume = self.ec2_backend.volumes[self.block_device_mapping[path].volume_id]
+        device_path = arguments[1] if len(arguments) > 1 else options["device_path"]
+        volume = self.ec2_backend.volumes[self.block_device_mapping[device_path].volume_id]
         volume.volume_type = volume_type
         return block_device
 
@@ -179,11 +187,11 @@ def _reassociate_elastic_ips() -> None:
     original = ElasticAddressBackend.associate_address
 
     def associate_address(self: MotoModel, *arguments: Any, **options: Any) -> MotoModel:
-        address = original(self, *arguments, **options)
-        for other in self.addresses:
-            if address.eni and other is not address and other.eni is address.eni:
-                other.instance = other.eni = other.association_id = None
-        return address
+        new_address = original(self, *arguments, **options)
+        for address in self.addresses:
+            if new_address.eni and address is not new_address and address.eni is new_address.eni:
+                address.instance = address.eni = address.association_id = None
+        return new_address
 
     setattr(ElasticAddressBackend, "associate_address", associate_address)  # noqa: B010
 
@@ -197,7 +205,7 @@ def _show_template_version_of_instances() -> None:
     from moto.autoscaling.models import InstanceState
 
     original = InstanceState.__init__
-    described: Any = vars(InstanceState)["launch_template"]
+    original_property: Any = vars(InstanceState)["launch_template"]
 
     def __init__(self: MotoModel, *arguments: Any, **options: Any) -> None:  # noqa: N807
         original(self, *arguments, **options)
@@ -206,8 +214,10 @@ def _show_template_version_of_instances() -> None:
         self.version = template.get_version(group.launch_template_version).number if template else None
 
     def launch_template(self: MotoModel) -> JsonDict | None:
-        described_template: JsonDict | None = described.fget(self)
-        return described_template and {**described_template, "Version": self.version}
+        described_template: JsonDict | None = original_property.fget(self)
+        if not described_template:
+            return described_template
+        return {**described_template, "Version": self.version}
 
     setattr(InstanceState, "__init__", __init__)  # noqa: B010
     setattr(InstanceState, "launch_template", property(launch_template))  # noqa: B010
@@ -223,7 +233,8 @@ def _keep_image_settings() -> None:
     from moto.ec2.responses.amis import AmisResponse
 
     original = AmisResponse.register_image
-    described: Any = vars(Ami)["block_device_mappings"]
+    original_property: Any = vars(Ami)["block_device_mappings"]
+    default_gib = 8
 
     def register_image(self: MotoResponse) -> MotoResponse:
         response: MotoResponse = original(self)
@@ -231,17 +242,19 @@ def _keep_image_settings() -> None:
         image.architecture = self._get_param("Architecture")
         image.root_device_name = self._get_param("RootDeviceName") or image.root_device_name
         mappings = self._get_param("BlockDeviceMappings") or []
-        root = [
+        root_disks = [
             mapping["Ebs"]
             for mapping in mappings
             if mapping.get("DeviceName") == image.root_device_name and "Ebs" in mapping
         ]
-        image.ebs_snapshot.volume.size = int(root[0].get("VolumeSize", 8)) if root else 8
+        root_disk = root_disks[0] if root_disks else {}
+        image.ebs_snapshot.volume.size = int(root_disk.get("VolumeSize", default_gib))
         return response
 
     def block_device_mappings(self: MotoModel) -> list[JsonDict]:
-        [mapping] = described.fget(self)
-        return [{**mapping, "Ebs": {**mapping["Ebs"], "VolumeSize": self.ebs_snapshot.volume.size}}]
+        [root_mapping] = original_property.fget(self)
+        root_disk = {**root_mapping["Ebs"], "VolumeSize": self.ebs_snapshot.volume.size}
+        return [{**root_mapping, "Ebs": root_disk}]
 
     setattr(AmisResponse, "register_image", register_image)  # noqa: B010
     setattr(Ami, "block_device_mappings", property(block_device_mappings))  # noqa: B010
@@ -262,12 +275,11 @@ def _launch_without_default_vpc() -> None:
 
     def run_instances(self: MotoModel, *arguments: Any, **options: Any) -> MotoModel:
         if options.get("launch_template") and not options.get("subnet_id") and self.get_default_vpc() is None:
-            data = self._get_template_from_args(options["launch_template"]).data
-            named = [
-                network_interface.get("NetworkInterfaceId") for network_interface in data.get("NetworkInterfaces", [])
-            ]
-            if named and named[0] in self.enis:
-                options["subnet_id"] = self.enis[named[0]].subnet.id
+            template_data = self._get_template_from_args(options["launch_template"]).data
+            interfaces = template_data.get("NetworkInterfaces", [])
+            first_interface_id = interfaces[0].get("NetworkInterfaceId") if interfaces else None
+            if first_interface_id in self.enis:
+                options["subnet_id"] = self.enis[first_interface_id].subnet.id
         return original(self, *arguments, **options)
 
     setattr(InstanceBackend, "run_instances", run_instances)  # noqa: B010
@@ -293,8 +305,8 @@ def _show_blackhole_routes() -> None:
         return bool(route.nat_gateway and route.nat_gateway.state != "available")
 
     def instance_id(route: MotoModel) -> str | None:
-        is_alive = route.instance and route.instance.state != "terminated"
-        return route.instance.id if is_alive else None
+        is_shown = route.instance and route.instance.state != "terminated"
+        return route.instance.id if is_shown else None
 
     setattr(Route, "state", property(lambda self: "blackhole" if is_blackhole(self) else "active"))  # noqa: B010
     setattr(Route, "instance_id", property(instance_id))  # noqa: B010

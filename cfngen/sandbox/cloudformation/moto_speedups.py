@@ -1,4 +1,4 @@
-"""Speeds up moto: caches or skips work that moto repeats for every request or every resource."""
+"""Speeds up moto: patches it, for the rest of the process, to cache or skip work that it does for every request."""
 
 from __future__ import annotations
 

@@ -20,25 +20,32 @@ from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 PARAMETER_STORE_TYPE = re.compile(r"AWS::SSM::Parameter::Value<(.+)>")
 LIST_TYPE = re.compile(r"CommaDelimitedList|List<(.+)>")
-PARAMETER_ATTRIBUTES = {
+ALLOWED_ATTRIBUTES = {
     "Type", "Default", "Description", "ConstraintDescription", "NoEcho", "AllowedPattern", "AllowedValues", "MinValue",
     "MaxValue", "MinLength", "MaxLength",
 }  # fmt: skip
-MAX_LENGTH = 4096
+MAX_VALUE_LENGTH = 4096  # characters
 
-Exists = Callable[[str, str], bool]
+# Called with an AWS-specific parameter type, such as AWS::EC2::VPC::Id, and a value.
+ParameterValueExists = Callable[[str, str], bool]
 
 
 def resolve_values(
-    template: Template, parameter_values: Mapping[str, str], parameter_store: Mapping[str, str], exists: Exists
+    template: Template,
+    parameter_values: Mapping[str, str],
+    parameter_store: Mapping[str, str],
+    exists: ParameterValueExists,
 ) -> tuple[JsonDict, str]:
-    """Return the value of each parameter, and the reason why the stack must fail although the call succeeds (or "").
+    """Resolve the values of a template's parameters.
 
     Args:
         template: the template
-        parameter_values: the values in the request, all of them strings
+        parameter_values: the values in the request by parameter name, all of them strings
         parameter_store: the contents of Parameter Store, values by name
-        exists: called with an AWS-specific type and a value; whether the account has that object
+        exists: returns whether a value of an AWS-specific type exists in the account
+
+    Returns:
+        the value of Ref for each parameter, and the reason why the stack must fail although the call succeeds, or ""
 
     Raises:
         ValidationError: a value is missing, unknown or invalid; nothing is created
@@ -83,7 +90,7 @@ def _text(value: object) -> str:
 
 
 def _convert(name: str, parameter_type: str, text: str) -> str | int | float | list[str]:
-    """A parameter's value as Ref returns it: a list, a number or a text."""
+    """A parameter's value as Ref returns it: a list, a number or a text, depending on the parameter's type."""
     if LIST_TYPE.fullmatch(parameter_type):
         return [item.strip() for item in text.split(",")] if text else []
     if parameter_type == "Number":
@@ -94,19 +101,24 @@ def _convert(name: str, parameter_type: str, text: str) -> str | int | float | l
 
 
 def _number(name: str, text: str) -> int | float:
-    """A parameter's value as a number."""
+    """A parameter's value as a number.
+
+    Raises:
+        ValidationError: the value is no number
+    """
     try:
         return int(text)
     except ValueError:
-        try:
-            return float(text)
-        except ValueError:
-            raise ValidationError(f"Parameter '{name}' must be a number.") from None
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise ValidationError(f"Parameter '{name}' must be a number.") from None
 
 
 def _check_constraints(name: str, definition: JsonObject, text: str) -> None:
-    """Refuse a value that violates a constraint of the parameter."""
-    if unknown := sorted(set(definition) - PARAMETER_ATTRIBUTES):
+    """Refuse a value that violates a constraint of the parameter, and unknown attributes of the parameter."""
+    if unknown := sorted(set(definition) - ALLOWED_ATTRIBUTES):
         raise ValidationError(f"Template format error: Unrecognized parameter attribute {unknown} ({name})")
     problem = _constraint_violation(name, definition, text)
     if problem and (description := definition.get("ConstraintDescription")):
@@ -116,9 +128,10 @@ def _check_constraints(name: str, definition: JsonObject, text: str) -> None:
 
 
 def _constraint_violation(name: str, definition: JsonObject, text: str) -> str:
-    """The constraint that a value violates; "" if it violates none."""
-    if len(text) > min(int(definition.get("MaxLength", MAX_LENGTH)), MAX_LENGTH):
-        return f"Parameter '{name}' must contain at most {definition.get('MaxLength', MAX_LENGTH)} characters"
+    """The error message for the first constraint that a value violates; "" if it violates none."""
+    max_length = definition.get("MaxLength", MAX_VALUE_LENGTH)
+    if len(text) > min(int(max_length), MAX_VALUE_LENGTH):
+        return f"Parameter '{name}' must contain at most {max_length} characters"
     if len(text) < int(definition.get("MinLength", 0)):
         return f"Parameter '{name}' must contain at least {definition['MinLength']} characters"
     if "AllowedPattern" in definition and not re.fullmatch(definition["AllowedPattern"], text):

@@ -15,7 +15,7 @@ from cfngen.sandbox.cloudformation.stack import Resource, Stack
 from cfngen.sandbox.cloudformation.template import ResourceDefinition
 from cfngen.sandbox.json_types import JsonDict
 
-NESTED_PROPERTIES = frozenset({"Parameters", "Tags", "TemplateURL"})  # supported for nested stacks
+NESTED_STACK_PROPERTIES = frozenset({"Parameters", "Tags", "TemplateURL"})  # supported for nested stacks
 POLICY_ATTRIBUTES = ("CreationPolicy", "UpdatePolicy", "DeletionPolicy", "UpdateReplacePolicy")
 
 
@@ -25,15 +25,21 @@ def resolve_properties(cloud: Region, stack: Stack, definition: ResourceDefiniti
     Raises:
         ResourceError: they cannot be resolved, or the schema or the service refuses them
     """
-    properties = conformed_properties(cloud.region, scope_of_stack(cloud, stack), stack.tags, definition)
+    properties = resolve_and_validate(cloud.region, scope_of_stack(cloud, stack), stack.tags, definition)
     string_checks.check_properties(definition.type, properties)
     return properties
 
 
-def conformed_properties(
+def resolve_and_validate(
     region: str, scope: Scope, stack_tags: Mapping[str, str], definition: ResourceDefinition
 ) -> JsonDict:
     """Resolve properties in a scope, add the stack's tags, and convert values to the types of the schema.
+
+    Args:
+        region: the name of the region
+        scope: the scope
+        stack_tags: the stack's tags, values by key
+        definition: the resource in the template
 
     Raises:
         ResourceError: they cannot be resolved, or the schema refuses them
@@ -43,28 +49,42 @@ def conformed_properties(
     tag_property = property_schemas.tag_property(region, definition.type)
     if tag_property == "Tags" and stack_tags:
         resolved["Tags"] = _with_stack_tags(stack_tags, definition.type, resolved.get("Tags", []))
-    properties = property_schemas.conform(region, definition.type, resolved)
-    supported = HANDLERS[definition.type].supported_properties if definition.type in HANDLERS else NESTED_PROPERTIES
-    if unknown := set(properties) - supported:
-        raise NotModelledError(f"properties {sorted(unknown)} of {definition.type}")
+    properties = property_schemas.validate_and_convert(region, definition.type, resolved)
+    if definition.type in HANDLERS:
+        supported = HANDLERS[definition.type].supported_properties
+    else:  # a nested stack
+        supported = NESTED_STACK_PROPERTIES
+    if unsupported := set(properties) - supported:
+        raise NotModelledError(f"properties {sorted(unsupported)} of {definition.type}")
     return properties
 
 
 def _with_stack_tags(stack_tags: Mapping[str, str], resource_type: str, tags: list[JsonDict]) -> list[JsonDict]:
-    """A resource's own tags, and those of the stack whose keys it does not have itself."""
+    """A resource's own tags, followed by those stack tags whose keys the resource does not set itself."""
     own_keys = {tag["Key"] for tag in tags}
-    propagated = {"PropagateAtLaunch": True} if resource_type == AUTO_SCALING_GROUP else {}
-    inherited = [{"Key": key, "Value": value, **propagated} for key, value in stack_tags.items() if key not in own_keys]
-    return [*tags, *inherited]
+    inherited_tags: list[JsonDict] = []
+    for key, value in stack_tags.items():
+        if key not in own_keys:
+            inherited_tag: JsonDict = {"Key": key, "Value": value}
+            if resource_type == AUTO_SCALING_GROUP:
+                inherited_tag["PropagateAtLaunch"] = True
+            inherited_tags.append(inherited_tag)
+    return [*tags, *inherited_tags]
 
 
 def handler_call(cloud: Region, stack: Stack, resource: Resource) -> HandlerCall:
-    """The arguments for a resource's handler."""
+    """The call of a resource's handler: the resource's current properties, physical id and attributes."""
 
     def generate_name(*, limit: int = 128, with_stack_name: bool = True) -> str:
-        return cloud.physical_name(stack, resource.logical_id, limit=limit, with_stack=with_stack_name)
+        return cloud.physical_name(stack, resource.logical_id, limit=limit, with_stack_name=with_stack_name)
 
-    return HandlerCall(cloud.region, resource.properties, generate_name, resource.physical_id, resource.attributes)
+    return HandlerCall(
+        region=cloud.region,
+        properties=resource.properties,
+        generate_name=generate_name,
+        physical_id=resource.physical_id,
+        attributes=resource.attributes,
+    )
 
 
 def enabled_resources(scope: Scope, definitions: Mapping[str, ResourceDefinition]) -> list[str]:
@@ -78,6 +98,9 @@ def enabled_resources(scope: Scope, definitions: Mapping[str, ResourceDefinition
 
 def resolve_outputs(cloud: Region, stack: Stack) -> tuple[dict[str, str], dict[str, str]]:
     """Resolve the outputs and exports of a stack whose resources are all complete.
+
+    Returns:
+        the values of the outputs by name, and the values of the exports by export name
 
     Raises:
         ResourceError: they cannot be resolved, another stack has the same export, or a changed export is in use
@@ -101,11 +124,12 @@ def resolve_outputs(cloud: Region, stack: Stack) -> tuple[dict[str, str], dict[s
 
 def _check_exports(cloud: Region, stack: Stack, exports: Mapping[str, str]) -> None:
     """Refuse exports of the same name as another stack's, and changes of exports that are in use."""
-    for owner, name, _ in cloud.exports():
-        if name in exports and owner != stack.id:
-            raise ResourceError(f"Export with name {name} is already exported by stack {cloud.stack(owner).name}")
-    for name, value in stack.exports.items():
-        importers = importing_stacks(cloud, name) if exports.get(name) != value else []
-        if importers:
+    for owner_id, name, _ in cloud.exports():
+        if name in exports and owner_id != stack.id:
+            raise ResourceError(f"Export with name {name} is already exported by stack {cloud.stack(owner_id).name}")
+    for name, current_value in stack.exports.items():
+        if exports.get(name) == current_value:
+            continue
+        if importers := importing_stacks(cloud, name):
             verb = "updated" if name in exports else "deleted"
             raise ResourceError(f"Export {name} cannot be {verb} as it is in use by {' and '.join(importers)}")

@@ -18,10 +18,10 @@ from cfngen.sandbox.cloudformation.errors import PropertyError, ResourceError
 from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
 from cfngen.sandbox.json_types import Expression, JsonDict, JsonObject, Properties
 
-Schema = JsonObject
+Schema = JsonObject  # a JSON schema of a resource type, or of a value in it
 
 # For these types, `cfngen.sandbox.services` checks required and exclusive keys, with the service's error messages.
-REFUSED_BY_SERVICE = frozenset(
+TYPES_CHECKED_BY_SERVICE = frozenset(
     {
         "AWS::AutoScaling::AutoScalingGroup",
         "AWS::EC2::LaunchTemplate",
@@ -49,10 +49,10 @@ def schema(region: str, resource_type: str) -> Schema:
 @functools.cache
 def has_attribute(region: str, resource_type: str, attribute: str) -> bool:
     """Whether a resource type has this attribute for GetAtt."""
-    attributes = list(PROVIDER_SCHEMA_MANAGER.get_resource_schema(region, resource_type).get_atts)
-    return attribute in attributes or any(
-        regex.fullmatch(pattern, attribute) for pattern in attributes if "\\" in pattern
-    )
+    names = list(PROVIDER_SCHEMA_MANAGER.get_resource_schema(region, resource_type).get_atts)
+    # Some of cfn-lint's names are regular expressions, such as `Outputs\..*` for a nested stack.
+    patterns = [name for name in names if "\\" in name]
+    return attribute in names or any(regex.fullmatch(pattern, attribute) for pattern in patterns)
 
 
 def tag_property(region: str, resource_type: str) -> str | None:
@@ -63,61 +63,62 @@ def tag_property(region: str, resource_type: str) -> str | None:
     return str(tagging.get("tagProperty", "/properties/Tags")).removeprefix("/properties/")
 
 
-def recreation(region: str, resource_type: str, path: str) -> str:
+def requires_recreation(region: str, resource_type: str, path: str) -> str:
     """Whether a change at a path such as `/LaunchTemplateData/InstanceType` replaces the resource.
 
     Returns:
-        Always, Conditionally or Never
+        Always, Conditionally or Never, as in the API's RequiresRecreation
     """
-    root = schema(region, resource_type)
-    for key, requires_recreation in (
-        ("createOnlyProperties", "Always"),
-        ("conditionalCreateOnlyProperties", "Conditionally"),
-    ):
-        for pattern in root.get(key, []):
-            if _covers(pattern.removeprefix("/properties"), path):
-                return requires_recreation
+    resource_schema = schema(region, resource_type)
+    for schema_path in resource_schema.get("createOnlyProperties", []):
+        if _overlap(schema_path.removeprefix("/properties"), path):
+            return "Always"
+    for schema_path in resource_schema.get("conditionalCreateOnlyProperties", []):
+        if _overlap(schema_path.removeprefix("/properties"), path):
+            return "Conditionally"
     return "Never"
 
 
-def _covers(pattern: str, path: str) -> bool:
-    """Whether a path of the schema, in which `*` stands for any part, covers a path of a property or one below it."""
-    pattern_parts, path_parts = pattern.split("/"), path.split("/")
-    length = min(len(pattern_parts), len(path_parts))
-    return all(
-        pattern_part in ("*", path_part)
-        for pattern_part, path_part in zip(pattern_parts[:length], path_parts[:length], strict=True)
-    )
+def _overlap(schema_path: str, path: str) -> bool:
+    """Whether two paths are the same, or one lies below the other; in the schema's, `*` stands for any part."""
+    # zip stops at the end of the shorter path.
+    part_pairs = zip(schema_path.split("/"), path.split("/"), strict=False)
+    return all(schema_part in ("*", part) for schema_part, part in part_pairs)
 
 
-def conform(region: str, resource_type: str, properties: Properties) -> JsonDict:
+def validate_and_convert(region: str, resource_type: str, properties: Properties) -> JsonDict:
     """Validate properties, and convert their values to the types of the schema.
 
     Raises:
         ResourceError: a property is unknown, missing, read-only or malformed
     """
-    root = schema(region, resource_type)
-    read_only = {path.removeprefix("/properties/") for path in root.get("readOnlyProperties", [])}
+    resource_schema = schema(region, resource_type)
+    read_only = {path.removeprefix("/properties/") for path in resource_schema.get("readOnlyProperties", [])}
     if set(properties) & read_only:
         raise _property_error("#", f"Encountered read-only properties {sorted(set(properties) & read_only)}")
-    conforming: JsonDict = _Conformer(root).convert({**root, "type": "object"}, dict(properties), "#")
-    return conforming
+    converter = _Converter(resource_schema)
+    converted: JsonDict = converter.convert({**resource_schema, "type": "object"}, dict(properties), "#")
+    return converted
 
 
-class _Conformer:
-    """Converts the properties of one resource type."""
+class _Converter:
+    """Validates the properties of one resource type, and converts their values to the types of the schema.
 
-    def __init__(self, root: Schema) -> None:
-        self._root = root
+    In its methods, `schema` is the schema of a value, and `path` is the value's path for error messages, such as
+    `#/Tags/0/Key`.
+    """
+
+    def __init__(self, resource_schema: Schema) -> None:
+        self._resource_schema = resource_schema
 
     def convert(self, schema: Schema, value: Expression, path: str) -> Expression:
         """Check a value at any depth, and convert it to the type of its schema."""
         if value == UNKNOWN:
             return value
         schema = self._resolve_ref(schema)
-        branches = schema.get("oneOf") or schema.get("anyOf")
-        if branches and "type" not in schema and "properties" not in schema:
-            return self._try_branches(branches, value, path)
+        alternatives = schema.get("oneOf") or schema.get("anyOf")
+        if alternatives and "type" not in schema and "properties" not in schema:
+            return self._convert_by_alternatives(alternatives, value, path)
         types = schema.get("type", [])
         types = [types] if isinstance(types, str) else types
         if isinstance(value, dict):
@@ -134,35 +135,38 @@ class _Conformer:
     def _resolve_ref(self, schema: Schema) -> Schema:
         """The schema that a `$ref` leads to, with the other keywords beside it."""
         while "$ref" in schema:
-            target: Expression = self._root
+            target: Expression = self._resource_schema
             for part in schema["$ref"].removeprefix("#/").split("/"):
                 target = target[part]
-            schema = {**{key: item for key, item in schema.items() if key != "$ref"}, **target}
+            other_keywords = {keyword: item for keyword, item in schema.items() if keyword != "$ref"}
+            schema = {**other_keywords, **target}
         return schema
 
-    def _try_branches(self, branches: list[Schema], value: Expression, path: str) -> Expression:
-        """Convert a value by the first alternative of the schema that it fits."""
-        for branch in branches:
+    def _convert_by_alternatives(self, alternatives: list[Schema], value: Expression, path: str) -> Expression:
+        """Convert a value by the first of several alternative schemas that it fits."""
+        for alternative in alternatives:
             with contextlib.suppress(ResourceError):
-                return self.convert(branch, value, path)
+                return self.convert(alternative, value, path)
         raise _property_error(path, "fits none of the allowed shapes")
 
     def _convert_object(self, schema: Schema, types: list[str], value: JsonDict, path: str) -> Expression:
         """Check the keys of an object, and convert their values."""
         if types and "object" not in types:
             raise _property_error(path, f"expected type: {types}, found: object")
-        properties, patterns = schema.get("properties"), schema.get("patternProperties", {})
-        if properties is None and not patterns:
+        properties, key_patterns = schema.get("properties"), schema.get("patternProperties", {})
+        if properties is None and not key_patterns:
             return value
         properties = properties or {}
-        unknown = sorted(
-            key for key in set(value) - set(properties) if not any(regex.search(pattern, key) for pattern in patterns)
+        unknown_keys = sorted(
+            key
+            for key in set(value) - set(properties)
+            if not any(regex.search(pattern, key) for pattern in key_patterns)
         )
-        if unknown and not schema.get("additionalProperties"):
-            raise _property_error(path, f"extraneous key [{', '.join(unknown)}] is not permitted")
+        if unknown_keys and not schema.get("additionalProperties"):
+            raise _property_error(path, f"extraneous key [{', '.join(unknown_keys)}] is not permitted")
         if missing := sorted(set(schema.get("required", [])) - set(value)):
             raise _property_error(path, f"required key [{', '.join(missing)}] not found")
-        if self._root.get("typeName") not in REFUSED_BY_SERVICE:
+        if self._resource_schema.get("typeName") not in TYPES_CHECKED_BY_SERVICE:
             _check_key_groups(schema, set(value), path)
         converted = {key: self.convert(properties.get(key, {}), item, f"{path}/{key}") for key, item in value.items()}
         self._check_required_alternatives(schema, converted, path)
@@ -183,7 +187,7 @@ class _Conformer:
     def _convert_scalar(self, schema: Schema, types: list[str], value: Expression, path: str) -> Expression:
         """Convert a string, number or boolean, and check its constraints."""
         try:
-            value = _convert(types, value)
+            value = _convert_to_type(types, value)
         except ValueError:
             raise _property_error(path, f"expected type: {types}, found: {value!r}") from None
         if "const" in schema and value != schema["const"]:
@@ -197,7 +201,7 @@ class _Conformer:
                 raise _property_error(path, f"{value!r} does not match pattern {schema['pattern']}")
             if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
                 raise _property_error(path, f"a text of {len(value)} characters is too short or too long")
-        elif not schema.get("minimum", value) <= value <= schema.get("maximum", value):
+        elif not schema.get("minimum", value) <= value <= schema.get("maximum", value):  # a number or a boolean
             raise _property_error(path, f"{value} is too small or too large")
         return value
 
@@ -215,13 +219,19 @@ def _check_items(schema: Schema, items: list[Expression], path: str) -> None:
 
 
 def _check_key_groups(schema: Schema, keys: set[str], path: str) -> None:
-    """Check required and exclusive groups of keys, which cfn-lint adds to the schemas from AWS documentation."""
-    for group in _list_of_groups(schema.get("requiredXor", [])):
-        if len(keys & set(group)) != 1:
-            raise _property_error(path, f"exactly one of {sorted(group)} is required")
-    for group in _list_of_groups(schema.get("requiredOr", [])):
-        if not keys & set(group):
-            raise _property_error(path, f"one of {sorted(group)} is required")
+    """Check required and exclusive groups of keys, which cfn-lint adds to the schemas from AWS documentation.
+
+    Args:
+        schema: the schema of an object
+        keys: the keys that the object has
+        path: the path of the object
+    """
+    for key_group in _normalize_key_groups(schema.get("requiredXor", [])):
+        if len(keys & set(key_group)) != 1:
+            raise _property_error(path, f"exactly one of {sorted(key_group)} is required")
+    for key_group in _normalize_key_groups(schema.get("requiredOr", [])):
+        if not keys & set(key_group):
+            raise _property_error(path, f"one of {sorted(key_group)} is required")
     for keyword in ("dependentRequired", "dependencies"):
         for key, other_keys in schema.get(keyword, {}).items():
             if key in keys and isinstance(other_keys, list) and (missing := sorted(set(other_keys) - keys)):
@@ -231,13 +241,18 @@ def _check_key_groups(schema: Schema, keys: set[str], path: str) -> None:
             raise _property_error(path, f"property [{key}] cannot be given together with {excluded}")
 
 
-def _list_of_groups(value: list[Expression]) -> list[list[str]]:
-    """Groups of keys as a list, also if the schema has a single group."""
-    return [value] if value and isinstance(value[0], str) else value
+def _normalize_key_groups(value: list[Expression]) -> list[list[str]]:
+    """Return a list of groups of keys; the keyword of the schema holds one group, or a list of several."""
+    is_single_group = bool(value) and isinstance(value[0], str)
+    return [value] if is_single_group else value
 
 
-def _convert(types: list[str], value: Expression) -> Expression:
-    """Convert a scalar to one of the types of the schema."""
+def _convert_to_type(types: list[str], value: Expression) -> Expression:
+    """Convert a scalar to one of the types of the schema.
+
+    Raises:
+        ValueError: it fits none of them
+    """
     if not types:
         return value
     if "string" in types:
@@ -252,5 +267,5 @@ def _convert(types: list[str], value: Expression) -> Expression:
 
 
 def _property_error(path: str, message: str) -> PropertyError:
-    """The error for a property that is not valid."""
+    """Return the error for an invalid property, with its path in the properties."""
     return PropertyError(path, message)

@@ -12,16 +12,16 @@ from collections.abc import Callable, Mapping
 from cfngen.sandbox.cloudformation import generated_names, moto_patches, moto_speedups
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.clock import Clock, Operation, Simulation
-from cfngen.sandbox.cloudformation.drift_results import Detection
+from cfngen.sandbox.cloudformation.drift_results import DriftDetection
 from cfngen.sandbox.cloudformation.errors import LimitExceededError, ResourceError, ValidationError
 from cfngen.sandbox.cloudformation.injected_failures import InjectedFailures
-from cfngen.sandbox.cloudformation.order import Order
+from cfngen.sandbox.cloudformation.order import ResourceOrder
 from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK, WAIT_CONDITION
-from cfngen.sandbox.cloudformation.stack import Event, LaunchedInstance, Resource, Revision, Stack, mask_no_echo
-from cfngen.sandbox.services import capacity, keep_time, metadata_tags, scaling_activities
+from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Resource, Revision, Stack, StackEvent, mask_no_echo
+from cfngen.sandbox.services import capacity, metadata_tags, scaling_activities, set_clock
 from cfngen.sandbox.services.schedule import set_schedule
 
-ACCOUNT = "123456789012"  # moto's
+ACCOUNT_ID = "123456789012"  # the account that moto emulates
 MAX_NAME_LENGTH = 128
 # How long CloudFormation retries a call that a service throttles. The number is assumed; that CloudFormation gives up
 # in the end was seen in aws/aws-cdk#9882.
@@ -60,7 +60,7 @@ class Region(abc.ABC):
         moto_speedups.apply()
         self.region = region
         self.clock = Clock()
-        keep_time(region, lambda: self.clock.now)
+        set_clock(region, lambda: self.clock.now)
         capacity.reset(region)
         metadata_tags.set_default(region, False)
         self.simulation = Simulation(self.clock)
@@ -78,14 +78,15 @@ class Region(abc.ABC):
                 time=lambda: self.clock.time,
             ),
         )
-        self.order = Order(seed)
+        self.order = ResourceOrder(seed)
         self.parameter_store = dict(parameter_store or {})
         self.failures = InjectedFailures()
-        # By instance id, in the order of launch: the group's LaunchTemplate property as JSON.
+        # The instances that Auto Scaling groups have launched, in this order: by instance id, the LaunchTemplate
+        # property of the group at the time of the launch, as JSON.
         self.launched: dict[str, str] = {}
-        # By group, while a rolling update is in progress: the desired capacity before it.
+        # The groups with a rolling update in progress: by group name, the desired capacity before the update.
         self.capacities_before_update: dict[str, int] = {}
-        self.detections: list[Detection] = []
+        self.drift_detections: list[DriftDetection] = []
         self._stacks: list[Stack] = []
         self._change_sets: list[ChangeSet] = []
         self._sequence = itertools.count()
@@ -111,9 +112,9 @@ class Region(abc.ABC):
         raise ValidationError(f"Stack with id {name} does not exist")
 
     def exports(self) -> list[tuple[str, str, str]]:
-        """All exports: stack id, export name and value."""
-        live = [stack for stack in self._stacks if stack.status != "DELETE_COMPLETE"]
-        return [(stack.id, name, value) for stack in live for name, value in stack.exports.items()]
+        """All exports as tuples: the id of the exporting stack, the export's name and its value."""
+        existing_stacks = [stack for stack in self._stacks if stack.status != "DELETE_COMPLETE"]
+        return [(stack.id, name, value) for stack in existing_stacks for name, value in stack.exports.items()]
 
     def add_stack(self, stack: Stack) -> None:
         """Add a stack to the region."""
@@ -137,15 +138,21 @@ class Region(abc.ABC):
     def wait_for_duration(self, resource_type: str, verb: str = "create") -> Operation:
         """Wait for as long as it takes to create, update or delete a resource of this type.
 
-        A wait condition takes no time to create: it starts to wait for signals at once.
+        A wait condition takes no time: it starts to wait for signals at once.
+
+        Args:
+            resource_type: the resource type
+            verb: create, update or delete
         """
         if resource_type == WAIT_CONDITION:
             return
+        # From the most specific name to the most general one; the first that has a duration applies.
         names = (f"{verb} {resource_type}", resource_type, "*")
-        seconds = self.order.vary_duration(next((self.durations[name] for name in names if name in self.durations), 0))
+        configured_seconds = next((self.durations[name] for name in names if name in self.durations), 0)
+        seconds = self.order.vary_duration(configured_seconds)
         if seconds:
             end = self.clock.now + seconds
-            self.clock.schedule(seconds, lambda: None)
+            self.clock.schedule(seconds, lambda: None)  # so that the clock stops at that time
             yield lambda: self.clock.now >= end
 
     def retry_while_throttled(self, logical_id: str) -> Operation:
@@ -158,14 +165,14 @@ class Region(abc.ABC):
         deadline = self.clock.now + THROTTLING_TIMEOUT_SECONDS
         if throttled_until > self.clock.now:
             wait_until = min(throttled_until, deadline)
-            self.clock.schedule(wait_until - self.clock.now, lambda: None)
+            self.clock.schedule(wait_until - self.clock.now, lambda: None)  # so that the clock stops at that time
             yield lambda: self.clock.now >= wait_until
             if throttled_until > deadline:
                 raise ResourceError("Rate exceeded (Status Code: 400; Error Code: Throttling)")
 
     @abc.abstractmethod
     def cancel_nested(self, child: Stack) -> None:
-        """Cancel the creation or update of a nested stack."""
+        """Cancel the creation or update of a nested stack, because its parent has failed or was cancelled."""
 
     @abc.abstractmethod
     def on_stack_status(self, stack: Stack) -> None:
@@ -181,26 +188,43 @@ class Region(abc.ABC):
         Raises:
             LimitExceededError: the account has reached its quota of stacks
         """
-        if len([stack for stack in self._stacks if stack.status != "DELETE_COMPLETE"]) >= STACK_QUOTA:
+        existing_stacks = [stack for stack in self._stacks if stack.status != "DELETE_COMPLETE"]
+        if len(existing_stacks) >= STACK_QUOTA:
             raise LimitExceededError(f"Limit for stack has been exceeded ({STACK_QUOTA})")
-        stack_id = f"arn:aws:cloudformation:{self.region}:{ACCOUNT}:stack/{name}/{self.uuid()}"
+        stack_id = f"arn:aws:cloudformation:{self.region}:{ACCOUNT_ID}:stack/{name}/{self.uuid()}"
         stack = Stack(name, stack_id, revision, parent, created=self.clock.time)
         self.add_stack(stack)
         return stack
 
     def start_operation(self, stack: Stack, operation_type: str, token: str = "") -> int:
-        """Start an operation of a stack, which supersedes the current one; returns the stack's new generation."""
+        """Start an operation of a stack, which supersedes the current one; returns the stack's new generation.
+
+        Args:
+            stack: the stack
+            operation_type: the OperationType of the API, such as CREATE_STACK
+            token: the ClientRequestToken of the call, or ""
+        """
         stack.generation += 1
         stack.token = token
         stack.operations.append((self.uuid(), operation_type))
         return stack.generation
 
     def physical_name(
-        self, stack: Stack, logical_id: str, *, limit: int = MAX_NAME_LENGTH, with_stack: bool = True
+        self, stack: Stack, logical_id: str, *, limit: int = MAX_NAME_LENGTH, with_stack_name: bool = True
     ) -> str:
-        """A generated name like CloudFormation's: stack name, logical id and a unique suffix of twelve characters."""
-        suffix = hashlib.sha256(f"{stack.id} {logical_id} {next(self._sequence)}".encode()).hexdigest()[:12].upper()
-        return generated_names.generated_name(stack.name if with_stack else "", logical_id, suffix, limit)
+        """Generate a name as CloudFormation does: stack name, logical id and a unique suffix of twelve characters.
+
+        Args:
+            stack: the resource's stack
+            logical_id: the resource's logical id
+            limit: the maximum length of the name
+            with_stack_name: whether the name begins with the stack's name
+        """
+        seed = f"{stack.id} {logical_id} {next(self._sequence)}"
+        suffix = hashlib.sha256(seed.encode()).hexdigest()[:12].upper()
+        return generated_names.generated_name(
+            stack.name if with_stack_name else "", logical_id, random_suffix=suffix, max_length=limit
+        )
 
     def record_event(self, stack: Stack, resource: Resource | None, status: str, reason: str = "") -> None:
         """Set the status of a resource, or of the stack itself if `resource` is None, and add the event."""
@@ -216,7 +240,7 @@ class Region(abc.ABC):
             resource_properties = mask_no_echo(json.dumps(resource.properties), stack.revision)
             logical_id, physical_id, resource_type = resource.logical_id, resource.physical_id, resource.type
         stack.events.append(
-            Event(
+            StackEvent(
                 time=self.clock.time,
                 stack_name=stack.name,
                 logical_id=logical_id,
@@ -232,5 +256,5 @@ class Region(abc.ABC):
         )
 
     def uuid(self) -> str:
-        """A new UUID; the sequence is the same in every run."""
+        """A new UUID; the sequence of UUIDs is the same in every run, so that tests can be repeated."""
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.region} {next(self._sequence)}"))

@@ -14,7 +14,7 @@ from cfngen.sandbox.cloudformation.stack import Resource, StableState, Stack
 
 
 def roll_back(cloud: Region, stack: Stack, reason: str) -> Operation:
-    """Roll a stack back to its last stable state."""
+    """Roll a stack back to its last stable state; `reason` is the status reason of the first event."""
     cloud.start_operation(stack, "ROLLBACK", stack.token)
     cloud.record_event(stack, None, "UPDATE_ROLLBACK_IN_PROGRESS", reason)
     stable_state = _require_stable_state(stack)
@@ -25,18 +25,19 @@ def roll_back(cloud: Region, stack: Stack, reason: str) -> Operation:
         (resource, policy) for resource, policy in stack.obsolete_resources if resource.physical_id not in stable_ids
     ]
     for logical_id, resource in list(stack.resources.items()):
-        old = stable_state.resources.get(logical_id)
-        replaces_old = old is not None and resource.physical_id != old.physical_id and resource.exists
-        if old is None or replaces_old:
-            policy = resource.definition.deletion_policy if old is None else "Delete"
+        stable_resource = stable_state.resources.get(logical_id)
+        if stable_resource is None:
+            policy = resource.definition.deletion_policy
             stack.obsolete_resources.append((resource, "Delete" if policy == "RetainExceptOnCreate" else policy))
-        if old is None:
             del stack.resources[logical_id]
-    for logical_id, old in stable_state.resources.items():
+        elif resource.physical_id != stable_resource.physical_id and resource.exists:
+            stack.obsolete_resources.append((resource, "Delete"))
+    for logical_id, stable_resource in stable_state.resources.items():
         current = stack.resources.get(logical_id)
-        if current is None or current.physical_id != old.physical_id or current.is_replacement:
-            status = current.status if current else old.status
-            stack.resources[logical_id] = dataclasses.replace(old, was_updated=current is not None, status=status)
+        if current is None:
+            stack.resources[logical_id] = dataclasses.replace(stable_resource, was_updated=False)
+        elif current.physical_id != stable_resource.physical_id or current.is_replacement:
+            stack.resources[logical_id] = dataclasses.replace(stable_resource, was_updated=True, status=current.status)
     yield from restore_resources(cloud, stack)
 
 
@@ -48,7 +49,7 @@ def _require_stable_state(stack: Stack) -> StableState:
 
 
 def restore_resources(cloud: Region, stack: Stack) -> Operation:
-    """Restore all resources that differ from the last stable state."""
+    """Restore all resources that differ from the last stable state, then start the cleanup of a root stack."""
     generation = stack.generation
     for resource in stack.resources.values():
         resource.progress, resource.rollback_failed = "", False
@@ -56,16 +57,14 @@ def restore_resources(cloud: Region, stack: Stack) -> Operation:
     yield from creation.start_in_order(
         stack,
         logical_ids,
-        lambda logical_id: cloud.simulation.start(_restore_resource(cloud, stack, stack.resources[logical_id])),
+        start=lambda logical_id: cloud.simulation.start(_restore_resource(cloud, stack, stack.resources[logical_id])),
         continue_after_failure=True,
     )
     if stack.generation != generation:
         return
-    if unfinished := [
-        logical_id for logical_id, restored in stack.resources.items() if restored.progress != "complete"
-    ]:
-        failed = [logical_id for logical_id in unfinished if stack.resources[logical_id].progress == "failed"]
-        cloud.record_event(stack, None, "UPDATE_ROLLBACK_FAILED", deletion.failure_message("update", failed))
+    if any(resource.progress != "complete" for resource in stack.resources.values()):
+        failed_ids = [logical_id for logical_id, resource in stack.resources.items() if resource.progress == "failed"]
+        cloud.record_event(stack, None, "UPDATE_ROLLBACK_FAILED", deletion.failure_message("update", failed_ids))
         return
     stable_state = _require_stable_state(stack)
     stack.outputs, stack.exports = dict(stable_state.outputs), dict(stable_state.exports)
@@ -76,19 +75,23 @@ def restore_resources(cloud: Region, stack: Stack) -> Operation:
 
 def _restore_resource(cloud: Region, stack: Stack, resource: Resource) -> Operation:
     """Restore a resource to its state before the update, if the update has touched it."""
-    old = _require_stable_state(stack).resources[resource.logical_id]
+    stable_resource = _require_stable_state(stack).resources[resource.logical_id]
     resource.generation += 1
-    generation, resource.progress = resource.generation, "in_progress"
-    resource.definition = old.definition
+    generation = resource.generation
+    resource.progress = "in_progress"
+    resource.definition = stable_resource.definition
     if not resource.was_updated:
         resource.progress = "complete"
         return
-    current_properties = resource.properties if resource.attempted_properties is None else resource.attempted_properties
+    # The properties that the actual resource has, or may have in part after a failed update.
+    current_properties = resource.properties
+    if resource.attempted_properties is not None:
+        current_properties = resource.attempted_properties
     resource.attempted_properties = None
     cloud.record_event(stack, resource, "UPDATE_IN_PROGRESS")
     try:
         if resource.child is not None:
-            resource.properties = dict(old.properties)
+            resource.properties = dict(stable_resource.properties)
             cloud.failures.raise_injected(stack.name, resource.logical_id, "UPDATE")
             yield from _roll_back_nested(cloud, resource, resource.child)
         else:
@@ -116,42 +119,58 @@ def skip(cloud: Region, stack: Stack, resource: Resource) -> None:
     cloud.record_event(stack, resource, "UPDATE_COMPLETE", "Resource update skipped.")
 
 
-def _roll_back_nested(cloud: Region, resource: Resource, child: Stack) -> Operation:
-    """Roll back a nested stack, or wait for its rollback if that has started already."""
+def _roll_back_nested(cloud: Region, resource: Resource, nested_stack: Stack) -> Operation:
+    """Roll back a nested stack, or wait for its rollback if that has started already.
+
+    Args:
+        cloud: the emulated CloudFormation of the region
+        resource: the nested stack's resource in the parent stack
+        nested_stack: the nested stack
+
+    Raises:
+        ResourceError: the rollback of the nested stack failed
+    """
     generation = resource.generation
-    if child.stable_state is not None:
-        if child.status == "UPDATE_ROLLBACK_FAILED":
-            if child.root.operations[-1][1] == "CONTINUE_ROLLBACK":
-                continue_rollback(cloud, child)
-        elif child.status not in ("UPDATE_ROLLBACK_IN_PROGRESS", ROLLBACK_CLEANUP_STATUS):
-            cloud.simulation.start(roll_back(cloud, child, ""))
-        yield lambda: child.status != "UPDATE_ROLLBACK_IN_PROGRESS" or resource.generation != generation
+    if nested_stack.stable_state is not None:
+        if nested_stack.status == "UPDATE_ROLLBACK_FAILED":
+            _, operation_type = nested_stack.root.operations[-1]
+            if operation_type == "CONTINUE_ROLLBACK":
+                continue_rollback(cloud, nested_stack)
+        elif nested_stack.status not in ("UPDATE_ROLLBACK_IN_PROGRESS", ROLLBACK_CLEANUP_STATUS):
+            cloud.simulation.start(roll_back(cloud, nested_stack, reason=""))
+        yield lambda: nested_stack.status != "UPDATE_ROLLBACK_IN_PROGRESS" or resource.generation != generation
         if resource.generation != generation:
             return
-        if child.status != ROLLBACK_CLEANUP_STATUS:
-            raise ResourceError(nested_failure(child))
-    resource.attributes = {f"Outputs.{key}": value for key, value in child.outputs.items()}
+        if nested_stack.status != ROLLBACK_CLEANUP_STATUS:
+            raise ResourceError(nested_failure(nested_stack))
+    resource.attributes = {f"Outputs.{name}": value for name, value in nested_stack.outputs.items()}
 
 
-def nested_failure(child: Stack) -> str:
+def nested_failure(nested_stack: Stack) -> str:
     """The reason why a nested stack's resource failed: the nested stack's status, and why it rolls back."""
-    status, reason = child.status, child.reason
+    status, reason = nested_stack.status, nested_stack.reason
     if "ROLLBACK" in status and status != "UPDATE_ROLLBACK_FAILED":
+        # The failure is reported with the reason that the rollback began with, also if the rollback is over by now.
         status = "UPDATE_ROLLBACK_IN_PROGRESS"
-        rollback_events = [event for event in child.events if event.physical_id == child.id and event.status == status]
+        rollback_events = [
+            event for event in nested_stack.events if event.physical_id == nested_stack.id and event.status == status
+        ]
         reason = rollback_events[-1].reason
-    return f"Embedded stack {child.id} was not successfully updated. Currently in {status} with reason: {reason}"
+    return f"Embedded stack {nested_stack.id} was not successfully updated. Currently in {status} with reason: {reason}"
 
 
 def continue_rollback(cloud: Region, stack: Stack, token: str = "") -> None:
-    """Continue a failed rollback."""
+    """Continue the failed rollback of a root stack or, as a part of that, of a nested one."""
     cloud.start_operation(stack, "CONTINUE_ROLLBACK", token)
     cloud.record_event(stack, None, "UPDATE_ROLLBACK_IN_PROGRESS", "User Initiated" if stack.parent is None else "")
     cloud.simulation.start(restore_resources(cloud, stack))
 
 
 def cancel(cloud: Region, stack: Stack, reason: str) -> None:
-    """Cancel an update; roll it back if there is a stable state to return to."""
+    """Cancel an update, and roll it back.
+
+    The stack ends in UPDATE_FAILED instead if it was never stable, or is nested in one with rollback disabled.
+    """
     stack.generation += 1
     creation.cancel_resources(cloud, stack)
     if stack.stable_state is None or (stack.root.disable_rollback and stack.parent is not None):

@@ -19,7 +19,7 @@ from cfngen.sandbox.cloudformation.update_policies import RollingPolicy
 from cfngen.sandbox.json_types import Properties
 
 
-def change(cloud: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
+def update_group(cloud: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
     """Update a group to its new properties, and replace instances that come from another launch template.
 
     Raises:
@@ -55,26 +55,37 @@ def _must_replace_instances(resource: Resource, old_properties: Properties) -> b
 def _replace_instances(
     cloud: Region, stack: Stack, resource: Resource, policy: RollingPolicy, obsolete: list[str]
 ) -> Operation:
-    """Replace obsolete instances in batches, with the scaling processes of the policy suspended meanwhile."""
-    autoscaling, group_name = client("autoscaling", cloud.region), {"AutoScalingGroupName": resource.physical_id}
-    response = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[resource.physical_id])
+    """Replace obsolete instances in batches, with the scaling processes of the policy suspended meanwhile.
+
+    Args:
+        cloud: the emulated CloudFormation of the region
+        stack: the group's stack
+        resource: the group
+        policy: its rolling update policy
+        obsolete: ids of the instances to replace
+    """
+    autoscaling, group_name = client("autoscaling", cloud.region), resource.physical_id
+    response = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[group_name])
     [group_description] = response["AutoScalingGroups"]
-    capacity, max_size = int(group_description["DesiredCapacity"]), int(group_description["MaxSize"])
+    max_size = int(group_description["MaxSize"])
     if policy.min_in_service >= max_size:
         raise ResourceError("MinInstancesInService must be less than the autoscaling group's MaxSize")
     # A rollback returns to the capacity before the failed update, which may have raised it temporarily.
-    capacity = cloud.capacities_before_update.setdefault(resource.physical_id, capacity)
+    current_capacity = int(group_description["DesiredCapacity"])
+    capacity = cloud.capacities_before_update.setdefault(group_name, current_capacity)
     _record_progress(cloud, stack, resource, _rolling_update_text(policy, obsolete))
     generation = resource.generation
     if policy.suspended_processes:
-        autoscaling.suspend_processes(**group_name, ScalingProcesses=list(policy.suspended_processes))
+        autoscaling.suspend_processes(
+            AutoScalingGroupName=group_name, ScalingProcesses=list(policy.suspended_processes)
+        )
     try:
         yield from _replace_in_batches(cloud, stack, resource, policy, obsolete, capacity=capacity, max_size=max_size)
     except ResourceError:
         _resume_processes(cloud, resource, policy)
         raise
     if resource.generation == generation:  # otherwise the update was cancelled, and its rollback is in progress
-        del cloud.capacities_before_update[resource.physical_id]
+        del cloud.capacities_before_update[group_name]
         _resume_processes(cloud, resource, policy)
 
 
@@ -87,7 +98,7 @@ def _resume_processes(cloud: Region, resource: Resource, policy: RollingPolicy) 
 
 
 def _rolling_update_text(policy: RollingPolicy, obsolete: list[str]) -> str:
-    """The status reason that announces a rolling update."""
+    """The status reason of the event that announces a rolling update."""
     text = (
         f"Rolling update initiated. Terminating {len(obsolete)} obsolete instance(s) in batches of "
         f"{policy.max_batch_size}"
@@ -110,59 +121,72 @@ def _replace_in_batches(
     capacity: int,
     max_size: int,
 ) -> Operation:
-    """Terminate obsolete instances batch by batch; wait for the replacements of each batch."""
-    generation, total, group_name = resource.generation, len(obsolete), resource.physical_id
-    up_to_date_count = len(signals.group_instance_ids(cloud, group_name)) - total
-    batch_limit = capacity - policy.min_in_service
+    """Terminate obsolete instances batch by batch; wait for the replacements of each batch.
+
+    Args:
+        cloud: the emulated CloudFormation of the region
+        stack: the group's stack
+        resource: the group
+        policy: its rolling update policy
+        obsolete: ids of the instances to replace
+        capacity: the number of instances that the group shall have in the end
+        max_size: the group's MaxSize
+    """
+    generation, obsolete_count, group_name = resource.generation, len(obsolete), resource.physical_id
+    up_to_date_count = len(signals.group_instance_ids(cloud, group_name)) - obsolete_count
+    batch_limit = capacity - policy.min_in_service  # so many instances may be out of service
     if batch_limit <= 0:
         # No instance may be terminated yet: the group grows temporarily, as far as its MaxSize allows.
         batch_limit = min(policy.max_batch_size, max_size - capacity)
-        size = capacity + batch_limit
-        text = f"Temporarily setting autoscaling group MinSize and DesiredCapacity to {size}."
+        raised_capacity = capacity + batch_limit
+        text = f"Temporarily setting autoscaling group MinSize and DesiredCapacity to {raised_capacity}."
         _record_progress(cloud, stack, resource, text)
-        yield from _launch_and_await(cloud, stack, resource, policy, size)
+        yield from _launch_and_await(cloud, stack, resource, policy, raised_capacity)
         up_to_date_count += batch_limit
-    while obsolete and resource.generation == generation:
-        batch = obsolete[: max(min(policy.max_batch_size, batch_limit), 1)]
-        obsolete = obsolete[len(batch) :]
-        replacements = max(min(len(batch), capacity - up_to_date_count), 0)
-        text = f"Terminating instance(s) [{','.join(batch)}]; replacing with {replacements} new instance(s)."
+    batch_size = max(min(policy.max_batch_size, batch_limit), 1)
+    remaining = obsolete
+    while remaining and resource.generation == generation:
+        batch, remaining = remaining[:batch_size], remaining[batch_size:]
+        replacement_count = max(min(len(batch), capacity - up_to_date_count), 0)
+        text = f"Terminating instance(s) [{','.join(batch)}]; replacing with {replacement_count} new instance(s)."
         _record_progress(cloud, stack, resource, text)
         instances_before = set(signals.group_instance_ids(cloud, group_name))
-        resource.signals, resource.expected_signals = {}, replacements if policy.waits_for_signals else 0
-        for number, instance in enumerate(batch):
-            # The group itself launches the replacement of an instance (awslabs/amazon-eks-ami#66).
+        resource.signals, resource.expected_signals = {}, replacement_count if policy.waits_for_signals else 0
+        for number, instance_id in enumerate(batch):
+            # The group itself launches the replacement of an instance (awslabs/amazon-eks-ami#66), unless its desired
+            # capacity is decremented.
             client("autoscaling", cloud.region).terminate_instance_in_auto_scaling_group(
-                InstanceId=instance, ShouldDecrementDesiredCapacity=number >= replacements
+                InstanceId=instance_id, ShouldDecrementDesiredCapacity=number >= replacement_count
             )
-        text = f"Successfully terminated instance(s) [{','.join(batch)}]"
-        _record_progress(cloud, stack, resource, f"{text} (Progress {100 * (total - len(obsolete)) // total}%).")
-        if replacements:
-            yield from _await_new_instances(cloud, stack, resource, policy, replacements, instances_before)
-            up_to_date_count += replacements
+        percent = 100 * (obsolete_count - len(remaining)) // obsolete_count
+        text = f"Successfully terminated instance(s) [{','.join(batch)}] (Progress {percent}%)."
+        _record_progress(cloud, stack, resource, text)
+        if replacement_count:
+            yield from _await_new_instances(cloud, stack, resource, policy, replacement_count, instances_before)
+            up_to_date_count += replacement_count
 
 
 def _launch_and_await(
     cloud: Region, stack: Stack, resource: Resource, policy: RollingPolicy, capacity: int
 ) -> Operation:
-    """Raise the desired capacity, and wait for the new instances.
+    """Raise the desired capacity of a group, and wait for the new instances.
 
     Raises:
         ResourceError: too few new instances signalled success
     """
     instances_before = set(signals.group_instance_ids(cloud, resource.physical_id))
-    count = capacity - len(instances_before)
-    resource.signals, resource.expected_signals = {}, count if policy.waits_for_signals else 0
+    new_instance_count = capacity - len(instances_before)
+    resource.signals, resource.expected_signals = {}, new_instance_count if policy.waits_for_signals else 0
     client("autoscaling", cloud.region).set_desired_capacity(
         AutoScalingGroupName=resource.physical_id, DesiredCapacity=capacity
     )
-    yield from _await_new_instances(cloud, stack, resource, policy, count, instances_before)
+    yield from _await_new_instances(cloud, stack, resource, policy, new_instance_count, instances_before)
 
 
 def _await_new_instances(
     cloud: Region, stack: Stack, resource: Resource, policy: RollingPolicy, count: int, instances_before: set[str]
 ) -> Operation:
-    """Wait for the signals of a group's new instances, or for PauseTime.
+    """Wait for the signals of a group's new instances, or without signals for PauseTime.
 
     Args:
         cloud: the emulated CloudFormation of the region
@@ -170,7 +194,7 @@ def _await_new_instances(
         resource: the group
         policy: its rolling update policy
         count: the number of new instances
-        instances_before: the instances that the group had before
+        instances_before: ids of the instances that the group had before
 
     Raises:
         ResourceError: too few new instances signalled success
@@ -181,14 +205,16 @@ def _await_new_instances(
         _record_progress(cloud, stack, resource, f"{text} with a timeout of {policy.timeout}.")
     signals.notify_launches(cloud, resource, instances_before)
     deadline = cloud.clock.now + policy.pause_seconds
-    cloud.clock.schedule(policy.pause_seconds, lambda: None)
+    cloud.clock.schedule(policy.pause_seconds, lambda: None)  # so that the clock stops at the deadline
 
     def is_over() -> bool:
         if resource.generation != generation or cloud.clock.now >= deadline:
             return True
+        if not policy.waits_for_signals:
+            return False
         failures = sum(signal == "FAILURE" for signal in resource.signals.values())
         too_many_failures = 100 * (count - failures) < policy.min_successful_percent * count
-        return policy.waits_for_signals and (too_many_failures or len(resource.signals) >= count)
+        return too_many_failures or len(resource.signals) >= count
 
     yield is_over
     if resource.generation != generation or not policy.waits_for_signals:

@@ -9,23 +9,25 @@ from typing import NoReturn
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.intrinsics import Scope
-from cfngen.sandbox.cloudformation.region import ACCOUNT, Region
+from cfngen.sandbox.cloudformation.region import ACCOUNT_ID, Region
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
 from cfngen.sandbox.json_types import Expression, JsonDict
 
 
 def scope_of_stack(cloud: Region, stack: Stack) -> Scope:
     """The scope of a stack during an operation: parameters, and those resources that are complete by now."""
-    complete = {
-        key: resource.physical_id for key, resource in stack.resources.items() if resource.progress == "complete"
+    physical_ids = {
+        logical_id: resource.physical_id
+        for logical_id, resource in stack.resources.items()
+        if resource.progress == "complete"
     }
     return scope_of_revision(
         cloud,
         stack.revision,
         stack.name,
         stack.id,
-        resources=complete,
-        attribute=lambda logical_id, name: _attribute_of_complete(stack, logical_id, name),
+        physical_ids=physical_ids,
+        attribute=lambda logical_id, name: _attribute_of_complete_resource(stack, logical_id, name),
     )
 
 
@@ -35,7 +37,7 @@ def scope_of_revision(
     name: str,
     stack_id: str = "",
     *,
-    resources: Mapping[str, str] | None = None,
+    physical_ids: Mapping[str, str] | None = None,
     attribute: Callable[[str, str], Expression] | None = None,
 ) -> Scope:
     """The scope in which a revision's expressions are resolved.
@@ -45,11 +47,11 @@ def scope_of_revision(
         revision: the template and its parameters
         name: the stack's name
         stack_id: the stack's id, if there is a stack
-        resources: physical ids by logical id; without them, Ref works for parameters only
-        attribute: returns the value of GetAtt for a logical id and an attribute; without it, GetAtt fails
+        physical_ids: physical ids of resources by logical id; without them, Ref works for parameters only
+        attribute: returns the value of GetAtt for a logical id and an attribute name; without it, GetAtt fails
     """
     ref_values: JsonDict = {
-        "AWS::AccountId": ACCOUNT,
+        "AWS::AccountId": ACCOUNT_ID,
         "AWS::NotificationARNs": list(revision.notification_arns),
         "AWS::Partition": "aws",
         "AWS::Region": cloud.region,
@@ -57,7 +59,7 @@ def scope_of_revision(
         "AWS::StackName": name,
         "AWS::URLSuffix": "amazonaws.com",
         **revision.parameters,
-        **(resources or {}),
+        **(physical_ids or {}),
     }
     return Scope(
         revision.template.body,
@@ -75,7 +77,7 @@ def attribute_of_existing(resource: Resource, name: str) -> Expression:
     return resource.attributes[name]
 
 
-def _attribute_of_complete(stack: Stack, logical_id: str, name: str) -> Expression:
+def _attribute_of_complete_resource(stack: Stack, logical_id: str, name: str) -> Expression:
     """The value of GetAtt for a resource that is complete in the current operation."""
     resource = stack.resources.get(logical_id)
     if resource is None or resource.progress != "complete":
@@ -84,7 +86,7 @@ def _attribute_of_complete(stack: Stack, logical_id: str, name: str) -> Expressi
 
 
 def _refuse_attribute(logical_id: str, name: str) -> NoReturn:
-    """GetAtt of a resource that is not complete yet, or in a scope without resources."""
+    """Refuse GetAtt of a resource that is not complete yet, or in a scope without resources."""
     raise ResourceError(f"Template error: {logical_id} is not complete, so that it has no {name} yet")
 
 
@@ -96,8 +98,8 @@ def _zone_names(region: str) -> list[str]:
 
 def _exported_value(cloud: Region, export_name: str) -> str:
     """The value of an export, for Fn::ImportValue."""
-    for _, exported, value in cloud.exports():
-        if exported == export_name:
+    for _, name, value in cloud.exports():
+        if name == export_name:
             return value
     raise ResourceError(f"No export named {export_name} found.")
 

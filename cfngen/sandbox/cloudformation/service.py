@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from cfngen.sandbox.cloudformation import (
     change_set_creation,
@@ -12,17 +13,23 @@ from cfngen.sandbox.cloudformation import (
     signals,
     status_checks,
 )
-from cfngen.sandbox.cloudformation.admission import Submission
+from cfngen.sandbox.cloudformation.admission import Submission, SubmissionArguments
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
-from cfngen.sandbox.cloudformation.drift import detect, latest_drifts
-from cfngen.sandbox.cloudformation.drift_results import Detection, ResourceDrift
+from cfngen.sandbox.cloudformation.drift import detect_drift, latest_drifts
+from cfngen.sandbox.cloudformation.drift_results import DriftDetection, ResourceDrift
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.stack import Stack
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 
 class CloudFormation(Region):
-    """CloudFormation's calls, and control over time and failures; takes the same arguments as `Region`."""
+    """CloudFormation's calls, and control over the simulated time and over injected failures.
+
+    It takes the same arguments as `Region`.
+    """
 
     # Stacks
 
@@ -30,45 +37,29 @@ class CloudFormation(Region):
         self,
         name: str,
         *,
-        body: str = "",
-        url: str = "",
-        parameters: Mapping[str, str] | None = None,
-        tags: Mapping[str, str] | None = None,
-        capabilities: Sequence[str] = (),
         on_failure: str = "ROLLBACK",
         protected: bool = False,
         policy: str = "",
-        notification_arns: Sequence[str] = (),
-        role_arn: str = "",
         token: str = "",
+        **submission: Unpack[SubmissionArguments],
     ) -> Stack:
         """Start to create a stack; use `wait` to wait until it is complete.
 
         Args:
             name: the stack's name, which no other stack has.
-            body: the template itself, or
-            url: its location in S3.
-            parameters: parameter values by name, as strings.
-            tags: stack tags, which all resources that can be tagged inherit.
-            capabilities: the capabilities that the caller acknowledges.
             on_failure: ROLLBACK, DELETE or DO_NOTHING.
             protected: whether to enable termination protection.
-            policy: a stack policy.
-            notification_arns: SNS topics.
-            role_arn: a service role.
+            policy: a stack policy as JSON, or "".
             token: the ClientRequestToken.
+            submission: the template and its settings.
 
         Raises:
             ApiError: the call was refused; nothing was created
         """
-        submission = Submission(
-            body=body, url=url, parameters=parameters, tags=tags, capabilities=capabilities,
-            notification_arns=notification_arns, role_arn=role_arn,
-        )  # fmt: skip
         return lifecycle.create_stack(
             self,
             name,
-            submission,
+            Submission(**submission),
             on_failure=on_failure,
             protected=protected,
             policy=policy,
@@ -79,40 +70,29 @@ class CloudFormation(Region):
         self,
         name: str,
         *,
-        body: str = "",
-        url: str = "",
-        previous_template: bool = False,
-        parameters: Mapping[str, str] | None = None,
-        previous_parameters: Collection[str] = (),
-        tags: Mapping[str, str] | None = None,
-        capabilities: Sequence[str] = (),
         disable_rollback: bool = False,
         policy_during_update: str = "",
         policy: str = "",
-        notification_arns: Sequence[str] | None = None,
-        role_arn: str = "",
         token: str = "",
+        **submission: Unpack[SubmissionArguments],
     ) -> Stack:
         """Start to update a stack.
+
+        Args:
+            name: the name or id of the stack.
+            disable_rollback: whether a failed update leaves the stack in UPDATE_FAILED instead of rolling it back.
+            policy_during_update: a stack policy that applies only during this update, or "".
+            policy: the new stack policy as JSON; "" keeps the current one.
+            token: the ClientRequestToken.
+            submission: the template and its settings.
 
         Raises:
             ApiError: the call was refused, or there is nothing to update
         """
-        submission = Submission(
-            body=body,
-            url=url,
-            previous_template=previous_template,
-            parameters=parameters,
-            previous_parameters=previous_parameters,
-            tags=tags,
-            capabilities=capabilities,
-            notification_arns=notification_arns,
-            role_arn=role_arn,
-        )
         return lifecycle.update_stack(
             self,
             name,
-            submission,
+            Submission(**submission),
             disable_rollback=disable_rollback,
             policy_during_update=policy_during_update,
             policy=policy,
@@ -121,11 +101,11 @@ class CloudFormation(Region):
 
     def cancel_update(self, name: str, *, token: str = "") -> None:
         """Cancel an update, and roll it back."""
-        lifecycle.cancel_update(self, self.stack(name), token)
+        lifecycle.cancel_update(self, self.stack(name), token=token)
 
     def rollback_stack(self, name: str, *, token: str = "") -> Stack:
         """Roll back a stack that failed with rollback disabled to its last stable state."""
-        return lifecycle.rollback_stack(self, self.stack(name), token)
+        return lifecycle.rollback_stack(self, self.stack(name), token=token)
 
     def continue_rollback(
         self, name: str, skip: Collection[str] = (), force: bool = False, *, token: str = ""
@@ -138,7 +118,7 @@ class CloudFormation(Region):
             force: skip all resources that fail
             token: the ClientRequestToken
         """
-        return lifecycle.continue_rollback(self, self.stack(name), skip, force, token)
+        return lifecycle.continue_rollback(self, self.stack(name), skip=skip, force=force, token=token)
 
     def delete_stack(self, name: str, *, retain: Collection[str] = (), force: bool = False, token: str = "") -> Stack:
         """Start to delete a stack.
@@ -149,10 +129,16 @@ class CloudFormation(Region):
             force: retain all resources that cannot be deleted; only in status DELETE_FAILED
             token: the ClientRequestToken
         """
-        return lifecycle.delete_stack(self, self.stack(name), retain, force, token)
+        return lifecycle.delete_stack(self, self.stack(name), retain=retain, force=force, token=token)
 
     def signal_resource(self, stack_name: str, logical_id: str, unique_id: str, status: str) -> None:
-        """Receive a signal. Each unique id counts once; a FAILURE replaces an earlier SUCCESS.
+        """Receive a signal for a resource. Each unique id counts once; a FAILURE replaces an earlier SUCCESS.
+
+        Args:
+            stack_name: the name or id of the stack
+            logical_id: the resource that waits for signals
+            unique_id: identifies the sender of the signal, such as an instance id
+            status: SUCCESS or FAILURE
 
         Raises:
             ValidationError: the stack or resource does not exist or is not waiting for signals, or the signal is a
@@ -177,21 +163,21 @@ class CloudFormation(Region):
         self.record_event(stack, resource, resource.status, f"Received {status} signal with UniqueId {unique_id}")
 
     def set_stack_policy(self, name: str, body: str) -> None:
-        """Set the stack policy, which says what updates may do to which resources."""
+        """Set the stack policy: a JSON document that says what updates may do to which resources."""
         stack = self.stack(name)
-        status_checks.check_policy(body)
-        status_checks.check_set_policy(stack)
+        status_checks.check_stack_policy_body(body)
+        status_checks.check_stack_policy_can_be_set(stack)
         stack.policy = body
 
     def stack_policy(self, name: str) -> str:
-        """The stack policy, or ""."""
+        """The stack policy as JSON; "" if the stack has none."""
         return self.stack(name).policy
 
     def set_termination_protection(self, name: str, enabled: bool) -> Stack:
-        """Enable or disable termination protection; nested stacks have that of their root."""
+        """Enable or disable termination protection; nested stacks have the setting of their root stack."""
         stack = self.stack(name)
-        status_checks.check_termination_protection(stack)
-        stack.protection = enabled
+        status_checks.check_termination_protection_can_be_set(stack)
+        stack.own_termination_protection = enabled
         return stack
 
     # Change sets
@@ -201,43 +187,35 @@ class CloudFormation(Region):
         stack_name: str,
         name: str,
         *,
-        body: str = "",
-        url: str = "",
-        previous_template: bool = False,
-        parameters: Mapping[str, str] | None = None,
-        previous_parameters: Collection[str] = (),
-        tags: Mapping[str, str] | None = None,
-        capabilities: Sequence[str] = (),
         kind: str = "UPDATE",
         on_failure: str = "",
         nested: bool = False,
-        role_arn: str = "",
-        notification_arns: Sequence[str] | None = None,
         description: str = "",
         express: bool = False,
         token: str = "",
+        **submission: Unpack[SubmissionArguments],
     ) -> ChangeSet:
-        """Start to create a change set for an update or a creation.
+        """Start to create a change set for an update or a creation of a stack.
+
+        Args:
+            stack_name: the stack's name; for an update also its id.
+            name: the change set's name.
+            kind: the ChangeSetType, CREATE or UPDATE.
+            on_failure: what the execution does with the stack if it fails (OnStackFailure), or "".
+            nested: whether to create change sets of the nested stacks too (IncludeNestedStacks).
+            description: the change set's description.
+            express: whether the execution skips waiting until resources are ready (deployment mode EXPRESS).
+            token: the ClientRequestToken.
+            submission: the template and its settings.
 
         Raises:
             ApiError: the call was refused
         """
-        submission = Submission(
-            body=body,
-            url=url,
-            previous_template=previous_template,
-            parameters=parameters,
-            previous_parameters=previous_parameters,
-            tags=tags,
-            capabilities=capabilities,
-            notification_arns=notification_arns,
-            role_arn=role_arn,
-        )
         return change_set_creation.create(
             self,
             stack_name,
             name,
-            submission,
+            Submission(**submission),
             change_set_type=kind,
             on_failure=on_failure,
             nested=nested,
@@ -266,30 +244,29 @@ class CloudFormation(Region):
     def execute_change_set(
         self, name: str, stack_name: str = "", *, disable_rollback: bool = False, token: str = ""
     ) -> Stack:
-        """Start to execute a change set."""
-        return change_set_execution.execute(
-            self, existing_change_sets.find(self, name, stack_name), disable_rollback, token
-        )
+        """Start to execute a change set; returns the stack that it creates or updates."""
+        change_set = existing_change_sets.find(self, name, stack_name)
+        return change_set_execution.execute(self, change_set, disable_rollback=disable_rollback, token=token)
 
     # Drift
 
     def detect_drift(self, name: str) -> str:
         """Detect drift of a stack's resources; returns the id of the drift detection."""
         stack = self.stack(name)
-        detection = detect(self, stack, self.uuid())
-        self.detections.append(detection)
+        detection = detect_drift(self, stack, self.uuid())
+        self.drift_detections.append(detection)
         return detection.id
 
-    def drift(self, detection_id: str) -> Detection:
+    def drift_detection(self, detection_id: str) -> DriftDetection:
         """The drift detection with this id."""
-        for detection in self.detections:
+        for detection in self.drift_detections:
             if detection.id == detection_id:
                 return detection
         raise ValidationError(f"DriftDetection {detection_id} does not exist")
 
     def resource_drifts(self, name: str) -> list[ResourceDrift]:
         """The drift of each resource of a stack, from the latest drift detection."""
-        return latest_drifts(self.detections, self.stack(name))
+        return latest_drifts(self.drift_detections, self.stack(name))
 
     # Implementations of the abstract methods of Region
 
@@ -317,7 +294,7 @@ class CloudFormation(Region):
         self.simulation.advance(seconds)
 
     def throttle(self, logical_id: str, seconds: float) -> None:
-        """Throttle the calls that create a resource, for so many seconds from now."""
+        """Throttle the calls that create a resource, for a number of simulated seconds from now."""
         self.failures.throttle(logical_id, self.clock.now + seconds)
 
     def fail(self, logical_id: str, reason: str, *, during: str = "CREATE", times: int = 1, stack: str = "") -> None:
@@ -328,6 +305,6 @@ class CloudFormation(Region):
             reason: the status reason of the failure
             during: CREATE, UPDATE or DELETE
             times: how many operations fail
-            stack: prefix of the names of the stacks in which it fails
+            stack: prefix of the names of the stacks in which the resource fails; "" for all stacks
         """
-        self.failures.inject(logical_id, reason, during, times, stack)
+        self.failures.inject(logical_id, reason, during=during, times=times, stack_name_prefix=stack)

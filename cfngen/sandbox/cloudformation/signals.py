@@ -22,8 +22,8 @@ DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?")
 MAX_TIMEOUT_SECONDS = 12 * 3600  # template reference, "CreationPolicy attribute"
 
 
-def seconds_of(duration: str, subject: str) -> int:
-    """The seconds of an ISO 8601 duration of hours, minutes and seconds.
+def parse_duration(duration: str, subject: str) -> int:
+    """Return the number of seconds of an ISO 8601 duration of hours, minutes and seconds.
 
     Args:
         duration: for example `PT1H30M`
@@ -40,7 +40,7 @@ def seconds_of(duration: str, subject: str) -> int:
 
 
 def signals_to_await(cloud: Region, stack: Stack, resource: Resource) -> tuple[int, int]:
-    """The number of signals that a resource's CreationPolicy requires, and the timeout in seconds.
+    """Return the number of signals that a resource's CreationPolicy requires, and the timeout in seconds.
 
     Both are 0 without a CreationPolicy, and in express mode, which does not wait for signals.
     """
@@ -56,7 +56,7 @@ def signals_to_await(cloud: Region, stack: Stack, resource: Resource) -> tuple[i
         or set(signal) - {"Count", "Timeout"}
     ):
         raise NotModelledError(f"CreationPolicy {policy} of {resource.type}")
-    seconds = seconds_of(signal.get("Timeout", "PT5M"), "CreationPolicy Timeout")
+    seconds = parse_duration(signal.get("Timeout", "PT5M"), "CreationPolicy Timeout")
     if seconds > MAX_TIMEOUT_SECONDS:
         raise ResourceError(f"CreationPolicy Timeout {signal['Timeout']} is longer than the maximum of 12 hours")
     count = int(signal.get("Count", 1))
@@ -71,17 +71,19 @@ def group_instance_ids(cloud: Region, group: str) -> list[str]:
     moto's own order changes when a group shrinks.
     """
     response = client("autoscaling", cloud.region).describe_auto_scaling_groups(AutoScalingGroupNames=[group])
-    members = response["AutoScalingGroups"][0]["Instances"]
-    instance_ids = [member["InstanceId"] for member in members if not member["LifecycleState"].startswith("Terminat")]
-    launch_order = list(cloud.launched)
-    return sorted(
-        instance_ids,
-        key=lambda instance_id: launch_order.index(instance_id) if instance_id in cloud.launched else len(launch_order),
-    )
+    instances = response["AutoScalingGroups"][0]["Instances"]
+    instance_ids = [
+        instance["InstanceId"]
+        for instance in instances
+        if not instance["LifecycleState"].startswith("Terminat")  # Terminating, Terminating:Wait, Terminated, ...
+    ]
+    in_launch_order = [instance_id for instance_id in cloud.launched if instance_id in instance_ids]
+    just_launched = [instance_id for instance_id in instance_ids if instance_id not in cloud.launched]
+    return in_launch_order + just_launched
 
 
 def notify_launches(cloud: Region, resource: Resource, known_instances: set[str]) -> None:
-    """Call `cloud.on_launch` for each instance of the group that is not among the known ones."""
+    """Call `cloud.on_launch` for each instance of a group that is not among the known ones."""
     instance_ids = group_instance_ids(cloud, resource.physical_id)
     _notify(cloud, resource, [instance_id for instance_id in instance_ids if instance_id not in known_instances])
 
@@ -95,7 +97,7 @@ def notify_later_launches(cloud: Region, group: str, instance_ids: list[str]) ->
 
 
 def _notify(cloud: Region, resource: Resource, instance_ids: list[str]) -> None:
-    """Call `cloud.on_launch` for each instance that is new to the region, and record its launch template."""
+    """Call `cloud.on_launch` for each instance that is new to the region, and record the group's launch template."""
     for instance_id in instance_ids:
         if instance_id not in cloud.launched:
             cloud.launched[instance_id] = json.dumps(resource.properties.get("LaunchTemplate"))
@@ -103,9 +105,9 @@ def _notify(cloud: Region, resource: Resource, instance_ids: list[str]) -> None:
 
 
 def activity_ids(cloud: Region) -> Collection[str]:
-    """Ids of all scaling activities so far, of all groups."""
-    scaling = autoscaling_backends[DEFAULT_ACCOUNT_ID][cloud.region]
-    return {activity["ActivityId"] for activity in scaling_activities.recorded_activities(scaling, "")}
+    """Ids of all scaling activities so far, of all groups of the region."""
+    backend = autoscaling_backends[DEFAULT_ACCOUNT_ID][cloud.region]
+    return {activity["ActivityId"] for activity in scaling_activities.recorded_activities(backend, "")}
 
 
 def check_launches(cloud: Region, resource: Resource, earlier_activities: Collection[str]) -> None:
@@ -119,13 +121,16 @@ def check_launches(cloud: Region, resource: Resource, earlier_activities: Collec
     Raises:
         ResourceError: the launch failed; CloudFormation reports no more than the activity (eksctl-io/eksctl#8383)
     """
-    scaling = autoscaling_backends[DEFAULT_ACCOUNT_ID][cloud.region]
-    activities = scaling_activities.recorded_activities(scaling, resource.physical_id)
-    if activities and activities[0]["StatusCode"] == "Failed" and activities[0]["ActivityId"] not in earlier_activities:
-        raise ResourceError(f"Group did not stabilize. Last scaling activity: {activities[0]['StatusMessage']}")
+    backend = autoscaling_backends[DEFAULT_ACCOUNT_ID][cloud.region]
+    activities = scaling_activities.recorded_activities(backend, resource.physical_id)
+    if not activities:
+        return
+    latest_activity = activities[0]
+    if latest_activity["StatusCode"] == "Failed" and latest_activity["ActivityId"] not in earlier_activities:
+        raise ResourceError(f"Group did not stabilize. Last scaling activity: {latest_activity['StatusMessage']}")
 
 
-def stabilize(cloud: Region, resource: Resource, earlier_activities: Collection[str]) -> Operation:
+def await_pending_instances(cloud: Region, resource: Resource, earlier_activities: Collection[str]) -> Operation:
     """Wait until no instance of a new group is held in Pending:Wait by a lifecycle hook.
 
     Args:
@@ -137,25 +142,31 @@ def stabilize(cloud: Region, resource: Resource, earlier_activities: Collection[
         ResourceError: a launch failed
     """
     check_launches(cloud, resource, earlier_activities)
-    generation, scaling = resource.generation, autoscaling_backends[DEFAULT_ACCOUNT_ID][cloud.region]
+    generation = resource.generation
+    backend = autoscaling_backends[DEFAULT_ACCOUNT_ID][cloud.region]
 
     def is_any_pending() -> bool:
-        states = scaling.autoscaling_groups[resource.physical_id].instance_states
-        return any(state.lifecycle_state == "Pending:Wait" for state in states)
+        instances = backend.autoscaling_groups[resource.physical_id].instance_states
+        return any(instance.lifecycle_state == "Pending:Wait" for instance in instances)
 
     if is_any_pending():
         yield lambda: resource.generation != generation or not is_any_pending()
 
 
-def await_signals(cloud: Region, resource: Resource, seconds: int) -> Operation:
-    """Wait for the resource's expected signals; on return they have arrived, or the resource was cancelled.
+def await_signals(cloud: Region, resource: Resource, timeout_seconds: int) -> Operation:
+    """Wait for a resource's expected signals; on return they have arrived, or the resource was cancelled.
+
+    Args:
+        cloud: the emulated CloudFormation of the region.
+        resource: the resource.
+        timeout_seconds: how long to wait, at most.
 
     Raises:
         ResourceError: a FAILURE signal, or too few signals before the timeout
     """
     generation = resource.generation
-    deadline = cloud.clock.now + seconds
-    cloud.clock.schedule(seconds, lambda: None)
+    deadline = cloud.clock.now + timeout_seconds
+    cloud.clock.schedule(timeout_seconds, lambda: None)  # so that the clock stops at the deadline
 
     def is_over() -> bool:
         return (

@@ -9,13 +9,17 @@ from dataclasses import dataclass, field
 from cfngen.sandbox.cloudformation.template import ResourceDefinition, Template
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
-STABLE = frozenset(
+# The statuses of a stack in which an update may start, and to which it may roll back.
+STABLE_STATUSES = frozenset(
     {"CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}
-)  # statuses in which an update may start, and to which it may roll back
+)
+
+
+NO_ECHO_MASK = "****"  # what the API shows instead of the value of a NoEcho parameter
 
 
 @dataclass(frozen=True)
-class Event:
+class StackEvent:
     """A stack event, of a resource or of the stack itself (then the logical id is the stack's name).
 
     Attributes:
@@ -39,7 +43,7 @@ class Event:
 
 @dataclass(frozen=True)
 class LaunchedInstance:
-    """An instance that an Auto Scaling group has launched."""
+    """An instance that an Auto Scaling group has launched; `group` is the group's name."""
 
     instance_id: str
     group: str
@@ -50,14 +54,22 @@ class Resource:
     """A resource of a stack.
 
     Attributes:
-        progress: the state of the resource in the stack's current operation.
+        definition: the resource in the template.
+        physical_id: the value of Ref; "" until the actual resource is created.
+        attributes: the values of GetAtt by attribute name.
+        properties: the resolved properties.
+        signals: the signals received for this resource: unique id -> SUCCESS or FAILURE.
+        expected_signals: how many signals the resource waits for.
+        child: the nested stack, if the resource is of type AWS::CloudFormation::Stack and its stack was created.
+        progress: the state of the resource in the stack's current operation: "" (not started), in_progress, complete
+            or failed.
         generation: incremented for every operation on the resource. An operation that sees a new number after waiting
             was cancelled, and returns.
         was_updated: whether the resource has been updated since the last stable state.
-        attempted_properties: the new properties of a failed update, some of which the actual resource may have.
         is_replacement: whether it replaces another resource. Until it is created, it has the physical id of the other.
+        attempted_properties: the new properties of a failed update, some of which the actual resource may have.
         rollback_failed: whether the current rollback of the stack failed at this resource.
-        expected_signals: how many signals the resource waits for.
+        drift: the drift status: NOT_CHECKED, IN_SYNC, MODIFIED or DELETED.
     """
 
     logical_id: str
@@ -67,15 +79,15 @@ class Resource:
     physical_id: str = ""
     attributes: JsonDict = field(default_factory=dict)
     properties: JsonDict = field(default_factory=dict)
-    signals: dict[str, str] = field(default_factory=dict)  # unique id -> SUCCESS or FAILURE
+    signals: dict[str, str] = field(default_factory=dict)
     expected_signals: int = 0
     child: Stack | None = None
     last_event_time: datetime.datetime | None = None
-    progress: str = ""  # in the stack's current operation: "" (not started), in_progress, complete or failed
-    generation: int = 0  # number of the current operation on the resource; an operation with another one is cancelled
+    progress: str = ""
+    generation: int = 0
     was_updated: bool = False
     is_replacement: bool = False
-    attempted_properties: JsonDict | None = None  # the properties that a failed update tried to set
+    attempted_properties: JsonDict | None = None
     rollback_failed: bool = False
     drift: str = "NOT_CHECKED"
 
@@ -95,6 +107,8 @@ class Revision:
     """A stack's template with the parameters and settings of the call that submitted it.
 
     Attributes:
+        body: the template as JSON.
+        template: the same template, parsed.
         parameter_strings: parameter values as strings, from the call or from defaults.
         parameters: parameter values as Ref returns them: numbers, lists, and values from Parameter Store.
         failure_reason: why the stack must fail before its first resource, or "".
@@ -132,13 +146,26 @@ class StableState:
 
 @dataclass(eq=False)
 class Stack:
-    """A stack; `outputs` is set when a creation or an update is complete.
+    """A stack.
 
     Attributes:
-        stable_state: the state to which a failed update rolls back; None while the stack itself is stable.
-        obsolete_resources: the resources that the cleanup phase deletes, each with its deletion policy.
+        parent: the stack that nests this one; None for a root stack.
+        resources: the stack's resources by logical id, also deleted ones.
+        outputs: the values of the outputs by name, set when a creation or an update is complete.
+        exports: the values of the exports by export name.
+        own_termination_protection: whether termination protection was enabled for this stack itself.
+        policy: the stack policy as JSON, or "".
+        policy_during_update: the stack policy that replaces it during the current update, or "".
+        change_set_id: the id of the change set that was executed last, or "".
+        disable_rollback: whether the current operation leaves a failed stack as it is.
+        drift: the drift status: NOT_CHECKED, IN_SYNC or DRIFTED.
+        operations: (operation id, operation type as in the API) of all operations, the current or last one at the end.
+        token: the ClientRequestToken of the current or last operation, or "".
+        stable_state: the state to which a failed update rolls back; None while the stack itself is stable, and if it
+            never was.
         express: whether the current operation skips waiting for signals of instances.
         force_rollback: whether the current rollback skips resources that fail.
+        obsolete_resources: (resource, deletion policy) of each resource that the cleanup phase deletes.
         stacks_in_review: nested stacks (by logical id) that the executed change set created in REVIEW_IN_PROGRESS.
         generation: incremented for every operation; an operation that finds another number has been superseded.
     """
@@ -152,25 +179,25 @@ class Stack:
     resources: dict[str, Resource] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
     exports: dict[str, str] = field(default_factory=dict)
-    events: list[Event] = field(default_factory=list)
+    events: list[StackEvent] = field(default_factory=list)
     created: datetime.datetime | None = None
     updated: datetime.datetime | None = None
     deleted: datetime.datetime | None = None
-    protection: bool = False
+    own_termination_protection: bool = False
     policy: str = ""
     policy_during_update: str = ""
     change_set_id: str = ""
     disable_rollback: bool = False
     drift: str = "NOT_CHECKED"
     drift_checked: datetime.datetime | None = None
-    operations: list[tuple[str, str]] = field(default_factory=list)  # (operation id, operation type as in the API)
+    operations: list[tuple[str, str]] = field(default_factory=list)
     token: str = ""
     stable_state: StableState | None = None
     express: bool = False
     force_rollback: bool = False
     obsolete_resources: list[tuple[Resource, str]] = field(default_factory=list)
     stacks_in_review: dict[str, Stack] = field(default_factory=dict)
-    generation: int = 0  # number of the current operation; an operation with another one has been superseded
+    generation: int = 0
 
     @property
     def template(self) -> Template:
@@ -223,8 +250,8 @@ class Stack:
 
     @property
     def protected(self) -> bool:
-        """Whether termination protection is enabled; nested stacks have that of their root."""
-        return self.root.protection
+        """Whether termination protection is enabled; nested stacks have the setting of their root stack."""
+        return self.root.own_termination_protection
 
     @property
     def children(self) -> dict[str, Stack]:
@@ -238,16 +265,18 @@ class Stack:
 
 def masked_parameters(revision: Revision) -> dict[str, str]:
     """Parameters of a revision as the API returns them, with NoEcho values masked by four asterisks."""
-    declared = revision.template.parameters
-    no_echo = {key for key, definition in declared.items() if str(definition.get("NoEcho", "")).lower() == "true"}
-    return {key: "****" if key in no_echo else value for key, value in revision.parameter_strings.items()}
+    masked = dict(revision.parameter_strings)
+    for name, definition in revision.template.parameters.items():
+        if name in masked and str(definition.get("NoEcho", "")).lower() == "true":
+            masked[name] = NO_ECHO_MASK
+    return masked
 
 
 def mask_no_echo(text: str, *revisions: Revision) -> str:
-    """The text, with the values of NoEcho parameters masked by four asterisks."""
+    """The text, with the values of the revisions' NoEcho parameters masked by four asterisks."""
     for revision in revisions:
-        for key, value in masked_parameters(revision).items():
-            secret = revision.parameter_strings[key]
-            if value == "****" and secret:
-                text = text.replace(secret, value)
+        for name, shown_value in masked_parameters(revision).items():
+            actual_value = revision.parameter_strings[name]
+            if shown_value == NO_ECHO_MASK and actual_value:
+                text = text.replace(actual_value, NO_ECHO_MASK)
     return text

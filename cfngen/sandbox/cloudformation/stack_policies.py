@@ -16,14 +16,20 @@ from cfngen.sandbox.json_types import JsonObject
 STATEMENT_KEYS = {"Effect", "Action", "NotAction", "Principal", "Resource", "NotResource", "Condition", "Sid"}
 
 
-def denial(stack: Stack, resource: Resource, action: str) -> str:
-    """Why the stack policy denies an action such as Update:Replace on a resource; "" if it allows the action."""
-    text = stack.policy_during_update or stack.policy
-    if not text:
+def denial_reason(stack: Stack, resource: Resource, action: str) -> str:
+    """Why the stack policy denies an action on a resource; "" if it allows the action.
+
+    Args:
+        stack: the stack
+        resource: the resource
+        action: Update:Modify, Update:Replace or Update:Delete
+    """
+    policy_body = stack.policy_during_update or stack.policy
+    if not policy_body:
         return ""
     target = f"LogicalResourceId/{resource.logical_id}"
     allowed = False
-    for number, statement in enumerate(json.loads(text)["Statement"], 1):
+    for number, statement in enumerate(json.loads(policy_body)["Statement"], start=1):
         if _applies_to(statement, action, target, resource.type):
             if statement["Effect"] == "Deny":
                 return (
@@ -35,7 +41,14 @@ def denial(stack: Stack, resource: Resource, action: str) -> str:
 
 
 def _applies_to(statement: JsonObject, action: str, target: str, resource_type: str) -> bool:
-    """Whether a statement is about this action on this resource."""
+    """Whether a statement of a policy is about an action on a resource.
+
+    Args:
+        statement: the statement
+        action: the action, such as Update:Replace
+        target: the resource as policies name it: `LogicalResourceId/<logical id>`
+        resource_type: the resource's type
+    """
     if unknown := sorted(set(statement) - STATEMENT_KEYS):
         raise NotModelledError(f"stack policies with {unknown}")
     return (
@@ -49,14 +62,15 @@ def _applies_to(statement: JsonObject, action: str, target: str, resource_type: 
 
 
 def _matches_element(statement: JsonObject, key: str, value: str) -> bool:
-    """Whether the patterns of an element such as Action, or of NotAction, match a value."""
-    if f"Not{key}" in statement:
-        return not _matches(statement[f"Not{key}"], value)
-    return _matches(statement[key], value)
+    """Whether an element such as Action, or its opposite NotAction, makes a statement apply to a value."""
+    opposite_key = f"Not{key}"
+    if opposite_key in statement:
+        return not _matches_any(statement[opposite_key], value)
+    return _matches_any(statement[key], value)
 
 
-def _matches(patterns: str | list[str], value: str) -> bool:
-    """Whether one of the patterns, in which `*` stands for any text, matches a value."""
+def _matches_any(patterns: str | list[str], value: str) -> bool:
+    """Whether a value matches one of the patterns, in which `*` stands for any text; a single pattern needs no list."""
     patterns = [patterns] if isinstance(patterns, str) else patterns
     return any(fnmatch.fnmatchcase(value, pattern) for pattern in patterns)
 
@@ -65,6 +79,7 @@ def _condition_is_met(operator: str, condition: JsonObject, resource_type: str) 
     """Whether the resource type meets a condition of a statement."""
     if operator not in ("StringEquals", "StringLike") or set(condition) != {"ResourceType"}:
         raise NotModelledError(f"stack policies with the condition {operator} {condition}")
-    resource_types = condition["ResourceType"]
-    resource_types = [resource_types] if isinstance(resource_types, str) else resource_types
-    return resource_type in resource_types if operator == "StringEquals" else _matches(resource_types, resource_type)
+    wanted_types = condition["ResourceType"]
+    if operator == "StringLike":
+        return _matches_any(wanted_types, resource_type)
+    return resource_type in ([wanted_types] if isinstance(wanted_types, str) else wanted_types)

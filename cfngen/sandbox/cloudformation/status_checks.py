@@ -5,23 +5,23 @@ from __future__ import annotations
 import json
 
 from cfngen.sandbox.cloudformation.errors import ValidationError
-from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Stack
+from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES, Resource, Stack
 
 FAILED_WITHOUT_ROLLBACK = frozenset({"CREATE_FAILED", "UPDATE_FAILED"})
-UPDATABLE = STABLE | FAILED_WITHOUT_ROLLBACK
-MAX_POLICY_BYTES = 16_384  # bytes
-DELETED = frozenset({"DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_FAILED"})
+UPDATABLE_STATUSES = STABLE_STATUSES | FAILED_WITHOUT_ROLLBACK
+MAX_STACK_POLICY_BYTES = 16_384  # API: SetStackPolicy
+DELETION_STATUSES = frozenset({"DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_FAILED"})
 
 
-def check_update(stack: Stack) -> None:
-    """Refuse an update, or a change set for an update, in a status that allows none."""
+def check_update_is_allowed(stack: Stack) -> None:
+    """Refuse an update, or a change set for an update, of a nested stack or in a status that allows none."""
     if stack.parent:
         raise ValidationError(f"Stack {stack.name} is a nested stack; update its root {stack.root.name}")
-    if stack.status not in UPDATABLE:
+    if stack.status not in UPDATABLE_STATUSES:
         raise ValidationError(f"Stack:{stack.id} is in {stack.status} state and can not be updated.")
 
 
-def check_resume(stack: Stack, *, disable_rollback: bool) -> None:
+def check_rollback_stays_disabled(stack: Stack, *, disable_rollback: bool) -> None:
     """Refuse to update a stack that failed with rollback disabled, unless rollback is disabled again."""
     if stack.status in FAILED_WITHOUT_ROLLBACK and not disable_rollback:
         raise ValidationError(
@@ -31,26 +31,27 @@ def check_resume(stack: Stack, *, disable_rollback: bool) -> None:
         )
 
 
-def check_cancel(stack: Stack) -> None:
-    """Refuse to cancel an update if none is in progress."""
+def check_update_can_be_cancelled(stack: Stack) -> None:
+    """Refuse to cancel an update of a nested stack, or if none is in progress."""
     if stack.parent or stack.status != "UPDATE_IN_PROGRESS":
         raise ValidationError(f"CancelUpdateStack cannot be called from current stack status ({stack.status})")
 
 
-def check_rollback(stack: Stack) -> None:
-    """Refuse to roll back a stack that has not failed with rollback disabled.
+def check_rollback_can_be_started(stack: Stack) -> None:
+    """Refuse to roll back a nested stack, or one that has not failed with rollback disabled.
 
-    Without a stable state to return to, the call deletes the stack (API: RollbackStack). Whether termination protection
-    prevents that is not documented; here it does.
+    A stack that was never stable (its creation failed) has no state to return to, so the call deletes it (API:
+    RollbackStack). Whether termination protection prevents this deletion is not documented; here it does.
     """
-    if stack.parent or stack.status not in ("CREATE_FAILED", "UPDATE_FAILED"):
+    if stack.parent or stack.status not in FAILED_WITHOUT_ROLLBACK:
         raise ValidationError(f"RollbackStack cannot be called from current stack status ({stack.status})")
-    if stack.stable_state is None:
+    was_ever_stable = stack.stable_state is not None
+    if not was_ever_stable:
         _check_termination_protection_disabled(stack)
 
 
-def check_continue(stack: Stack) -> None:
-    """Refuse to continue a rollback that has not failed."""
+def check_rollback_can_be_continued(stack: Stack) -> None:
+    """Refuse to continue the rollback of a nested stack, or a rollback that has not failed."""
     if stack.parent:
         raise ValidationError(
             f"Stack {stack.name} is nested; ContinueUpdateRollback goes to its root {stack.root.name}"
@@ -59,12 +60,17 @@ def check_continue(stack: Stack) -> None:
         raise ValidationError(f"Stack:{stack.id} is in {stack.status} state and can not be continued rollback from.")
 
 
-def check_skip(name: str, resource: Resource) -> None:
-    """Refuse to skip a resource whose rollback has not failed (conditions of API: ContinueUpdateRollback)."""
-    if resource.child is not None and resource.child.status not in DELETED:
+def check_resource_can_be_skipped(name: str, resource: Resource) -> None:
+    """Refuse to skip a resource whose rollback has not failed (API: ContinueUpdateRollback, ResourcesToSkip).
+
+    Args:
+        name: the resource as the call names it
+        resource: the resource
+    """
+    if resource.child is not None and resource.child.status not in DELETION_STATUSES:
         raise ValidationError(
             f"Resource [{name}] cannot be skipped: its embedded stack is in {resource.child.status}, and must be in "
-            f"one of the following states: {', '.join(sorted(DELETED))}"
+            f"one of the following states: {', '.join(sorted(DELETION_STATUSES))}"
         )
     if resource.status != "UPDATE_FAILED" or not resource.rollback_failed:
         raise ValidationError(
@@ -74,22 +80,30 @@ def check_skip(name: str, resource: Resource) -> None:
         )
 
 
-def check_set_policy(stack: Stack) -> None:
+def check_stack_policy_can_be_set(stack: Stack) -> None:
     """Refuse a stack policy while an operation is in progress (seen on AWS: envato/stack_master#178)."""
     if stack.status.endswith("_IN_PROGRESS"):
         raise ValidationError(f"Stack [{stack.id}] is in {stack.status} state: its stack policy cannot be set")
 
 
-def check_termination_protection(stack: Stack) -> None:
-    """Allow "any status except DELETE_IN_PROGRESS or DELETE_COMPLETE" (user guide), and root stacks only."""
+def check_termination_protection_can_be_set(stack: Stack) -> None:
+    """Refuse to change the termination protection of a nested stack, or of one that is deleted.
+
+    User guide: "any status except DELETE_IN_PROGRESS or DELETE_COMPLETE" allows it.
+    """
     if stack.parent:
         raise ValidationError(f"TerminationProtection cannot be updated on the nested stack [{stack.name}]")
     if stack.status in ("DELETE_IN_PROGRESS", "DELETE_COMPLETE"):
         raise ValidationError(f"TerminationProtection cannot be updated while stack [{stack.name}] is {stack.status}")
 
 
-def check_delete(stack: Stack, *, retaining: bool) -> None:
-    """Refuse to delete a stack that is nested, protected or in a status that does not allow it."""
+def check_deletion_is_allowed(stack: Stack, *, retaining: bool) -> None:
+    """Refuse to delete a stack that is nested, protected or in a status that does not allow it.
+
+    Args:
+        stack: the stack
+        retaining: whether the call asks to retain resources, which only the status DELETE_FAILED allows
+    """
     if stack.parent:
         raise ValidationError(f"Stack {stack.name} is nested; delete its root {stack.root.name}")
     _check_termination_protection_disabled(stack)
@@ -103,17 +117,17 @@ def check_delete(stack: Stack, *, retaining: bool) -> None:
 
 
 def _check_termination_protection_disabled(stack: Stack) -> None:
-    """Refuse to delete a protected stack."""
+    """Refuse the deletion of a stack whose termination protection is enabled."""
     if stack.protected:
         raise ValidationError(f"Stack [{stack.name}] cannot be deleted while TerminationProtection is enabled")
 
 
-def check_policy(body: str) -> None:
+def check_stack_policy_body(body: str) -> None:
     """Refuse a stack policy that is invalid or too long (API: SetStackPolicy)."""
-    if len(body.encode()) > MAX_POLICY_BYTES:
+    if len(body.encode()) > MAX_STACK_POLICY_BYTES:
         raise ValidationError(
             "1 validation error detected: Value at 'stackPolicyBody' failed to satisfy constraint: Member must have "
-            f"length less than or equal to {MAX_POLICY_BYTES}"
+            f"length less than or equal to {MAX_STACK_POLICY_BYTES}"
         )
     try:
         statements = json.loads(body)["Statement"]

@@ -7,7 +7,7 @@ messages are the service's own where they are known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from cfngen.sandbox.cloudformation.errors import ResourceError, ValidationError
 from cfngen.sandbox.json_types import Properties, TemplateBody
@@ -33,13 +33,14 @@ def check_properties(resource_type: str, properties: Properties) -> None:
         ResourceError: a string is too long or has a character that the service does not allow, or two tag keys of an
             IAM resource differ only in case.
     """
-    for path, text in _strings(properties, ()):
+    for path, text in _strings(properties):
         limit = of_property(resource_type, path)
         if limit and (fault := limit.fault(text)):
             raise ResourceError(_error_message(limit, text, fault))
-    keys = [tag["Key"] for tag in properties.get("Tags", [])] if resource_type.startswith("AWS::IAM::") else []
-    if same_but_for_case(keys):
-        raise ResourceError(REPEATED_TAG_KEY)
+    if resource_type.startswith("AWS::IAM::"):
+        tag_keys = [tag["Key"] for tag in properties.get("Tags", [])]
+        if same_but_for_case(tag_keys):
+            raise ResourceError(REPEATED_TAG_KEY)
 
 
 def check_template(body: TemplateBody) -> None:
@@ -52,36 +53,41 @@ def check_template(body: TemplateBody) -> None:
         for name in body.get(section, {}):
             if fault := LOGICAL_ID.fault(name):
                 raise ValidationError(f"Template format error: {_error_message(LOGICAL_ID, name, fault)}")
-    for pattern, limit in OF_TEMPLATE.items():
-        for text in _values_at(body, pattern):
+    for path_pattern, limit in OF_TEMPLATE.items():
+        for text in _values_at(body, path_pattern):
             if isinstance(text, str) and (fault := limit.fault(text)):
                 raise ValidationError(f"Template format error: {_error_message(limit, text, fault)}")
 
 
 def _error_message(limit: TextLimit, text: str, fault: str) -> str:
-    """The service's error message for a string; a general one if the service's is unknown."""
+    """The service's error message for a string; a general message if the service's own is unknown.
+
+    Args:
+        limit: the limit that the string violates
+        text: the string
+        fault: what is wrong with it
+    """
     return limit.refused(text) or f"Invalid {limit.what}: it {fault}"
 
 
-def _strings(value: object, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield each string in a value, with its path."""
+def _strings(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield (path, string) for each string in a value; a path is a tuple of keys and of indexes of lists."""
     if isinstance(value, str):
         yield path, value
-    else:
-        items: Iterable[tuple[str | int, object]] = ()
-        if isinstance(value, Mapping):
-            items = value.items()
-        elif isinstance(value, list):
-            items = enumerate(value)
-        for key, item in items:
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
             yield from _strings(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _strings(item, (*path, index))
 
 
-def _values_at(value: object, pattern: tuple[str, ...]) -> Iterator[object]:
-    """Yield the values at a path, in which `*` stands for any key."""
-    if not pattern:
+def _values_at(value: object, path_pattern: tuple[str, ...]) -> Iterator[object]:
+    """Yield the values at a path, which is a tuple of keys; `*` stands for any key."""
+    if not path_pattern:
         yield value
     elif isinstance(value, Mapping):
-        for key in value if pattern[0] == "*" else [pattern[0]]:
+        first, *rest = path_pattern
+        for key in value if first == "*" else [first]:
             if key in value:
-                yield from _values_at(value[key], pattern[1:])
+                yield from _values_at(value[key], tuple(rest))

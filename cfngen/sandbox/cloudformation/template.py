@@ -24,16 +24,23 @@ POLICY_VALUES = {
     "UpdateReplacePolicy": {"Delete", "Retain", "Snapshot"},
 }
 QUOTAS = {"Resources": 500, "Parameters": 200, "Outputs": 200, "Mappings": 200}
-PLACEHOLDER = re.compile(r"\$\{([^!][^}]*)\}")
+# In texts of Fn::Sub: `${Name}`, but not `${!Name}`, which stands for the literal text `${Name}`.
+PLACEHOLDER_PATTERN = re.compile(r"\$\{([^!][^}]*)\}")
 
 
 @dataclass(frozen=True)
 class ResourceDefinition:
-    """A resource of a template, with the logical ids of its dependencies (`needs`)."""
+    """A resource of a template.
+
+    Attributes:
+        type: the resource type.
+        body: the resource as it stands in the template.
+        dependencies: logical ids of the resources that it depends on, by DependsOn or by a reference.
+    """
 
     type: str
     body: TemplateBody
-    needs: frozenset[str]
+    dependencies: frozenset[str]
 
     @property
     def deletion_policy(self) -> str:
@@ -48,20 +55,20 @@ class ResourceDefinition:
 
 @dataclass(frozen=True)
 class Template:
-    """A template that has been parsed and checked."""
+    """A template that has been parsed and checked; `resources` has the definitions by logical id."""
 
     body: TemplateBody
     resources: Mapping[str, ResourceDefinition]
 
     @property
     def parameters(self) -> Mapping[str, JsonObject]:
-        """The declared parameters, by name."""
-        declared: Mapping[str, JsonObject] = self.body.get("Parameters", {})
-        return declared
+        """The declarations of the template's parameters, by name."""
+        declarations: Mapping[str, JsonObject] = self.body.get("Parameters", {})
+        return declarations
 
 
 def parse(text: str) -> Template:
-    """Read a JSON template.
+    """Parse and check a template in JSON.
 
     Raises:
         ValidationError: CreateStack would refuse the template
@@ -86,15 +93,17 @@ def parse(text: str) -> Template:
                 f"maximum allowed, {quota}"
             )
     string_checks.check_template(body)
-    template_functions.check(body)
+    template_functions.check_sections_and_functions(body)
     _check_references(body)
-    definitions = {key: _definition(body, key, resource) for key, resource in body["Resources"].items()}
-    _check_order(definitions)
+    definitions = {
+        logical_id: _definition(body, logical_id, resource) for logical_id, resource in body["Resources"].items()
+    }
+    _refuse_circular_dependencies(definitions)
     return Template(body, definitions)
 
 
 def references(value: object) -> Iterator[str]:
-    """Yield the names that Ref, GetAtt and Sub refer to anywhere in a value."""
+    """Yield the names (of parameters and resources) that Ref, GetAtt and Sub refer to anywhere in a value."""
     if isinstance(value, list):
         for item in value:
             yield from references(item)
@@ -106,7 +115,9 @@ def references(value: object) -> Iterator[str]:
                 yield item.split(".")[0] if isinstance(item, str) else item[0]
             elif key == "Fn::Sub":
                 text, local_values = (item, {}) if isinstance(item, str) else item
-                yield from (name.split(".")[0] for name in PLACEHOLDER.findall(text) if name not in local_values)
+                yield from (
+                    name.split(".")[0] for name in PLACEHOLDER_PATTERN.findall(text) if name not in local_values
+                )
                 yield from references(local_values)
             else:
                 yield from references(item)
@@ -128,8 +139,10 @@ def attributes(value: object) -> Iterator[tuple[str, str]]:
                     yield name, attribute
             elif key == "Fn::Sub":
                 text, local_values = (item, {}) if isinstance(item, str) else item
-                placeholders = (name for name in PLACEHOLDER.findall(text) if name not in local_values and "." in name)
-                yield from (tuple(name.split(".", 1)) for name in placeholders)
+                for placeholder in PLACEHOLDER_PATTERN.findall(text):
+                    if placeholder not in local_values and "." in placeholder:
+                        name, attribute = placeholder.split(".", 1)
+                        yield name, attribute
                 yield from attributes(local_values)
             else:
                 yield from attributes(item)
@@ -142,36 +155,42 @@ def _definition(body: TemplateBody, logical_id: str, resource: JsonObject) -> Re
     for policy, allowed in POLICY_VALUES.items():
         if resource.get(policy, "Delete") not in allowed:
             raise ValidationError(f"Template error: Unrecognized {policy} {resource[policy]} for resource {logical_id}")
-    explicit = resource.get("DependsOn", [])
-    explicit = [explicit] if isinstance(explicit, str) else explicit
-    if missing := sorted(set(explicit) - set(body["Resources"])):
+    depends_on = resource.get("DependsOn", [])
+    explicit_dependencies = [depends_on] if isinstance(depends_on, str) else depends_on
+    if missing := sorted(set(explicit_dependencies) - set(body["Resources"])):
         raise ValidationError(f"Template format error: Unresolved resource dependencies {missing} in {logical_id}")
-    implicit = set(references(resource.get("Properties", {}))) & set(body["Resources"])
-    return ResourceDefinition(resource["Type"], resource, frozenset(explicit) | implicit)
+    referenced_resources = set(references(resource.get("Properties", {}))) & set(body["Resources"])
+    return ResourceDefinition(
+        type=resource["Type"], body=resource, dependencies=frozenset(explicit_dependencies) | referenced_resources
+    )
 
 
 def _check_references(body: TemplateBody) -> None:
     """Refuse references to names that the template does not declare, or that a section must not refer to."""
     parameters = set(body.get("Parameters", {}))
-    for section, declared in (
-        ("Resources", parameters | set(body["Resources"])),
-        ("Outputs", parameters | set(body["Resources"])),
+    parameters_and_resources = parameters | set(body["Resources"])
+    for section, allowed_names in (
+        ("Resources", parameters_and_resources),
+        ("Outputs", parameters_and_resources),
         ("Conditions", parameters),
         ("Rules", parameters),
     ):
-        used = {name for name in references(body.get(section, {})) if not name.startswith("AWS::")}
-        if missing := sorted(used - declared):
+        used_names = {name for name in references(body.get(section, {})) if not name.startswith("AWS::")}
+        if missing := sorted(used_names - allowed_names):
             raise ValidationError(
                 f"Template format error: Unresolved resource dependencies {missing} in the {section} block of the "
                 "template"
             )
 
 
-def _check_order(definitions: Mapping[str, ResourceDefinition]) -> None:
+def _refuse_circular_dependencies(definitions: Mapping[str, ResourceDefinition]) -> None:
     """Refuse resources that depend on each other in a circle."""
-    remaining = {key: set(definition.needs) for key, definition in definitions.items()}
-    while resolvable := [key for key, dependencies in remaining.items() if not dependencies & set(remaining)]:
-        for key in resolvable:
-            del remaining[key]
+    # Remove resources without dependencies until none is left, or only those that depend on each other in a circle.
+    remaining = {logical_id: set(definition.dependencies) for logical_id, definition in definitions.items()}
+    while resolvable := [
+        logical_id for logical_id, dependencies in remaining.items() if not dependencies & set(remaining)
+    ]:
+        for logical_id in resolvable:
+            del remaining[logical_id]
     if remaining:
         raise ValidationError(f"Circular dependency between resources: {sorted(remaining)}")

@@ -1,26 +1,27 @@
 """Checks the syntax of a template's sections and intrinsic functions, before any function is resolved.
 
 Sections follow the CloudFormation user guide, functions the template reference, "Intrinsic functions" and "Condition
-functions". Arguments of functions are checked where CloudFormation is known to refuse them.
+functions". `function_arguments` checks the arguments of functions.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from cfngen.sandbox.cloudformation.errors import ValidationError
+from cfngen.sandbox.cloudformation.function_arguments import (
+    ARGUMENT_CHECKS,
+    PSEUDO_PARAMETERS,
+    check_condition_is_declared,
+    logical_id_of_get_att,
+    refuse_unknown_pseudo_parameter,
+)
 from cfngen.sandbox.json_types import Expression, TemplateBody
 
-# Checks the argument of one function, with the template and the section that it is in.
-FunctionCheck = Callable[[TemplateBody, str, Expression], None]
-
 FORMAT_VERSION = "2010-09-09"
-PSEUDO_PARAMETERS = frozenset(
-    f"AWS::{name}"
-    for name in ("AccountId", "NotificationARNs", "NoValue", "Partition", "Region", "StackId", "StackName", "URLSuffix")
-)
-PARAMETER_TYPE = re.compile(
+PARAMETER_TYPE_PATTERN = re.compile(
     r"String|Number|List<Number>|CommaDelimitedList|AWS::[A-Za-z0-9]+::[A-Za-z0-9:]+|List<(String|AWS::[A-Za-z0-9:]+)>"
     r"|AWS::SSM::Parameter::Value<(String|CommaDelimitedList|List<String>|AWS::[A-Za-z0-9:]+|List<AWS::[A-Za-z0-9:]+>)>"
 )
@@ -34,12 +35,24 @@ FUNCTIONS = CONDITION_FUNCTIONS | RULE_FUNCTIONS | {
     "Fn::Transform",
 }  # fmt: skip
 MAX_MAPPING_KEYS = 200
-PLACEHOLDER = re.compile(r"\$\{(?!!)([^}]*)\}")
-VARIABLE_NAME = re.compile(r"[A-Za-z0-9_.:]+")
 
 
-def check(body: TemplateBody) -> None:
-    """Check that sections and functions are well-formed.
+class FunctionCall(NamedTuple):
+    """An intrinsic function in a template.
+
+    Attributes:
+        owner: the name of the resource, output, condition or rule that contains the function.
+        function: Ref, Condition, or a name that begins with "Fn::".
+        argument: the function's argument.
+    """
+
+    owner: str
+    function: str
+    argument: Expression
+
+
+def check_sections_and_functions(body: TemplateBody) -> None:
+    """Check that a template's sections and intrinsic functions are well-formed.
 
     Raises:
         ValidationError: CreateStack would refuse the template
@@ -54,12 +67,12 @@ def check(body: TemplateBody) -> None:
     _check_mappings(body)
     _check_conditions(body)
     for section in ("Resources", "Outputs", "Conditions", "Rules"):
-        for name, function, argument in _functions(body.get(section, {})):
-            _check_function(body, section, name, function, argument)
+        for call in _function_calls(body.get(section, {})):
+            _check_function(body, section, call)
 
 
 def _paths_of_nulls(value: object, path: str) -> Iterator[str]:
-    """Yield the path of each null in a value."""
+    """Yield the path of each null in a value; `path` is the path of the value itself."""
     if value is None:
         yield path
     elif isinstance(value, dict):
@@ -75,7 +88,7 @@ def _check_parameters(body: TemplateBody) -> None:
     for name, parameter in body.get("Parameters", {}).items():
         if not isinstance(parameter, dict) or "Type" not in parameter:
             raise ValidationError("Template format error: Every Parameters object must contain a Type member.")
-        if not PARAMETER_TYPE.fullmatch(str(parameter["Type"])):
+        if not PARAMETER_TYPE_PATTERN.fullmatch(str(parameter["Type"])):
             raise ValidationError(f"Template format error: Unrecognized parameter type: {parameter['Type']}")
         if isinstance(parameter.get("Default"), (dict, list)):
             raise ValidationError("Template format error: Every Default member must be a string.")
@@ -97,11 +110,10 @@ def _check_resources(body: TemplateBody) -> None:
         if not isinstance(resource.get("Properties", {}), dict):
             raise ValidationError(f"{prefix} 'Properties' must be an object")
         depends_on = resource.get("DependsOn", [])
-        if not isinstance(depends_on, str) and not (
-            isinstance(depends_on, list) and all(isinstance(n, str) for n in depends_on)
-        ):
+        dependencies = depends_on if isinstance(depends_on, list) else [depends_on]
+        if not all(isinstance(dependency, str) for dependency in dependencies):
             raise ValidationError(f"{prefix} DependsOn must be a string or list of strings.")
-        _check_condition(body, resource.get("Condition"), "Resources")
+        check_condition_is_declared(body, resource.get("Condition"), "Resources")
 
 
 def _check_outputs(body: TemplateBody) -> None:
@@ -110,7 +122,7 @@ def _check_outputs(body: TemplateBody) -> None:
     for name, output in body.get("Outputs", {}).items():
         if not isinstance(output, dict) or "Value" not in output:
             raise ValidationError("Template format error: Every Outputs member must contain a Value object")
-        _check_condition(body, output.get("Condition"), "Outputs")
+        check_condition_is_declared(body, output.get("Condition"), "Outputs")
         if "Export" in output:
             if not isinstance(output["Export"], dict) or set(output["Export"]) != {"Name"}:
                 raise ValidationError(f"Template format error: Output {name} is malformed. The Export needs a Name")
@@ -122,255 +134,92 @@ def _check_outputs(body: TemplateBody) -> None:
 def _check_mappings(body: TemplateBody) -> None:
     """Check that mappings have two levels of keys, and texts or lists below them."""
     for name, mapping in body.get("Mappings", {}).items():
-        message = f"Template format error: Every Mappings attribute must be a String or a List. ({name})"
-        if not isinstance(mapping, dict) or not all(isinstance(keys, dict) for keys in mapping.values()):
+        if not isinstance(mapping, dict) or not all(
+            isinstance(second_level, dict) for second_level in mapping.values()
+        ):
             raise ValidationError(f"Template format error: Mapping {name} needs two levels of keys")
         if len(mapping) > MAX_MAPPING_KEYS:
             raise ValidationError(
                 f"Template format error: Number of mapping attributes, {len(mapping)}, is greater than maximum "
                 f"allowed, {MAX_MAPPING_KEYS}"
             )
-        if any(isinstance(value, dict) for keys in mapping.values() for value in keys.values()):
-            raise ValidationError(message)
+        values = [value for second_level in mapping.values() for value in second_level.values()]
+        if any(isinstance(value, dict) for value in values):
+            raise ValidationError(
+                f"Template format error: Every Mappings attribute must be a String or a List. ({name})"
+            )
 
 
 def _check_conditions(body: TemplateBody) -> None:
     """Check that conditions are made of condition functions, parameters and other conditions, without circles."""
     conditions = body.get("Conditions", {})
-    dependencies: dict[str, set[str]] = {}
+    dependencies: dict[str, set[str]] = {}  # by the name of a condition: the conditions that it refers to
     for name, condition in conditions.items():
-        if (
-            not isinstance(condition, dict)
-            or len(condition) != 1
-            or not {*condition} <= CONDITION_FUNCTIONS | {"Condition"}
-        ):
+        is_single_function = isinstance(condition, dict) and len(condition) == 1
+        if not is_single_function or not set(condition) <= CONDITION_FUNCTIONS | {"Condition"}:
             raise ValidationError(
                 "Template format error: Conditions can only be boolean operations on parameters and other conditions "
                 f"({name})"
             )
-        dependencies[name] = {argument for _, function, argument in _functions(condition) if function == "Condition"}
+        dependencies[name] = {call.argument for call in _function_calls(condition) if call.function == "Condition"}
         for dependency in dependencies[name]:
-            _check_condition(body, dependency, "Conditions")
-    resources = set(body["Resources"])
-    used = {argument for _, function, argument in _functions(conditions) if function == "Ref" and argument in resources}
-    used |= {
-        _get_att_resource(argument) for _, function, argument in _functions(conditions) if function == "Fn::GetAtt"
-    }
-    if used:
+            check_condition_is_declared(body, dependency, "Conditions")
+    used_resources: set[str] = set()
+    for call in _function_calls(conditions):
+        if call.function == "Ref" and call.argument in body["Resources"]:
+            used_resources.add(call.argument)
+        elif call.function == "Fn::GetAtt":
+            used_resources.add(logical_id_of_get_att(call.argument))
+    if used_resources:
         raise ValidationError(
-            f"Template format error: Unresolved dependencies [{', '.join(sorted(used))}]. Cannot reference resources "
-            "in the Conditions block of the template"
+            f"Template format error: Unresolved dependencies [{', '.join(sorted(used_resources))}]. Cannot reference "
+            "resources in the Conditions block of the template"
         )
-    while resolvable := [name for name, dependency in dependencies.items() if not dependency & set(dependencies)]:
+    # Remove conditions without dependencies until none is left, or only those that depend on each other in a circle.
+    remaining = dict(dependencies)
+    while resolvable := [name for name, needed in remaining.items() if not needed & set(remaining)]:
         for name in resolvable:
-            del dependencies[name]
-    if dependencies:
+            del remaining[name]
+    if remaining:
         raise ValidationError(
-            f"Template error: Found circular condition dependency with {', '.join(sorted(dependencies))}"
+            f"Template error: Found circular condition dependency with {', '.join(sorted(remaining))}"
         )
 
 
-def _check_condition(body: TemplateBody, name: object, section: str) -> None:
-    """Refuse the name of a condition that the template does not declare."""
-    if name is not None and name not in body.get("Conditions", {}):
-        raise ValidationError(
-            f"Template format error: Unresolved condition dependency {name} in the {section} block of the template"
-        )
+def _function_calls(value: Expression, owner: str = "") -> Iterator[FunctionCall]:
+    """Yield all functions in a section, or in another value.
 
-
-def _functions(value: Expression, name: str = "") -> Iterator[tuple[str, str, Expression]]:
-    """Yield all functions in a value: the top-level key that contains them, their name and their argument."""
+    Args:
+        value: the section, or a value in it
+        owner: the top-level key of the section that contains the value; "" if the value is the section itself
+    """
     if isinstance(value, list):
         for item in value:
-            yield from _functions(item, name)
+            yield from _function_calls(item, owner)
     elif isinstance(value, dict):
         for key, item in value.items():
-            if (
-                key.startswith("Fn::")
-                or (len(value) == 1 and key == "Ref")
-                or (len(value) == 1 and key == "Condition" and isinstance(item, str))
-            ):
-                yield name, key, item
-            yield from _functions(item, name or key)
+            is_ref = key == "Ref" and len(value) == 1
+            is_condition = key == "Condition" and len(value) == 1 and isinstance(item, str)
+            if key.startswith("Fn::") or is_ref or is_condition:
+                yield FunctionCall(owner, key, item)
+            yield from _function_calls(item, owner or key)
 
 
-def _check_function(body: TemplateBody, section: str, name: str, function: str, argument: Expression) -> None:
+def _check_function(body: TemplateBody, section: str, call: FunctionCall) -> None:
     """Check that a function exists, may be used in this section, and has well-formed arguments."""
+    owner, function, argument = call
+    location = f"[/{section}/{owner}]"
     if function.startswith("Fn::") and function not in FUNCTIONS:
         raise ValidationError(
-            f"Template error: [/{section}/{name}] Encountered unsupported function: {function} Supported functions "
-            f"are: [{', '.join(sorted(FUNCTIONS))}]"
+            f"Template error: {location} Encountered unsupported function: {function} Supported functions are: "
+            f"[{', '.join(sorted(FUNCTIONS))}]"
         )
     if function in CONDITION_FUNCTIONS and section not in ("Conditions", "Rules"):
-        location = f"[/{section}/{name}]"
         raise ValidationError(f"Template error: {location} {function} is only supported in conditions and rules")
     if function == "Ref" and (not isinstance(argument, str) or not argument):
         raise ValidationError("Template format error: All Ref references must be of type String")
     if function == "Ref" and argument.startswith("AWS::") and argument not in PSEUDO_PARAMETERS:
-        _raise_unresolved(argument, section)
-    if function in _CHECKS:
-        _CHECKS[function](body, section, argument)
-
-
-def _raise_unresolved(name: str, section: str) -> None:
-    """Refuse a pseudo parameter that does not exist."""
-    raise ValidationError(
-        f"Template format error: Unresolved resource dependencies [{name}] in the {section} block of the template"
-    )
-
-
-def _get_att_resource(argument: Expression) -> str:
-    """The logical id in an argument of Fn::GetAtt."""
-    parts = argument.split(".", 1) if isinstance(argument, str) else argument
-    if not isinstance(parts, list) or len(parts) != 2 or not isinstance(parts[0], str) or not all(parts):
-        raise ValidationError(
-            "Template error: every Fn::GetAtt object requires two non-empty parameters, the resource name and the "
-            "resource attribute"
-        )
-    return parts[0]
-
-
-def _check_get_att(body: TemplateBody, section: str, argument: Expression) -> None:
-    """Refuse Fn::GetAtt of a resource that the template does not declare."""
-    name = _get_att_resource(argument)
-    if name not in body["Resources"]:
-        raise ValidationError(f"Template error: instance of Fn::GetAtt references undefined resource {name}")
-
-
-def _is_list(value: object, *lengths: int) -> bool:
-    """Whether a value is a list of one of these lengths."""
-    return isinstance(value, list) and len(value) in lengths
-
-
-def _check_join(body: TemplateBody, section: str, argument: Expression) -> None:
-    """Check the delimiter and the list of Fn::Join."""
-    if not _is_list(argument, 2) or not isinstance(argument[0], str) or not isinstance(argument[1], (list, dict)):
-        raise ValidationError(
-            "Template error: every Fn::Join object requires two parameters, (1) a string delimiter and (2) a list of "
-            "strings to be joined or a function that returns a list of strings (such as Fn::GetAZs) to be joined."
-        )
-
-
-def _check_split(body: TemplateBody, section: str, argument: Expression) -> None:
-    """Check the delimiter of Fn::Split."""
-    if not _is_list(argument, 2) or not isinstance(argument[0], str):
-        raise ValidationError(
-            "Template error: every Fn::Split object requires two parameters, (1) a string delimiter and (2) a string "
-            "to be split or a function that returns a string to be split."
-        )
-
-
-def _check_select(body: TemplateBody, section: str, argument: Expression) -> None:
-    """Check the index and the list of Fn::Select."""
-    if not _is_list(argument, 2) or not isinstance(argument[1], (list, dict)):
-        raise ValidationError(
-            "Template error: Fn::Select requires a list argument with two elements: an integer index and a list"
-        )
-    index, items = argument
-    if isinstance(index, (int, str)) and not re.fullmatch(r"\d+", str(index)):
-        raise ValidationError(
-            "Template error: Fn::Select requires a list argument with a valid index value as its first element"
-        )
-    if isinstance(items, list) and isinstance(index, (int, str)) and int(index) >= len(items):
-        raise ValidationError(f"Template error: Fn::Select cannot select nonexistent value at index {index}")
-
-
-def _check_sub(body: TemplateBody, section: str, argument: Expression) -> None:
-    """Check the text, the values and the placeholders of Fn::Sub."""
-    text: Expression = argument
-    values: Expression = {}
-    if _is_list(argument, 2):
-        text, values = argument
-    if not isinstance(text, str) or not isinstance(values, dict):
-        raise ValidationError(
-            "Template error: One or more Fn::Sub intrinsic functions don't specify expected arguments. Specify a "
-            "string as first argument, and an optional second argument to specify a mapping of values to replace in "
-            "the string"
-        )
-    for name in PLACEHOLDER.findall(text):
-        if not VARIABLE_NAME.fullmatch(name):
-            raise ValidationError(
-                "Template error: variable names in Fn::Sub syntax must contain only alphanumeric characters, "
-                "underscores, periods, and colons"
-            )
-        if name.startswith("AWS::") and name not in values and name not in PSEUDO_PARAMETERS:
-            _raise_unresolved(name, section)
-
-
-def _check_if(body: TemplateBody, section: str, argument: Expression) -> None:
-    """Check the condition of Fn::If."""
-    if not _is_list(argument, 3) or not isinstance(argument[0], str):
-        raise ValidationError(
-            "Template error: Fn::If requires a list argument with three elements: a condition and two values"
-        )
-    _check_condition(body, argument[0], section)
-
-
-def _check_find_in_map(body: TemplateBody, section: str, argument: Expression) -> None:
-    """Check that Fn::FindInMap names a mapping and keys that exist."""
-    if not _is_list(argument, 3):
-        raise ValidationError(
-            "Template error: every Fn::FindInMap object requires three parameters, the map name, map key and the "
-            "attribute for return value"
-        )
-    mapping, *keys = argument
-    mappings = body.get("Mappings", {})
-    if isinstance(mapping, str) and mapping not in mappings:
-        raise ValidationError(f"Template error: Mapping named '{mapping}' is not present in the 'Mappings' section of "
-                              "template.")  # fmt: skip
-    if all(isinstance(item, str) for item in argument) and keys[1] not in mappings[mapping].get(keys[0], {}):
-        raise ValidationError(f"Template error: Unable to get mapping for {mapping}::{keys[0]}::{keys[1]}")
-
-
-def _check_equals(body: TemplateBody, section: str, argument: Expression) -> None:
-    """Check the number of arguments of Fn::Equals."""
-    if not _is_list(argument, 2):
-        raise ValidationError("Template error: every Fn::Equals object requires a list of 2 string parameters.")
-
-
-def _check_2_to_10(function: str) -> FunctionCheck:
-    """A check that a function such as Fn::And has a list of 2 to 10 arguments."""
-
-    def check_argument(body: TemplateBody, section: str, argument: Expression) -> None:
-        if not _is_list(argument, *range(2, 11)):
-            raise ValidationError(
-                f"Template error: every {function} object requires a list of at least 2 and at most 10 boolean "
-                "parameters."
-            )
-
-    return check_argument
-
-
-def _check_not(body: TemplateBody, section: str, argument: Expression) -> None:
-    """Check the number of arguments of Fn::Not."""
-    if not _is_list(argument, 1):
-        raise ValidationError("Template error: every Fn::Not object requires one boolean parameter.")
-
-
-def _check_cidr(body: TemplateBody, section: str, argument: Expression) -> None:
-    """Check the count and the bits of Fn::Cidr."""
-    if not _is_list(argument, 2, 3):
-        raise ValidationError(
-            "Template error: every Fn::Cidr object requires two parameters, (1) ipBlock and (2) count, and may have a "
-            "third one, (3) cidrBits"
-        )
-    count, bits = argument[1], argument[2] if len(argument) == 3 else 8
-    for value, allowed in ((count, range(1, 257)), (bits, range(1, 129))):
-        if isinstance(value, (int, str)) and not (str(value).isdigit() and int(value) in allowed):
-            raise ValidationError(f"Template error: Fn::Cidr: {value} is not between {allowed.start} and {allowed[-1]}")
-
-
-_CHECKS: Mapping[str, FunctionCheck] = {
-    "Fn::And": _check_2_to_10("Fn::And"),
-    "Fn::Cidr": _check_cidr,
-    "Fn::Equals": _check_equals,
-    "Fn::FindInMap": _check_find_in_map,
-    "Fn::GetAtt": _check_get_att,
-    "Fn::If": _check_if,
-    "Fn::Join": _check_join,
-    "Fn::Not": _check_not,
-    "Fn::Or": _check_2_to_10("Fn::Or"),
-    "Fn::Select": _check_select,
-    "Fn::Split": _check_split,
-    "Fn::Sub": _check_sub,
-}
+        refuse_unknown_pseudo_parameter(argument, section)
+    if function in ARGUMENT_CHECKS:
+        check_argument = ARGUMENT_CHECKS[function]
+        check_argument(body, section, argument)

@@ -1,4 +1,4 @@
-"""Templates in S3: a call names their location instead of sending them."""
+"""Templates and stack policies in S3: a call names their location instead of sending them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from cfngen.sandbox.cloudformation.handlers import client
 MAX_OBJECT_BYTES = 1_048_576
 
 
-def fetch(region: str, url: str) -> str:
-    """The template at a virtual-hosted S3 URL.
+def fetch_from_s3(region: str, url: str) -> str:
+    """Return the document (a template or a stack policy) at a virtual-hosted S3 URL.
 
     Args:
         region: the region of the call; the bucket may be named with it or without a region

@@ -13,8 +13,8 @@ from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
-from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.services.scaling_groups import PROCESSES
+from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.services.scaling_groups import SCALING_PROCESSES
 
 POLICY_KEYS = {
     "AutoScalingReplacingUpdate": {"WillReplace"},
@@ -35,14 +35,14 @@ NOT_EMULATED = {
 }
 MAX_PAUSE_SECONDS = 3600  # template reference, "UpdatePolicy attribute", PauseTime
 MAX_BATCH_SIZE = 100
-MAX_MIN_IN_SERVICE = 10**6 - 1  # practically no limit: the group's MaxSize is checked when the update starts
+MAX_MIN_INSTANCES_IN_SERVICE = 10**6 - 1  # practically no limit: the group's MaxSize is checked by the update
 INVALID_POLICY = "Invalid Autoscaling rolling update policy: "
 INVALID_PAUSE_TIME = (
     f"{INVALID_POLICY}PauseTime must be in the ISO8601 time period format and must be no greater than "
     f"PT{MAX_PAUSE_SECONDS}S "
     'seconds, e.g. "PT5M30S" specifies a pause time of 5 minutes and 30 seconds.'
 )
-BOOLEANS = {"true": True, "false": False}
+BOOLEANS_BY_TEXT = {"true": True, "false": False}
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ class RollingPolicy:
     """The settings of an AutoScalingRollingUpdate.
 
     Attributes:
-        max_batch_size: how many instances are replaced at once, at most.
-        min_in_service: how many instances stay in service meanwhile, at least.
-        min_successful_percent: percentage of the new instances that must signal success.
-        pause_seconds: how long to wait after each batch, or for its signals.
+        max_batch_size: how many instances are replaced at once, at most (MaxBatchSize).
+        min_in_service: how many instances stay in service meanwhile, at least (MinInstancesInService).
+        min_successful_percent: the percentage of the new instances that must signal success.
+        pause_seconds: how long to wait after each batch, or for its signals (PauseTime).
         suspended_processes: processes of the group that are suspended during the update.
         waits_for_signals: whether each batch waits for the signals of its new instances.
     """
@@ -67,9 +67,11 @@ class RollingPolicy:
 
     @property
     def timeout(self) -> str:
-        """The pause as an ISO 8601 duration, as CloudFormation prints it."""
+        """PauseTime as an ISO 8601 duration of minutes and seconds, as CloudFormation prints it."""
         minutes, seconds = divmod(self.pause_seconds, 60)
-        return "PT" + (f"{minutes}M" if minutes else "") + (f"{seconds}S" if seconds or not minutes else "")
+        if not minutes:
+            return f"PT{seconds}S"
+        return f"PT{minutes}M{seconds}S" if seconds else f"PT{minutes}M"
 
 
 def rolling_policy(cloud: Region, stack: Stack, resource: Resource) -> RollingPolicy | None:
@@ -83,33 +85,35 @@ def rolling_policy(cloud: Region, stack: Stack, resource: Resource) -> RollingPo
     if "AutoScalingRollingUpdate" not in update_policy:
         return None
     policy = update_policy["AutoScalingRollingUpdate"]
-    express = stack.root.express
-    waits = _boolean(policy, "WaitOnResourceSignals") and not express
-    pause = _pause(policy.get("PauseTime", "PT5M" if waits else "PT0S"))
-    batch = _number(policy, "MaxBatchSize", default=1, allowed=range(1, MAX_BATCH_SIZE + 1))
-    in_service = _number(policy, "MinInstancesInService", default=0, allowed=range(MAX_MIN_IN_SERVICE + 1))
-    percent = _number(policy, "MinSuccessfulInstancesPercent", default=100, allowed=range(101))
-    suspended = policy.get("SuspendProcesses", ())
-    if unknown := sorted({str(process) for process in suspended} - PROCESSES):
+    is_express = stack.root.express  # express mode waits for nothing
+    waits_for_signals = _boolean(policy, "WaitOnResourceSignals") and not is_express
+    pause_seconds = _pause_seconds(policy.get("PauseTime", "PT5M" if waits_for_signals else "PT0S"))
+    max_batch_size = _number(policy, "MaxBatchSize", default=1, allowed=range(1, MAX_BATCH_SIZE + 1))
+    min_in_service = _number(
+        policy, "MinInstancesInService", default=0, allowed=range(MAX_MIN_INSTANCES_IN_SERVICE + 1)
+    )
+    min_successful_percent = _number(policy, "MinSuccessfulInstancesPercent", default=100, allowed=range(101))
+    suspended_processes = policy.get("SuspendProcesses", ())
+    if unknown := sorted({str(process) for process in suspended_processes} - SCALING_PROCESSES):
         raise ResourceError(f"{INVALID_POLICY}SuspendProcesses has no process named {', '.join(unknown)}")
-    for required in ("Launch", "Terminate"):
-        if required in suspended:
+    for required_process in ("Launch", "Terminate"):
+        if required_process in suspended_processes:
             # Seen to hang and fail: aws-samples/ecs-refarch-cloudformation#25; re:Post, "I updated my Auto Scaling
             # group, but I didn't get the results that I expected".
-            raise NotModelledError(f"a rolling update with {required} suspended, which hangs until it fails")
+            raise NotModelledError(f"a rolling update with {required_process} suspended, which hangs until it fails")
     return RollingPolicy(
-        max_batch_size=batch,
-        min_in_service=in_service,
-        min_successful_percent=percent,
-        pause_seconds=0 if express else pause,
-        suspended_processes=tuple(suspended),
-        waits_for_signals=waits,
+        max_batch_size=max_batch_size,
+        min_in_service=min_in_service,
+        min_successful_percent=min_successful_percent,
+        pause_seconds=0 if is_express else pause_seconds,
+        suspended_processes=tuple(suspended_processes),
+        waits_for_signals=waits_for_signals,
     )
 
 
 def _resolve_update_policy(cloud: Region, stack: Stack, resource: Resource) -> JsonObject:
-    """Resolve a group's UpdatePolicy, and refuse keys that CloudFormation does not know."""
-    update_policy = scope_of_stack(cloud, stack).resolve(resource.definition.body.get("UpdatePolicy", {}))
+    """Resolve a group's UpdatePolicy, and refuse keys that CloudFormation or the emulator does not know."""
+    update_policy: JsonDict = scope_of_stack(cloud, stack).resolve(resource.definition.body.get("UpdatePolicy", {}))
     for name, policy in update_policy.items():
         if name in NOT_EMULATED:
             raise NotModelledError(f"UpdatePolicy {name}")
@@ -119,19 +123,20 @@ def _resolve_update_policy(cloud: Region, stack: Stack, resource: Resource) -> J
             if f"{name}.{key}" in NOT_EMULATED:
                 raise NotModelledError(f"UpdatePolicy {name} {key}")
             raise ResourceError(f"Encountered unsupported property {key} in UpdatePolicy {name}")
-    for name, key in (
-        ("AutoScalingReplacingUpdate", "WillReplace"),
-        ("AutoScalingScheduledAction", "IgnoreUnmodifiedGroupSizeProperties"),
-    ):
-        _boolean(update_policy.get(name, {}), key)
-    policies: JsonObject = update_policy
-    return policies
+    # Refuse values of the other two policies that are not booleans.
+    _boolean(update_policy.get("AutoScalingReplacingUpdate", {}), "WillReplace")
+    _boolean(update_policy.get("AutoScalingScheduledAction", {}), "IgnoreUnmodifiedGroupSizeProperties")
+    return update_policy
 
 
-def _pause(text: object) -> int:
-    """PauseTime in seconds."""
+def _pause_seconds(pause_time: object) -> int:
+    """PauseTime in seconds.
+
+    Raises:
+        ResourceError: it is no duration, or too long
+    """
     try:
-        seconds = signals.seconds_of(str(text), "PauseTime")
+        seconds = signals.parse_duration(str(pause_time), "PauseTime")
     except ResourceError:
         raise ResourceError(INVALID_PAUSE_TIME) from None
     if seconds > MAX_PAUSE_SECONDS:
@@ -140,7 +145,11 @@ def _pause(text: object) -> int:
 
 
 def _number(policy: JsonObject, key: str, default: int, allowed: range) -> int:
-    """A number of the policy, within the range that CloudFormation allows."""
+    """A number in a policy.
+
+    Raises:
+        ResourceError: the value is no number, or not in the range that CloudFormation allows
+    """
     try:
         value = int(policy.get(key, default))
     except (TypeError, ValueError):
@@ -151,8 +160,8 @@ def _number(policy: JsonObject, key: str, default: int, allowed: range) -> int:
 
 
 def _boolean(policy: JsonObject, key: str) -> bool:
-    """A boolean of the policy, which may be a text."""
+    """A boolean in a policy, where it may be a text; False if it is missing."""
     text = str(policy.get(key, False)).lower()
-    if text not in BOOLEANS:
+    if text not in BOOLEANS_BY_TEXT:
         raise ResourceError(f"UpdatePolicy {key} must be true or false, and is {policy[key]!r}")
-    return BOOLEANS[text]
+    return BOOLEANS_BY_TEXT[text]

@@ -19,8 +19,8 @@ from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
-from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Revision, StableState, Stack
-from cfngen.sandbox.cloudformation.stack_policies import denial
+from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES, Resource, Revision, StableState, Stack
+from cfngen.sandbox.cloudformation.stack_policies import denial_reason
 from cfngen.sandbox.json_types import JsonDict, Properties
 
 REPLACEMENT_REASON = "Requested update requires the creation of a new physical resource; hence creating one."
@@ -28,9 +28,17 @@ REPLACEMENT_REASON = "Requested update requires the creation of a new physical r
 
 def start(cloud: Region, stack: Stack, revision: Revision, token: str = "") -> None:
     """Start to update a stack; if it is stable now, keep its current state for a rollback."""
-    if stack.stable_state is None and stack.status in STABLE:
-        resources = {logical_id: dataclasses.replace(old) for logical_id, old in stack.resources.items() if old.exists}
-        stack.stable_state = StableState(stack.revision, resources, dict(stack.outputs), dict(stack.exports))
+    if stack.stable_state is None and stack.status in STABLE_STATUSES:
+        stack.stable_state = StableState(
+            revision=stack.revision,
+            resources={
+                logical_id: dataclasses.replace(resource)  # a copy
+                for logical_id, resource in stack.resources.items()
+                if resource.exists
+            },
+            outputs=dict(stack.outputs),
+            exports=dict(stack.exports),
+        )
         for resource in stack.resources.values():
             resource.was_updated = resource.is_replacement = False
     stack.revision, stack.updated = revision, cloud.clock.time
@@ -39,7 +47,7 @@ def start(cloud: Region, stack: Stack, revision: Revision, token: str = "") -> N
 
 
 def update(cloud: Region, stack: Stack) -> Operation:
-    """Update a stack to its new revision."""
+    """Update a stack to its new revision, which is set already; if that fails, roll it back."""
     generation = stack.generation
     cloud.record_event(stack, None, "UPDATE_IN_PROGRESS", "User Initiated" if stack.parent is None else "")
     for resource in stack.resources.values():
@@ -48,30 +56,41 @@ def update(cloud: Region, stack: Stack) -> Operation:
     failure_reason = stack.revision.failure_reason or _fail_denied_removal(cloud, stack, logical_ids)
     if not failure_reason:
         yield from creation.start_in_order(
-            stack, logical_ids, lambda key: cloud.simulation.start(_update_resource(cloud, stack, key))
+            stack,
+            logical_ids,
+            start=lambda logical_id: cloud.simulation.start(_update_resource(cloud, stack, logical_id)),
         )
     if stack.generation != generation:
         return
-    failed = any(resource.progress == "failed" for resource in stack.resources.values())
-    if not failure_reason and not failed:
+    any_resource_failed = any(resource.progress == "failed" for resource in stack.resources.values())
+    if not failure_reason and not any_resource_failed:
         try:
             stack.outputs, stack.exports = properties.resolve_outputs(cloud, stack)
         except ResourceError as error:
             failure_reason = str(error)
-    if failure_reason or failed:
+    if failure_reason or any_resource_failed:
         yield from _fail(cloud, stack, failure_reason)
         return
-    for key in [logical_id for logical_id in stack.resources if logical_id not in logical_ids]:
-        removed = stack.resources.pop(key)
-        policy = removed.definition.deletion_policy
-        stack.obsolete_resources.append((removed, "Retain" if policy == "RetainExceptOnCreate" else policy))
+    for logical_id in list(stack.resources):
+        if logical_id not in logical_ids:
+            removed_resource = stack.resources.pop(logical_id)
+            policy = removed_resource.definition.deletion_policy
+            stack.obsolete_resources.append(
+                (removed_resource, "Retain" if policy == "RetainExceptOnCreate" else policy)
+            )
     cloud.record_event(stack, None, UPDATE_CLEANUP_STATUS)
     if stack.parent is None:
         yield from clean_up(cloud, stack, "UPDATE_COMPLETE")
 
 
 def _fail(cloud: Region, stack: Stack, failure_reason: str) -> Operation:
-    """Cancel the remaining updates; then roll back or, if rollback is disabled, leave the stack in UPDATE_FAILED."""
+    """Cancel the remaining updates; then roll back or, if rollback is disabled, leave the stack in UPDATE_FAILED.
+
+    Args:
+        cloud: the emulated CloudFormation of the region
+        stack: the stack whose update has failed
+        failure_reason: why the stack itself failed; "" if some of its resources failed
+    """
     creation.cancel_resources(cloud, stack)
     reason = failure_reason or _failed_resources_message(stack)
     if stack.root.disable_rollback or stack.stable_state is None:
@@ -107,7 +126,11 @@ def _fail_denied_removal(cloud: Region, stack: Stack, logical_ids: list[str]) ->
         logical_ids: the resources of the new template
     """
     for logical_id, resource in stack.resources.items():
-        if logical_id not in logical_ids and resource.exists and (reason := denial(stack, resource, "Update:Delete")):
+        if (
+            logical_id not in logical_ids
+            and resource.exists
+            and (reason := denial_reason(stack, resource, "Update:Delete"))
+        ):
             # The rollback then restores the resource from UPDATE_FAILED to UPDATE_COMPLETE.
             resource.was_updated, resource.progress = True, "failed"
             cloud.record_event(stack, resource, "UPDATE_FAILED", reason)
@@ -126,7 +149,8 @@ def _update_resource(cloud: Region, stack: Stack, logical_id: str) -> Operation:
         yield from creation.create_resource(cloud, stack, new_resource)
         return
     resource.generation += 1
-    generation, resource.progress = resource.generation, "in_progress"
+    generation = resource.generation
+    resource.progress = "in_progress"
     try:
         new_properties = properties.resolve_properties(cloud, stack, definition)
         action = _update_action(cloud, stack, resource, definition.type, new_properties)
@@ -134,8 +158,9 @@ def _update_resource(cloud: Region, stack: Stack, logical_id: str) -> Operation:
             resource.definition, resource.progress = definition, "complete"
             return
         resource.was_updated = True
-        if denial_reason := denial(stack, resource, f"Update:{'Replace' if action == 'replace' else 'Modify'}"):
-            raise ResourceError(denial_reason)
+        policy_action = "Update:Replace" if action == "replace" else "Update:Modify"
+        if reason := denial_reason(stack, resource, policy_action):
+            raise ResourceError(reason)
         if action == "replace":
             resource = _replace(stack, resource, new_properties)
             generation = resource.generation
@@ -143,7 +168,8 @@ def _update_resource(cloud: Region, stack: Stack, logical_id: str) -> Operation:
             cloud.failures.raise_injected(stack.name, logical_id, "UPDATE")
             yield from creation.provision(cloud, stack, resource, "UPDATE_IN_PROGRESS")
         else:
-            old_properties, resource.attempted_properties = resource.properties, None
+            old_properties = resource.properties
+            resource.attempted_properties = None
             resource.definition, resource.properties = definition, new_properties
             cloud.record_event(stack, resource, "UPDATE_IN_PROGRESS")
             try:
@@ -174,43 +200,40 @@ def _update_action(cloud: Region, stack: Stack, resource: Resource, new_type: st
     """How to update a resource: "replace", "modify", "metadata" (only its metadata changes) or "" (no change)."""
     if new_type != resource.type:
         raise ResourceError(f"Update of resource type is not permitted: {resource.type} to {new_type}")
-    paths = [path for path, _, _ in find_differences(resource.properties, new_properties)]
-    recreations = {property_schemas.recreation(cloud.region, resource.type, path) for path in paths}
-    must_replace = "Always" in recreations
-    if "Conditionally" in recreations and not must_replace:
-        policy = scope_of_stack(cloud, stack).resolve(
-            stack.template.resources[resource.logical_id].body.get("UpdatePolicy", {})
-        )
-        request = dataclasses.replace(properties.handler_call(cloud, stack, resource), update_policy=policy)
-        must_replace = HANDLERS[resource.type].must_replace(request)
+    new_definition = stack.template.resources[resource.logical_id]
+    changed_paths = [path for path, _, _ in find_differences(resource.properties, new_properties)]
+    requirements = {property_schemas.requires_recreation(cloud.region, resource.type, path) for path in changed_paths}
+    must_replace = "Always" in requirements
+    if "Conditionally" in requirements and not must_replace:
+        update_policy = scope_of_stack(cloud, stack).resolve(new_definition.body.get("UpdatePolicy", {}))
+        call = dataclasses.replace(properties.handler_call(cloud, stack, resource), update_policy=update_policy)
+        must_replace = HANDLERS[resource.type].must_replace(call)
     if must_replace:
         _check_replacement(cloud, stack, resource, new_properties)
         return "replace"
-    if paths or resource.status in ("UPDATE_FAILED", "CREATE_FAILED"):
+    if changed_paths or resource.status in ("UPDATE_FAILED", "CREATE_FAILED"):
         return "modify"
     if resource.type == NESTED_STACK and _nested_stack_changes(cloud, stack, resource, new_properties):
         return "modify"
-    old, new = (
-        definition.body.get("Metadata")
-        for definition in (resource.definition, stack.template.resources[resource.logical_id])
-    )
-    return "" if old == new else "metadata"
+    if resource.definition.body.get("Metadata") != new_definition.body.get("Metadata"):
+        return "metadata"
+    return ""
 
 
 def _check_replacement(cloud: Region, stack: Stack, resource: Resource, new_properties: Properties) -> None:
-    """Refuse a replacement with rollback disabled, or under the name of the existing resource."""
+    """Refuse a replacement with rollback disabled, or if both resources would have the same name in the template."""
     if stack.root.disable_rollback:
         raise ResourceError("Replacement type updates not supported on stack with disable-rollback.")
     identifiers = property_schemas.schema(cloud.region, resource.type).get("primaryIdentifier", [])
-    names = [identifier.removeprefix("/properties/") for identifier in identifiers]
-    if any(
-        name in new_properties and new_properties[name] == resource.properties.get(name) == resource.physical_id
-        for name in names
-    ):
-        raise ResourceError(
-            "CloudFormation cannot update a stack when a custom-named resource requires replacing. Rename "
-            f"{resource.physical_id} and update the stack again."
-        )
+    for identifier in identifiers:
+        name_property = identifier.removeprefix("/properties/")
+        if name_property not in new_properties:
+            continue
+        if new_properties[name_property] == resource.properties.get(name_property) == resource.physical_id:
+            raise ResourceError(
+                "CloudFormation cannot update a stack when a custom-named resource requires replacing. Rename "
+                f"{resource.physical_id} and update the stack again."
+            )
 
 
 def _replace(stack: Stack, resource: Resource, new_properties: JsonDict) -> Resource:
@@ -231,29 +254,29 @@ def _nested_stack_changes(cloud: Region, stack: Stack, resource: Resource, new_p
 
     That is the case if the template at the same URL has changed, or the last update of the nested stack failed.
     """
-    child = resource.child
-    if child is None:
+    nested_stack = resource.child
+    if nested_stack is None:
         return True
     new_resource = dataclasses.replace(resource, properties=dict(new_properties))
-    revision = creation.nested_revision(cloud, stack, new_resource, child.name)
-    return child.status not in STABLE or not child.revision.is_same_as(revision)
+    new_revision = creation.nested_revision(cloud, stack, new_resource, nested_stack.name)
+    return nested_stack.status not in STABLE_STATUSES or not nested_stack.revision.is_same_as(new_revision)
 
 
 def _update_nested(cloud: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
     """Update a nested stack; on return it awaits its cleanup, or the update of its parent was cancelled."""
-    generation, child = resource.generation, resource.child
+    generation, nested_stack = resource.generation, resource.child
     yield from modification.await_update_duration(cloud, stack, resource, old_properties)
     if resource.generation != generation:
         return
-    if child is None:
+    if nested_stack is None:
         raise ResourceError(f"{resource.logical_id} has no stack")
-    revision = creation.nested_revision(cloud, stack, resource, child.name)
-    if child.status in STABLE and child.revision.is_same_as(revision):
+    new_revision = creation.nested_revision(cloud, stack, resource, nested_stack.name)
+    if nested_stack.status in STABLE_STATUSES and nested_stack.revision.is_same_as(new_revision):
         return
-    start(cloud, child, revision)
-    yield lambda: child.status != "UPDATE_IN_PROGRESS" or resource.generation != generation
+    start(cloud, nested_stack, new_revision)
+    yield lambda: nested_stack.status != "UPDATE_IN_PROGRESS" or resource.generation != generation
     if resource.generation != generation:
         return
-    if child.status != UPDATE_CLEANUP_STATUS:
-        raise ResourceError(rollback.nested_failure(child))
-    resource.attributes = {f"Outputs.{key}": value for key, value in child.outputs.items()}
+    if nested_stack.status != UPDATE_CLEANUP_STATUS:
+        raise ResourceError(rollback.nested_failure(nested_stack))
+    resource.attributes = {f"Outputs.{name}": value for name, value in nested_stack.outputs.items()}

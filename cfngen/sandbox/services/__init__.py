@@ -25,6 +25,6 @@ from cfngen.sandbox.services import (  # noqa: F401 - importing them registers t
     target_groups,
     volumes,
 )
-from cfngen.sandbox.services.rules import Attempt, Refused, enforced, keep_time, rule, time_in
+from cfngen.sandbox.services.rules import PendingCall, Refused, checking_rules, rule, set_clock, time_in
 
-__all__ = ["Attempt", "Refused", "enforced", "keep_time", "rule", "time_in"]
+__all__ = ["PendingCall", "Refused", "checking_rules", "rule", "set_clock", "time_in"]

@@ -5,41 +5,37 @@ from __future__ import annotations
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.gateways import gateway_of
 from cfngen.sandbox.services.networks import live_interfaces
-from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 
 @rule("ec2", "AllocateAddress")
-def check_quota_of_addresses(attempt: Attempt) -> None:
-    """Refuse an address beyond the quota."""
-    if len(attempt.backend.addresses) >= quotas.applied_value(quotas.ADDRESSES):
+def check_quota_of_addresses(call: PendingCall) -> None:
+    """Refuse to allocate more Elastic IP addresses than the quota allows."""
+    if len(call.backend.addresses) >= quotas.applied_value(quotas.ADDRESSES):
         raise Refused("AddressLimitExceeded", "The maximum number of addresses has been reached.")
 
 
 @rule("ec2", "AssociateAddress")
-def check_gateway_of_the_network(attempt: Attempt) -> None:
+def check_gateway_of_the_network(call: PendingCall) -> None:
     """Refuse a public address in a VPC that has no internet gateway yet."""
-    if interface_id := attempt.get("NetworkInterfaceId"):
-        vpc_id = attempt.backend.get_network_interface(interface_id).subnet.vpc_id
-    elif instance_id := attempt.get("InstanceId"):
-        instance = attempt.backend.get_instance(instance_id)
+    if interface_id := call.get("NetworkInterfaceId"):
+        vpc_id = call.backend.get_network_interface(interface_id).subnet.vpc_id
+    elif instance_id := call.get("InstanceId"):
+        instance = call.backend.get_instance(instance_id)
         if instance.state not in ("pending", "running", "stopped"):
             raise Refused("IncorrectInstanceState", f"The instance '{instance_id}' is not in a valid state")
         vpc_id = instance.vpc_id
     else:
         return
     # moto's default VPC lacks the internet gateway that AWS gives it.
-    if not attempt.backend.get_vpc(vpc_id).is_default and not gateway_of(attempt.backend, vpc_id):
+    if not call.backend.get_vpc(vpc_id).is_default and not gateway_of(call.backend, vpc_id):
         raise Refused("Gateway.NotAttached", f"Network {vpc_id} is not attached to any internet gateway")
 
 
 @rule("ec2", "ReleaseAddress")
-def check_address_in_use(attempt: Attempt) -> None:
+def check_address_in_use(call: PendingCall) -> None:
     """Refuse to release an address that is associated with an interface."""
-    interfaces = live_interfaces(attempt.backend)
-    for address in attempt.backend.addresses:
-        if (
-            address.allocation_id == attempt.get("AllocationId")
-            and address.association_id
-            and address.eni in interfaces
-        ):
+    interfaces = live_interfaces(call.backend)
+    for address in call.backend.addresses:
+        if address.allocation_id == call.get("AllocationId") and address.association_id and address.eni in interfaces:
             raise Refused("InvalidIPAddress.InUse", f"Address {address.public_ip} is in use.")

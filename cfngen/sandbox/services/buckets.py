@@ -15,15 +15,16 @@ from awacs.aws import Action
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import keys, policy_documents
-from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 from cfngen.text_limits import BUCKET_NAME
 
-MAX_POLICY_BYTES = 20_480  # bytes
-MAX_RULES = 1_000
+MAX_POLICY_BYTES = 20_480
+MAX_LIFECYCLE_RULES = 1_000
 MAX_TAGS = 50
-MALFORMED = "MalformedPolicy"
+MALFORMED_POLICY = "MalformedPolicy"
 OWNER_ENFORCED = "BucketOwnerEnforced"
-NOT_WELL_FORMED = "The XML you provided was not well-formed or did not validate against our published schema"
+NOT_WELL_FORMED_MESSAGE = "The XML you provided was not well-formed or did not validate against our published schema"
+POLICY_VERSIONS = ("2012-10-17", "2008-10-17")
 # Condition keys that make a policy for everybody non-public: "The meaning of public", S3 user guide.
 NON_PUBLIC_CONDITIONS = frozenset(
     {
@@ -36,94 +37,102 @@ NON_PUBLIC_CONDITIONS = frozenset(
 
 
 @rule("s3", "CreateBucket")
-def check_name(attempt: Attempt) -> None:
+def check_name(call: PendingCall) -> None:
     """Refuse a name that breaks S3's rules."""
-    if BUCKET_NAME.fault(attempt.get("Bucket", "")):
+    if BUCKET_NAME.fault(call.get("Bucket", "")):
         raise Refused("InvalidBucketName", "The specified bucket is not valid.")
 
 
 @rule("s3", "CreateBucket", "PutBucketAcl")
-def check_acl(attempt: Attempt) -> None:
+def check_acl(call: PendingCall) -> None:
     """Refuse ACLs for others than the owner if the bucket's object ownership is BucketOwnerEnforced."""
-    ownership = attempt.get("ObjectOwnership") or OWNER_ENFORCED
-    if attempt.operation == "PutBucketAcl":
-        rules = _get_bucket(attempt).ownership_rule or {}
-        ownership = rules.get("Rule", {}).get("ObjectOwnership", OWNER_ENFORCED) if isinstance(rules, dict) else rules
-    grants = any(attempt.get(f"Grant{grant}") for grant in ("FullControl", "Read", "ReadACP", "Write", "WriteACP"))
-    canned = attempt.get("ACL") not in (None, "private", "bucket-owner-full-control")
-    if ownership == OWNER_ENFORCED and attempt.operation == "CreateBucket" and (grants or canned):
+    ownership = call.get("ObjectOwnership") or OWNER_ENFORCED
+    if call.operation == "PutBucketAcl":
+        # moto has the text of CreateBucket, or the document of PutBucketOwnershipControls.
+        rule_or_text = _get_bucket(call).ownership_rule or {}
+        if isinstance(rule_or_text, dict):
+            ownership = rule_or_text.get("Rule", {}).get("ObjectOwnership", OWNER_ENFORCED)
+        else:
+            ownership = rule_or_text
+    has_grants = any(call.get(f"Grant{grant}") for grant in ("FullControl", "Read", "ReadACP", "Write", "WriteACP"))
+    has_foreign_acl = call.get("ACL") not in (None, "private", "bucket-owner-full-control")
+    if ownership == OWNER_ENFORCED and call.operation == "CreateBucket" and (has_grants or has_foreign_acl):
         raise Refused(
             "InvalidBucketAclWithObjectOwnership",
             "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting",
         )
-    if ownership == OWNER_ENFORCED and attempt.operation == "PutBucketAcl":
+    if ownership == OWNER_ENFORCED and call.operation == "PutBucketAcl":
         raise Refused("AccessControlListNotSupported", "The bucket does not allow ACLs")
 
 
 @rule("s3", "PutBucketPolicy")
-def check_policy(attempt: Attempt) -> None:
+def check_policy(call: PendingCall) -> None:
     """Refuse a malformed policy, one for other resources than the bucket, and one with principals that do not exist."""
-    text = attempt.get("Policy", "")
+    text = call.get("Policy", "")
     text = text.decode() if isinstance(text, bytes) else text
     try:
         document = policy_documents.parse(text)
     except ValueError:
-        raise Refused(MALFORMED, "Policies must be valid JSON and the first byte must be '{'") from None
-    if document.get("Version", "2012-10-17") not in ("2012-10-17", "2008-10-17"):
-        raise Refused(MALFORMED, "The policy must contain a valid version string")
+        raise Refused(MALFORMED_POLICY, "Policies must be valid JSON and the first byte must be '{'") from None
+    if document.get("Version", POLICY_VERSIONS[0]) not in POLICY_VERSIONS:
+        raise Refused(MALFORMED_POLICY, "The policy must contain a valid version string")
     if len(text.encode()) > MAX_POLICY_BYTES:
         raise Refused(
-            MALFORMED, f"Normalized policy document exceeds the maximum allowed size of {MAX_POLICY_BYTES} bytes."
+            MALFORMED_POLICY,
+            f"Normalized policy document exceeds the maximum allowed size of {MAX_POLICY_BYTES} bytes.",
         )
     statements = policy_documents.statements(document)
     if not statements:
-        raise Refused(MALFORMED, "Missing required field Statement")
+        raise Refused(MALFORMED_POLICY, "Missing required field Statement")
     for statement in statements:
-        _check_statement(statement, attempt.get("Bucket"))
-    if missing_principals := list(policy_documents.missing_principals(document, attempt.region)):
-        raise Refused(MALFORMED, f"Invalid principal in policy ({missing_principals[0][1]})")
+        _check_statement(statement, call.get("Bucket"))
+    if missing_principals := list(policy_documents.missing_principals(document, call.region)):
+        raise Refused(MALFORMED_POLICY, f"Invalid principal in policy ({missing_principals[0][1]})")
 
 
 def _check_statement(statement: JsonDict, bucket: str) -> None:
     """Refuse a statement that is incomplete, or whose actions do not fit its resources."""
     if unknown := sorted(set(statement) - policy_documents.ELEMENTS):
-        raise Refused(MALFORMED, f"Unknown field {unknown[0]}")
-    for field, other in (("Effect", "Effect"), ("Principal", "NotPrincipal"), ("Action", "NotAction"),
-                         ("Resource", "NotResource")):  # fmt: skip
-        if field not in statement and other not in statement:
-            raise Refused(MALFORMED, f"Missing required field {field}")
+        raise Refused(MALFORMED_POLICY, f"Unknown field {unknown[0]}")
+    if "Effect" not in statement:
+        raise Refused(MALFORMED_POLICY, "Missing required field Effect")
+    for field in ("Principal", "Action", "Resource"):
+        if field not in statement and f"Not{field}" not in statement:
+            raise Refused(MALFORMED_POLICY, f"Missing required field {field}")
     if statement["Effect"] not in ("Allow", "Deny"):
-        raise Refused(MALFORMED, f"Invalid effect: {statement['Effect']}")
+        raise Refused(MALFORMED_POLICY, f"Invalid effect: {statement['Effect']}")
     resources = policy_documents.as_list(statement.get("Resource", statement.get("NotResource")))
     if not all(_is_in_bucket(resource, bucket) for resource in resources):
-        raise Refused(MALFORMED, "Policy has invalid resource")
+        raise Refused(MALFORMED_POLICY, "Policy has invalid resource")
     actions = policy_documents.as_list(statement.get("Action", statement.get("NotAction")))
     for action in actions:
         if action != "*" and not fnmatch.filter(_s3_actions(), action.lower()):
-            raise Refused(MALFORMED, "Policy has invalid action")
-        objects = _is_about_objects(action)
-        if "*" not in action and not any(("/" in resource) == objects for resource in resources):
-            raise Refused(MALFORMED, "Action does not apply to any resource(s) in statement")
+            raise Refused(MALFORMED_POLICY, "Policy has invalid action")
+        # An ARN with a slash names objects, any other ARN the bucket itself.
+        is_about_objects = _is_about_objects(action)
+        if "*" not in action and not any(("/" in resource) == is_about_objects for resource in resources):
+            raise Refused(MALFORMED_POLICY, "Action does not apply to any resource(s) in statement")
 
 
 def _is_in_bucket(resource: str, bucket: str) -> bool:
-    """Return whether an ARN names the bucket or objects in it."""
-    prefix, _, rest = str(resource).rpartition(":")
-    named = rest.partition("/")[0]
-    parts = prefix.split(":")
-    return parts[0] == "arn" and parts[2:] == ["s3", "", ""] and fnmatch.fnmatchcase(bucket, named) and named != "*"
+    """Return whether an ARN, which may have wildcards, names the bucket or objects in it."""
+    prefix, _, bucket_and_key = str(resource).rpartition(":")
+    bucket_pattern = bucket_and_key.partition("/")[0]
+    prefix_parts = prefix.split(":")
+    is_arn_of_s3 = prefix_parts[0] == "arn" and prefix_parts[2:] == ["s3", "", ""]
+    return is_arn_of_s3 and bucket_pattern != "*" and fnmatch.fnmatchcase(bucket, bucket_pattern)
 
 
 def _is_about_objects(action: str) -> bool:
     """Return whether an action applies to objects instead of the bucket."""
     operation = action.partition(":")[2]
-    other_operations = (
+    object_operations = (  # operations on objects without `Object` in their names
         "AbortMultipartUpload",
         "ListMultipartUploadParts",
         "BypassGovernanceRetention",
         "InitiateReplication",
     )
-    return ("Object" in operation and "BucketObject" not in operation) or operation in other_operations
+    return ("Object" in operation and "BucketObject" not in operation) or operation in object_operations
 
 
 @functools.cache
@@ -133,37 +142,36 @@ def _s3_actions() -> tuple[str, ...]:
 
 
 @rule("s3", "PutBucketPolicy")
-def check_public_policy(attempt: Attempt) -> None:
+def check_public_policy(call: PendingCall) -> None:
     """Refuse a public policy on a bucket with BlockPublicPolicy, which new buckets have."""
-    text = attempt.get("Policy", "")
+    text = call.get("Policy", "")
     document = policy_documents.parse(text.decode() if isinstance(text, bytes) else text)
-    block = _get_bucket(attempt).public_access_block
-    if block is not None and str(block.block_public_policy).lower() != "true":
+    public_access_block = _get_bucket(call).public_access_block
+    if public_access_block is not None and str(public_access_block.block_public_policy).lower() != "true":
         return
     for statement in policy_documents.statements(document):
-        limiting_keys = {
-            key.lower() for operator in statement.get("Condition", {}).values() for key in operator
-        } & NON_PUBLIC_CONDITIONS
-        if statement["Effect"] == "Allow" and policy_documents.names_everybody(statement) and not limiting_keys:
+        condition_keys = {key.lower() for operator in statement.get("Condition", {}).values() for key in operator}
+        is_limited = bool(condition_keys & NON_PUBLIC_CONDITIONS)
+        if statement["Effect"] == "Allow" and policy_documents.names_everybody(statement) and not is_limited:
             raise Refused(
                 "AccessDenied",
                 f"User: {keys.CALLER} is not authorized to perform: s3:PutBucketPolicy on resource: "
-                f'"arn:aws:s3:::{attempt.get("Bucket")}" because public policies are prevented by the '
+                f'"arn:aws:s3:::{call.get("Bucket")}" because public policies are prevented by the '
                 "BlockPublicPolicy setting in S3 Block Public Access.",
             )
 
 
 @rule("s3", "PutBucketLifecycleConfiguration")
-def check_lifecycle(attempt: Attempt) -> None:
+def check_lifecycle(call: PendingCall) -> None:
     """Refuse lifecycle rules without an action, with invalid days, or with the same id."""
-    rules = (attempt.get("LifecycleConfiguration") or {}).get("Rules") or []
-    if not rules or len(rules) > MAX_RULES:
-        raise Refused("MalformedXML", NOT_WELL_FORMED)
+    rules = (call.get("LifecycleConfiguration") or {}).get("Rules") or []
+    if not rules or len(rules) > MAX_LIFECYCLE_RULES:
+        raise Refused("MalformedXML", NOT_WELL_FORMED_MESSAGE)
     rule_ids = [lifecycle_rule["ID"] for lifecycle_rule in rules if lifecycle_rule.get("ID")]
     if len(set(rule_ids)) < len(rule_ids):
         raise Refused("InvalidArgument", "Rule ID must be unique. Found same ID for more than one rule")
     for lifecycle_rule in rules:
-        _check_rule(lifecycle_rule)
+        _check_lifecycle_rule(lifecycle_rule)
 
 
 _LIFECYCLE_ACTIONS = (
@@ -172,12 +180,12 @@ _LIFECYCLE_ACTIONS = (
 )  # fmt: skip
 
 
-def _check_rule(lifecycle_rule: JsonDict) -> None:
+def _check_lifecycle_rule(lifecycle_rule: JsonDict) -> None:
     """Refuse a lifecycle rule without an action, or with days that contradict each other."""
     if not any(lifecycle_rule.get(action) for action in _LIFECYCLE_ACTIONS):
         raise Refused("InvalidRequest", "At least one action needs to be specified in a rule")
     if lifecycle_rule.get("Status") not in ("Enabled", "Disabled"):
-        raise Refused("MalformedXML", NOT_WELL_FORMED)
+        raise Refused("MalformedXML", NOT_WELL_FORMED_MESSAGE)
     for action, field in (
         ("Expiration", "Days"),
         ("NoncurrentVersionExpiration", "NoncurrentDays"),
@@ -186,18 +194,17 @@ def _check_rule(lifecycle_rule: JsonDict) -> None:
         days = (lifecycle_rule.get(action) or {}).get(field)
         if days is not None and int(days) < 1:
             raise Refused("InvalidArgument", f"'{field}' for {action} action must be a positive integer")
-    filtered = lifecycle_rule.get("Filter") or {}
-    if lifecycle_rule.get("AbortIncompleteMultipartUpload") and (
-        filtered.get("Tag") or "Tags" in (filtered.get("And") or {})
-    ):
+    object_filter = lifecycle_rule.get("Filter") or {}
+    filters_by_tag = bool(object_filter.get("Tag")) or "Tags" in (object_filter.get("And") or {})
+    if lifecycle_rule.get("AbortIncompleteMultipartUpload") and filters_by_tag:
         raise Refused("InvalidRequest", "AbortIncompleteMultipartUpload cannot be specified with Tags.")
-    expires = (lifecycle_rule.get("Expiration") or {}).get("Days")
-    moves = [
+    expiration_days = (lifecycle_rule.get("Expiration") or {}).get("Days")
+    transition_days = [
         int(transition["Days"])
         for transition in lifecycle_rule.get("Transitions") or []
         if transition.get("Days") is not None
     ]
-    if expires is not None and moves and int(expires) <= max(moves):
+    if expiration_days is not None and transition_days and int(expiration_days) <= max(transition_days):
         raise Refused(
             "InvalidArgument",
             "'Days' in the Expiration action for filter must be greater than 'Days' in the Transition action",
@@ -205,13 +212,13 @@ def _check_rule(lifecycle_rule: JsonDict) -> None:
 
 
 @rule("s3", "PutBucketEncryption")
-def check_encryption(attempt: Attempt) -> None:
+def check_encryption(call: PendingCall) -> None:
     """Refuse a KMS key together with SSE-S3 encryption, and more than one rule."""
-    rules = (attempt.get("ServerSideEncryptionConfiguration") or {}).get("Rules") or []
+    rules = (call.get("ServerSideEncryptionConfiguration") or {}).get("Rules") or []
     if len(rules) != 1:
-        raise Refused("MalformedXML", NOT_WELL_FORMED)
-    default = rules[0].get("ApplyServerSideEncryptionByDefault") or {}
-    if default.get("KMSMasterKeyID") and default.get("SSEAlgorithm") == "AES256":
+        raise Refused("MalformedXML", NOT_WELL_FORMED_MESSAGE)
+    encryption = rules[0].get("ApplyServerSideEncryptionByDefault") or {}
+    if encryption.get("KMSMasterKeyID") and encryption.get("SSEAlgorithm") == "AES256":
         raise Refused(
             "InvalidArgument",
             "a KMSMasterKeyID is not applicable if the default sse algorithm is not aws:kms or aws:kms:dsse",
@@ -219,16 +226,16 @@ def check_encryption(attempt: Attempt) -> None:
 
 
 @rule("s3", "PutBucketTagging")
-def check_tags(attempt: Attempt) -> None:
+def check_tags(call: PendingCall) -> None:
     """Refuse more tags than a bucket can have."""
-    tag_set = (attempt.get("Tagging") or {}).get("TagSet") or []
+    tag_set = (call.get("Tagging") or {}).get("TagSet") or []
     if len(tag_set) > MAX_TAGS:
         raise Refused("BadRequest", f"Bucket tag count cannot be greater than {MAX_TAGS}")
 
 
-def _get_bucket(attempt: Attempt) -> MotoModel:
+def _get_bucket(call: PendingCall) -> MotoModel:
     """Return moto's bucket that a call names, or refuse the call."""
     try:
-        return attempt.backend.get_bucket(attempt.get("Bucket"))
+        return call.backend.get_bucket(call.get("Bucket"))
     except Exception as error:
         raise Refused("NoSuchBucket", "The specified bucket does not exist") from error

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from cfngen.sandbox.services.networks import zones
 from cfngen.sandbox.services.rules import Refused
 
-MIN_SPOT_PRICE = 0.001  # dollars per hour: the lowest maximum price that a request may have
+MIN_SPOT_PRICE = 0.001  # dollars per hour: the lowest Spot price, and the lowest maximum price that EC2 accepts
 
 
 @dataclass
@@ -19,31 +19,31 @@ class _RegionCapacity:
     """The missing capacity and the Spot prices of a region.
 
     Attributes:
-        exhausted: the pairs of instance type and zone for which there is no capacity.
-        prices: Spot price by instance type, in dollars per hour.
+        exhausted: pairs of an instance type and the name of a zone that has no capacity for it.
+        spot_prices: Spot price by instance type, in dollars per hour.
     """
 
     exhausted: set[tuple[str, str]] = field(default_factory=set)
-    prices: dict[str, float] = field(default_factory=dict)
+    spot_prices: dict[str, float] = field(default_factory=dict)
 
 
-_CAPACITY_BY_REGION: dict[str, _RegionCapacity] = {}
+_CAPACITY_BY_REGION: dict[str, _RegionCapacity] = {}  # a region that is missing has capacity for all instance types
 
 
-def remove_capacity(region: str, instance_type: str, *names: str) -> None:
+def remove_capacity(region: str, instance_type: str, *zone_names: str) -> None:
     """Remove the capacity for instances of a type.
 
     Args:
         region: the region.
         instance_type: e.g. `m5.large`.
-        names: names of the zones; by default all zones of the region.
+        zone_names: the zones without capacity; by default all zones of the region.
     """
-    _capacity_of(region).exhausted.update((instance_type, name) for name in names or zones(region))
+    _capacity_of(region).exhausted.update((instance_type, zone) for zone in zone_names or zones(region))
 
 
 def set_spot_price(region: str, instance_type: str, dollars: float) -> None:
     """Set the Spot price of an instance type, in dollars per hour."""
-    _capacity_of(region).prices[instance_type] = dollars
+    _capacity_of(region).spot_prices[instance_type] = dollars
 
 
 def reset(region: str) -> None:
@@ -71,18 +71,18 @@ def insufficient_capacity(region: str, instance_type: str, zone: str) -> Refused
     return Refused("InsufficientInstanceCapacity", message)
 
 
-def check_bid(region: str, instance_type: str, bid: float) -> None:
-    """Refuse a maximum price below the Spot price.
+def check_max_price(region: str, instance_type: str, max_price: float) -> None:
+    """Refuse a maximum price below the current Spot price of an instance type; both in dollars per hour.
 
     Raises:
         Refused: SpotMaxPriceTooLow
     """
-    minimum = _capacity_of(region).prices.get(instance_type, MIN_SPOT_PRICE)
-    if bid < minimum:
+    spot_price = _capacity_of(region).spot_prices.get(instance_type, MIN_SPOT_PRICE)
+    if max_price < spot_price:
         raise Refused(
             "SpotMaxPriceTooLow",
-            f"Your Spot request price of {bid:g} is lower than the minimum required Spot request fulfillment price of "
-            f"{minimum:g}.",
+            f"Your Spot request price of {max_price:g} is lower than the minimum required Spot request fulfillment "
+            f"price of {spot_price:g}.",
         )
 
 

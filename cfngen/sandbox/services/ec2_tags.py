@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 
-from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 MAX_TAGS = 50
 MAX_KEY_LENGTH, MAX_VALUE_LENGTH = 128, 256  # characters
@@ -30,22 +30,22 @@ TAGGING_OPERATIONS = (
 
 
 @rule("ec2", *TAGGING_OPERATIONS)
-def check_tags_on_create(attempt: Attempt) -> None:
+def check_tags_on_create(call: PendingCall) -> None:
     """Refuse to create a resource with invalid tags."""
-    for specification in attempt.get("TagSpecifications", []):
+    for specification in call.get("TagSpecifications", []):
         check(specification.get("Tags") or [])
 
 
 @rule("ec2", "CreateTags")
-def check_tags_to_add(attempt: Attempt) -> None:
+def check_tags_to_add(call: PendingCall) -> None:
     """Refuse to add invalid tags, or more tags than a resource can have."""
-    for resource in attempt.get("Resources", []):
-        tags = attempt.backend.describe_tags(filters={"resource-id": [resource]})
-        check(attempt.get("Tags", []), {tag["key"] for tag in tags if not tag["key"].startswith("aws:")})
+    for resource in call.get("Resources", []):
+        tags = call.backend.describe_tags(filters={"resource-id": [resource]})
+        check(call.get("Tags", []), {tag["key"] for tag in tags if not tag["key"].startswith("aws:")})
 
 
 def check(tags: Iterable[Mapping[str, str]], existing_keys: Set[str] = frozenset()) -> None:
-    """Refuse invalid tags.
+    """Refuse to give a resource invalid tags.
 
     Args:
         tags: the new tags, each with `Key` and `Value`.

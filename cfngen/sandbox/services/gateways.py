@@ -6,9 +6,9 @@ import ipaddress
 
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
-from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
-TARGET_PARAMETERS = frozenset(
+ROUTE_TARGET_PARAMETERS = frozenset(
     {
         "CarrierGatewayId",
         "CoreNetworkArn",
@@ -27,24 +27,24 @@ TARGET_PARAMETERS = frozenset(
 
 
 @rule("ec2", "CreateInternetGateway")
-def check_quota_of_gateways(attempt: Attempt) -> None:
-    """Refuse an internet gateway beyond the quota."""
-    if len(attempt.backend.internet_gateways) >= quotas.applied_value(quotas.INTERNET_GATEWAYS):
+def check_quota_of_gateways(call: PendingCall) -> None:
+    """Refuse to create more internet gateways than the quota allows."""
+    if len(call.backend.internet_gateways) >= quotas.applied_value(quotas.INTERNET_GATEWAYS):
         raise Refused("InternetGatewayLimitExceeded", "The maximum number of internet gateways has been reached.")
 
 
 @rule("ec2", "AttachInternetGateway")
-def check_one_gateway_of_a_vpc(attempt: Attempt) -> None:
+def check_one_gateway_of_a_vpc(call: PendingCall) -> None:
     """Refuse to attach a second internet gateway to a VPC."""
-    vpc_id, gateway_id = attempt.get("VpcId"), attempt.get("InternetGatewayId")
-    if any(other.vpc and other.vpc.id == vpc_id and other.id != gateway_id for other in _gateways(attempt.backend)):
+    vpc_id, gateway_id = call.get("VpcId"), call.get("InternetGatewayId")
+    if any(other.vpc and other.vpc.id == vpc_id and other.id != gateway_id for other in _gateways(call.backend)):
         raise Refused("InvalidParameterValue", f"Network {vpc_id} already has an internet gateway attached")
 
 
 @rule("ec2", "CreateRoute", "ReplaceRoute")
-def check_target_of_a_route(attempt: Attempt) -> None:
+def check_target_of_a_route(call: PendingCall) -> None:
     """Refuse a route without a target, with several targets, or with a target outside of the route table's VPC."""
-    targets = sorted(TARGET_PARAMETERS & {key for key, value in attempt.parameters.items() if value})
+    targets = sorted(ROUTE_TARGET_PARAMETERS & {key for key, value in call.parameters.items() if value})
     if not targets:
         raise Refused(
             "MissingParameter", "The request must contain exactly one of gatewayId, natGatewayId, networkInterfaceId, "
@@ -52,8 +52,8 @@ def check_target_of_a_route(attempt: Attempt) -> None:
         )  # fmt: skip
     if len(targets) > 1:
         raise Refused("InvalidParameterCombination", f"The request names several targets: {', '.join(targets)}")
-    table, backend = attempt.backend.get_route_table(attempt.get("RouteTableId")), attempt.backend
-    gateway_id = str(attempt.get("GatewayId", ""))
+    table, backend = call.backend.get_route_table(call.get("RouteTableId")), call.backend
+    gateway_id = str(call.get("GatewayId", ""))
     if (
         gateway_id.startswith("igw-")
         and gateway_of(backend, table.vpc_id) != backend.get_internet_gateway(gateway_id).id
@@ -62,10 +62,10 @@ def check_target_of_a_route(attempt: Attempt) -> None:
             "InvalidParameterValue",
             f"route table {table.id} and network gateway {gateway_id} belong to different networks",
         )
-    if interface_id := attempt.get("NetworkInterfaceId"):
+    if interface_id := call.get("NetworkInterfaceId"):
         vpc_id = backend.get_network_interface(interface_id).subnet.vpc_id
         _check_same_vpc(table, vpc_id, f"interface {interface_id}")
-    if instance_id := attempt.get("InstanceId"):
+    if instance_id := call.get("InstanceId"):
         instance = backend.get_instance(instance_id)
         _check_same_vpc(table, instance.vpc_id, f"interface of {instance_id}")
         if instance.state in ("terminated", "shutting-down"):
@@ -73,37 +73,38 @@ def check_target_of_a_route(attempt: Attempt) -> None:
 
 
 @rule("ec2", "CreateRoute")
-def check_destination_of_a_route(attempt: Attempt) -> None:
+def check_destination_of_a_route(call: PendingCall) -> None:
     """Refuse a gateway as target for addresses of the VPC itself, and a route beyond the quota."""
-    table = attempt.backend.get_route_table(attempt.get("RouteTableId"))
-    block = str(attempt.get("DestinationCidrBlock", ""))
-    if not block and not attempt.get("DestinationIpv6CidrBlock") and not attempt.get("DestinationPrefixListId"):
+    table = call.backend.get_route_table(call.get("RouteTableId"))
+    block = str(call.get("DestinationCidrBlock", ""))
+    if not block and not call.get("DestinationIpv6CidrBlock") and not call.get("DestinationPrefixListId"):
         raise Refused("MissingParameter", "The request must contain the parameter destinationCidrBlock")
     try:
         destination = ipaddress.ip_network(block, strict=False)
     except ValueError:
         return  # moto refuses it
-    vpc_range = ipaddress.ip_network(attempt.backend.get_vpc(table.vpc_id).cidr_block, strict=False)
+    vpc_range = ipaddress.ip_network(call.backend.get_vpc(table.vpc_id).cidr_block, strict=False)
     is_in_vpc = isinstance(destination, ipaddress.IPv4Network) and destination.subnet_of(vpc_range)  # type: ignore[arg-type]
-    if is_in_vpc and not attempt.get("NetworkInterfaceId") and not attempt.get("InstanceId"):
+    if is_in_vpc and not call.get("NetworkInterfaceId") and not call.get("InstanceId"):
         raise Refused(
             "InvalidParameterValue",
             f"The destination CIDR block {block} is equal to or more specific than one of this VPC's CIDR blocks. This "
             "route can target only an interface or an instance.",
         )
-    if sum(not route.local for route in table.routes) >= quotas.applied_value(quotas.ROUTES):
+    routes_that_count = sum(not route.local for route in table.routes)  # all but those within the VPC
+    if routes_that_count >= quotas.applied_value(quotas.ROUTES):
         raise Refused("RouteLimitExceeded", "The maximum number of routes has been reached.")
 
 
 @rule("ec2", "AssociateRouteTable")
-def check_one_table_of_a_subnet(attempt: Attempt) -> None:
+def check_one_table_of_a_subnet(call: PendingCall) -> None:
     """Refuse to associate a subnet with a second route table (moto returns the first association), or across VPCs."""
-    subnet_id = attempt.get("SubnetId")
+    subnet_id = call.get("SubnetId")
     if not subnet_id:
         return
-    table = attempt.backend.get_route_table(attempt.get("RouteTableId"))
-    _check_same_vpc(table, attempt.backend.get_subnet(subnet_id).vpc_id, f"subnet {subnet_id}")
-    for other in attempt.backend.route_tables.values():
+    table = call.backend.get_route_table(call.get("RouteTableId"))
+    _check_same_vpc(table, call.backend.get_subnet(subnet_id).vpc_id, f"subnet {subnet_id}")
+    for other in call.backend.route_tables.values():
         if subnet_id in other._associations.values() and other.id != table.id:  # noqa: SLF001
             raise Refused(
                 "Resource.AlreadyAssociated",
@@ -112,18 +113,18 @@ def check_one_table_of_a_subnet(attempt: Attempt) -> None:
 
 
 @rule("ec2", "DeleteRouteTable")
-def check_main_table_is_kept(attempt: Attempt) -> None:
+def check_main_table_is_kept(call: PendingCall) -> None:
     """Refuse to delete a VPC's main route table."""
-    table = attempt.backend.get_route_table(attempt.get("RouteTableId"))
+    table = call.backend.get_route_table(call.get("RouteTableId"))
     if table.main_association_id:
         raise Refused(
             "DependencyViolation", f"The routeTable '{table.id}' has dependencies and cannot be deleted."
         )  # fmt: skip
 
 
-def gateway_of(backend: MotoBackend, vpc: str) -> str:
+def gateway_of(backend: MotoBackend, vpc_id: str) -> str:
     """Return the id of the internet gateway that is attached to a VPC; empty if there is none."""
-    return next((gateway.id for gateway in _gateways(backend) if gateway.vpc and gateway.vpc.id == vpc), "")
+    return next((gateway.id for gateway in _gateways(backend) if gateway.vpc and gateway.vpc.id == vpc_id), "")
 
 
 def _gateways(backend: MotoBackend) -> list[MotoModel]:
@@ -132,6 +133,12 @@ def _gateways(backend: MotoBackend) -> list[MotoModel]:
 
 
 def _check_same_vpc(table: MotoModel, vpc_id: str | None, target: str) -> None:
-    """Refuse a target in another VPC than the route table's."""
+    """Refuse a target in another VPC than the route table's.
+
+    Args:
+        table: the route table.
+        vpc_id: the VPC of the target.
+        target: the target as the error message describes it, e.g. `subnet subnet-0123`.
+    """
     if vpc_id != table.vpc_id:
         raise Refused("InvalidParameterValue", f"route table {table.id} and {target} belong to different networks")

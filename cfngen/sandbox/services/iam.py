@@ -15,23 +15,24 @@ from moto.iam.models import AWSManagedPolicy
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import policy_documents
-from cfngen.sandbox.services.rules import Attempt, Refused, out_of_range, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, out_of_range, rule
 
-MAX_INLINE_POLICY_CHARACTERS = 10_240  # characters without white space, all inline policies of a role together
-MAX_MANAGED_POLICY_CHARACTERS = 6_144  # likewise, one policy
-MAX_TRUST_POLICY_CHARACTERS = 2_048  # likewise
-MAX_POLICIES_PER_ROLE = 10
+# The characters of policies count without white space.
+MAX_INLINE_POLICY_CHARACTERS = 10_240  # all inline policies of a role together
+MAX_MANAGED_POLICY_CHARACTERS = 6_144
+MAX_TRUST_POLICY_CHARACTERS = 2_048
+MAX_MANAGED_POLICIES_PER_ROLE = 10
 MAX_TAGS = 50
-SESSION_SECONDS = range(3_600, 43_201)  # seconds
+SESSION_SECONDS = range(3_600, 43_201)  # an hour to twelve hours
 
 
 @rule("iam", "CreateRole", "UpdateAssumeRolePolicy")
-def check_trust_policy(attempt: Attempt) -> None:
+def check_trust_policy(call: PendingCall) -> None:
     """Refuse a trust policy that is malformed, names a principal that does not exist, or is too long."""
-    text = attempt.get("AssumeRolePolicyDocument") or attempt.get("PolicyDocument", "")
+    text = call.get("AssumeRolePolicyDocument") or call.get("PolicyDocument", "")
     if fault := policy_documents.grammar_fault(text, is_trust_policy=True):
         raise Refused("MalformedPolicyDocument", fault)
-    for kind, name in policy_documents.missing_principals(policy_documents.parse(text), attempt.region):
+    for kind, name in policy_documents.missing_principals(policy_documents.parse(text), call.region):
         if kind == "*":
             raise Refused(
                 "MalformedPolicyDocument", f'AssumeRolepolicy contained an invalid principal: "STAR":"{name}".'
@@ -43,16 +44,17 @@ def check_trust_policy(attempt: Attempt) -> None:
 
 
 @rule("iam", "PutRolePolicy", "CreatePolicy", "CreatePolicyVersion")
-def check_permissions_policy(attempt: Attempt) -> None:
+def check_permissions_policy(call: PendingCall) -> None:
     """Refuse a permissions policy that breaks IAM's grammar, or is too long."""
-    text = attempt.get("PolicyDocument", "")
+    text = call.get("PolicyDocument", "")
     if fault := policy_documents.grammar_fault(text):
         raise Refused("MalformedPolicyDocument", fault)
     size = policy_documents.size_in_characters(text)
-    if attempt.operation == "PutRolePolicy":
-        role = _get_role(attempt, attempt.get("RoleName"))
-        other_policies = {name: policy for name, policy in role.policies.items() if name != attempt.get("PolicyName")}
-        if size + sum(map(policy_documents.size_in_characters, other_policies.values())) > MAX_INLINE_POLICY_CHARACTERS:
+    if call.operation == "PutRolePolicy":
+        role = _get_role(call, call.get("RoleName"))
+        other_policies = [policy for name, policy in role.policies.items() if name != call.get("PolicyName")]
+        total_size = size + sum(policy_documents.size_in_characters(policy) for policy in other_policies)
+        if total_size > MAX_INLINE_POLICY_CHARACTERS:
             message = f"Maximum policy size of {MAX_INLINE_POLICY_CHARACTERS} bytes exceeded for role {role.name}"
             raise Refused("LimitExceeded", message)
     elif size > MAX_MANAGED_POLICY_CHARACTERS:
@@ -60,14 +62,14 @@ def check_permissions_policy(attempt: Attempt) -> None:
 
 
 @rule("iam", "CreateRole", "PutRolePermissionsBoundary", "AttachRolePolicy")
-def load_aws_managed_policies(attempt: Attempt) -> None:
+def load_aws_managed_policies(call: PendingCall) -> None:
     """Load an AWS managed policy into moto when it is first used, as moto loads none by default; refuses nothing."""
-    arn = attempt.get("PermissionsBoundary") or attempt.get("PolicyArn") or ""
+    arn = call.get("PermissionsBoundary") or call.get("PolicyArn") or ""
     path, _, name = arn.partition(":iam::aws:policy")[2].rpartition("/")
     data = _aws_managed_policies().get(name) if ":iam::aws:policy/" in arn else None
-    if data and data["Path"] == f"{path}/" and arn not in attempt.backend.managed_policies:
-        policy = AWSManagedPolicy.from_data(name, attempt.backend.account_id, attempt.backend.region_name, data)
-        attempt.backend.managed_policies[arn] = policy
+    if data and data["Path"] == f"{path}/" and arn not in call.backend.managed_policies:
+        policy = AWSManagedPolicy.from_data(name, call.backend.account_id, call.backend.region_name, data)
+        call.backend.managed_policies[arn] = policy
 
 
 @functools.cache
@@ -78,34 +80,34 @@ def _aws_managed_policies() -> dict[str, JsonDict]:
 
 
 @rule("iam", "CreateRole", "PutRolePermissionsBoundary")
-def check_permissions_boundary(attempt: Attempt) -> None:
+def check_permissions_boundary(call: PendingCall) -> None:
     """Refuse a permissions boundary that does not exist as a policy of the account or of AWS."""
-    arn = attempt.get("PermissionsBoundary")
-    if arn and arn not in {policy.arn for policy in attempt.backend.managed_policies.values()}:
+    arn = call.get("PermissionsBoundary")
+    if arn and arn not in {policy.arn for policy in call.backend.managed_policies.values()}:
         raise Refused("NoSuchEntity", f"Scope ARN: {arn} does not exist or is not attachable.")
 
 
 @rule("iam", "AttachRolePolicy")
-def check_quota_of_attached_policies(attempt: Attempt) -> None:
+def check_quota_of_attached_policies(call: PendingCall) -> None:
     """Refuse to attach more managed policies than a role can have."""
-    attached = _get_role(attempt, attempt.get("RoleName")).managed_policies
-    if len(attached) >= MAX_POLICIES_PER_ROLE and attempt.get("PolicyArn") not in attached:
-        raise Refused("LimitExceeded", f"Cannot exceed quota for PoliciesPerRole: {MAX_POLICIES_PER_ROLE}")
+    attached = _get_role(call, call.get("RoleName")).managed_policies
+    if len(attached) >= MAX_MANAGED_POLICIES_PER_ROLE and call.get("PolicyArn") not in attached:
+        raise Refused("LimitExceeded", f"Cannot exceed quota for PoliciesPerRole: {MAX_MANAGED_POLICIES_PER_ROLE}")
 
 
 @rule("iam", "PutRolePolicy", "AttachRolePolicy", "AddRoleToInstanceProfile", "DeleteRole")
-def check_role_exists(attempt: Attempt) -> None:
+def check_role_exists(call: PendingCall) -> None:
     """Refuse calls for a role that does not exist, with IAM's error message."""
-    _get_role(attempt, attempt.get("RoleName"))
+    _get_role(call, call.get("RoleName"))
 
 
 @rule("iam", "DeletePolicy")
-def check_attached_policy(attempt: Attempt) -> None:
+def check_attached_policy(call: PendingCall) -> None:
     """Refuse to delete a managed policy that is attached to a role, or that has further versions."""
-    policy = attempt.backend.managed_policies.get(attempt.get("PolicyArn"))
+    policy = call.backend.managed_policies.get(call.get("PolicyArn"))
     if policy is None:
         return
-    boundaries = [role.permissions_boundary_arn for role in attempt.backend.get_roles()]
+    boundaries = [role.permissions_boundary_arn for role in call.backend.get_roles()]
     if policy.attachment_count or policy.arn in boundaries:
         raise Refused("DeleteConflict", "Cannot delete a policy attached to entities.")
     if len(policy.versions) > 1:
@@ -116,22 +118,25 @@ def check_attached_policy(attempt: Attempt) -> None:
 
 
 @rule("iam", "CreateRole", "CreateInstanceProfile")
-def check_name_unique_ignoring_case(attempt: Attempt) -> None:
+def check_name_unique_ignoring_case(call: PendingCall) -> None:
     """Refuse a name that differs from an existing one only in case."""
-    kind, existing_names = "Role", [role.name for role in attempt.backend.get_roles()]
-    if attempt.operation == "CreateInstanceProfile":
-        kind, existing_names = "Instance Profile", [profile.name for profile in attempt.backend.get_instance_profiles()]
-    name = attempt.get(f"{kind.replace(' ', '')}Name", "")
-    if name.casefold() in map(str.casefold, existing_names):
-        label = f"Role with name {name}" if kind == "Role" else f"Instance Profile {name}"
-        raise Refused("EntityAlreadyExists", f"{label} already exists.")
+    if call.operation == "CreateRole":
+        name = call.get("RoleName", "")
+        existing_names = [role.name for role in call.backend.get_roles()]
+        entity = f"Role with name {name}"
+    else:
+        name = call.get("InstanceProfileName", "")
+        existing_names = [profile.name for profile in call.backend.get_instance_profiles()]
+        entity = f"Instance Profile {name}"
+    if name.casefold() in [existing_name.casefold() for existing_name in existing_names]:
+        raise Refused("EntityAlreadyExists", f"{entity} already exists.")
 
 
 @rule("iam", "CreateRole", "UpdateAssumeRolePolicy", "PutRolePolicy", "CreatePolicy", "CreatePolicyVersion")
-def check_policy_characters(attempt: Attempt) -> None:
+def check_policy_characters(call: PendingCall) -> None:
     """Refuse a document with characters outside of Latin-1 ("IAM name requirements")."""
-    name = "AssumeRolePolicyDocument" if attempt.operation == "CreateRole" else "PolicyDocument"
-    if not re.fullmatch(r"[\t\n\r -\xff]+", attempt.get(name, "")):
+    name = "AssumeRolePolicyDocument" if call.operation == "CreateRole" else "PolicyDocument"
+    if not re.fullmatch(r"[\t\n\r -\xff]+", call.get(name, "")):
         raise Refused(
             "ValidationError",
             f"1 validation error detected: Value at '{name[0].lower()}{name[1:]}' failed to satisfy constraint: Member "
@@ -140,27 +145,27 @@ def check_policy_characters(attempt: Attempt) -> None:
 
 
 @rule("iam", "CreateRole", "TagRole")
-def check_tags(attempt: Attempt) -> None:
+def check_tags(call: PendingCall) -> None:
     """Refuse more tags than a role can have."""
-    new = {tag["Key"] for tag in attempt.get("Tags") or []}
-    roles = [role for role in attempt.backend.get_roles() if role.name == attempt.get("RoleName")]
-    if attempt.operation == "TagRole" and roles:
-        new |= {tag["Key"] for tag in roles[0].tags}
-    if len(new) > MAX_TAGS >= len(attempt.get("Tags") or []):  # moto itself refuses too many tags in one call
+    tag_keys = {tag["Key"] for tag in call.get("Tags") or []}
+    roles = [role for role in call.backend.get_roles() if role.name == call.get("RoleName")]
+    if call.operation == "TagRole" and roles:
+        tag_keys |= {tag["Key"] for tag in roles[0].tags}
+    if len(tag_keys) > MAX_TAGS >= len(call.get("Tags") or []):  # moto itself refuses too many tags in one call
         raise Refused("LimitExceeded", f"Cannot exceed quota for TagsPerRole: {MAX_TAGS}")
 
 
 @rule("iam", "CreateRole", "UpdateRole")
-def check_session_duration(attempt: Attempt) -> None:
-    """Refuse sessions shorter than an hour or longer than twelve."""
-    seconds = attempt.get("MaxSessionDuration")
+def check_session_duration(call: PendingCall) -> None:
+    """Refuse a maximum session duration shorter than an hour or longer than twelve hours."""
+    seconds = call.get("MaxSessionDuration")
     if seconds is not None and (fault := out_of_range("maxSessionDuration", seconds, SESSION_SECONDS)):
         raise Refused("ValidationError", fault)
 
 
-def _get_role(attempt: Attempt, name: str) -> MotoModel:
+def _get_role(call: PendingCall, name: str) -> MotoModel:
     """Return moto's role with a name, or refuse the call."""
-    for role in attempt.backend.get_roles():
+    for role in call.backend.get_roles():
         if role.name == name:
             return role
     raise Refused("NoSuchEntity", f"The role with name {name} cannot be found.")

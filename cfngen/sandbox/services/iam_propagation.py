@@ -16,18 +16,18 @@ from weakref import WeakKeyDictionary
 
 from cfngen.sandbox.moto_types import MotoBackend
 from cfngen.sandbox.services import policy_documents
-from cfngen.sandbox.services.rules import Attempt, Refused, rule, time_in, times_by_region
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule, time_in, times_by_region
 
-PROPAGATION_SECONDS = 15.0
+PROPAGATION_SECONDS = 15.0  # simulated time until other services see a change
 
 _changed_at: WeakKeyDictionary[MotoBackend, dict[str, Mapping[str, float]]] = WeakKeyDictionary()
 """By moto's IAM backend and by name of the instance profile: the time of its last change on each region's clock."""
 
 
 @rule("iam", "CreateInstanceProfile", "AddRoleToInstanceProfile", "RemoveRoleFromInstanceProfile")
-def record_change(attempt: Attempt) -> None:
+def record_change(call: PendingCall) -> None:
     """Record the time of a change of an instance profile; refuses nothing."""
-    _changed_at.setdefault(attempt.backend, {})[attempt.get("InstanceProfileName")] = times_by_region()
+    _changed_at.setdefault(call.backend, {})[call.get("InstanceProfileName")] = times_by_region()
 
 
 def mark_propagated(region: str, profile: str) -> None:
@@ -45,7 +45,7 @@ def check_launch(region: str, profile: Mapping[str, str]) -> None:
 
     Args:
         region: region of the launch.
-        profile: its `Arn` or its `Name`, as in RunInstances and in launch templates.
+        profile: the instance profile's `Arn` or its `Name`, as in RunInstances and in launch templates; may be empty.
 
     Raises:
         Refused: it does not exist, it has no role, or its last change has not propagated yet
@@ -57,7 +57,7 @@ def check_launch(region: str, profile: Mapping[str, str]) -> None:
     profiles = [
         candidate
         for candidate in backend.get_instance_profiles()
-        if identifier in (candidate.arn if key == "Arn" else candidate.name,)
+        if identifier == (candidate.arn if key == "Arn" else candidate.name)
     ]
     if not profiles or not _has_propagated(region, backend, profiles[0].name):
         kind = "ARN" if key == "Arn" else "name"
@@ -71,9 +71,9 @@ def check_launch(region: str, profile: Mapping[str, str]) -> None:
 
 
 @rule("ec2", "RunInstances")
-def check_profile_of_instances(attempt: Attempt) -> None:
+def check_profile_of_instances(call: PendingCall) -> None:
     """Refuse to launch instances with an instance profile that cannot be used."""
-    check_launch(attempt.region, attempt.get("IamInstanceProfile") or {})
+    check_launch(call.region, call.get("IamInstanceProfile") or {})
 
 
 def _has_propagated(region: str, backend: MotoBackend, name: str) -> bool:

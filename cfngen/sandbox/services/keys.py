@@ -13,19 +13,21 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import policy_documents
-from cfngen.sandbox.services.rules import Attempt, Refused, out_of_range, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, out_of_range, rule
 
-MAX_POLICY_BYTES = 32_768  # bytes
+MAX_POLICY_BYTES = 32_768
 MAX_TAGS = 50
-WAITING_PERIOD_DAYS = range(7, 31)  # days
-CALLER = f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:user/operator"  # every caller; CloudFormation calls on the user's behalf
+WAITING_PERIOD_DAYS = range(7, 31)
+# The user who makes all calls; CloudFormation, too, calls on the user's behalf.
+CALLER = f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:user/operator"
+ACCOUNT_ROOT = f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:root"
 MALFORMED_POLICY = "MalformedPolicyDocumentException"
 
 
 @rule("kms", "CreateKey", "PutKeyPolicy")
-def check_key_policy(attempt: Attempt) -> None:
+def check_key_policy(call: PendingCall) -> None:
     """Refuse a malformed policy, one with principals that do not exist, and one that locks the caller out."""
-    text = attempt.get("Policy")
+    text = call.get("Policy")
     if not text:
         return
     try:
@@ -41,9 +43,9 @@ def check_key_policy(attempt: Attempt) -> None:
         raise Refused(MALFORMED_POLICY, "The specified policy is not syntactically or semantically correct")
     if len(text.encode()) > MAX_POLICY_BYTES:
         raise Refused("LimitExceededException", f"Key policy size must not exceed {MAX_POLICY_BYTES} bytes")
-    if list(policy_documents.missing_principals(document, attempt.region)):
+    if list(policy_documents.missing_principals(document, call.region)):
         raise Refused(MALFORMED_POLICY, "Policy contains a statement with one or more invalid principals.")
-    if not attempt.get("BypassPolicyLockoutSafetyCheck") and not _lets_caller_change_policy(statements):
+    if not call.get("BypassPolicyLockoutSafetyCheck") and not _lets_caller_change_policy(statements):
         raise Refused(MALFORMED_POLICY, "The new key policy will not allow you to update the key policy in the future.")
 
 
@@ -51,7 +53,7 @@ _VERSIONS = ("2012-10-17", "2008-10-17")
 
 
 def _is_well_formed(statement: JsonDict) -> bool:
-    """Return whether a statement has the elements of a key policy's."""
+    """Return whether a statement of a key policy has all required elements, and only known ones."""
     actions = policy_documents.as_list(statement.get("Action", statement.get("NotAction")))
     return (
         set(statement) <= policy_documents.ELEMENTS
@@ -76,22 +78,22 @@ def _lets_caller_change_policy(statements: list[JsonDict]) -> bool:
 
 def _applies_to_caller(statement: JsonDict) -> bool:
     """Return whether the principals of a statement include the caller."""
-    account = CALLER.removesuffix("user/operator") + "root"
-    principals = [name.replace("arn:aws-cn:", "arn:aws:") for _, name in policy_documents.principals(statement)]
-    return bool({"*", CALLER, account, DEFAULT_ACCOUNT_ID} & set(principals)) != ("NotPrincipal" in statement)
+    principals = {name.replace("arn:aws-cn:", "arn:aws:") for _, name in policy_documents.principals(statement)}
+    names_caller = bool({"*", CALLER, ACCOUNT_ROOT, DEFAULT_ACCOUNT_ID} & principals)
+    return not names_caller if "NotPrincipal" in statement else names_caller
 
 
 def _covers_put_key_policy(statement: JsonDict) -> bool:
     """Return whether the actions of a statement include PutKeyPolicy."""
     patterns = policy_documents.as_list(statement.get("Action", statement.get("NotAction")))
-    matches = any(fnmatch.fnmatchcase("kms:putkeypolicy", pattern.lower()) for pattern in patterns)
-    return matches != ("NotAction" in statement)
+    names_action = any(fnmatch.fnmatchcase("kms:putkeypolicy", pattern.lower()) for pattern in patterns)
+    return not names_action if "NotAction" in statement else names_action
 
 
 @rule("kms", "CreateKey", "TagResource")
-def check_tags(attempt: Attempt) -> None:
+def check_tags(call: PendingCall) -> None:
     """Refuse more tags than a key can have, and duplicate tag keys."""
-    keys = [tag["TagKey"] for tag in attempt.get("Tags") or []]
+    keys = [tag["TagKey"] for tag in call.get("Tags") or []]
     if len(set(keys)) < len(keys):
         raise Refused("TagException", "Duplicate tag keys")
     if len(keys) > MAX_TAGS:
@@ -99,9 +101,9 @@ def check_tags(attempt: Attempt) -> None:
 
 
 @rule("kms", "ScheduleKeyDeletion")
-def check_waiting_period(attempt: Attempt) -> None:
+def check_waiting_period(call: PendingCall) -> None:
     """Refuse a waiting period shorter than a week or longer than thirty days."""
-    days = attempt.get("PendingWindowInDays")
+    days = call.get("PendingWindowInDays")
     if days is not None and (fault := out_of_range("pendingWindowInDays", days, WAITING_PERIOD_DAYS)):
         raise Refused("ValidationException", fault)
 
@@ -111,15 +113,15 @@ def check_waiting_period(attempt: Attempt) -> None:
     "UpdateKeyDescription", "TagResource", "UntagResource", "CreateAlias", "CreateGrant",
     "Encrypt", "Decrypt", "GenerateDataKey", "GenerateDataKeyWithoutPlaintext", "ReEncrypt",
 )  # fmt: skip
-def check_state(attempt: Attempt) -> None:
+def check_key_state(call: PendingCall) -> None:
     """Refuse to change or use a key that is pending deletion, and to use a disabled key."""
-    key = find_key(attempt.region, attempt.get("KeyId") or attempt.get("TargetKeyId") or "")
+    key = find_key(call.region, call.get("KeyId") or call.get("TargetKeyId") or "")
     if key is None:
         return
     if key.key_state == "PendingDeletion":
         raise Refused("KMSInvalidStateException", f"{key.arn} is pending deletion.")
     uses = ("Encrypt", "Decrypt", "GenerateDataKey", "GenerateDataKeyWithoutPlaintext", "ReEncrypt", "CreateGrant")
-    if key.key_state == "Disabled" and attempt.operation in (*uses, "EnableKeyRotation", "DisableKeyRotation"):
+    if key.key_state == "Disabled" and call.operation in (*uses, "EnableKeyRotation", "DisableKeyRotation"):
         raise Refused("DisabledException", f"{key.arn} is disabled.")
 
 
@@ -133,14 +135,14 @@ def find_key(region: str, name: str) -> MotoModel | None:
     backend = get_backend("kms")[DEFAULT_ACCOUNT_ID][region]
     if name.startswith("arn:") and name.split(":")[3] != region:
         return None
-    short = name.rpartition(":")[2]
-    if short.startswith("alias/"):
-        return next((key for key in backend.keys.values() if short in key.aliases), None)
-    return backend.keys.get(short.removeprefix("key/"))
+    alias_or_id = name.rpartition(":")[2]  # `alias/NAME`, `key/ID` or `ID`
+    if alias_or_id.startswith("alias/"):
+        return next((key for key in backend.keys.values() if alias_or_id in key.aliases), None)
+    return backend.keys.get(alias_or_id.removeprefix("key/"))
 
 
 def launch_error(region: str, name: str) -> str:
-    """Return EC2's error if a key cannot be used for encryption.
+    """Return EC2's error if the disks of an instance cannot be encrypted with a key.
 
     Args:
         region: region of the instance.

@@ -15,7 +15,7 @@ DEFAULT_TYPE = "m1.small"  # EC2 API, RunInstances
 
 @dataclass(frozen=True)
 class Launch:
-    """A request to launch instances.
+    """A request to launch instances, by RunInstances or by an Auto Scaling group.
 
     Attributes:
         backend: moto's EC2 of the region.
@@ -66,12 +66,21 @@ class Launch:
         )
 
     @property
-    def bid(self) -> float | None:
-        """The maximum price of a Spot Instance; infinite by default, None for On-Demand Instances."""
+    def is_spot(self) -> bool:
+        """Whether Spot Instances are requested; otherwise On-Demand Instances."""
         market = self.data.get("InstanceMarketOptions") or {}
-        if market.get("MarketType") != "spot":
+        return bool(market.get("MarketType") == "spot")
+
+    @property
+    def max_price(self) -> float | None:
+        """The maximum price of a Spot Instance in dollars per hour; infinite by default, None for On-Demand Instances.
+
+        Raises:
+            ValueError: the requested maximum price is not a number.
+        """
+        if not self.is_spot:
             return None
-        text = (market.get("SpotOptions") or {}).get("MaxPrice")
+        text = (self.data["InstanceMarketOptions"].get("SpotOptions") or {}).get("MaxPrice")
         return math.inf if text is None else float(text)
 
 
@@ -82,7 +91,7 @@ def from_template(
 
     Args:
         backend: moto's EC2 of the region.
-        reference: with `LaunchTemplateId` or `LaunchTemplateName`, and `Version`.
+        reference: names the template: `LaunchTemplateId` or `LaunchTemplateName`, and perhaps `Version`.
         subnets: ids of the subnets to choose from.
         zones: names of the zones to choose from.
 
@@ -97,8 +106,8 @@ def from_template(
             f"The specified launch template, with template ID {identifier or name}, does not exist.",
         )
     template, version = backend.launch_templates[identifier], str(reference.get("Version") or "$Default")
-    numbers = {str(template_version.number) for template_version in template.versions}
-    if version not in {"$Default", "$Latest", *numbers}:
+    existing_versions = {str(template_version.number) for template_version in template.versions}
+    if version not in {"$Default", "$Latest", *existing_versions}:
         raise Refused(
             "InvalidLaunchTemplateId.VersionNotFound",
             f"Could not find launch template version {version} for launch template id {identifier}",

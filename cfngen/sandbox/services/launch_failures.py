@@ -13,7 +13,7 @@ from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYP
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import capacity, keys, quotas
 from cfngen.sandbox.services.launch import Launch
-from cfngen.sandbox.services.network_interfaces import instance_of
+from cfngen.sandbox.services.network_interfaces import attached_instance
 from cfngen.sandbox.services.networks import free_addresses, zones
 from cfngen.sandbox.services.rules import Refused
 
@@ -24,16 +24,22 @@ def check_launch(launch: Launch) -> None:
     """Refuse a launch for lack of capacity, a maximum price that is too low, an interface in use, and the like.
 
     Raises:
-        Refused: as RunInstances does
+        Refused: the error that RunInstances returns for the launch
     """
-    for check in (_check_free_interfaces, _check_offered, _check_quota, _check_capacity, _check_key):
+    for check in (
+        _check_free_interfaces,
+        _check_type_offered_in_zones,
+        _check_vcpu_quota,
+        _check_capacity,
+        _check_disk_keys,
+    ):
         check(launch)
 
 
 def _check_free_interfaces(launch: Launch) -> None:
     """Refuse interfaces that are in use, and subnets without enough free addresses."""
     for interface in launch.existing_interfaces:
-        if instance_of(interface) or launch.count > 1:
+        if attached_instance(interface) or launch.count > 1:
             raise Refused("InvalidNetworkInterface.InUse", f"Interface: [{interface.id}] in use.")
     if not launch.existing_interfaces and launch.subnets:
         free = sum(free_addresses(launch.backend, launch.backend.get_subnet(subnet)) for subnet in launch.subnets)
@@ -44,13 +50,13 @@ def _check_free_interfaces(launch: Launch) -> None:
             )
 
 
-def _check_offered(launch: Launch) -> None:
+def _check_type_offered_in_zones(launch: Launch) -> None:
     """Refuse an instance type that none of the zones offers."""
-    offered = _zone_offerings(launch.region)
+    offerings = _zone_offerings(launch.region)
     region_zones = zones(launch.region)
     candidate_zones = [zone for zone in launch.candidate_zones if zone in region_zones] or region_zones
-    if not any((launch.type, zone) in offered for zone in candidate_zones):
-        other_zones = [zone for zone in region_zones if (launch.type, zone) in offered]
+    if not any((launch.type, zone) in offerings for zone in candidate_zones):
+        other_zones = [zone for zone in region_zones if (launch.type, zone) in offerings]
         raise Refused(
             "Unsupported",
             f"Your requested instance type ({launch.type}) is not supported in your requested Availability Zone "
@@ -66,22 +72,22 @@ def _zone_offerings(region: str) -> frozenset[tuple[str, str]]:
     return frozenset((offering["InstanceType"], offering["Location"]) for offering in offerings)
 
 
-def _check_quota(launch: Launch) -> None:
+def _check_vcpu_quota(launch: Launch) -> None:
     """Refuse a launch beyond the quota of vCPUs for standard instances, On-Demand or Spot."""
     if not STANDARD_FAMILIES.match(launch.type):
         return
-    is_spot = launch.bid is not None
-    used = sum(
+    is_spot = launch.is_spot
+    used_vcpus = sum(
         _vcpus(instance.instance_type)
         for instance in launch.backend.all_instances()
         if instance.state in ("pending", "running")
         and STANDARD_FAMILIES.match(instance.instance_type)
         and _is_spot(instance) is is_spot
     )
-    if used + launch.count * _vcpus(launch.type) > quotas.applied_value(quotas.SPOT if is_spot else quotas.ON_DEMAND):
+    limit = quotas.applied_value(quotas.SPOT if is_spot else quotas.ON_DEMAND)
+    if used_vcpus + launch.count * _vcpus(launch.type) > limit:
         if is_spot:
             raise Refused("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded")
-        limit = quotas.applied_value(quotas.ON_DEMAND)
         raise Refused(
             "VcpuLimitExceeded",
             f"You have requested more vCPU capacity than your current vCPU limit of {limit:g} allows for the instance "
@@ -109,16 +115,15 @@ def _is_spot(instance: MotoModel) -> bool:
 
 
 def _check_capacity(launch: Launch) -> None:
-    """Refuse a bid below the Spot price, and a launch where no zone has capacity."""
-    bid = launch.bid
-    if bid is not None:
-        capacity.check_bid(launch.region, launch.type, bid)
+    """Refuse a maximum price below the Spot price, and a launch where no zone has capacity."""
+    if launch.max_price is not None:
+        capacity.check_max_price(launch.region, launch.type, launch.max_price)
     candidate_zones = launch.candidate_zones or zones(launch.region)
     if not any(capacity.has_capacity(launch.region, launch.type, zone) for zone in candidate_zones):
         raise capacity.insufficient_capacity(launch.region, launch.type, candidate_zones[0])
 
 
-def _check_key(launch: Launch) -> None:
+def _check_disk_keys(launch: Launch) -> None:
     """Refuse disks that are encrypted with a KMS key that cannot be used."""
     for mapping in launch.data.get("BlockDeviceMappings") or []:
         fault = keys.launch_error(launch.region, str((mapping.get("Ebs") or {}).get("KmsKeyId") or ""))

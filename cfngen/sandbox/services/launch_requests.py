@@ -17,28 +17,28 @@ from moto.iam.models import iam_backends
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services import capacity
 from cfngen.sandbox.services.launch import Launch
-from cfngen.sandbox.services.network_interfaces import ANOTHER_ZONE, check_address, check_groups
+from cfngen.sandbox.services.network_interfaces import ANOTHER_ZONE_MESSAGE, check_address, check_security_groups
 from cfngen.sandbox.services.rules import Refused
-from cfngen.sandbox.services.volumes import check_settings, check_snapshot
+from cfngen.sandbox.services.volumes import check_snapshot, check_volume_settings
 
 MAX_USER_DATA_BYTES = 16384  # before base64; EC2 user guide, "Run commands when you launch an instance"
-DEVICE_NAME = re.compile(r"/dev/(sd[a-z]\d{0,2}|xvd[a-z]{1,2}\d{0,2})|xvd[a-z]{1,2}")
+DEVICE_NAME_PATTERN = re.compile(r"/dev/(sd[a-z]\d{0,2}|xvd[a-z]{1,2}\d{0,2})|xvd[a-z]{1,2}")
 
 
 def check_request(launch: Launch) -> None:
-    """Refuse an invalid request.
+    """Refuse a request for instances that is invalid.
 
     Raises:
-        Refused: as RunInstances does
+        Refused: the error that RunInstances returns for it
     """
     for check in (
         _check_image,
         _check_type,
         _check_network,
         _check_key_pair,
-        _check_profile,
-        _check_devices,
-        _check_market,
+        _check_instance_profile,
+        _check_disks,
+        _check_spot_options,
         _check_user_data,
     ):
         check(launch)
@@ -63,14 +63,14 @@ def _check_type(launch: Launch) -> None:
     """Refuse an unknown instance type, and one of another architecture than the image's."""
     if launch.type not in INSTANCE_TYPES:
         raise Refused("InvalidParameterValue", f"Invalid value '{launch.type}' for InstanceType.")
-    offered = INSTANCE_TYPES[launch.type]["ProcessorInfo"]["SupportedArchitectures"]
-    architecture = launch.backend.amis[launch.data["ImageId"]].architecture
-    if architecture and architecture not in offered:
+    type_architectures = INSTANCE_TYPES[launch.type]["ProcessorInfo"]["SupportedArchitectures"]
+    image_architecture = launch.backend.amis[launch.data["ImageId"]].architecture
+    if image_architecture and image_architecture not in type_architectures:
         raise Refused(
             "InvalidParameterValue",
-            f"The architecture '{','.join(offered)}' of the specified instance type does not match the architecture "
-            f"'{architecture}' of the specified AMI. Specify an instance type and an AMI that have matching "
-            "architectures, and try again.",
+            f"The architecture '{','.join(type_architectures)}' of the specified instance type does not match the "
+            f"architecture '{image_architecture}' of the specified AMI. Specify an instance type and an AMI that have "
+            "matching architectures, and try again.",
         )
 
 
@@ -83,38 +83,43 @@ def _check_network(launch: Launch) -> None:
             "InvalidParameterCombination",
             "When a network interface is provided, the security groups must be a part of it.",
         )
-    indices = [int(interface.get("DeviceIndex", 0)) for interface in launch.interfaces]
-    if len(set(indices)) < len(indices):
+    device_indices = [int(interface.get("DeviceIndex", 0)) for interface in launch.interfaces]
+    if len(set(device_indices)) < len(device_indices):
         raise Refused("InvalidParameterValue", "Each network interface requires a unique device index.")
+    first_subnet = subnets[0] if subnets else None
     for specification in launch.interfaces:
         if specification.get("NetworkInterfaceId"):
-            _check_existing(specification, in_subnets=bool(subnets) and not specification.get("SubnetId"))
+            launch_names_subnet = bool(subnets) and not specification.get("SubnetId")
+            _check_existing_interface(specification, launch_names_subnet=launch_names_subnet)
             continue
-        subnet = (
-            launch.backend.get_subnet(specification["SubnetId"])
-            if specification.get("SubnetId")
-            else next(iter(subnets), None)
-        )
-        check_groups(launch.backend, specification.get("Groups") or [], subnet)
+        subnet = first_subnet
+        if specification.get("SubnetId"):
+            subnet = launch.backend.get_subnet(specification["SubnetId"])
+        check_security_groups(launch.backend, specification.get("Groups") or [], subnet)
         if subnet and specification.get("PrivateIpAddress"):
             check_address(launch.backend, subnet, specification["PrivateIpAddress"])
-    check_groups(launch.backend, groups, next(iter(subnets), None))
+    check_security_groups(launch.backend, groups, first_subnet)
     for interface in launch.existing_interfaces:
         if launch.candidate_zones and interface.subnet.availability_zone not in launch.candidate_zones:
-            raise Refused("InvalidParameterCombination", ANOTHER_ZONE)
+            raise Refused("InvalidParameterCombination", ANOTHER_ZONE_MESSAGE)
 
 
-def _check_existing(specification: JsonObject, *, in_subnets: bool) -> None:
-    """Refuse settings for an existing interface that only a new one can have."""
+def _check_existing_interface(specification: JsonObject, *, launch_names_subnet: bool) -> None:
+    """Refuse settings for an existing interface that only a new one can have.
+
+    Args:
+        specification: the interface in the form of the API, with its `NetworkInterfaceId`.
+        launch_names_subnet: whether the launch itself names a subnet, which EC2 would take for the interface's.
+    """
     wrong_key = next(
         (key for key in ("SubnetId", "Groups", "PrivateIpAddress", "Description") if specification.get(key)), ""
     )
-    subnet = "a subnet" if in_subnets or wrong_key == "SubnetId" else ""
-    parameter = subnet or {"Groups": "security groups", "PrivateIpAddress": "a private IP address"}.get(wrong_key, "")
-    if parameter:
+    wrong_setting = {"SubnetId": "a subnet", "Groups": "security groups", "PrivateIpAddress": "a private IP address"}
+    setting = "a subnet" if launch_names_subnet else wrong_setting.get(wrong_key, "")
+    if setting:
         raise Refused(
             "InvalidParameterCombination",
-            f"A network interface may not specify both a network interface ID and {parameter}",
+            f"A network interface may not specify both a network interface ID and {setting}",
         )
     if str(specification.get("AssociatePublicIpAddress", "false")).lower() == "true":
         raise Refused(
@@ -130,37 +135,37 @@ def _check_key_pair(launch: Launch) -> None:
         raise Refused("InvalidKeyPair.NotFound", f"The key pair '{name}' does not exist")
 
 
-def _check_profile(launch: Launch) -> None:
-    """Refuse an instance profile that does not exist, or has no role."""
+def _check_instance_profile(launch: Launch) -> None:
+    """Refuse an instance profile that does not exist, or has no role; it is named by its name or by its ARN."""
     reference = launch.data.get("IamInstanceProfile") or {}
     for kind, value, label in (("name", reference.get("Name"), "name"), ("arn", reference.get("Arn"), "ARN")):
         if not value:
             continue
         profiles = iam_backends[DEFAULT_ACCOUNT_ID]["aws"].instance_profiles.values()
-        match = next((profile for profile in profiles if value in (profile.name, profile.arn)), None)
-        if match is None or (kind == "arn") != (value == match.arn):
+        profile = next(
+            (candidate for candidate in profiles if value == (candidate.arn if kind == "arn" else candidate.name)), None
+        )
+        if profile is None:
             raise Refused(
                 "InvalidParameterValue",
                 f"Value ({value}) for parameter iamInstanceProfile.{kind} is invalid. Invalid IAM Instance Profile "
                 f"{label}",
             )
-        if not match.roles:
-            raise Refused("InvalidParameterValue", f'IAM Instance Profile "{match.arn}" has no associated IAM Roles')
+        if not profile.roles:
+            raise Refused("InvalidParameterValue", f'IAM Instance Profile "{profile.arn}" has no associated IAM Roles')
 
 
-def _check_devices(launch: Launch) -> None:
+def _check_disks(launch: Launch) -> None:
     """Refuse invalid or repeated device names, and disks with invalid settings."""
     image = launch.backend.amis[launch.data["ImageId"]]
-    names = [
-        str(block_device_mapping.get("DeviceName", ""))
-        for block_device_mapping in launch.data.get("BlockDeviceMappings") or []
-    ]
-    for name in names:
-        if not DEVICE_NAME.fullmatch(name):
+    mappings = launch.data.get("BlockDeviceMappings") or []
+    device_names = [str(mapping.get("DeviceName", "")) for mapping in mappings]
+    for name in device_names:
+        if not DEVICE_NAME_PATTERN.fullmatch(name):
             raise Refused("InvalidBlockDeviceMapping", f"Invalid device name {name}")
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
+    if repeated := sorted({name for name in device_names if device_names.count(name) > 1}):
         raise Refused("InvalidBlockDeviceMapping", f"The device '{repeated[0]}' is used in more than one mapping")
-    for mapping in launch.data.get("BlockDeviceMappings") or []:
+    for mapping in mappings:
         ebs = mapping.get("Ebs") or {}
         size = int(ebs["VolumeSize"]) if ebs.get("VolumeSize") else None
         snapshot = ebs.get("SnapshotId")
@@ -170,29 +175,33 @@ def _check_devices(launch: Launch) -> None:
             raise Refused("MissingParameter", "The request must contain the parameter size or snapshotId")
         if snapshot:
             check_snapshot(launch.backend, snapshot, size)
-        iops, throughput = (int(ebs[key]) if ebs.get(key) else None for key in ("Iops", "Throughput"))
+        iops = int(ebs["Iops"]) if ebs.get("Iops") else None
+        throughput = int(ebs["Throughput"]) if ebs.get("Throughput") else None
         if ebs:
-            check_settings(ebs.get("VolumeType", "gp2"), size, iops, throughput)
+            check_volume_settings(ebs.get("VolumeType", "gp2"), size=size, iops=iops, throughput=throughput)
         if ebs.get("KmsKeyId") and str(ebs.get("Encrypted", "")).lower() == "false":
             raise Refused("InvalidParameterDependency", "The parameter KmsKeyId requires the parameter Encrypted.")
 
 
-def _check_market(launch: Launch) -> None:
-    """Refuse a maximum price that is no price, or that is too low for any Spot Instance."""
+def _check_spot_options(launch: Launch) -> None:
+    """Refuse market options without a type, and a maximum price that is not a positive number or is too low."""
     options = launch.data.get("InstanceMarketOptions") or {}
     if options and not options.get("MarketType"):
         raise Refused("MissingParameter", "The request must contain the parameter MarketType.")
+    text = (options.get("SpotOptions") or {}).get("MaxPrice")
+    invalid_price = Refused("InvalidParameterValue", f"Invalid value '{text}' for spotPrice")
     try:
-        bid = launch.bid
+        max_price = launch.max_price
     except ValueError:
-        bid = math.nan
-    if bid is not None and not bid > 0:
-        text = (options.get("SpotOptions") or {}).get("MaxPrice")
-        raise Refused("InvalidParameterValue", f"Invalid value '{text}' for spotPrice")
-    if bid is not None and bid < capacity.MIN_SPOT_PRICE:
+        raise invalid_price from None
+    if max_price is None:
+        return  # On-Demand Instances
+    if math.isnan(max_price) or max_price <= 0:
+        raise invalid_price
+    if max_price < capacity.MIN_SPOT_PRICE:
         raise Refused(
             "InvalidParameterValue",
-            f"Invalid bid price: {bid:g}. Bid price must be greater than or equal to {capacity.MIN_SPOT_PRICE:g}",
+            f"Invalid bid price: {max_price:g}. Bid price must be greater than or equal to {capacity.MIN_SPOT_PRICE:g}",
         )
 
 
@@ -202,10 +211,10 @@ def _check_user_data(launch: Launch) -> None:
 
 
 def check_user_data(text: object) -> None:
-    """Refuse user data that is not base64, or too long.
+    """Refuse user data that is not base64, or too long; None counts as empty.
 
     Raises:
-        Refused: as EC2 does
+        Refused: the error that EC2 returns for it
     """
     try:
         decoded = base64.b64decode(str(text or ""), validate=True)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from cfngen.sandbox.services.launch import Launch, from_template
 from cfngen.sandbox.services.launch_failures import check_launch
 from cfngen.sandbox.services.launch_requests import check_request
-from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 
 @rule("ec2", "RunInstances")
-def check_valid_request(attempt: Attempt) -> None:
+def check_valid_request(call: PendingCall) -> None:
     """Refuse a request that is invalid, or whose instances EC2 could not launch now."""
-    request = {key: value for key, value in attempt.parameters.items() if value not in (None, [], "")}
+    request = {key: value for key, value in call.parameters.items() if value not in (None, [], "")}
     reference = request.pop("LaunchTemplate", None)
-    template_data = from_template(attempt.backend, reference).data if reference else {}
+    template_data = from_template(call.backend, reference).data if reference else {}
     data = {**template_data, **request}
     interfaces = data.get("NetworkInterfaces") or []
     if interfaces and (request.get("SecurityGroupIds") or request.get("SecurityGroups")):
@@ -26,9 +26,15 @@ def check_valid_request(attempt: Attempt) -> None:
             "InvalidParameterCombination",
             "Network interfaces and an instance-level subnet ID may not be specified on the same request",
         )
-    subnets = [request.get("SubnetId"), *(interface.get("SubnetId") for interface in interfaces)]
-    subnets = [subnet_id for subnet_id in subnets if subnet_id]
+    subnet_ids = [request.get("SubnetId"), *(interface.get("SubnetId") for interface in interfaces)]
+    named_subnet_ids = [subnet_id for subnet_id in subnet_ids if subnet_id]
     zone = (request.get("Placement") or {}).get("AvailabilityZone")
-    launch = Launch(attempt.backend, data, subnets[:1], [zone] if zone else [], int(request.get("MinCount", 1)))
+    launch = Launch(
+        call.backend,
+        data,
+        subnets=named_subnet_ids[:1],
+        zones=[zone] if zone else [],
+        count=int(request.get("MinCount", 1)),
+    )
     check_request(launch)
     check_launch(launch)

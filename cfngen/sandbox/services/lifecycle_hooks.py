@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 from cfngen.sandbox.services.scaling_activities import LAUNCHING, TERMINATING, held_state, hold_of
 
 HEARTBEAT_TIMEOUTS = range(30, 7201)  # seconds
@@ -21,35 +21,35 @@ VALIDATION_ERROR = "ValidationError"
 
 
 @rule("autoscaling", "PutLifecycleHook")
-def check_hook(attempt: Attempt) -> None:
+def check_hook(call: PendingCall) -> None:
     """Refuse an invalid hook, or more hooks than a group can have."""
-    existing = attempt.backend.describe_lifecycle_hooks(attempt.get("AutoScalingGroupName"))
-    name = attempt.get("LifecycleHookName", "")
+    existing = call.backend.describe_lifecycle_hooks(call.get("AutoScalingGroupName"))
+    name = call.get("LifecycleHookName", "")
     is_new = name not in [existing_hook.name for existing_hook in existing]
     if is_new and len(existing) >= MAX_HOOKS:
         raise Refused("LimitExceeded", f"A group has {MAX_HOOKS} lifecycle hooks at most")
-    check(attempt.parameters, new=is_new)
+    check_specification(call.parameters, is_new=is_new)
 
 
 @rule("autoscaling", "CreateAutoScalingGroup")
-def check_hooks(attempt: Attempt) -> None:
+def check_hooks(call: PendingCall) -> None:
     """Refuse a group with invalid hooks."""
-    specifications = attempt.get("LifecycleHookSpecificationList", [])
+    specifications = call.get("LifecycleHookSpecificationList", [])
     names = [specification.get("LifecycleHookName") for specification in specifications]
     if len(set(names)) < len(names):
         raise Refused(VALIDATION_ERROR, f"Lifecycle hooks have names of their own: {', '.join(names)}")
     if len(specifications) > MAX_HOOKS:
         raise Refused("LimitExceeded", f"A group has {MAX_HOOKS} lifecycle hooks at most")
     for specification in specifications:
-        check(specification, new=True)
+        check_specification(specification, is_new=True)
 
 
-def check(specification: JsonObject, *, new: bool) -> None:
+def check_specification(specification: JsonObject, *, is_new: bool) -> None:
     """Refuse an invalid hook.
 
     Args:
         specification: the hook in the form of the API.
-        new: whether the group has no hook of this name yet.
+        is_new: whether the group has no hook of this name yet.
 
     Raises:
         Refused: a setting is invalid
@@ -62,7 +62,7 @@ def check(specification: JsonObject, *, new: bool) -> None:
             "must satisfy regular expression pattern: [A-Za-z0-9\\-_\\/]+",
         )
     transition = specification.get("LifecycleTransition")
-    if transition not in (LAUNCHING, TERMINATING) and (new or transition is not None):
+    if transition not in (LAUNCHING, TERMINATING) and (is_new or transition is not None):
         raise Refused(VALIDATION_ERROR, f"Lifecycle transition {transition} is none of {LAUNCHING}, {TERMINATING}")
     timeout = specification.get("HeartbeatTimeout")
     if timeout is not None and int(timeout) not in HEARTBEAT_TIMEOUTS:
@@ -81,7 +81,7 @@ def check(specification: JsonObject, *, new: bool) -> None:
         raise Refused(VALIDATION_ERROR, f"Invalid notification target ARN: {target}")
     if role and not ROLE_ARN.fullmatch(role):
         raise Refused(VALIDATION_ERROR, f"Invalid role ARN: {role}")
-    if target and not role and new:
+    if target and not role and is_new:
         raise Refused(VALIDATION_ERROR, "A notification target needs a role by which Auto Scaling may tell it")
     if target:  # the account has no topics or queues that Auto Scaling could notify
         raise Refused(
@@ -92,12 +92,12 @@ def check(specification: JsonObject, *, new: bool) -> None:
 
 
 @rule("autoscaling", "CompleteLifecycleAction", "RecordLifecycleActionHeartbeat")
-def check_active_action(attempt: Attempt) -> None:
+def check_active_action(call: PendingCall) -> None:
     """Refuse to complete or extend the lifecycle action of an instance that the hook does not hold."""
-    if attempt.operation == "CompleteLifecycleAction" and attempt.get("LifecycleActionResult") not in ACTION_RESULTS:
-        raise Refused(VALIDATION_ERROR, f"Lifecycle action result {attempt.get('LifecycleActionResult')} is invalid")
-    instance = attempt.get("InstanceId")
-    state = held_state(attempt.backend, attempt.get("AutoScalingGroupName"), instance)
-    hold = hold_of(state) if state else None
-    if hold is None or hold.hook.name != attempt.get("LifecycleHookName"):
-        raise Refused(VALIDATION_ERROR, f"No active Lifecycle Action found with instance ID {instance}")
+    if call.operation == "CompleteLifecycleAction" and call.get("LifecycleActionResult") not in ACTION_RESULTS:
+        raise Refused(VALIDATION_ERROR, f"Lifecycle action result {call.get('LifecycleActionResult')} is invalid")
+    instance_id = call.get("InstanceId")
+    instance_state = held_state(call.backend, call.get("AutoScalingGroupName"), instance_id)
+    hold = hold_of(instance_state) if instance_state else None
+    if hold is None or hold.hook.name != call.get("LifecycleHookName"):
+        raise Refused(VALIDATION_ERROR, f"No active Lifecycle Action found with instance ID {instance_id}")

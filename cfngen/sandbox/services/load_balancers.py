@@ -13,12 +13,11 @@ from moto.backends import get_backend
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
-from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
-MIN_FREE_ADDRESSES = 8
-MIN_APPLICATION_ZONES = 2
-MAX_LOAD_BALANCERS = 50
-APPLICATION_LOAD_BALANCERS = 50
+MIN_FREE_ADDRESSES = 8  # of each subnet
+MIN_APPLICATION_ZONES = 2  # of an application load balancer
+MAX_LOAD_BALANCERS = 50  # of each type in a region
 MAX_SECURITY_GROUPS = 5
 MAX_TAGS = 50
 TYPES = ("application", "network", "gateway")
@@ -26,12 +25,13 @@ SCHEMES = ("internet-facing", "internal")
 INVALID_CONFIGURATION = "InvalidConfigurationRequest"
 VALIDATION_ERROR = "ValidationError"
 
+AllowedValues = tuple[str, ...] | range | None  # texts, or a range of numbers; None allows any text
 BOOLEAN = ("true", "false")
-COMMON_ATTRIBUTES: Mapping[str, tuple[str, ...] | range | None] = {
+COMMON_ATTRIBUTES: Mapping[str, AllowedValues] = {
     "deletion_protection.enabled": BOOLEAN,
     "load_balancing.cross_zone.enabled": BOOLEAN,
 }
-ATTRIBUTES_BY_TYPE: Mapping[str, Mapping[str, tuple[str, ...] | range | None]] = {
+ATTRIBUTES_BY_TYPE: Mapping[str, Mapping[str, AllowedValues]] = {
     "network": {
         "access_logs.s3.enabled": BOOLEAN,
         "access_logs.s3.bucket": None,
@@ -69,9 +69,9 @@ ATTRIBUTES_BY_TYPE: Mapping[str, Mapping[str, tuple[str, ...] | range | None]] =
 
 
 @rule("elbv2", "CreateLoadBalancer")
-def check_name_and_kind(attempt: Attempt) -> None:
-    """Refuse a name that is invalid or in use, and an unknown type or scheme."""
-    name, kind, scheme = attempt.get("Name", ""), attempt.get("Type") or "application", attempt.get("Scheme")
+def check_name_and_type(call: PendingCall) -> None:
+    """Refuse a name that is invalid or in use, an unknown type or scheme, and a load balancer beyond the quota."""
+    name, balancer_type, scheme = call.get("Name", ""), call.get("Type") or "application", call.get("Scheme")
     if len(name) > 32:
         raise Refused(VALIDATION_ERROR, f"The load balancer name '{name}' cannot be longer than '32' characters")
     if not re.fullmatch(r"[A-Za-z0-9-]+", name):
@@ -84,57 +84,56 @@ def check_name_and_kind(attempt: Attempt) -> None:
         raise Refused(VALIDATION_ERROR, f"The load balancer name '{name}' cannot begin or end with '-'")
     if name.startswith("internal-"):
         raise Refused(VALIDATION_ERROR, f"The load balancer name '{name}' cannot begin with 'internal-'")
-    if kind not in TYPES:
-        raise Refused(VALIDATION_ERROR, f"Load balancer type '{kind}' must be one of [application, network, gateway]")
+    if balancer_type not in TYPES:
+        raise Refused(
+            VALIDATION_ERROR, f"Load balancer type '{balancer_type}' must be one of [application, network, gateway]"
+        )
     if scheme and scheme not in SCHEMES:
         raise Refused(VALIDATION_ERROR, f"Load balancer scheme '{scheme}' must be one of [internet-facing, internal]")
-    existing = list(attempt.backend.load_balancers.values())
+    existing = list(call.backend.load_balancers.values())
     if name in [balancer.name for balancer in existing]:
         # With the same settings, AWS returns the existing load balancer (API, CreateLoadBalancer): not emulated.
         raise Refused(
             "DuplicateLoadBalancerName",
             f"A load balancer with the same name '{name}' exists, but with different settings",
         )
-    if len([balancer for balancer in existing if balancer.type == kind]) >= MAX_LOAD_BALANCERS:
+    if sum(balancer.type == balancer_type for balancer in existing) >= MAX_LOAD_BALANCERS:
         raise Refused("TooManyLoadBalancers", "The maximum number of load balancers has been reached")
-    if len(attempt.get("Tags") or []) > MAX_TAGS:
+    if len(call.get("Tags") or []) > MAX_TAGS:
         raise Refused("TooManyTags", "The maximum number of tags has been reached")
 
 
 @rule("elbv2", "CreateLoadBalancer", "SetSubnets")
-def check_subnets(attempt: Attempt) -> None:
+def check_subnets(call: PendingCall) -> None:
     """Refuse subnets of several VPCs, two subnets in one zone, and subnets with too few free addresses."""
-    mapped = [mapping["SubnetId"] for mapping in attempt.get("SubnetMappings") or []]
-    subnet_ids = [*(attempt.get("Subnets") or []), *mapped]
-    chosen = [subnet for subnet in subnets_of(attempt) if subnet.id in subnet_ids]
-    if missing := sorted(set(subnet_ids) - {subnet.id for subnet in chosen}):
+    mapped_ids = [mapping["SubnetId"] for mapping in call.get("SubnetMappings") or []]
+    subnet_ids = [*(call.get("Subnets") or []), *mapped_ids]
+    subnets = [subnet for subnet in subnets_of(call) if subnet.id in subnet_ids]
+    if missing := sorted(set(subnet_ids) - {subnet.id for subnet in subnets}):
         raise Refused("SubnetNotFound", f"The subnet ID '{missing[0]}' does not exist")
-    if len({subnet.vpc_id for subnet in chosen}) > 1:
+    if len({subnet.vpc_id for subnet in subnets}) > 1:
         raise Refused("InvalidSubnet", "All subnets must belong to the same VPC")
-    if len({subnet.availability_zone for subnet in chosen}) < len(subnet_ids):
+    if len({subnet.availability_zone for subnet in subnets}) < len(subnet_ids):
         raise Refused(
             INVALID_CONFIGURATION,
             "A load balancer cannot be attached to multiple subnets in the same Availability Zone",
         )
-    kind = (
-        attempt.get("Type") or "application"
-        if attempt.operation == "CreateLoadBalancer"
-        else _get_balancer(attempt).type
-    )
-    if kind == "application" and len(chosen) < MIN_APPLICATION_ZONES:
+    if call.operation == "CreateLoadBalancer":
+        balancer_type = call.get("Type") or "application"
+    else:
+        balancer_type = _get_balancer(call).type
+    if balancer_type == "application" and len(subnets) < MIN_APPLICATION_ZONES:
         message = "At least two subnets in two different Availability Zones must be specified"
         raise Refused(VALIDATION_ERROR, message)
-    if attempt.get("IpAddressType") == "dualstack" and not all(
-        subnet.ipv6_cidr_block_associations for subnet in chosen
-    ):
+    if call.get("IpAddressType") == "dualstack" and not all(subnet.ipv6_cidr_block_associations for subnet in subnets):
         raise Refused("InvalidSubnet", "You must specify subnets with an associated IPv6 CIDR block.")
     current_ids: set[str] = set()
-    if attempt.operation == "SetSubnets":
-        balancer = _get_balancer(attempt)
+    if call.operation == "SetSubnets":
+        balancer = _get_balancer(call)
         current_ids = {subnet.id for subnet in balancer.subnets}
-        if chosen and chosen[0].vpc_id != balancer.vpc_id:
-            raise Refused("InvalidSubnet", f"The subnet '{chosen[0].id}' does not belong to VPC '{balancer.vpc_id}'")
-    for subnet in chosen:
+        if subnets and subnets[0].vpc_id != balancer.vpc_id:
+            raise Refused("InvalidSubnet", f"The subnet '{subnets[0].id}' does not belong to VPC '{balancer.vpc_id}'")
+    for subnet in subnets:
         if subnet.id not in current_ids and subnet.available_ip_address_count < MIN_FREE_ADDRESSES:
             raise Refused(
                 "InvalidSubnet",
@@ -144,66 +143,67 @@ def check_subnets(attempt: Attempt) -> None:
 
 
 @rule("elbv2", "CreateLoadBalancer")
-def check_internet_gateway(attempt: Attempt) -> None:
+def check_internet_gateway(call: PendingCall) -> None:
     """Refuse an internet-facing load balancer in a VPC without an internet gateway."""
-    if attempt.get("Scheme", "internet-facing") == "internal":
+    if call.get("Scheme", "internet-facing") == "internal":
         return
-    ec2 = _ec2_backend(attempt)
-    chosen = [subnet for subnet in subnets_of(attempt) if subnet.id in (attempt.get("Subnets") or [])]
-    for vpc in {subnet.vpc_id for subnet in chosen}:
-        if vpc not in {getattr(gateway.vpc, "id", "") for gateway in ec2.internet_gateways.values()}:
-            raise Refused("InvalidSubnet", f"VPC {vpc} has no internet gateway")
+    ec2 = _ec2_backend(call)
+    subnets = [subnet for subnet in subnets_of(call) if subnet.id in (call.get("Subnets") or [])]
+    vpcs_with_gateway = {getattr(gateway.vpc, "id", "") for gateway in ec2.internet_gateways.values()}
+    for vpc_id in {subnet.vpc_id for subnet in subnets}:
+        if vpc_id not in vpcs_with_gateway:
+            raise Refused("InvalidSubnet", f"VPC {vpc_id} has no internet gateway")
 
 
 @rule("elbv2", "CreateLoadBalancer", "SetSecurityGroups")
-def check_security_groups(attempt: Attempt) -> None:
+def check_security_groups(call: PendingCall) -> None:
     """Refuse too many groups, groups of another VPC, and any for a network load balancer created without groups."""
-    groups = attempt.get("SecurityGroups") or []
-    ec2 = _ec2_backend(attempt)
-    if attempt.operation == "SetSecurityGroups":
-        balancer = _get_balancer(attempt)
-        vpc = balancer.vpc_id
-        if balancer.type == "network" and groups and not balancer.security_groups:
+    group_ids = call.get("SecurityGroups") or []
+    ec2 = _ec2_backend(call)
+    if call.operation == "SetSecurityGroups":
+        balancer = _get_balancer(call)
+        vpc_id = balancer.vpc_id
+        if balancer.type == "network" and group_ids and not balancer.security_groups:
             raise Refused(
                 INVALID_CONFIGURATION,
                 "You cannot set security groups on a Network Load Balancer which was created without any security "
                 "groups.",
             )
-        if balancer.security_groups and not groups:
+        if balancer.security_groups and not group_ids:
             raise Refused(INVALID_CONFIGURATION, "You must specify at least one security group")
     else:
-        chosen = [subnet for subnet in subnets_of(attempt) if subnet.id in (attempt.get("Subnets") or [])]
-        vpc = chosen[0].vpc_id if chosen else ""
-    if len(groups) > MAX_SECURITY_GROUPS:
+        subnets = [subnet for subnet in subnets_of(call) if subnet.id in (call.get("Subnets") or [])]
+        vpc_id = subnets[0].vpc_id if subnets else ""
+    if len(group_ids) > MAX_SECURITY_GROUPS:
         message = "The maximum number of security groups per load balancer has been reached."
         raise Refused(INVALID_CONFIGURATION, message)
-    for identifier in groups:
-        group = ec2.get_security_group_from_id(identifier)
+    for group_id in group_ids:
+        group = ec2.get_security_group_from_id(group_id)
         if group is None:
-            raise Refused("InvalidSecurityGroup", f"The security group '{identifier}' does not exist")
-        if group.vpc_id != vpc:
-            raise Refused(INVALID_CONFIGURATION, f"Security group '{identifier}' does not belong to VPC '{vpc}'")
+            raise Refused("InvalidSecurityGroup", f"The security group '{group_id}' does not exist")
+        if group.vpc_id != vpc_id:
+            raise Refused(INVALID_CONFIGURATION, f"Security group '{group_id}' does not belong to VPC '{vpc_id}'")
 
 
 @rule("elbv2", "ModifyLoadBalancerAttributes")
-def check_attributes(attempt: Attempt) -> None:
+def check_attributes(call: PendingCall) -> None:
     """Refuse unknown attributes, attributes of another type of load balancer, and invalid values."""
-    balancer = _get_balancer(attempt)
-    settings = attempt.get("Attributes") or []
+    balancer = _get_balancer(call)
+    settings = call.get("Attributes") or []
     if not settings:
         raise Refused(VALIDATION_ERROR, "Attributes cannot be empty")
-    kind = balancer.type
-    allowed = {**COMMON_ATTRIBUTES, **ATTRIBUTES_BY_TYPE[kind]}
+    allowed_values = {**COMMON_ATTRIBUTES, **ATTRIBUTES_BY_TYPE[balancer.type]}
     for attribute in settings:
         key, value = attribute["Key"], str(attribute.get("Value", ""))
-        if key not in allowed:
-            elsewhere = any(key in keys for keys in ATTRIBUTES_BY_TYPE.values())
-            message = f"is not supported on load balancers with type '{kind}'" if elsewhere else "is not recognized"
-            raise Refused(
-                INVALID_CONFIGURATION if elsewhere else VALIDATION_ERROR,
-                f"Load balancer attribute key '{key}' {message}",
-            )
-        check_value("Load balancer attribute", key, value, allowed[key])
+        if key not in allowed_values:
+            if any(key in keys for keys in ATTRIBUTES_BY_TYPE.values()):
+                raise Refused(
+                    INVALID_CONFIGURATION,
+                    f"Load balancer attribute key '{key}' is not supported on load balancers with type "
+                    f"'{balancer.type}'",
+                )
+            raise Refused(VALIDATION_ERROR, f"Load balancer attribute key '{key}' is not recognized")
+        check_value("Load balancer attribute", key, value, allowed_values[key])
         if key == "ipv6.deny_all_igw_traffic" and balancer.ip_address_type == "ipv4":
             message = (
                 f"Load balancer attribute key '{key}' is not supported on load balancers with IP address type 'ipv4'"
@@ -211,20 +211,22 @@ def check_attributes(attempt: Attempt) -> None:
             raise Refused(INVALID_CONFIGURATION, message)
 
 
-def check_value(label: str, key: str, value: str, allowed: tuple[str, ...] | range | None) -> None:
-    """Refuse a value of an attribute.
+def check_value(attribute_kind: str, key: str, value: str, allowed: AllowedValues) -> None:
+    """Refuse a value of an attribute that is not allowed.
 
     Args:
-        label: kind of attribute, e.g. `Target group attribute`.
-        key: its key.
+        attribute_kind: what the error message calls the attribute, e.g. `Target group attribute`.
+        key: key of the attribute.
         value: the requested value.
-        allowed: the texts or the range of numbers that are allowed; None allows any text.
+        allowed: the allowed values.
 
     Raises:
         Refused: the value is not allowed
     """
     if isinstance(allowed, tuple) and value not in allowed:
-        raise Refused(VALIDATION_ERROR, f"{label} '{key}' value '{value}' must be one of [{', '.join(allowed)}]")
+        raise Refused(
+            VALIDATION_ERROR, f"{attribute_kind} '{key}' value '{value}' must be one of [{', '.join(allowed)}]"
+        )
     if isinstance(allowed, range) and not (value.isdigit() and int(value) in allowed):
         raise Refused(
             VALIDATION_ERROR, f"'{key}' value '{value}' must be between '{allowed.start}-{allowed.stop - 1}' inclusive"
@@ -232,9 +234,9 @@ def check_value(label: str, key: str, value: str, allowed: tuple[str, ...] | ran
 
 
 @rule("elbv2", "DeleteLoadBalancer")
-def check_deletion_protection(attempt: Attempt) -> None:
+def check_deletion_protection(call: PendingCall) -> None:
     """Refuse to delete a protected load balancer."""
-    balancer = attempt.backend.load_balancers.get(attempt.get("LoadBalancerArn"))
+    balancer = call.backend.load_balancers.get(call.get("LoadBalancerArn"))
     if balancer is not None and balancer.attrs.get("deletion_protection.enabled") == "true":
         raise Refused(
             "OperationNotPermitted",
@@ -242,19 +244,19 @@ def check_deletion_protection(attempt: Attempt) -> None:
         )
 
 
-def _get_balancer(attempt: Attempt) -> MotoModel:
+def _get_balancer(call: PendingCall) -> MotoModel:
     """Return moto's load balancer that a call names, or refuse the call."""
-    balancer = attempt.backend.load_balancers.get(attempt.get("LoadBalancerArn"))
+    balancer = call.backend.load_balancers.get(call.get("LoadBalancerArn"))
     if balancer is None:
-        raise Refused("LoadBalancerNotFound", f"Load balancer '{attempt.get('LoadBalancerArn')}' not found")
+        raise Refused("LoadBalancerNotFound", f"Load balancer '{call.get('LoadBalancerArn')}' not found")
     return balancer
 
 
-def subnets_of(attempt: Attempt) -> list[MotoModel]:
+def subnets_of(call: PendingCall) -> list[MotoModel]:
     """Return moto's objects of all subnets in the region."""
-    return [subnet for zone in _ec2_backend(attempt).subnets.values() for subnet in zone.values()]
+    return [subnet for zone in _ec2_backend(call).subnets.values() for subnet in zone.values()]
 
 
-def _ec2_backend(attempt: Attempt) -> MotoBackend:
+def _ec2_backend(call: PendingCall) -> MotoBackend:
     """Return moto's EC2 of the region."""
-    return get_backend("ec2")[DEFAULT_ACCOUNT_ID][attempt.region]
+    return get_backend("ec2")[DEFAULT_ACCOUNT_ID][call.region]

@@ -12,7 +12,7 @@ from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services.rules import Refused
 from cfngen.text_limits import METADATA_TAG_KEY
 
-_REGIONS_WITH_METADATA_TAGS: set[str] = set()
+_REGIONS_WITH_METADATA_TAGS: set[str] = set()  # regions whose default is that tags are in instance metadata
 
 
 def set_default(region: str, enabled: bool) -> None:
@@ -24,17 +24,17 @@ def set_default(region: str, enabled: bool) -> None:
 
 
 def enabled_by_default(region: str) -> bool:
-    """Return the account's default in a region."""
+    """Return the account's default in a region: whether tags are in instance metadata."""
     return region in _REGIONS_WITH_METADATA_TAGS
 
 
-def check(region: str, data: JsonObject, keys: Iterable[str]) -> None:
+def check(region: str, data: JsonObject, further_keys: Iterable[str]) -> None:
     """Refuse instances with tag keys that instance metadata does not allow.
 
     Args:
         region: region of the launch.
         data: the launch template's data, as in RequestLaunchTemplateData.
-        keys: keys of further tags of the instances.
+        further_keys: keys of tags that the instances get besides those in the launch template.
 
     Raises:
         Refused: with the message that a group's scaling activity has (eksctl-io/eksctl#8383)
@@ -49,6 +49,6 @@ def check(region: str, data: JsonObject, keys: Iterable[str]) -> None:
         if specification["ResourceType"] == "instance"
         for tag in specification["Tags"]
     ]
-    for key in (*template_keys, *keys):
+    for key in (*template_keys, *further_keys):
         if METADATA_TAG_KEY.fault(key):
             raise Refused("InvalidParameterValue", METADATA_TAG_KEY.refused(key))

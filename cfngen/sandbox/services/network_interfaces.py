@@ -8,56 +8,55 @@ from collections.abc import Iterable
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.networks import free_addresses, live_interfaces
-from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 
 @rule("ec2", "CreateNetworkInterface")
-def check_place_of_an_interface(attempt: Attempt) -> None:
+def check_place_of_an_interface(call: PendingCall) -> None:
     """Refuse an interface whose address or security groups do not fit its subnet."""
-    subnet = attempt.backend.get_subnet(attempt.get("SubnetId"))
-    addresses = [
-        private_ip_address.get("PrivateIpAddress") for private_ip_address in attempt.get("PrivateIpAddresses", [])
-    ]
-    for address in filter(None, [attempt.get("PrivateIpAddress"), *addresses]):
-        check_address(attempt.backend, subnet, address)
-    if free_addresses(attempt.backend, subnet) < 1:
+    subnet = call.backend.get_subnet(call.get("SubnetId"))
+    further_addresses = [item.get("PrivateIpAddress") for item in call.get("PrivateIpAddresses", [])]
+    for address in (call.get("PrivateIpAddress"), *further_addresses):
+        if address:
+            check_address(call.backend, subnet, address)
+    if free_addresses(call.backend, subnet) < 1:
         raise Refused(
             "InsufficientFreeAddressesInSubnet",
             "The specified subnet does not have enough free addresses to satisfy the request.",
         )
-    check_groups(attempt.backend, attempt.get("Groups", []), subnet)
+    check_security_groups(call.backend, call.get("Groups", []), subnet)
 
 
 @rule("ec2", "ModifyNetworkInterfaceAttribute")
-def check_groups_of_an_interface(attempt: Attempt) -> None:
-    """Refuse security groups that the interface cannot have."""
-    interface = attempt.backend.get_network_interface(attempt.get("NetworkInterfaceId"))
-    if "Groups" in attempt.parameters:
-        if not attempt.get("Groups"):
+def check_groups_of_an_interface(call: PendingCall) -> None:
+    """Refuse to replace the security groups of an interface by ones that it cannot have."""
+    interface = call.backend.get_network_interface(call.get("NetworkInterfaceId"))
+    if "Groups" in call.parameters:
+        if not call.get("Groups"):
             raise Refused("InvalidParameterValue", "The list of security groups of an interface must not be empty")
-        check_groups(attempt.backend, attempt.get("Groups"), interface.subnet)
+        check_security_groups(call.backend, call.get("Groups"), interface.subnet)
 
 
 @rule("ec2", "DeleteNetworkInterface")
-def check_interface_in_use(attempt: Attempt) -> None:
+def check_interface_in_use(call: PendingCall) -> None:
     """Refuse to delete an interface that is attached to an instance."""
-    interface = attempt.backend.get_network_interface(attempt.get("NetworkInterfaceId"))
-    if instance_of(interface):
+    interface = call.backend.get_network_interface(call.get("NetworkInterfaceId"))
+    if attached_instance(interface):
         raise Refused(
             "InvalidParameterValue", f"Network interface '{interface.id}' is currently in use."
         )  # fmt: skip
 
 
 @rule("ec2", "AttachNetworkInterface")
-def check_attached_once(attempt: Attempt) -> None:
+def check_attachment(call: PendingCall) -> None:
     """Refuse to attach an interface that is in use or in another zone, or at a device index that is taken."""
-    interface = attempt.backend.get_network_interface(attempt.get("NetworkInterfaceId"))
-    instance = attempt.backend.get_instance(attempt.get("InstanceId"))
-    if instance_of(interface):
+    interface = call.backend.get_network_interface(call.get("NetworkInterfaceId"))
+    instance = call.backend.get_instance(call.get("InstanceId"))
+    if attached_instance(interface):
         raise Refused("InvalidNetworkInterface.InUse", f"Interface: [{interface.id}] in use.")
     if interface.subnet.availability_zone != instance.placement.zone:
-        raise Refused("InvalidParameterCombination", ANOTHER_ZONE)
-    index = attempt.get("DeviceIndex")
+        raise Refused("InvalidParameterCombination", ANOTHER_ZONE_MESSAGE)
+    index = call.get("DeviceIndex")
     if int(index or 0) in instance.nics:
         raise Refused(
             "InvalidParameterValue",
@@ -65,13 +64,13 @@ def check_attached_once(attempt: Attempt) -> None:
         )
 
 
-ANOTHER_ZONE = (
+ANOTHER_ZONE_MESSAGE = (
     "You may not attach a network interface to an instance if they are not in the same availability zone"
 )  # fmt: skip
 
 
-def instance_of(interface: MotoModel) -> MotoModel:
-    """Return the instance that an interface is attached to; None if it is free."""
+def attached_instance(interface: MotoModel) -> MotoModel:
+    """Return the instance that an interface is attached to; None if the interface is free."""
     instance = interface.instance
     return instance if instance and instance.state != "terminated" else None
 
@@ -82,16 +81,16 @@ def check_address(backend: MotoBackend, subnet: MotoModel, address: str) -> None
     VPC user guide, "Subnet CIDR blocks": AWS reserves the first four addresses and the last one of each subnet.
 
     Raises:
-        Refused: it is outside of the subnet, reserved, or in use
+        Refused: the address is outside of the subnet, reserved, or in use
     """
-    block = ipaddress.ip_network(subnet.cidr_block, strict=False)
+    subnet_range = ipaddress.ip_network(subnet.cidr_block, strict=False)
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
         raise Refused("InvalidParameterValue", f"invalid value for parameter address: {address}") from None
-    if parsed not in block:
+    if parsed not in subnet_range:
         raise Refused("InvalidParameterValue", "Address does not fall within the subnet's address range")
-    if parsed in {block[index] for index in (0, 1, 2, 3, -1)}:
+    if parsed in {subnet_range[index] for index in (0, 1, 2, 3, -1)}:
         raise Refused("InvalidParameterValue", "Address is in subnet's reserved address range")
     for other in live_interfaces(backend):
         used_addresses = {
@@ -102,11 +101,16 @@ def check_address(backend: MotoBackend, subnet: MotoModel, address: str) -> None
             raise Refused("InvalidIPAddress.InUse", f"Address {address} is in use.")
 
 
-def check_groups(backend: MotoBackend, groups: Iterable[str], subnet: MotoModel) -> None:
-    """Refuse security groups that an interface in a subnet cannot have; without a subnet, those that are not there.
+def check_security_groups(backend: MotoBackend, groups: Iterable[str], subnet: MotoModel | None) -> None:
+    """Refuse security groups that an interface in a subnet cannot have.
+
+    Args:
+        backend: moto's EC2 of the region.
+        groups: ids of the security groups.
+        subnet: the subnet; None if it is not known yet: the groups' VPC is then not checked.
 
     Raises:
-        Refused: one is not there, is another VPC's, or there are too many
+        Refused: a group does not exist or is in another VPC, a group is repeated, or there are too many
     """
     identifiers = list(groups)
     for identifier in identifiers:

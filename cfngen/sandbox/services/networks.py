@@ -8,24 +8,34 @@ from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBacken
 
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
-from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 SUBNET_PREFIX_LENGTHS = range(16, 29)  # VPC user guide, "Subnet CIDR blocks": from /16 to /28
 RESERVED_ADDRESSES = 5  # addresses that AWS reserves in each subnet (the same page)
+DHCP_OPTIONS = frozenset(
+    {
+        "domain-name",
+        "domain-name-servers",
+        "ipv6-address-preferred-lease-time",
+        "netbios-name-servers",
+        "netbios-node-type",
+        "ntp-servers",
+    }
+)
 
 
 @rule("ec2", "CreateVpc")
-def check_quota_of_vpcs(attempt: Attempt) -> None:
-    """Refuse a VPC beyond the quota, which counts the default one."""
-    if len(attempt.backend.vpcs) >= quotas.applied_value(quotas.VPCS):
+def check_quota_of_vpcs(call: PendingCall) -> None:
+    """Refuse to create more VPCs than the quota allows; the default VPC counts, too."""
+    if len(call.backend.vpcs) >= quotas.applied_value(quotas.VPCS):
         raise Refused("VpcLimitExceeded", "The maximum number of VPCs has been reached.")
 
 
 @rule("ec2", "ModifyVpcAttribute")
-def check_host_names_need_dns_support(attempt: Attempt) -> None:
+def check_host_names_need_dns_support(call: PendingCall) -> None:
     """Refuse DNS host names where DNS is not supported (API: ModifyVpcAttribute)."""
-    vpc = attempt.backend.get_vpc(attempt.get("VpcId"))
-    if (attempt.get("EnableDnsHostnames") or {}).get("Value") and not _is_true(vpc.enable_dns_support):
+    vpc = call.backend.get_vpc(call.get("VpcId"))
+    if (call.get("EnableDnsHostnames") or {}).get("Value") and not _is_true(vpc.enable_dns_support):
         raise Refused(
             "InvalidParameterValue",
             f"DNS hostnames of {vpc.id} can only be enabled if DNS support is enabled",
@@ -33,35 +43,33 @@ def check_host_names_need_dns_support(attempt: Attempt) -> None:
 
 
 @rule("ec2", "CreateSubnet")
-def check_range_and_zone_of_a_subnet(attempt: Attempt) -> None:
+def check_range_and_zone_of_a_subnet(call: PendingCall) -> None:
     """Refuse a subnet that is too large or too small, in an unknown zone, or beyond the quota."""
-    block = str(attempt.get("CidrBlock", ""))
-    zone, names = attempt.get("AvailabilityZone"), zones(attempt.region)
-    if zone and zone not in names:
+    block = str(call.get("CidrBlock", ""))
+    zone, region_zones = call.get("AvailabilityZone"), zones(call.region)
+    if zone and zone not in region_zones:
         raise Refused(
             "InvalidParameterValue",
             f"Value ({zone}) for parameter availabilityZone is invalid. Subnets can currently only be created in the "
-            f"following availability zones: {', '.join(names)}.",
+            f"following availability zones: {', '.join(region_zones)}.",
         )
     try:
-        size = ipaddress.ip_network(block, strict=False).prefixlen
+        prefix_length = ipaddress.ip_network(block, strict=False).prefixlen
     except ValueError:
         return  # moto refuses it
-    if size not in SUBNET_PREFIX_LENGTHS:
+    if prefix_length not in SUBNET_PREFIX_LENGTHS:
         raise Refused("InvalidSubnet.Range", f"The CIDR '{block}' is invalid.")
-    vpc = attempt.get("VpcId")
-    if sum(subnet.vpc_id == vpc for subnet in _subnets(attempt.backend)) >= quotas.applied_value(quotas.SUBNETS):
-        raise Refused("SubnetLimitExceeded", f"The maximum number of subnets of VPC {vpc} has been reached.")
+    vpc_id = call.get("VpcId")
+    if sum(subnet.vpc_id == vpc_id for subnet in _subnets(call.backend)) >= quotas.applied_value(quotas.SUBNETS):
+        raise Refused("SubnetLimitExceeded", f"The maximum number of subnets of VPC {vpc_id} has been reached.")
 
 
 @rule("ec2", "CreateDhcpOptions")
-def check_valid_dhcp_options(attempt: Attempt) -> None:
+def check_valid_dhcp_options(call: PendingCall) -> None:
     """Refuse unknown DHCP options, and servers that are not IP addresses."""
-    known_options = ("domain-name", "domain-name-servers", "ntp-servers", "netbios-name-servers", "netbios-node-type",
-             "ipv6-address-preferred-lease-time")  # fmt: skip
-    for option in attempt.get("DhcpConfigurations", []):
+    for option in call.get("DhcpConfigurations", []):
         key, values = option.get("Key"), option.get("Values", [])
-        if key not in known_options:
+        if key not in DHCP_OPTIONS:
             raise Refused("InvalidParameterValue", f"Value ({key}) for parameter key is invalid. DHCP option unknown")
         if not values:
             raise Refused("InvalidParameterValue", f"Invalid value '' for {key}. It must not be empty")
@@ -83,8 +91,8 @@ def zones(region: str) -> list[str]:
 def free_addresses(backend: MotoBackend, subnet: MotoModel) -> int:
     """Return the number of free addresses in a subnet."""
     block = ipaddress.ip_network(subnet.cidr_block, strict=False)
-    taken: int = sum(interface.subnet.id == subnet.id for interface in live_interfaces(backend))
-    return block.num_addresses - RESERVED_ADDRESSES - taken
+    used_addresses: int = sum(interface.subnet.id == subnet.id for interface in live_interfaces(backend))
+    return block.num_addresses - RESERVED_ADDRESSES - used_addresses
 
 
 def live_interfaces(backend: MotoBackend) -> list[MotoModel]:

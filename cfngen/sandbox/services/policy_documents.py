@@ -36,10 +36,10 @@ EXTRA_SERVICE_NAMES = frozenset({"elasticloadbalancing", "spot", "spotfleet", "d
 
 
 def parse(text: str) -> Document:
-    """Read a document.
+    """Return the policy document in a text.
 
     Raises:
-        ValueError: it is no JSON object
+        ValueError: the text is not a JSON object
     """
     document = json.loads(text)
     if not isinstance(document, dict):
@@ -68,7 +68,7 @@ def principals(statement: JsonObject) -> list[Principal]:
 
 
 def missing_principals(document: Document, region: str) -> Iterator[Principal]:
-    """Yield principals that do not exist; the roles and users of other accounts count as existing.
+    """Yield a document's principals that do not exist; the roles and users of other accounts count as existing.
 
     Args:
         document: a resource policy.
@@ -76,7 +76,7 @@ def missing_principals(document: Document, region: str) -> Iterator[Principal]:
     """
     for statement in statements(document):
         for kind, name in principals(statement):
-            if not _exists(kind, name, region):
+            if not _principal_exists(kind, name, region):
                 yield kind, name
 
 
@@ -97,7 +97,7 @@ def grammar_fault(text: str, *, is_trust_policy: bool = False) -> str:
     except ValueError:
         return "Syntax errors in policy."
     validator = IAMTrustPolicyDocumentValidator if is_trust_policy else IAMPolicyDocumentValidator
-    # A trust policy may have the old version, which is also the default.
+    # A trust policy may have the old version, which is also the default; moto's validator knows the new one only.
     if is_trust_policy and document.get("Version", "") in OLD_VERSIONS:
         document = {**document, "Version": "2012-10-17"}
     try:
@@ -111,8 +111,8 @@ def grammar_fault(text: str, *, is_trust_policy: bool = False) -> str:
             return "Policy document should not specify a principal."
         if is_trust_policy and not principals(statement):
             return "Missing required field Principal"
-        keys = [key for operator in statement.get("Condition", {}).values() for key in operator]
-        if any(":" not in key for key in keys):
+        condition_keys = [key for operator in statement.get("Condition", {}).values() for key in operator]
+        if any(":" not in key for key in condition_keys):
             return "Actions/Conditions must be prefaced by a vendor, e.g., iam, sdb, ec2, etc."
     return ""
 
@@ -122,7 +122,8 @@ OLD_VERSIONS = ("", "2008-10-17")
 
 def size_in_characters(text: str) -> int:
     """Return the size of a document as IAM counts it: without white space."""
-    return len("".join(json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False).split()))
+    compact_text = json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False)
+    return len("".join(compact_text.split()))
 
 
 def iam_backend(region: str) -> MotoBackend:
@@ -138,7 +139,7 @@ def partition(region: str) -> str:
     return "aws-us-gov" if region.startswith("us-gov-") else "aws"
 
 
-def _exists(kind: str, name: str, region: str) -> bool:
+def _principal_exists(kind: str, name: str, region: str) -> bool:
     """Return whether a principal exists: an AWS service, an identity provider, a user, a role or an account."""
     if kind == "*" or name == "*":
         return name == "*" and kind in ("*", "AWS")
@@ -161,14 +162,14 @@ def _identity_exists(arn: str, region: str) -> bool:
     if account != DEFAULT_ACCOUNT_ID or resource == "root":
         return resource == "root" or "/" in resource
     backend = iam_backend(region)
-    kind, _, rest = resource.partition("/")
-    if kind == "role":
+    resource_type, _, path_and_name = resource.partition("/")
+    if resource_type == "role":
         return any(role.arn == arn for role in backend.get_roles())
-    if kind == "assumed-role":
-        return any(role.name == rest.split("/")[0] for role in backend.get_roles())
-    if kind == "user":
+    if resource_type == "assumed-role":  # its ARN ends with the role's name and the session's
+        return any(role.name == path_and_name.split("/")[0] for role in backend.get_roles())
+    if resource_type == "user":
         return any(user.arn == arn for user in backend.users.values())
-    return service == "sts" and kind == "federated-user"
+    return service == "sts" and resource_type == "federated-user"
 
 
 @functools.cache

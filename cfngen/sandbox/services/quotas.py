@@ -15,6 +15,9 @@ class Quota:
     """A quota of Service Quotas.
 
     Attributes:
+        service: service code, e.g. `ec2`.
+        code: quota code, e.g. `L-1216C47A`.
+        name: the quota's name in Service Quotas.
         default: AWS's default value.
         applied: the account's applied value; None if it was never changed.
     """
@@ -26,7 +29,7 @@ class Quota:
     applied: float | None = None
 
 
-Key = tuple[str, str]  # service code, quota code
+QuotaKey = tuple[str, str]  # service code, quota code
 # The quotas that the rules of this package check; the others are for the answers of Service Quotas only.
 ON_DEMAND = ("ec2", "L-1216C47A")
 SPOT = ("ec2", "L-34B43A08")
@@ -57,12 +60,12 @@ QUOTAS = (
     Quota("autoscaling", "L-CDE20ADC", "Auto Scaling groups per region", default=500),
     Quota("elasticloadbalancing", "L-69A177A2", "Network Load Balancers per Region", default=50, applied=50),
 )
-_DEFAULTS: Mapping[Key, Quota] = {(quota.service, quota.code): quota for quota in QUOTAS}
-_QUOTAS_IN_EFFECT: list[Mapping[Key, Quota]] = [_DEFAULTS]
+_QUOTAS_BY_KEY: Mapping[QuotaKey, Quota] = {(quota.service, quota.code): quota for quota in QUOTAS}
+_QUOTAS_IN_EFFECT: list[Mapping[QuotaKey, Quota]] = [_QUOTAS_BY_KEY]  # a stack: the last ones apply
 
 
 @contextlib.contextmanager
-def override_quotas(quotas: Mapping[Key, Quota]) -> Iterator[None]:
+def override_quotas(quotas: Mapping[QuotaKey, Quota]) -> Iterator[None]:
     """Use these quotas as the account's until the end of the block.
 
     Args:
@@ -75,7 +78,7 @@ def override_quotas(quotas: Mapping[Key, Quota]) -> Iterator[None]:
         _QUOTAS_IN_EFFECT.remove(quotas)
 
 
-def applied_value(quota: Key) -> float:
+def applied_value(key: QuotaKey) -> float:
     """Return the account's applied value of a quota."""
-    entry = _QUOTAS_IN_EFFECT[-1].get(quota) or _DEFAULTS[quota]
-    return entry.default if entry.applied is None else entry.applied
+    quota = _QUOTAS_IN_EFFECT[-1].get(key) or _QUOTAS_BY_KEY[key]
+    return quota.default if quota.applied is None else quota.applied

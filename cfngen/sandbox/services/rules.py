@@ -27,11 +27,11 @@ from cfngen.sandbox import request_parameters
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoBackend
 
-Rule = Callable[["Attempt"], None]
-TimeIn = Callable[[], float]
+Rule = Callable[["PendingCall"], None]  # raises Refused if the service refuses the call
+Clock = Callable[[], float]  # returns seconds of simulated time
 
-_RULES: dict[tuple[str, str], list[Rule]] = defaultdict(list)
-_CLOCKS: dict[str, TimeIn] = {}
+_RULES: dict[tuple[str, str], list[Rule]] = defaultdict(list)  # by service and operation
+_CLOCKS: dict[str, Clock] = {}  # by region
 
 
 class Refused(Exception):  # noqa: N818 (a response of the service, not an error of this program)
@@ -53,7 +53,7 @@ class _MotoError(ServiceException):
 
 
 @dataclass(frozen=True)
-class Attempt:
+class PendingCall:
     """A call that moto is about to execute, as rules see it.
 
     Attributes:
@@ -71,7 +71,7 @@ class Attempt:
     backend: MotoBackend
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return a parameter."""
+        """Return the value of a parameter, or the default if the call does not have it."""
         return self.parameters.get(name, default)
 
     @property
@@ -96,7 +96,7 @@ def rule(service: str, *operations: str) -> Callable[[Rule], Rule]:
     return register
 
 
-def keep_time(region: str, clock: TimeIn) -> None:
+def set_clock(region: str, clock: Clock) -> None:
     """Set the clock of a region; replaces an earlier one."""
     _CLOCKS[region] = clock
 
@@ -124,15 +124,17 @@ def times_by_region() -> dict[str, float]:
 
 
 @contextlib.contextmanager
-def enforced() -> Iterator[None]:
+def checking_rules() -> Iterator[None]:
     """Patch moto in this process to check the rules; does nothing if they are checked already."""
     if getattr(BaseResponse.call_action, "checks_rules", False):
         yield
         return
-    call_action = BaseResponse.call_action
-    bucket_response, key_response = S3Response._bucket_response, S3Response._key_response  # noqa: SLF001
+    # moto's own methods; until the end of the block they are replaced by ones that check the rules first.
+    original_call_action = BaseResponse.call_action
+    original_bucket_response = S3Response._bucket_response  # noqa: SLF001
+    original_key_response = S3Response._key_response  # noqa: SLF001
 
-    def checked_action(response: BaseResponse) -> Any:
+    def check_and_call_action(response: BaseResponse) -> Any:
         try:
             _check(response, response._get_action(), response.normalized_request)  # noqa: SLF001
         except (Refused, ServiceException) as refused:
@@ -142,49 +144,65 @@ def enforced() -> Iterator[None]:
                 warnings.simplefilter("ignore", UserWarning)
                 status, headers, body = response.serialized(ActionResult(error))
             return status, *response._enrich_response({**headers, "status": str(status)}, body)  # noqa: SLF001
-        return call_action(response)
+        return original_call_action(response)
 
-    setattr(checked_action, "checks_rules", True)  # noqa: B010 - functions have no such attribute for mypy
+    setattr(check_and_call_action, "checks_rules", True)  # noqa: B010 - functions have no such attribute for mypy
 
-    def check_s3(original: Callable[..., Any]) -> Callable[..., Any]:
-        def checked_response(response: S3Response, request: Any, *arguments: Any, **options: Any) -> Any:
+    def with_check(original: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a method of moto's S3 that checks the rules before the original one."""
+
+        def check_and_respond(response: S3Response, request: Any, *arguments: Any, **options: Any) -> Any:
             try:
-                operation, named = get_service_router("s3").match(response.normalized_request)
-                _check(response, str(operation.name), response.normalized_request, named)
+                operation, path_parameters = get_service_router("s3").match(response.normalized_request)
+                _check(response, str(operation.name), response.normalized_request, path_parameters)
             except NotFound:
-                pass
+                pass  # no operation of S3 has this path; moto answers that
             except Refused as refused:
                 raise S3ClientError(refused.code, refused.message) from refused
             return original(response, request, *arguments, **options)
 
-        return checked_response
+        return check_and_respond
 
     with (
-        mock.patch.object(BaseResponse, "call_action", checked_action),
-        mock.patch.object(S3Response, "_bucket_response", check_s3(bucket_response)),
-        mock.patch.object(S3Response, "_key_response", check_s3(key_response)),
+        mock.patch.object(BaseResponse, "call_action", check_and_call_action),
+        mock.patch.object(S3Response, "_bucket_response", with_check(original_bucket_response)),
+        mock.patch.object(S3Response, "_key_response", with_check(original_key_response)),
     ):
         yield
 
 
-def _check(response: BaseResponse, operation: str, request: Any, named: Mapping[str, str] | None = None) -> None:
-    """Check the rules of an operation before moto executes it."""
+def _check(
+    response: BaseResponse, operation: str, request: Any, path_parameters: Mapping[str, str] | None = None
+) -> None:
+    """Check the rules of an operation before moto executes it.
+
+    Args:
+        response: moto's handler of the request.
+        operation: name of the operation.
+        request: the request, normalised by moto.
+        path_parameters: the parameters in the path of the URL; by default, those that moto found there.
+
+    Raises:
+        Refused: a rule refuses the call.
+    """
     service = response.boto3_service_name
     rules = _RULES.get((service, operation))
     if not rules:
         return
     model = get_service_model(service)
     protocol = determine_request_protocol(model, request.content_type)
-    uri = response.uri_match if named is None else named
-    parameters = request_parameters.parameters(request, protocol, model.operation_model(operation), uri)
-    attempt = Attempt(service, operation, parameters, response.region, _backend(response, service))
-    for check in rules:
-        check(attempt)
+    if path_parameters is None:
+        path_parameters = response.uri_match
+    parameters = request_parameters.parameters(request, protocol, model.operation_model(operation), path_parameters)
+    call = PendingCall(service, operation, parameters, response.region, _backend(response, service))
+    for check_rule in rules:
+        check_rule(call)
 
 
 def _backend(response: BaseResponse, service: str) -> MotoBackend:
     """Return moto's backend of a service: that of the call's region, or of its partition if the service is global."""
     from moto.backends import get_backend
 
+    # By region, or by partition for a global service such as IAM.
     backends: MotoBackend = get_backend(service)[response.current_account]  # type: ignore[call-overload]
     return backends[response.region] if response.region in backends else backends[response.partition]

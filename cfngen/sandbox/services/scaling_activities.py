@@ -32,11 +32,12 @@ from cfngen.sandbox.services.launch_requests import check_request
 from cfngen.sandbox.services.rules import Refused, time_in
 from cfngen.sandbox.services.schedule import duration_of, run_after
 
+# The lifecycle transitions at which a hook can hold an instance.
 LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 MAX_HOLD_SECONDS = 48 * 3600
-MAX_HEARTBEATS = 100
-# Names in `cfngen.sandbox.durations`.
+MAX_HEARTBEATS = 100  # a hook holds an instance for this multiple of its heartbeat timeout at most
+# Names of durations, which are configured by `schedule.set_schedule`; `cfngen.sandbox.durations` has their values.
 SHUTTING_DOWN = "instance shutting down"
 REPLACEMENT = "launch in place of a terminated instance"
 RETRY = "launch after a failed one"
@@ -58,7 +59,7 @@ class Observer:
     time: Callable[[], datetime.datetime]
 
 
-_OBSERVERS: dict[str, Observer] = {}
+_OBSERVERS: dict[str, Observer] = {}  # by region
 
 
 @dataclass
@@ -95,7 +96,7 @@ def recorded_activities(backend: MotoBackend, group_name: str) -> list[JsonDict]
 
 
 def hold_of(state: MotoModel) -> Hold | None:
-    """Return the lifecycle action that one of moto's `InstanceState`s waits for."""
+    """Return the lifecycle action that holds an instance, given its moto `InstanceState`; None if no hook holds it."""
     hold: Hold | None = getattr(state, "hold", None)
     return hold
 
@@ -115,8 +116,8 @@ def terminate(group: MotoModel, state: MotoModel) -> None:
         observer.on_terminating(state.instance.id)
 
 
-def complete_action(group: MotoModel, state: MotoModel, result: str) -> None:
-    """Complete the lifecycle action of an instance.
+def complete_held_action(group: MotoModel, state: MotoModel, result: str) -> None:
+    """Complete the lifecycle action of an instance that a hook holds.
 
     Args:
         group: the instance's group.
@@ -140,36 +141,43 @@ def record_heartbeat(state: MotoModel) -> None:
     if hold is not None:
         now = time_in(state.auto_scaling_group.region)
         hold.deadline = min(now + int(hold.hook.heartbeat_timeout), hold.latest_deadline)
-        _watch_deadline(state.auto_scaling_group, state, hold)
+        _schedule_timeout(state.auto_scaling_group, state, hold)
 
 
-def hold_by_hook(group: MotoModel, state: MotoModel, transition: str, waiting: str) -> bool:
+def hold_by_hook(group: MotoModel, state: MotoModel, transition: str, waiting_state: str) -> bool:
     """Hold an instance by the group's lifecycle hook for a transition; return False if the group has none.
 
     Args:
         group: moto's Auto Scaling group.
         state: moto's `InstanceState` of the instance.
         transition: LAUNCHING or TERMINATING.
-        waiting: the lifecycle state meanwhile, `Pending:Wait` or `Terminating:Wait`.
+        waiting_state: the lifecycle state while the hook holds it: `Pending:Wait` or `Terminating:Wait`.
     """
     hooks = group.autoscaling_backend.lifecycle_hooks.values()
     group_hooks = [candidate for candidate in hooks if candidate.auto_scaling_group_name == group.name]
     hook = next((candidate for candidate in group_hooks if candidate.lifecycle_transition == transition), None)
     if hook is None:
         return False
-    now, timeout = time_in(group.region), int(hook.heartbeat_timeout)
-    state.lifecycle_state = waiting
-    state.hold = Hold(hook, now + timeout, now + min(MAX_HOLD_SECONDS, MAX_HEARTBEATS * timeout))
-    _watch_deadline(group, state, state.hold)
+    now, heartbeat_timeout = time_in(group.region), int(hook.heartbeat_timeout)
+    state.lifecycle_state = waiting_state
+    state.hold = Hold(
+        hook,
+        deadline=now + heartbeat_timeout,
+        latest_deadline=now + min(MAX_HOLD_SECONDS, MAX_HEARTBEATS * heartbeat_timeout),
+    )
+    _schedule_timeout(group, state, state.hold)
     return True
 
 
-def _watch_deadline(group: MotoModel, state: MotoModel, hold: Hold) -> None:
-    """Complete the lifecycle action with the hook's default result when its heartbeat times out."""
+def _schedule_timeout(group: MotoModel, state: MotoModel, hold: Hold) -> None:
+    """Complete the lifecycle action with the hook's default result once its deadline is over.
+
+    A heartbeat moves the deadline and calls this function again; the check at the old deadline then does nothing.
+    """
 
     def check_deadline() -> None:
         if hold_of(state) is hold and time_in(group.region) >= hold.deadline:
-            complete_action(group, state, hold.hook.default_result)
+            complete_held_action(group, state, hold.hook.default_result)
 
     run_after(group.region, hold.deadline - time_in(group.region), check_deadline)
 
@@ -181,6 +189,7 @@ def _begin_termination(group: MotoModel, state: MotoModel) -> None:
     state.lifecycle_state = "Terminating"
     seconds = duration_of(group.region, SHUTTING_DOWN)
     if seconds:
+        # 32 is EC2's code of this state.
         state.instance._state = InstanceState("shutting-down", 32)  # noqa: SLF001 - moto has no other way
     run_after(group.region, seconds, functools.partial(_finish_termination, group, state))
 
@@ -207,14 +216,17 @@ def fill_to_desired_capacity(group: MotoModel) -> None:
 
 
 def count_launchable(group: MotoModel, count: int) -> tuple[int, str]:
-    """Return how many of `count` instances EC2 would launch for a group, and the error for the next one."""
+    """Return how many instances EC2 would launch for a group, up to `count`, and the error for the next one.
+
+    The error is empty if EC2 would launch them all.
+    """
     template = group.ec2_launch_template
     if template is None or group.mixed_instances_policy:
-        return count, ""
+        return count, ""  # such groups are not checked
     data = template.get_version(group.launch_template_version).data
     subnets = [subnet_id for subnet_id in (group.vpc_zone_identifier or "").split(",") if subnet_id]
     for number in range(1, count + 1):
-        launch = Launch(group.ec2_backend, data, subnets, group.availability_zones, number)
+        launch = Launch(group.ec2_backend, data, subnets, group.availability_zones, count=number)
         try:
             check_request(launch)
             check_launch(launch)
@@ -239,33 +251,38 @@ def schedule_retry(group: MotoModel) -> None:
 
 
 def record_activity(group: MotoModel, *, instance_id: str = "", launch_error: str = "") -> None:
-    """Record a scaling activity: the launch of an instance, or a launch that failed with an error."""
+    """Record a scaling activity of a group.
+
+    Args:
+        group: moto's Auto Scaling group.
+        instance_id: id of the instance that was launched; empty if the launch failed.
+        launch_error: EC2's error message if the launch failed.
+    """
     observer = _OBSERVERS.get(group.region)
     recorded = recorded_activities(group.autoscaling_backend, group.name)
     now = observer.time() if observer else datetime.datetime.now(datetime.timezone.utc)
-    message = f"{launch_error.rstrip('.')}. Launching EC2 instance failed." if launch_error else ""
-    recorded.insert(
-        0,
-        {
-            "ActivityId": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{group.arn} {len(recorded)}")),
-            "AutoScalingGroupName": group.name,
-            "AutoScalingGroupARN": group.arn,
-            "Description": f"Launching a new EC2 instance.  Status Reason: {message}"
-            if launch_error
-            else f"Launching a new EC2 instance: {instance_id}",
-            "Cause": f"At {now:%Y-%m-%dT%H:%M:%SZ} an instance was started in response to a difference between desired "
-            "and actual capacity.",
-            "StartTime": now,
-            "EndTime": now,
-            "StatusCode": "Failed" if launch_error else "Successful",
-            "Progress": 100,
-            **({"StatusMessage": message} if launch_error else {}),
-        },
-    )
+    activity: JsonDict = {
+        "ActivityId": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{group.arn} {len(recorded)}")),
+        "AutoScalingGroupName": group.name,
+        "AutoScalingGroupARN": group.arn,
+        "Description": f"Launching a new EC2 instance: {instance_id}",
+        "Cause": f"At {now:%Y-%m-%dT%H:%M:%SZ} an instance was started in response to a difference between desired "
+        "and actual capacity.",
+        "StartTime": now,
+        "EndTime": now,
+        "StatusCode": "Successful",
+        "Progress": 100,
+    }
+    if launch_error:
+        message = f"{launch_error.rstrip('.')}. Launching EC2 instance failed."
+        activity["Description"] = f"Launching a new EC2 instance.  Status Reason: {message}"
+        activity["StatusCode"] = "Failed"
+        activity["StatusMessage"] = message
+    recorded.insert(0, activity)
 
 
 def held_state(backend: MotoBackend, group_name: str, instance_id: str) -> MotoModel:
-    """Return moto's `InstanceState` of an instance that a hook holds; None if none does."""
+    """Return moto's `InstanceState` of an instance that a hook holds; None if no hook holds it."""
     group = backend.autoscaling_groups.get(group_name)
     states = group.instance_states if group else ()
     return next((state for state in states if state.instance.id == instance_id and hold_of(state)), None)

@@ -10,10 +10,10 @@ from moto.elbv2.models import elbv2_backends
 
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
-from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 from cfngen.sandbox.services.scaling_activities import is_terminating
 
-PROCESSES = {
+SCALING_PROCESSES = {
     "Launch",
     "Terminate",
     "AddToLoadBalancer",
@@ -45,18 +45,18 @@ ALLOCATION_STRATEGIES = {
 }
 MIN_INSTANCE_LIFETIME = 86_400  # seconds
 MAX_TAGS = 50
-MAX_OVERRIDES = 40
-MAX_KEY_LENGTH, MAX_VALUE_LENGTH = 128, 256
+MAX_OVERRIDES = 40  # instance types of a mixed instances policy
+MAX_KEY_LENGTH, MAX_VALUE_LENGTH = 128, 256  # characters of tags
 RESERVED_PREFIX = "aws:"
 VALIDATION_ERROR = "ValidationError"
-LAUNCH_SOURCES = ("LaunchTemplate", "LaunchConfigurationName", "InstanceId", "MixedInstancesPolicy")
+LAUNCH_SOURCE_PARAMETERS = ("LaunchTemplate", "LaunchConfigurationName", "InstanceId", "MixedInstancesPolicy")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup")
-def check_name_in_use(attempt: Attempt) -> None:
+def check_name(call: PendingCall) -> None:
     """Refuse a name that is in use or invalid."""
-    name = attempt.get("AutoScalingGroupName", "")
-    if name in attempt.backend.autoscaling_groups:
+    name = call.get("AutoScalingGroupName", "")
+    if name in call.backend.autoscaling_groups:
         raise Refused(
             "AlreadyExists",
             f"AutoScalingGroup by this name already exists - A group with the name {name} already exists",
@@ -67,31 +67,31 @@ def check_name_in_use(attempt: Attempt) -> None:
 
 @rule("autoscaling", "UpdateAutoScalingGroup", "DeleteAutoScalingGroup", "SetDesiredCapacity", "PutLifecycleHook",
       "DescribeLifecycleHooks", "SuspendProcesses", "ResumeProcesses", "DeleteLifecycleHook")  # fmt: skip
-def check_unknown_group(attempt: Attempt) -> None:
+def check_group_exists(call: PendingCall) -> None:
     """Refuse operations on a group that does not exist."""
-    name = attempt.get("AutoScalingGroupName", "")
-    if name not in attempt.backend.autoscaling_groups:
+    name = call.get("AutoScalingGroupName", "")
+    if name not in call.backend.autoscaling_groups:
         raise Refused(VALIDATION_ERROR, f"AutoScalingGroup name not found - AutoScalingGroup '{name}' not found")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def check_sizes(attempt: Attempt) -> None:
-    """Refuse a minimum above the maximum, and a desired capacity outside of both."""
-    group = _get_group(attempt)
-    min_size = attempt.get("MinSize", getattr(group, "min_size", 0))
-    max_size = attempt.get("MaxSize", getattr(group, "max_size", 0))
+def check_sizes(call: PendingCall) -> None:
+    """Refuse a minimum size above the maximum size, and a desired capacity that is not between them."""
+    group = _get_group(call)
+    min_size = call.get("MinSize", getattr(group, "min_size", 0))
+    max_size = call.get("MaxSize", getattr(group, "max_size", 0))
     for name, value in (
         ("minSize", min_size),
         ("maxSize", max_size),
-        ("desiredCapacity", attempt.get("DesiredCapacity", 0)),
+        ("desiredCapacity", call.get("DesiredCapacity", 0)),
     ):
         if value < 0:
-            raise Refused(VALIDATION_ERROR, _at_least(name, value, 0))
+            raise Refused(VALIDATION_ERROR, _too_small_message(name, value, minimum=0))
     if min_size > max_size:
         raise Refused(
             VALIDATION_ERROR, f"Max bound, {max_size}, must be greater than or equal to min bound, {min_size}"
         )
-    desired = attempt.get("DesiredCapacity")
+    desired = call.get("DesiredCapacity")
     if desired is not None and not min_size <= desired <= max_size:
         raise Refused(
             VALIDATION_ERROR,
@@ -100,9 +100,9 @@ def check_sizes(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "SetDesiredCapacity")
-def check_capacity(attempt: Attempt) -> None:
-    """Refuse a desired capacity outside of the group's sizes."""
-    group, desired = _get_group(attempt), attempt.get("DesiredCapacity")
+def check_desired_capacity(call: PendingCall) -> None:
+    """Refuse a desired capacity below the group's minimum size or above its maximum size."""
+    group, desired = _get_group(call), call.get("DesiredCapacity")
     if desired > group.max_size:
         raise Refused(
             VALIDATION_ERROR,
@@ -116,17 +116,18 @@ def check_capacity(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def check_zones_and_subnets(attempt: Attempt) -> None:
+def check_zones_and_subnets(call: PendingCall) -> None:
     """Refuse unknown zones and subnets, subnets of several VPCs, and zones that do not match the subnets."""
-    ec2 = attempt.backend.ec2_backend
+    ec2 = call.backend.ec2_backend
     region_zones = {availability_zone.name for availability_zone in ec2.describe_availability_zones()}
-    zones = attempt.get("AvailabilityZones", [])
+    zones = call.get("AvailabilityZones", [])
     if unknown := sorted(set(zones) - region_zones):
         raise Refused(VALIDATION_ERROR, f"Invalid availability zones: [{', '.join(unknown)}]")
-    subnet_ids = [subnet_id for subnet_id in (attempt.get("VPCZoneIdentifier") or "").split(",") if subnet_id]
+    subnet_ids = [subnet_id for subnet_id in (call.get("VPCZoneIdentifier") or "").split(",") if subnet_id]
     subnets = []
     for identifier in subnet_ids:
-        matches = [zone[identifier] for zone in ec2.subnets.values() if identifier in zone]
+        # moto has the subnets by zone and id.
+        matches = [zone_subnets[identifier] for zone_subnets in ec2.subnets.values() if identifier in zone_subnets]
         if not matches:
             raise Refused(VALIDATION_ERROR, f"The subnet ID '{identifier}' does not exist")
         subnets.append(matches[0])
@@ -136,27 +137,27 @@ def check_zones_and_subnets(attempt: Attempt) -> None:
         raise Refused(
             VALIDATION_ERROR, "The availability zones of the specified subnets and the Auto Scaling group do not match"
         )
-    if attempt.operation == "CreateAutoScalingGroup" and not zones and not subnets:
+    if call.operation == "CreateAutoScalingGroup" and not zones and not subnets:
         raise Refused(VALIDATION_ERROR, "At least one Availability Zone or VPC Subnet is required.")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def check_launch_source(attempt: Attempt) -> None:
+def check_launch_source(call: PendingCall) -> None:
     """Refuse a group without exactly one launch source, or with an unknown launch template or version.
 
     The checks of the template's data are in `launches`.
     """
-    sources = [name for name in LAUNCH_SOURCES if attempt.get(name)]
-    if len(sources) > 1 or (attempt.operation == "CreateAutoScalingGroup" and not sources):
+    sources = [name for name in LAUNCH_SOURCE_PARAMETERS if call.get(name)]
+    if len(sources) > 1 or (call.operation == "CreateAutoScalingGroup" and not sources):
         raise Refused(
             VALIDATION_ERROR,
             "Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or "
             "MixedInstancesPolicy parameter.",
         )
-    policy = attempt.get("MixedInstancesPolicy") or {}
-    specification = attempt.get("LaunchTemplate") or policy.get("LaunchTemplate", {}).get("LaunchTemplateSpecification")
+    policy = call.get("MixedInstancesPolicy") or {}
+    specification = call.get("LaunchTemplate") or policy.get("LaunchTemplate", {}).get("LaunchTemplateSpecification")
     if specification:
-        _check_template(attempt.backend.ec2_backend, specification)
+        _check_template(call.backend.ec2_backend, specification)
     elif policy:
         raise Refused(VALIDATION_ERROR, "A mixed instances policy must have a launch template")
     _check_mixed_instances(policy)
@@ -164,24 +165,23 @@ def check_launch_source(attempt: Attempt) -> None:
 
 def _check_template(ec2: MotoBackend, specification: JsonObject) -> None:
     """Refuse a launch template, or a version of it, that does not exist."""
-    identifier, name = (specification.get(key) for key in ("LaunchTemplateId", "LaunchTemplateName"))
-    if bool(identifier) == bool(name):
+    template_id, name = specification.get("LaunchTemplateId"), specification.get("LaunchTemplateName")
+    if bool(template_id) == bool(name):
         raise Refused(
             VALIDATION_ERROR,
             "Valid requests must contain either launchTemplateId or LaunchTemplateName",
         )
     try:
-        template = ec2.get_launch_template(identifier) if identifier else ec2.get_launch_template_by_name(name)
+        template = ec2.get_launch_template(template_id) if template_id else ec2.get_launch_template_by_name(name)
     except EC2ClientError:
         raise Refused(
             VALIDATION_ERROR,
             "You must use a valid fully-formed launch template. The specified launch template, with template "
-            f"{'ID' if identifier else 'name'} {identifier or name}, does not exist.",
+            f"{'ID' if template_id else 'name'} {template_id or name}, does not exist.",
         ) from None
     version = str(specification.get("Version") or "$Default")
-    if version not in ("$Default", "$Latest") and version not in {
-        str(template_version.number) for template_version in template.versions
-    }:
+    existing_versions = {str(template_version.number) for template_version in template.versions}
+    if version not in {"$Default", "$Latest", *existing_versions}:
         raise Refused(
             VALIDATION_ERROR,
             "You must use a valid fully-formed launch template. Could not find launch template version "
@@ -192,24 +192,23 @@ def _check_template(ec2: MotoBackend, specification: JsonObject) -> None:
 def _check_mixed_instances(policy: JsonObject) -> None:
     """Refuse a mixed instances policy with invalid values."""
     distribution = policy.get("InstancesDistribution", {})
-    for key, allowed in ALLOCATION_STRATEGIES.items():
-        if distribution.get(key, min(allowed)) not in allowed:
-            raise Refused(VALIDATION_ERROR, f"{key} {distribution[key]} is none of {', '.join(sorted(allowed))}")
+    for key, strategies in ALLOCATION_STRATEGIES.items():
+        if key in distribution and distribution[key] not in strategies:
+            raise Refused(VALIDATION_ERROR, f"{key} {distribution[key]} is none of {', '.join(sorted(strategies))}")
     percent = int(distribution.get("OnDemandPercentageAboveBaseCapacity", 100))
     if not 0 <= percent <= 100:
         raise Refused(
             VALIDATION_ERROR, f"OnDemandPercentageAboveBaseCapacity must be between 0 and 100, and is {percent}"
         )
     pools = distribution.get("SpotInstancePools")
-    if pools is not None and (
-        distribution.get("SpotAllocationStrategy", "lowest-price") != "lowest-price" or not 1 <= int(pools) <= 20
-    ):
+    spot_strategy = distribution.get("SpotAllocationStrategy", "lowest-price")
+    if pools is not None and (spot_strategy != "lowest-price" or not 1 <= int(pools) <= 20):
         raise Refused(
             VALIDATION_ERROR, "SpotInstancePools must be between 1 and 20, with the strategy lowest-price only"
         )
-    price = distribution.get("SpotMaxPrice", "")
-    if price and (not price.replace(".", "", 1).isdigit() or float(price) <= 0):
-        raise Refused(VALIDATION_ERROR, f"SpotMaxPrice {price} is no price")
+    max_price = distribution.get("SpotMaxPrice", "")
+    if max_price and (not max_price.replace(".", "", 1).isdigit() or float(max_price) <= 0):
+        raise Refused(VALIDATION_ERROR, f"SpotMaxPrice {max_price} is no price")
     overrides = policy.get("LaunchTemplate", {}).get("Overrides", [])
     if len(overrides) > MAX_OVERRIDES:
         raise Refused(VALIDATION_ERROR, f"A group has {MAX_OVERRIDES} instance types at most, and not {len(overrides)}")
@@ -225,27 +224,27 @@ def _check_mixed_instances(policy: JsonObject) -> None:
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def check_settings(attempt: Attempt) -> None:
+def check_health_checks_and_times(call: PendingCall) -> None:
     """Refuse unknown health check types and termination policies, and invalid times."""
-    checks = {health_check.strip() for health_check in (attempt.get("HealthCheckType") or "EC2").split(",")}
-    if checks - HEALTH_CHECKS:
+    health_checks = {name.strip() for name in (call.get("HealthCheckType") or "EC2").split(",")}
+    if health_checks - HEALTH_CHECKS:
         raise Refused(VALIDATION_ERROR, f"HealthCheckType must be of {', '.join(sorted(HEALTH_CHECKS))}")
     for key in ("HealthCheckGracePeriod", "DefaultCooldown"):
-        if (attempt.get(key) or 0) < 0:
-            raise Refused(VALIDATION_ERROR, _at_least(key[0].lower() + key[1:], attempt.get(key), 0))
-    for termination_policy in attempt.get("TerminationPolicies", []):
+        if (call.get(key) or 0) < 0:
+            raise Refused(VALIDATION_ERROR, _too_small_message(key[0].lower() + key[1:], call.get(key), minimum=0))
+    for termination_policy in call.get("TerminationPolicies", []):
         if termination_policy not in TERMINATION_POLICIES and not termination_policy.startswith("arn:"):
             raise Refused(VALIDATION_ERROR, f"Termination policies contain an unsupported policy: {termination_policy}")
-    lifetime = attempt.get("MaxInstanceLifetime")
+    lifetime = call.get("MaxInstanceLifetime")
     if lifetime and lifetime < MIN_INSTANCE_LIFETIME:
         raise Refused(VALIDATION_ERROR, f"MaxInstanceLifetime must be 0 or at least {MIN_INSTANCE_LIFETIME} seconds")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup")
-def check_balancers(attempt: Attempt) -> None:
+def check_balancers(call: PendingCall) -> None:
     """Refuse unknown load balancers and target groups, and target groups whose targets are not instances."""
-    if arns := attempt.get("TargetGroupARNs", []):
-        target_groups = elbv2_backends[attempt.backend.account_id][attempt.region].target_groups
+    if arns := call.get("TargetGroupARNs", []):
+        target_groups = elbv2_backends[call.backend.account_id][call.region].target_groups
         for arn in arns:
             if arn not in target_groups:
                 raise Refused(
@@ -258,20 +257,20 @@ def check_balancers(attempt: Attempt) -> None:
                     f"Provided Target Group '{arn}' has invalid target type. Please ensure all provided Target "
                     "Groups have target type of instance.",
                 )
-    for balancer_name in attempt.get("LoadBalancerNames", []):
-        if balancer_name not in attempt.backend.elb_backend.load_balancers:
+    for balancer_name in call.get("LoadBalancerNames", []):
+        if balancer_name not in call.backend.elb_backend.load_balancers:
             raise Refused(
                 VALIDATION_ERROR, "Provided Load Balancers may not be valid. Please ensure they exist and try again."
             )
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "CreateOrUpdateTags")
-def check_tags(attempt: Attempt) -> None:
-    """Refuse invalid tags; the error messages for keys and values are assumptions."""
-    new_tags = attempt.get("Tags", [])
+def check_tags(call: PendingCall) -> None:
+    """Refuse invalid tags; the wording of AWS's errors for keys and values is an assumption."""
+    new_tags = call.get("Tags", [])
     keys = [tag["Key"] for tag in new_tags]
-    if len(set(keys)) < len(keys) and attempt.operation == "CreateAutoScalingGroup":
-        duplicates = sorted({tag for tag in keys if keys.count(tag) > 1})
+    if len(set(keys)) < len(keys) and call.operation == "CreateAutoScalingGroup":
+        duplicates = sorted({key for key in keys if keys.count(key) > 1})
         raise Refused(VALIDATION_ERROR, f"Duplicate Keys Specified: {', '.join(duplicates)}")
     if len(keys) > MAX_TAGS:
         raise Refused(VALIDATION_ERROR, f"The number of tags must not exceed {MAX_TAGS}, and is {len(keys)}")
@@ -285,26 +284,24 @@ def check_tags(attempt: Attempt) -> None:
                 VALIDATION_ERROR,
                 f"Tag {tag['Key']}: keys have 1 to {MAX_KEY_LENGTH} characters, values {MAX_VALUE_LENGTH} at most",
             )
-        if attempt.operation == "CreateOrUpdateTags" and tag.get("ResourceId") not in (
-            attempt.backend.autoscaling_groups
-        ):
+        if call.operation == "CreateOrUpdateTags" and tag.get("ResourceId") not in (call.backend.autoscaling_groups):
             raise Refused(
                 VALIDATION_ERROR, f"AutoScalingGroup name not found - AutoScalingGroup '{tag.get('ResourceId')}'"
             )
 
 
 @rule("autoscaling", "SuspendProcesses", "ResumeProcesses")
-def check_processes(attempt: Attempt) -> None:
+def check_processes(call: PendingCall) -> None:
     """Refuse unknown scaling processes."""
-    if unknown := sorted(set(attempt.get("ScalingProcesses", [])) - PROCESSES):
+    if unknown := sorted(set(call.get("ScalingProcesses", [])) - SCALING_PROCESSES):
         raise Refused(VALIDATION_ERROR, f"Unknown process type: {', '.join(unknown)}")
 
 
 @rule("autoscaling", "DeleteAutoScalingGroup")
-def check_empty_group(attempt: Attempt) -> None:
+def check_empty_group(call: PendingCall) -> None:
     """Refuse to delete a group that has instances, unless with ForceDelete."""
-    group = _get_group(attempt)
-    if attempt.get("ForceDelete"):
+    group = _get_group(call)
+    if call.get("ForceDelete"):
         return
     if any(is_terminating(instance_state) for instance_state in group.instance_states):
         raise Refused(
@@ -320,21 +317,21 @@ def check_empty_group(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "TerminateInstanceInAutoScalingGroup", "SetInstanceProtection")
-def check_members(attempt: Attempt) -> None:
+def check_members(call: PendingCall) -> None:
     """Refuse instances that are in no group, and a decrement of the desired capacity below the minimum."""
-    instance_ids = attempt.get("InstanceIds") or [attempt.get("InstanceId")]
-    groups = {
+    instance_ids = call.get("InstanceIds") or [call.get("InstanceId")]
+    group_by_instance = {
         state.instance.id: group
-        for group in attempt.backend.autoscaling_groups.values()
+        for group in call.backend.autoscaling_groups.values()
         for state in group.instance_states
     }
     for instance_id in instance_ids:
-        if instance_id not in groups:
+        if instance_id not in group_by_instance:
             raise Refused(
                 VALIDATION_ERROR, f"Instance Id not found - No managed instance found for instance ID {instance_id}"
             )
-    if attempt.operation == "TerminateInstanceInAutoScalingGroup" and attempt.get("ShouldDecrementDesiredCapacity"):
-        group = groups[instance_ids[0]]
+    if call.operation == "TerminateInstanceInAutoScalingGroup" and call.get("ShouldDecrementDesiredCapacity"):
+        group = group_by_instance[instance_ids[0]]
         if group.desired_capacity <= (group.min_size or 0):
             raise Refused(
                 VALIDATION_ERROR,
@@ -344,13 +341,13 @@ def check_members(attempt: Attempt) -> None:
             )
 
 
-def _get_group(attempt: Attempt) -> MotoModel:
+def _get_group(call: PendingCall) -> MotoModel:
     """Return moto's group that a call names; None if there is none."""
-    return attempt.backend.autoscaling_groups.get(attempt.get("AutoScalingGroupName"))
+    return call.backend.autoscaling_groups.get(call.get("AutoScalingGroupName"))
 
 
-def _at_least(name: str, value: int, minimum: int) -> str:
-    """Return the service's error message for a number that is too small."""
+def _too_small_message(name: str, value: int, minimum: int) -> str:
+    """Return Auto Scaling's error message for a parameter whose number is below a minimum."""
     return (
         f"1 validation error detected: Value '{value}' at '{name}' failed to satisfy constraint: Member must have "
         f"value greater than or equal to {minimum}"

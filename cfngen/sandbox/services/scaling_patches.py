@@ -14,7 +14,7 @@ from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services.scaling_activities import (
     LAUNCHING,
     REPLACEMENT,
-    complete_action,
+    complete_held_action,
     count_launchable,
     fill_to_desired_capacity,
     held_state,
@@ -41,7 +41,7 @@ def apply() -> None:
 
 def _patch_launches(group_model: MotoModel) -> None:
     """Launch only as many instances as EC2 would, record the activities, and hold new ones by lifecycle hooks."""
-    launch = group_model.replace_autoscaling_group_instances
+    launch_with_moto = group_model.replace_autoscaling_group_instances
 
     def active_instances(self: MotoModel) -> list[MotoModel]:
         """Return the instances that count towards the capacity."""
@@ -52,38 +52,37 @@ def _patch_launches(group_model: MotoModel) -> None:
         ]
 
     def replace_autoscaling_group_instances(self: MotoModel, count_needed: int, propagated_tags: JsonObject) -> None:
-        count, reason = count_launchable(self, count_needed)
+        """Launch instances of a group, and retry later if EC2 refuses some of them."""
+        count, launch_error = count_launchable(self, count_needed)
         previous_states = {id(instance_state) for instance_state in self.instance_states}
         if count:
-            launch(self, count, propagated_tags)
+            launch_with_moto(self, count, propagated_tags)
         for state in self.instance_states:
             if id(state) not in previous_states:
                 record_activity(self, instance_id=state.instance.id)
                 hold_by_hook(self, state, LAUNCHING, "Pending:Wait")
-        if reason:
-            record_activity(self, launch_error=reason)
+        if launch_error:
+            record_activity(self, launch_error=launch_error)
             schedule_retry(self)
 
     setattr(group_model, "active_instances", active_instances)  # noqa: B010 - mypy rejects a plain assignment to a method
     setattr(group_model, "replace_autoscaling_group_instances", replace_autoscaling_group_instances)  # noqa: B010
 
 
-def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity: MotoModel) -> None:
+def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity_model: MotoModel) -> None:
     """Let terminations take time, launch replacements some seconds later, and hold instances by lifecycle hooks."""
-    resize = group_model.set_desired_capacity
+    set_capacity_with_moto = group_model.set_desired_capacity
+    delete_with_moto = backend.delete_auto_scaling_group
 
     def set_desired_capacity(self: MotoModel, new_capacity: int | None) -> None:
+        """Terminate surplus instances as EC2 does: hooks hold them, and it takes time; leave other changes to moto."""
         desired = self.min_size if new_capacity is None else new_capacity
         surplus = len(self.active_instances()) - int(desired or 0)
         if self.mixed_instances_policy or surplus <= 0:
-            resize(self, new_capacity)
+            set_capacity_with_moto(self, new_capacity)
             return
         self.desired_capacity = desired
-        unprotected = [
-            active_instance
-            for active_instance in self.active_instances()
-            if not active_instance.protected_from_scale_in
-        ]
+        unprotected = [state for state in self.active_instances() if not state.protected_from_scale_in]
         for state in unprotected[:surplus]:
             terminate(self, state)
         if self.name in self.autoscaling_backend.autoscaling_groups:
@@ -91,6 +90,7 @@ def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity: 
             self.autoscaling_backend.update_attached_target_groups(self.name)
 
     def terminate_instance(self: MotoBackend, instance_id: str, should_decrement: bool) -> MotoModel:
+        """Terminate an instance (API, TerminateInstanceInAutoScalingGroup), and launch another one in its place."""
         state = next(
             state
             for group in self.autoscaling_groups.values()
@@ -98,14 +98,14 @@ def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity: 
             if state.instance.id == instance_id
         )
         group = state.auto_scaling_group
-        original = group.desired_capacity
+        previous_capacity = group.desired_capacity
         if should_decrement and not is_terminating(state):
-            group.desired_capacity = original - 1
+            group.desired_capacity = previous_capacity - 1
         terminate(group, state)
         run_after(
             group.region, duration_of(group.region, REPLACEMENT), functools.partial(fill_to_desired_capacity, group)
         )
-        return activity(state.instance, original)
+        return activity_model(state.instance, previous_capacity)
 
     def delete_auto_scaling_group(self: MotoBackend, group_name: str) -> None:
         """Delete a group by force, including instances that a hook holds (API, DeleteAutoScalingGroup)."""
@@ -116,10 +116,9 @@ def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity: 
         for state in list(group.instance_states) if group else ():
             state.protected_from_scale_in = False
             if hold_of(state):
-                complete_action(group, state, "CONTINUE")
-        delete(self, group_name)
+                complete_held_action(group, state, "CONTINUE")
+        delete_with_moto(self, group_name)
 
-    delete = backend.delete_auto_scaling_group
     setattr(group_model, "set_desired_capacity", set_desired_capacity)  # noqa: B010
     setattr(backend, "terminate_instance", terminate_instance)  # noqa: B010
     setattr(backend, "delete_auto_scaling_group", delete_auto_scaling_group)  # noqa: B010
@@ -129,16 +128,17 @@ def _patch_lifecycle_actions(backend: MotoBackend) -> None:
     """Add CompleteLifecycleAction and RecordLifecycleActionHeartbeat, which moto lacks; patch creation and deletion."""
     from moto.autoscaling.responses import AutoScalingResponse
 
-    delete_hook, create_group = backend.delete_lifecycle_hook, AutoScalingResponse.create_auto_scaling_group
+    delete_hook_with_moto = backend.delete_lifecycle_hook
+    create_group_with_moto = AutoScalingResponse.create_auto_scaling_group
 
     def delete_lifecycle_hook(self: MotoBackend, as_name: str, name: str) -> None:
         """Complete the hook's actions: CONTINUE for terminating instances, ABANDON for launching ones."""
-        delete_hook(self, as_name, name)
+        delete_hook_with_moto(self, as_name, name)
         group = self.autoscaling_groups.get(as_name)
         for state in list(group.instance_states) if group else ():
             hold = hold_of(state)
             if hold and hold.hook.name == name:
-                complete_action(group, state, "CONTINUE" if is_terminating(state) else "ABANDON")
+                complete_held_action(group, state, "CONTINUE" if is_terminating(state) else "ABANDON")
 
     def create_auto_scaling_group(self: MotoResponse) -> ActionResult:
         """Create a group's hooks before its instances are launched (API, CreateAutoScalingGroup)."""
@@ -151,15 +151,17 @@ def _patch_lifecycle_actions(backend: MotoBackend) -> None:
                 int(specification.get("HeartbeatTimeout", 3600)),
                 specification.get("DefaultResult", "ABANDON"),
             )
-        return create_group(self)
+        return create_group_with_moto(self)
 
     def complete_lifecycle_action(self: MotoResponse) -> ActionResult:
+        """Complete the lifecycle action of an instance (API, CompleteLifecycleAction)."""
         params = self._get_params()
         state = held_state(self.autoscaling_backend, params["AutoScalingGroupName"], params["InstanceId"])
-        complete_action(state.auto_scaling_group, state, params["LifecycleActionResult"])
+        complete_held_action(state.auto_scaling_group, state, params["LifecycleActionResult"])
         return EmptyResult()
 
     def record_lifecycle_action_heartbeat(self: MotoResponse) -> ActionResult:
+        """Extend the lifecycle action of an instance (API, RecordLifecycleActionHeartbeat)."""
         params = self._get_params()
         record_heartbeat(held_state(self.autoscaling_backend, params["AutoScalingGroupName"], params["InstanceId"]))
         return EmptyResult()

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-RunLater = Callable[[float, Callable[[], None]], None]
+RunLater = Callable[[float, Callable[[], None]], None]  # calls a function after a number of simulated seconds
 
 
 @dataclass(frozen=True)
 class _Schedule:
-    """The arguments of `set_schedule` for one region."""
+    """The scheduler of one region's services; see `set_schedule` for the attributes."""
 
     run_later: RunLater
     durations: Mapping[str, float]
 
 
-_SCHEDULES: dict[str, _Schedule] = {}
+_SCHEDULES: dict[str, _Schedule] = {}  # by region
 
 
 def set_schedule(region: str, run_later: RunLater, durations: Mapping[str, float]) -> None:

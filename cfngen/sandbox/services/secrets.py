@@ -8,22 +8,23 @@ from __future__ import annotations
 import re
 
 from cfngen.sandbox.services import keys
-from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
-MAX_VALUE_BYTES = 65_536  # bytes
+MAX_VALUE_BYTES = 65_536
 MAX_TAGS = 50
+RECOVERY_WINDOW_DAYS = range(7, 31)
 
 
 @rule("secretsmanager", "CreateSecret")
-def check_name(attempt: Attempt) -> None:
+def check_name(call: PendingCall) -> None:
     """Refuse an invalid name, and the name of a deleted secret within its recovery window."""
-    secret_name = attempt.get("Name", "")
+    secret_name = call.get("Name", "")
     if not re.fullmatch(r"[A-Za-z0-9/_+=.@-]{1,512}", secret_name):
         raise Refused(
             "ValidationException",
             "Invalid name. Must be a valid name containing alphanumeric characters, or any of the following: -/_+=.@!",
         )
-    existing = attempt.backend.secrets.get(secret_name)
+    existing = call.backend.secrets.get(secret_name)
     if existing is not None and existing.is_deleted():
         raise Refused(
             "InvalidRequestException",
@@ -32,9 +33,9 @@ def check_name(attempt: Attempt) -> None:
 
 
 @rule("secretsmanager", "CreateSecret", "PutSecretValue", "UpdateSecret")
-def check_value(attempt: Attempt) -> None:
+def check_value(call: PendingCall) -> None:
     """Refuse a value that is too long, both string and binary, or that its KMS key cannot encrypt."""
-    text, binary = attempt.get("SecretString"), attempt.get("SecretBinary")
+    text, binary = call.get("SecretString"), call.get("SecretBinary")
     if text is None and binary is None:
         return
     if text is not None and binary is not None:
@@ -48,12 +49,12 @@ def check_value(attempt: Attempt) -> None:
             f"1 validation error detected: Value at '{parameter}' failed to satisfy constraint: Member must have "
             f"length less than or equal to {MAX_VALUE_BYTES}",
         )
-    key = attempt.get("KmsKeyId")
-    if not key and attempt.operation != "CreateSecret":
-        key = _key_of_secret(attempt)
-    if key and keys.find_key(attempt.region, key) is None and not keys.is_usable(attempt.region, key):
+    key = call.get("KmsKeyId")
+    if not key and call.operation != "CreateSecret":
+        key = _key_of_secret(call)
+    if key and keys.find_key(call.region, key) is None and not keys.is_usable(call.region, key):
         raise Refused("AccessDeniedException", "Access to KMS is not allowed")
-    if key and not keys.is_usable(attempt.region, key):
+    if key and not keys.is_usable(call.region, key):
         raise Refused(
             "EncryptionFailure",
             "Secrets Manager can't encrypt the protected secret text using the provided KMS key. Check that the KMS "
@@ -62,18 +63,18 @@ def check_value(attempt: Attempt) -> None:
 
 
 @rule("secretsmanager", "GetSecretValue")
-def check_decryption(attempt: Attempt) -> None:
+def check_decryption(call: PendingCall) -> None:
     """Refuse to return a value that its KMS key cannot decrypt."""
-    key = _key_of_secret(attempt)
-    if key and not keys.is_usable(attempt.region, key):
+    key = _key_of_secret(call)
+    if key and not keys.is_usable(call.region, key):
         message = "Secrets Manager can't decrypt the protected secret text using the provided KMS key."
         raise Refused("DecryptionFailure", message)
 
 
 @rule("secretsmanager", "PutSecretValue", "UpdateSecret", "TagResource", "UntagResource")
-def check_marked_for_deletion(attempt: Attempt) -> None:
+def check_not_scheduled_for_deletion(call: PendingCall) -> None:
     """Refuse to change a secret that is scheduled for deletion."""
-    existing = attempt.backend.secrets.get(attempt.get("SecretId", ""))
+    existing = call.backend.secrets.get(call.get("SecretId", ""))
     if existing is not None and existing.is_deleted():
         raise Refused(
             "InvalidRequestException",
@@ -82,27 +83,27 @@ def check_marked_for_deletion(attempt: Attempt) -> None:
 
 
 @rule("secretsmanager", "CreateSecret", "TagResource")
-def check_tags(attempt: Attempt) -> None:
+def check_tags(call: PendingCall) -> None:
     """Refuse more tags than a secret can have."""
-    if len(attempt.get("Tags") or []) > MAX_TAGS:
+    if len(call.get("Tags") or []) > MAX_TAGS:
         raise Refused("InvalidParameterException", f"You can't have more than {MAX_TAGS} tags on a secret.")
 
 
 @rule("secretsmanager", "DeleteSecret")
-def check_recovery_window(attempt: Attempt) -> None:
+def check_recovery_window(call: PendingCall) -> None:
     """Refuse a recovery window together with a forced deletion, or outside of seven to thirty days."""
-    days = attempt.get("RecoveryWindowInDays")
-    if days is not None and attempt.get("ForceDeleteWithoutRecovery"):
+    days = call.get("RecoveryWindowInDays")
+    if days is not None and call.get("ForceDeleteWithoutRecovery"):
         message = "You can't use ForceDeleteWithoutRecovery in conjunction with RecoveryWindowInDays."
         raise Refused("InvalidParameterException", message)
-    if days is not None and int(days) not in range(7, 31):
+    if days is not None and int(days) not in RECOVERY_WINDOW_DAYS:
         message = "The RecoveryWindowInDays value must be between 7 and 30 days (inclusive)."
         raise Refused("InvalidParameterException", message)
 
 
-def _key_of_secret(attempt: Attempt) -> str:
+def _key_of_secret(call: PendingCall) -> str:
     """Return the KMS key of an existing secret; empty for the default key, or without such a secret."""
-    identifier = attempt.get("SecretId", "")
-    if identifier not in attempt.backend.secrets:
+    identifier = call.get("SecretId", "")
+    if identifier not in call.backend.secrets:
         return ""
-    return str(attempt.backend.secrets[identifier].kms_key_id or "")
+    return str(call.backend.secrets[identifier].kms_key_id or "")

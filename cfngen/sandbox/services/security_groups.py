@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ipaddress
+from typing import NamedTuple
 
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
-from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 VALID_PORTS = range(65536)
-PROTOCOLS = {"tcp": "6", "udp": "17", "icmp": "1", "icmpv6": "58", "all": "-1"}
-PROTOCOLS_WITH_PORTS = frozenset({"6", "17"})
+# Numbers of protocols as text, as EC2 accepts them; -1 stands for all protocols.
+TCP, UDP, ICMP, ICMPV6 = "6", "17", "1", "58"
+PROTOCOLS = {"tcp": TCP, "udp": UDP, "icmp": ICMP, "icmpv6": ICMPV6, "all": "-1"}
+PROTOCOLS_WITH_PORTS = frozenset({TCP, UDP})
+# The parameters with the sources of a rule: the name of the list, and of the key in its items.
 SOURCE_PARAMETERS = {
     "IpRanges": "CidrIp",
     "Ipv6Ranges": "CidrIpv6",
@@ -22,48 +26,46 @@ ACTIVE_PEERING = frozenset({"active"})  # statuses of a peering whose VPCs may n
 
 
 @rule("ec2", "CreateSecurityGroup")
-def check_name_of_a_group(attempt: Attempt) -> None:
+def check_name_of_a_group(call: PendingCall) -> None:
     """Refuse reserved and duplicate names, an unknown VPC, and a group beyond the quota."""
-    name, vpc = str(attempt.get("GroupName", "")), attempt.get("VpcId")
+    name, vpc = str(call.get("GroupName", "")), call.get("VpcId")
     if name.lower().startswith("sg-"):
         raise Refused("InvalidParameterValue", f"Invalid value '{name}' for groupName. It must not begin with sg-")
-    if vpc and vpc not in attempt.backend.vpcs:
+    if vpc and vpc not in call.backend.vpcs:
         raise Refused("InvalidVpcID.NotFound", f"The vpc ID '{vpc}' does not exist")
     if name == "default":
         raise Refused("InvalidGroup.Reserved", "Cannot use reserved security group name: default")
-    if any(group.name == name for group in attempt.backend.groups[vpc or attempt.backend.default_vpc.id].values()):
+    if any(group.name == name for group in call.backend.groups[vpc or call.backend.default_vpc.id].values()):
         raise Refused("InvalidGroup.Duplicate", f"The security group '{name}' already exists for VPC '{vpc}'")
-    if sum(len(group) for group in attempt.backend.groups.values()) >= quotas.applied_value(quotas.SECURITY_GROUPS):
+    if sum(len(group) for group in call.backend.groups.values()) >= quotas.applied_value(quotas.SECURITY_GROUPS):
         raise Refused("SecurityGroupLimitExceeded", "The maximum number of security groups has been reached.")
 
 
 @rule("ec2", "AuthorizeSecurityGroupIngress", "AuthorizeSecurityGroupEgress")
-def check_rules_of_a_group(attempt: Attempt) -> None:
+def check_rules_of_a_group(call: PendingCall) -> None:
     """Refuse invalid rules, rules that the group has already, and rules beyond the quota."""
-    backend = attempt.backend
-    group = backend.get_security_group_from_id(attempt.get("GroupId")) if attempt.get("GroupId") else None
+    backend = call.backend
+    group = group_of_call(call)
     if group is None:
         return  # moto finds it by name, or refuses
-    requested = [
-        rule_key for permission in attempt.get("IpPermissions", []) for rule_key in _rule_keys(permission)
-    ] or _rule_keys(_legacy_permission(attempt.parameters))  # fmt: skip
+    requested = [rule_key for permission in call.get("IpPermissions", []) for rule_key in _rule_keys(permission)]
+    if not requested:
+        requested = _rule_keys(_legacy_permission(call.parameters))
     if not requested:
         raise Refused("MissingParameter", "The request must contain a source or a destination of the rule")
-    for protocol, first, last, kind, source in requested:
-        _check_ports(protocol, first, last)
-        _check_source(backend, group, kind, source)
+    for rule_key in requested:
+        _check_ports(rule_key.protocol, rule_key.from_port, rule_key.to_port)
+        _check_source(backend, group, rule_key.source_kind, rule_key.source)
     if len(set(requested)) < len(requested):
         raise Refused("InvalidParameterValue", "The same permission must not appear multiple times")
-    egress = attempt.operation.endswith("Egress")
-    present = {
-        _key_of_moto_rule(egress_rule) for egress_rule in (group.egress_rules if egress else group.ingress_rules)
-    }
+    existing_rules = group.egress_rules if call.operation.endswith("Egress") else group.ingress_rules
+    existing = {_key_of_moto_rule(existing_rule) for existing_rule in existing_rules}
     for rule_key in requested:
-        if rule_key in present:
+        if rule_key in existing:
             raise Refused(
                 "InvalidPermission.Duplicate", f'the specified rule "{_describe_rule(rule_key)}" already exists'
             )
-    weight = sum(_rule_weight(backend, kind, source) for _, _, _, kind, source in {*present, *requested})
+    weight = sum(_rule_weight(backend, rule_key) for rule_key in {*existing, *requested})
     if weight > quotas.applied_value(quotas.RULES):
         raise Refused(
             "RulesPerSecurityGroupLimitExceeded", "The maximum number of rules per security group has been reached."
@@ -71,53 +73,78 @@ def check_rules_of_a_group(attempt: Attempt) -> None:
 
 
 @rule("ec2", "DeleteSecurityGroup")
-def check_default_group_stays(attempt: Attempt) -> None:
+def check_default_group_stays(call: PendingCall) -> None:
     """Refuse to delete a VPC's default security group."""
-    group = group_of_call(attempt)
+    group = group_of_call(call)
     if group is not None and group.name == "default":
         raise Refused(
             "CannotDelete", f'the specified group: "{group.id}" name: "default" cannot be deleted by a user'
         )  # fmt: skip
 
 
-def group_of_call(attempt: Attempt) -> MotoModel:
+def group_of_call(call: PendingCall) -> MotoModel:
     """Return the security group that a call names by its id; None if there is none."""
-    identifier = attempt.get("GroupId")
-    return attempt.backend.get_security_group_from_id(identifier) if identifier else None
+    identifier = call.get("GroupId")
+    return call.backend.get_security_group_from_id(identifier) if identifier else None
 
 
-_RuleKey = tuple[str, int | None, int | None, str, str]  # protocol, ports, kind of source, source
+class _RuleKey(NamedTuple):
+    """The key by which the rules of a security group are compared.
+
+    Attributes:
+        protocol: number of the protocol as text, e.g. `6` for TCP.
+        from_port: the first port, or the ICMP type; None for all ports.
+        to_port: the last port, or the ICMP code.
+        source_kind: `CidrIp`, `CidrIpv6`, `GroupId` or `PrefixListId`.
+        source: a range, or the id of a security group or prefix list; for egress, the destination.
+    """
+
+    protocol: str
+    from_port: int | None
+    to_port: int | None
+    source_kind: str
+    source: str
 
 
 def _rule_keys(permission: JsonObject) -> list[_RuleKey]:
-    """Return the keys by which the rules of an IpPermission are compared: one rule, and one key, for each source."""
+    """Return the keys of the rules of an IpPermission, which has one rule for each of its sources."""
     protocol = _protocol_number(permission.get("IpProtocol"))
-    first, last = permission.get("FromPort"), permission.get("ToPort")
-    if protocol not in (*PROTOCOLS_WITH_PORTS, "1", "58"):
-        first = last = None  # EC2 allows all ports of such a protocol, whatever the call says
+    from_port, to_port = permission.get("FromPort"), permission.get("ToPort")
+    if protocol not in (*PROTOCOLS_WITH_PORTS, ICMP, ICMPV6):
+        from_port = to_port = None  # EC2 allows all ports of such a protocol, whatever the call says
     return [
-        (protocol, first, last, key, _canonical_source(source.get(key, "")))
-        for sources, key in SOURCE_PARAMETERS.items()
-        for source in permission.get(sources) or []
+        _RuleKey(protocol, from_port, to_port, source_kind, _canonical_source(source.get(source_kind, "")))
+        for list_parameter, source_kind in SOURCE_PARAMETERS.items()
+        for source in permission.get(list_parameter) or []
     ]
 
 
-def _key_of_moto_rule(item: MotoModel) -> _RuleKey:
+def _key_of_moto_rule(moto_rule: MotoModel) -> _RuleKey:
     """Return the key of a rule in moto's form, to compare it with the rules of a call."""
     possible_sources = {
-        "CidrIp": item.ip_range.get("CidrIp"),
-        "CidrIpv6": item.ip_range.get("CidrIpv6"),
-        "GroupId": item.source_group.get("GroupId"),
-        "PrefixListId": item.prefix_list_id,
+        "CidrIp": moto_rule.ip_range.get("CidrIp"),
+        "CidrIpv6": moto_rule.ip_range.get("CidrIpv6"),
+        "GroupId": moto_rule.source_group.get("GroupId"),
+        "PrefixListId": moto_rule.prefix_list_id,
     }
-    kind, source = next(((kind, source) for kind, source in possible_sources.items() if source), ("", ""))
-    return _protocol_number(item.ip_protocol), item.from_port, item.to_port, kind, _canonical_source(source)
+    source_kind, source = next(((kind, source) for kind, source in possible_sources.items() if source), ("", ""))
+    return _RuleKey(
+        protocol=_protocol_number(moto_rule.ip_protocol),
+        from_port=moto_rule.from_port,
+        to_port=moto_rule.to_port,
+        source_kind=source_kind,
+        source=_canonical_source(source),
+    )
 
 
 def _legacy_permission(parameters: JsonObject) -> JsonDict:
     """Return the IpPermission of a call that has no IpPermissions, but `IpProtocol`, `CidrIp` and so on itself."""
-    ranges = [{"CidrIp": parameters["CidrIp"]}] if parameters.get("CidrIp") else []
-    return {**{key: parameters.get(key) for key in ("IpProtocol", "FromPort", "ToPort")}, "IpRanges": ranges}
+    return {
+        "IpProtocol": parameters.get("IpProtocol"),
+        "FromPort": parameters.get("FromPort"),
+        "ToPort": parameters.get("ToPort"),
+        "IpRanges": [{"CidrIp": parameters["CidrIp"]}] if parameters.get("CidrIp") else [],
+    }
 
 
 def _protocol_number(value: object) -> str:
@@ -126,7 +153,7 @@ def _protocol_number(value: object) -> str:
 
 
 def _check_ports(protocol: str, first: int | None, last: int | None) -> None:
-    """Refuse an unknown protocol, and ports or ICMP types out of range."""
+    """Refuse an unknown protocol, and ports out of range; for ICMP, `first` is the type and `last` the code."""
     if not protocol.lstrip("-").isdigit() or not -1 <= int(protocol) <= 255:
         raise Refused("InvalidParameterValue", f"Invalid value '{protocol}' for IP protocol. Unknown protocol.")
     if protocol in PROTOCOLS_WITH_PORTS:
@@ -137,22 +164,29 @@ def _check_ports(protocol: str, first: int | None, last: int | None) -> None:
             )
         if first not in VALID_PORTS or last not in VALID_PORTS or first > last:
             raise Refused("InvalidParameterValue", f"Invalid TCP/UDP port range ({first}:{last})")
-    elif protocol == "1":
+    elif protocol == ICMP:
         if first is None or last is None or not (-1 <= first <= 255 and -1 <= last <= 255):
             raise Refused("InvalidParameterValue", f"ICMP type ({first}) or code ({last}) is out of range")
         if first == -1 and last != -1:
             raise Refused("InvalidParameterValue", "ICMP code must be -1 if all ICMP types are allowed")
 
 
-def _check_source(backend: MotoBackend, group: MotoModel, kind: str, source: str) -> None:
-    """Refuse a malformed range, and a security group or prefix list that cannot be the source of a rule."""
-    if kind in ("CidrIp", "CidrIpv6"):
-        kinds = {"CidrIp": ipaddress.IPv4Network, "CidrIpv6": ipaddress.IPv6Network}
+def _check_source(backend: MotoBackend, group: MotoModel, source_kind: str, source: str) -> None:
+    """Refuse a malformed range, and a security group or prefix list that cannot be the source of a rule.
+
+    Args:
+        backend: moto's EC2 of the region.
+        group: the security group that gets the rule.
+        source_kind: as in `_RuleKey`.
+        source: as in `_RuleKey`.
+    """
+    if source_kind in ("CidrIp", "CidrIpv6"):
+        network = ipaddress.IPv4Network if source_kind == "CidrIp" else ipaddress.IPv6Network
         try:
-            kinds[kind](source, strict=False)
+            network(source, strict=False)
         except ValueError:
             raise Refused("InvalidParameterValue", f"CIDR block {source} is malformed") from None
-    elif kind == "GroupId":
+    elif source_kind == "GroupId":
         other = backend.get_security_group_from_id(source)
         if other is None:
             raise Refused("InvalidGroup.NotFound", f"The security group '{source}' does not exist")
@@ -172,11 +206,11 @@ def _are_peered(backend: MotoBackend, one: str, other: str) -> bool:
     )
 
 
-def _rule_weight(backend: MotoBackend, kind: str, source: str) -> int:
-    """Return how many rules a source counts as: a prefix list as its maximum number of entries (VPC user guide)."""
-    if kind != "PrefixListId" or source not in backend.managed_prefix_lists:
+def _rule_weight(backend: MotoBackend, rule_key: _RuleKey) -> int:
+    """Return how many rules a rule counts as: for a prefix list, its maximum number of entries (VPC user guide)."""
+    if rule_key.source_kind != "PrefixListId" or rule_key.source not in backend.managed_prefix_lists:
         return 1
-    return int(backend.managed_prefix_lists[source].max_entries or 1)
+    return int(backend.managed_prefix_lists[rule_key.source].max_entries or 1)
 
 
 def _canonical_source(source: str) -> str:
@@ -189,7 +223,9 @@ def _canonical_source(source: str) -> str:
 
 def _describe_rule(rule_key: _RuleKey) -> str:
     """Return a rule as EC2's error message describes it."""
-    protocol, first, last, _, source = rule_key
-    name = {number: name.upper() for name, number in PROTOCOLS.items()}.get(protocol, protocol)
-    ports = f", from port: {first}, to port: {last}" if first is not None else ""
-    return f"peer: {source}, {name}{ports}, ALLOW"
+    names_by_number = {number: name.upper() for name, number in PROTOCOLS.items()}
+    protocol = names_by_number.get(rule_key.protocol, rule_key.protocol)
+    ports = ""
+    if rule_key.from_port is not None:
+        ports = f", from port: {rule_key.from_port}, to port: {rule_key.to_port}"
+    return f"peer: {rule_key.source}, {protocol}{ports}, ALLOW"

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from cfngen.sandbox.moto_types import MotoBackend
 from cfngen.sandbox.services.networks import zones
-from cfngen.sandbox.services.rules import Attempt, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 DAY_SECONDS = 24 * 3600.0
 MAX_MODIFICATIONS_PER_DAY = 4  # API reference: ModifyVolume
-# Seconds for each GiB: "a fully used 1-TiB volume can take about 6 hours" (EBS user guide, "Monitor the progress of EBS
-# volume modifications"); a minute at least.
+# How long a modified volume is `optimizing`, during which it cannot be modified again: "a fully used 1-TiB volume can
+# take about 6 hours" (EBS user guide, "Monitor the progress of EBS volume modifications"); at least a minute.
 OPTIMIZING_SECONDS_PER_GIB = 6 * 3600.0 / 1024
 MIN_OPTIMIZING_SECONDS = 60.0
 ATTACHABLE_STATES = ("pending", "running", "stopping", "stopped")
@@ -20,8 +20,8 @@ DEVICE_PREFIX = "/dev/"
 
 
 @dataclass(frozen=True)
-class VolumeType:
-    """The limits of a volume type (EBS user guide, "Amazon EBS volume types", as of September 2025).
+class VolumeLimits:
+    """The limits of volumes of one type (EBS user guide, "Amazon EBS volume types", as of September 2025).
 
     Attributes:
         size_gib: minimum and maximum size.
@@ -36,76 +36,85 @@ class VolumeType:
     throughput_mib: tuple[int, int] | None = None
 
 
-VOLUME_TYPES: Mapping[str, VolumeType] = {
-    "gp2": VolumeType(size_gib=(1, 16384)),
-    "gp3": VolumeType(size_gib=(1, 65536), iops=(3000, 80000), iops_per_gib=500, throughput_mib=(125, 2000)),
-    "io1": VolumeType(size_gib=(4, 16384), iops=(100, 64000), iops_per_gib=50),
-    "io2": VolumeType(size_gib=(4, 65536), iops=(100, 256000), iops_per_gib=1000),
-    "st1": VolumeType(size_gib=(125, 16384)),
-    "sc1": VolumeType(size_gib=(125, 16384)),
-    "standard": VolumeType(size_gib=(1, 1024)),
+VOLUME_TYPES: Mapping[str, VolumeLimits] = {
+    "gp2": VolumeLimits(size_gib=(1, 16384)),
+    "gp3": VolumeLimits(size_gib=(1, 65536), iops=(3000, 80000), iops_per_gib=500, throughput_mib=(125, 2000)),
+    "io1": VolumeLimits(size_gib=(4, 16384), iops=(100, 64000), iops_per_gib=50),
+    "io2": VolumeLimits(size_gib=(4, 65536), iops=(100, 256000), iops_per_gib=1000),
+    "st1": VolumeLimits(size_gib=(125, 16384)),
+    "sc1": VolumeLimits(size_gib=(125, 16384)),
+    "standard": VolumeLimits(size_gib=(1, 1024)),
 }
-GP3_BASE_IOPS = 3000  # of gp3, at any size
-MAX_MIB_PER_IOPS = 0.25
+GP3_BASE_IOPS = 3000  # IOPS that a gp3 volume of any size has without provisioned ones
+MAX_MIB_PER_IOPS = 0.25  # maximum ratio of throughput in MiB/s to IOPS
 
 
-def check_settings(kind: str, size: int | None, iops: int | None, throughput: int | None) -> None:
+def check_volume_settings(volume_type: str, *, size: int | None, iops: int | None, throughput: int | None) -> None:
     """Refuse size, IOPS and throughput outside of a volume type's limits, or in an invalid ratio.
 
     Args:
-        kind: name of the volume type, e.g. `gp3`.
+        volume_type: e.g. `gp3`.
         size: size in GiB; None for the snapshot's size.
         iops: provisioned IOPS; None if not specified.
         throughput: provisioned throughput in MiB/s; None if not specified.
 
     Raises:
-        Refused: as EC2 does
+        Refused: the error that EC2 returns for them
     """
-    if kind not in VOLUME_TYPES:
-        raise Refused("InvalidParameterValue", f"Unknown volume type: {kind}")
-    volume_type = VOLUME_TYPES[kind]
+    if volume_type not in VOLUME_TYPES:
+        raise Refused("InvalidParameterValue", f"Unknown volume type: {volume_type}")
+    limits = VOLUME_TYPES[volume_type]
     if size is not None:
-        if size < volume_type.size_gib[0]:
+        min_size, max_size = limits.size_gib
+        if size < min_size:
             raise _invalid_parameter(
-                f"Volume of {size}GiB is too small for volume type {kind}; minimum is {volume_type.size_gib[0]}GiB."
+                f"Volume of {size}GiB is too small for volume type {volume_type}; minimum is {min_size}GiB."
             )
-        if size > volume_type.size_gib[1]:
+        if size > max_size:
             raise _invalid_parameter(
-                f"Volume of {size}GiB is too large for volume type {kind}; maximum is {volume_type.size_gib[1]}GiB."
+                f"Volume of {size}GiB is too large for volume type {volume_type}; maximum is {max_size}GiB."
             )
     if iops is not None:
-        if volume_type.iops is None:
-            raise Refused("InvalidParameterCombination", f"The parameter iops is not supported for {kind} volumes.")
-        if iops < volume_type.iops[0]:
-            raise _invalid_parameter(f"Volume iops of {iops} is too low; minimum is {volume_type.iops[0]}.")
-        if iops > volume_type.iops[1]:
-            raise _invalid_parameter(f"Volume iops of {iops} is too high; maximum is {volume_type.iops[1]}.")
-        if size and iops > max(volume_type.iops_per_gib * size, GP3_BASE_IOPS if kind == "gp3" else 0):
-            ratio = iops / size
-            raise _invalid_parameter(
-                f"Iops to volume size ratio of {ratio:f} is too high; maximum is {volume_type.iops_per_gib}"
-            )
-    elif volume_type.iops and kind != "gp3":
-        raise Refused("MissingParameter", f"The request must contain the parameter iops for {kind} volumes")
+        _check_iops(volume_type, limits, iops, size)
+    elif limits.iops and volume_type != "gp3":
+        raise Refused("MissingParameter", f"The request must contain the parameter iops for {volume_type} volumes")
     if throughput is not None:
-        if volume_type.throughput_mib is None:
-            raise Refused(
-                "InvalidParameterCombination", f"The parameter throughput is not supported for {kind} volumes."
-            )
-        if throughput < volume_type.throughput_mib[0]:
-            raise _invalid_parameter(
-                f"Volume throughput of {throughput} is too low; minimum is {volume_type.throughput_mib[0]}."
-            )
-        if throughput > volume_type.throughput_mib[1]:
-            raise _invalid_parameter(
-                f"Volume throughput of {throughput} is too high; maximum is {volume_type.throughput_mib[1]}."
-            )
-        ratio = throughput / (iops or GP3_BASE_IOPS)
-        if ratio > MAX_MIB_PER_IOPS:
-            raise _invalid_parameter(
-                f"Throughput (MiBps) to iops ratio of {ratio:f} is too high; maximum is {MAX_MIB_PER_IOPS:f} MiBps per "
-                "iops"
-            )
+        _check_throughput(volume_type, limits, throughput, iops)
+
+
+def _check_iops(volume_type: str, limits: VolumeLimits, iops: int, size: int | None) -> None:
+    """Refuse IOPS that a volume of this type and this size in GiB cannot have."""
+    if limits.iops is None:
+        raise Refused("InvalidParameterCombination", f"The parameter iops is not supported for {volume_type} volumes.")
+    min_iops, max_iops = limits.iops
+    if iops < min_iops:
+        raise _invalid_parameter(f"Volume iops of {iops} is too low; minimum is {min_iops}.")
+    if iops > max_iops:
+        raise _invalid_parameter(f"Volume iops of {iops} is too high; maximum is {max_iops}.")
+    base_iops = GP3_BASE_IOPS if volume_type == "gp3" else 0
+    if size and iops > max(limits.iops_per_gib * size, base_iops):
+        raise _invalid_parameter(
+            f"Iops to volume size ratio of {iops / size:f} is too high; maximum is {limits.iops_per_gib}"
+        )
+
+
+def _check_throughput(volume_type: str, limits: VolumeLimits, throughput: int, iops: int | None) -> None:
+    """Refuse a throughput in MiB/s that a volume of this type and with these IOPS cannot have."""
+    if limits.throughput_mib is None:
+        raise Refused(
+            "InvalidParameterCombination", f"The parameter throughput is not supported for {volume_type} volumes."
+        )
+    min_throughput, max_throughput = limits.throughput_mib
+    if throughput < min_throughput:
+        raise _invalid_parameter(f"Volume throughput of {throughput} is too low; minimum is {min_throughput}.")
+    if throughput > max_throughput:
+        raise _invalid_parameter(f"Volume throughput of {throughput} is too high; maximum is {max_throughput}.")
+    mib_per_iops = throughput / (iops or GP3_BASE_IOPS)
+    if mib_per_iops > MAX_MIB_PER_IOPS:
+        raise _invalid_parameter(
+            f"Throughput (MiBps) to iops ratio of {mib_per_iops:f} is too high; maximum is {MAX_MIB_PER_IOPS:f} MiBps "
+            "per iops"
+        )
 
 
 def _invalid_parameter(message: str) -> Refused:
@@ -114,44 +123,46 @@ def _invalid_parameter(message: str) -> Refused:
 
 
 @rule("ec2", "CreateVolume")
-def check_valid_volume(attempt: Attempt) -> None:
+def check_valid_volume(call: PendingCall) -> None:
     """Refuse a volume in an unknown zone, smaller than its snapshot, or with invalid settings."""
-    zone = attempt.get("AvailabilityZone")
-    if zone and zone not in zones(attempt.region):
+    zone = call.get("AvailabilityZone")
+    if zone and zone not in zones(call.region):
         raise Refused("InvalidZone.NotFound", f"The zone '{zone}' does not exist.")
-    size, snapshot = attempt.get("Size"), attempt.get("SnapshotId")
+    size, snapshot = call.get("Size"), call.get("SnapshotId")
     if snapshot:
-        check_snapshot(attempt.backend, snapshot, size)
-    check_settings(attempt.get("VolumeType", "gp2"), size, attempt.get("Iops"), attempt.get("Throughput"))
-    if attempt.get("KmsKeyId") and attempt.get("Encrypted") is False:
+        check_snapshot(call.backend, snapshot, size)
+    check_volume_settings(
+        call.get("VolumeType", "gp2"), size=size, iops=call.get("Iops"), throughput=call.get("Throughput")
+    )
+    if call.get("KmsKeyId") and call.get("Encrypted") is False:
         raise Refused(
             "InvalidParameterDependency", "The parameter KmsKeyId requires the parameter Encrypted to be set."
         )
 
 
 def check_snapshot(backend: MotoBackend, snapshot: str, size: int | None) -> None:
-    """Refuse an unknown snapshot, or one larger than the volume."""
+    """Refuse to create a volume of a size in GiB from an unknown or larger snapshot; None is the snapshot's size."""
     if snapshot not in backend.snapshots:
         raise Refused("InvalidSnapshot.NotFound", f"The snapshot '{snapshot}' does not exist.")
-    minimum = backend.snapshots[snapshot].volume.size
-    if size is not None and size < minimum:
+    snapshot_size = backend.snapshots[snapshot].volume.size
+    if size is not None and size < snapshot_size:
         raise Refused(
             "InvalidBlockDeviceMapping",
-            f"Volume of size {size}GB is smaller than snapshot '{snapshot}', expect size >= {minimum}GB",
+            f"Volume of size {size}GB is smaller than snapshot '{snapshot}', expect size >= {snapshot_size}GB",
         )
 
 
 @rule("ec2", "AttachVolume")
-def check_valid_attachment(attempt: Attempt) -> None:
+def check_valid_attachment(call: PendingCall) -> None:
     """Refuse a volume in another zone or in use, a device name in use, and a terminated instance."""
-    volume = attempt.backend.get_volume(attempt.get("VolumeId"))
-    instance = attempt.backend.get_instance(attempt.get("InstanceId"))
+    volume = call.backend.get_volume(call.get("VolumeId"))
+    instance = call.backend.get_instance(call.get("InstanceId"))
     if volume.zone.name != instance.placement.zone:
         raise Refused(
             "InvalidVolume.ZoneMismatch",
             f"The volume '{volume.id}' is not in the same availability zone as instance '{instance.id}'",
         )
-    device = str(attempt.get("Device", ""))
+    device = str(call.get("Device", ""))
     if instance.state not in ATTACHABLE_STATES:
         raise Refused("IncorrectState", f"Instance '{instance.id}' is not 'running'.")
     if volume.attachment:
@@ -167,34 +178,34 @@ def check_valid_attachment(attempt: Attempt) -> None:
 
 
 @rule("ec2", "DetachVolume")
-def check_attached_volume(attempt: Attempt) -> None:
+def check_attached_volume(call: PendingCall) -> None:
     """Refuse to detach a volume that is not attached; moto refuses a wrong device only."""
-    volume = attempt.backend.volumes.get(attempt.get("VolumeId"))
+    volume = call.backend.volumes.get(call.get("VolumeId"))
     if volume and not volume.attachment:
         raise Refused("IncorrectState", f"Volume '{volume.id}' is in the 'available' state.")
 
 
 @rule("ec2", "ModifyVolume")
-def check_valid_modification(attempt: Attempt) -> None:
+def check_valid_modification(call: PendingCall) -> None:
     """Refuse a smaller size, invalid settings, and a modification too soon after the last one."""
-    volume = attempt.backend.get_volume(attempt.get("VolumeId"))
-    size, kind = attempt.get("Size", volume.size), attempt.get("VolumeType", volume.volume_type)
-    if size < volume.size:
+    volume = call.backend.get_volume(call.get("VolumeId"))
+    new_size, new_type = call.get("Size", volume.size), call.get("VolumeType", volume.volume_type)
+    if new_size < volume.size:
         raise _invalid_parameter("New size cannot be smaller than existing size")
-    iops, throughput = attempt.get("Iops"), attempt.get("Throughput")
-    if kind == volume.volume_type:
-        iops, throughput = iops or volume.iops, throughput or volume.throughput
-    check_settings(kind, size, iops, throughput)
-    modified_at: list[float] = getattr(volume, "modified", [])
-    if modified_at and attempt.time < modified_at[-1] + max(
-        MIN_OPTIMIZING_SECONDS, OPTIMIZING_SECONDS_PER_GIB * volume.size
-    ):
+    new_iops, new_throughput = call.get("Iops"), call.get("Throughput")
+    if new_type == volume.volume_type:  # with another type, the volume gets that type's defaults
+        new_iops, new_throughput = new_iops or volume.iops, new_throughput or volume.throughput
+    check_volume_settings(new_type, size=new_size, iops=new_iops, throughput=new_throughput)
+    modified_at: list[float] = getattr(volume, "modified", [])  # set below: the times of all modifications
+    optimizing_seconds = max(MIN_OPTIMIZING_SECONDS, OPTIMIZING_SECONDS_PER_GIB * volume.size)
+    if modified_at and call.time < modified_at[-1] + optimizing_seconds:
         raise Refused(
             "IncorrectModificationState", f"Volume {volume.id} cannot be modified in modification state OPTIMIZING"
         )
-    if sum(attempt.time < time + DAY_SECONDS for time in modified_at) >= MAX_MODIFICATIONS_PER_DAY:
+    modifications_today = sum(call.time < time + DAY_SECONDS for time in modified_at)
+    if modifications_today >= MAX_MODIFICATIONS_PER_DAY:
         raise Refused(
             "VolumeModificationRateExceeded",
             "You've reached the maximum modification rate per volume limit. Wait before you modify this volume again.",
         )
-    volume.modified = [*modified_at, attempt.time]
+    volume.modified = [*modified_at, call.time]

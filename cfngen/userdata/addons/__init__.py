@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Addon, Cluster
 from cfngen.userdata.addons import observation, scaling, storage, traffic
-from cfngen.userdata.addons.networking import network
-from cfngen.userdata.addons.release import Release, described
+from cfngen.userdata.addons.networking import network_plugin_releases
+from cfngen.userdata.addons.release import Release, for_boot_program
 
 if TYPE_CHECKING:
     from cfngen.boot import contract
 
-# In the order in which they are installed, after the network plug-in.
+# The add-ons in the order in which they are installed, after the network plug-in. For each, the function that returns
+# its release, and the field of `cluster.addons` with its settings.
 CATALOGUE = (
     (storage.aws_ebs_csi_driver, "aws_ebs_csi_driver"),
     (observation.metrics_server, "metrics_server"),
@@ -37,13 +38,18 @@ def releases(cluster: Cluster) -> list[contract.Release]:
     Raises:
         UnknownChartError: the catalogue has no chart of an add-on for the cluster's Kubernetes version.
     """
-    described_releases = [described(cluster, release, values) for release, values in network(cluster)]
-    for make, field in CATALOGUE:
-        addon: Addon = getattr(cluster.addons, field)
+    described_releases = [
+        for_boot_program(cluster, release, values) for release, values in network_plugin_releases(cluster)
+    ]
+    for make_release, settings_field in CATALOGUE:
+        addon: Addon = getattr(cluster.addons, settings_field)
         if addon.enabled:
-            described_releases.append(described(cluster, make(cluster), addon.values))
+            described_releases.append(for_boot_program(cluster, make_release(cluster), addon.values))
     for chart in cluster.addons.charts:
+        # The chart's archive is called `<chart>-<version>.tgz`.
         version = chart.url.rpartition("/")[2].removesuffix(".tgz").removeprefix(f"{chart.name}-")
-        release = Release(chart.name, chart.namespace, version, chart.url, chart.sha256)
-        described_releases.append(described(cluster, release, chart.values))
+        release = Release(
+            name=chart.name, namespace=chart.namespace, version=version, url=chart.url, sha256=chart.sha256
+        )
+        described_releases.append(for_boot_program(cluster, release, chart.values))
     return described_releases

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import api_host
-from cfngen.userdata.addons.release import Release, known, of_chart, replicas
+from cfngen.userdata.addons.release import Release, pinned_chart, release_of_chart, replica_count
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
-# With these the plug-in holds ten addresses for a node of few pods, and two free ones for one of many
-# (cfngen.cluster.checks.networking counts with the first). Its own default is a whole interface more than is used.
+# Settings of the Amazon VPC plug-in: it reserves at least ten addresses for a node (cfngen.cluster.checks.networking
+# counts with this number), and always two more than its pods use. By default it would reserve a whole interface more.
 _MINIMUM_IP_TARGET, _WARM_IP_TARGET = "10", "2"
 
 
-def network(cluster: Cluster) -> list[tuple[Release, JsonObject]]:
+def network_plugin_releases(cluster: Cluster) -> list[tuple[Release, JsonObject]]:
     """Return the releases of the network plug-in, in order, each with the user's values for it.
 
     Raises:
@@ -30,13 +30,19 @@ def network(cluster: Cluster) -> list[tuple[Release, JsonObject]]:
     """
     make_releases = _PLUGINS.get(cluster.network.plugin)
     releases = make_releases(cluster) if make_releases else []
-    return [(release, {} if release.name.endswith("-crds") else cluster.network.plugin_values) for release in releases]
+    releases_with_values: list[tuple[Release, JsonObject]] = []
+    for release in releases:
+        # The chart with the resource definitions takes no values.
+        has_values = not release.name.endswith("-crds")
+        releases_with_values.append((release, cluster.network.plugin_values if has_values else {}))
+    return releases_with_values
 
 
 def _cilium(cluster: Cluster) -> list[Release]:
-    """Cilium in its tunnel, beside kube-proxy, with the nodes' ranges that kube-controller-manager gives out.
+    """Return Cilium: pods' traffic between nodes goes through a VXLAN tunnel, and kube-proxy serves the services.
 
-    Hubble is disabled: its certificates would be created again at each run of Helm, and its port is not open.
+    kube-controller-manager gives each node its range of pod addresses. Hubble is disabled: its certificates would be
+    created again at each run of Helm, and its port is not open.
     """
     values = {
         "ipam": {"mode": "kubernetes"},
@@ -47,15 +53,16 @@ def _cilium(cluster: Cluster) -> list[Release]:
         "k8sServiceHost": api_host(cluster),
         "k8sServicePort": cluster.api.port,
         "hubble": {"enabled": False},
-        "operator": {"replicas": replicas(cluster)},
+        "operator": {"replicas": replica_count(cluster)},
     }
-    return [_release(cluster, "cilium", "cilium", "kube-system", values)]
+    return [_release(cluster, chart="cilium", name="cilium", namespace="kube-system", values=values)]
 
 
 def _calico(cluster: Cluster) -> list[Release]:
-    """Calico by its operator: VXLAN between all instances, no BGP, addresses of its own from `network.podCidr`.
+    """Return Calico, installed by its operator: VXLAN between all instances, no BGP.
 
-    The resource definitions are a chart of their own: the other's objects are of these kinds.
+    Calico itself assigns pod addresses, from `network.podCidr`. The CustomResourceDefinitions are a chart of their own,
+    installed first, as the operator's chart contains objects of these kinds.
     """
     pool = {
         "cidr": str(cluster.network.pod_cidr),
@@ -68,7 +75,7 @@ def _calico(cluster: Cluster) -> list[Release]:
         "installation": {
             "cni": {"type": "Calico", "ipam": {"type": "Calico"}},
             "calicoNetwork": {"bgp": "Disabled", "ipPools": [pool]},
-            "controlPlaneReplicas": replicas(cluster),
+            "controlPlaneReplicas": replica_count(cluster),
         },
         "kubernetesServiceEndpoint": {"host": api_host(cluster), "port": str(cluster.api.port)},
         # Flow logs and their web page; users may enable them.
@@ -77,22 +84,22 @@ def _calico(cluster: Cluster) -> list[Release]:
     }
     namespace = "tigera-operator"
     return [
-        _release(cluster, "calico-crds", "calico-crds", namespace, {}),
-        _release(cluster, "tigera-operator", "calico", namespace, values),
+        _release(cluster, chart="calico-crds", name="calico-crds", namespace=namespace, values={}),
+        _release(cluster, chart="tigera-operator", name="calico", namespace=namespace, values=values),
     ]
 
 
 def _flannel(cluster: Cluster) -> list[Release]:
-    """Flannel with VXLAN. It does not support network policies."""
+    """Return Flannel with VXLAN. Flannel does not support network policies."""
     values = {"podCidr": str(cluster.network.pod_cidr), "flannel": {"backend": "vxlan"}}
-    return [_release(cluster, "flannel", "flannel", "kube-flannel", values)]
+    return [_release(cluster, chart="flannel", name="flannel", namespace="kube-flannel", values=values)]
 
 
 def _amazon_vpc(cluster: Cluster) -> list[Release]:
-    """The Amazon VPC plug-in: pods' addresses are those of further network interfaces of their instance.
+    """Return the Amazon VPC plug-in, which gives pods the addresses of further network interfaces of their instance.
 
-    The interfaces have the cluster's tags, which IAM conditions of masters and nodes check. All are created in the
-    instance's own subnet. The agent for network policies is disabled.
+    The interfaces have the cluster's tags, which IAM conditions of masters and nodes check. All interfaces are created
+    in the instance's own subnet. The agent for network policies is disabled.
     """
     tags = {**cluster.tags, "KubernetesCluster": cluster.name, f"kubernetes.io/cluster/{cluster.name}": "owned"}
     values = {
@@ -105,13 +112,15 @@ def _amazon_vpc(cluster: Cluster) -> list[Release]:
         },
         "nodeAgent": {"enabled": False},
     }
-    return [_release(cluster, "aws-vpc-cni", "aws-vpc-cni", "kube-system", values)]
+    return [_release(cluster, chart="aws-vpc-cni", name="aws-vpc-cni", namespace="kube-system", values=values)]
 
 
 def _release(cluster: Cluster, chart: str, name: str, namespace: str, values: JsonObject) -> Release:
-    return of_chart(known(cluster, chart), name, namespace, values, essential=True)
+    """Return the essential release `name` of the catalogue's chart `chart`."""
+    return release_of_chart(pinned_chart(cluster, chart), name=name, namespace=namespace, values=values, essential=True)
 
 
+# By `network.plugin` of the cluster file, the function that returns the plug-in's releases.
 _PLUGINS: Mapping[str, Callable[[Cluster], list[Release]]] = {
     "cilium": _cilium,
     "calico": _calico,

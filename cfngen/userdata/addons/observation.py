@@ -6,43 +6,50 @@ from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import kubeadm
-from cfngen.userdata.addons.release import Release, known, of_chart
+from cfngen.userdata.addons.release import Release, pinned_chart, release_of_chart
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
 
 def metrics_server(cluster: Cluster) -> Release:
-    """Return metrics-server; it verifies the kubelets' certificates where the cluster's authority signs them."""
-    signed = kubeadm.kubelet(cluster)["serverTLSBootstrap"]
-    values: JsonObject = {"args": [] if signed else ["--kubelet-insecure-tls"]}
-    return of_chart(known(cluster, "metrics-server"), "metrics-server", "kube-system", values)
+    """Return metrics-server, which verifies the kubelets' certificates if the cluster's authority has signed them."""
+    has_signed_certificates = kubeadm.kubelet_configuration(cluster)["serverTLSBootstrap"]
+    values: JsonObject = {"args": [] if has_signed_certificates else ["--kubelet-insecure-tls"]}
+    return release_of_chart(
+        pinned_chart(cluster, "metrics-server"), name="metrics-server", namespace="kube-system", values=values
+    )
 
 
 def headlamp(cluster: Cluster) -> Release:
-    """Return Headlamp, which is not exposed outside the cluster; users log in with their own token.
+    """Return the dashboard Headlamp, which is not exposed outside the cluster; users log in with their own token.
 
-    By default its chart would bind the pod's service account to cluster-admin.
+    The role binding is disabled, as the chart's default would bind the pod's service account to cluster-admin.
     """
     values = {
         "fullnameOverride": "headlamp",
         "clusterRoleBinding": {"create": False},
         "config": {"unsafeUseServiceAccountToken": False},
     }
-    return of_chart(known(cluster, "headlamp"), "headlamp", "headlamp", values)
+    return release_of_chart(pinned_chart(cluster, "headlamp"), name="headlamp", namespace="headlamp", values=values)
 
 
 def fluent_bit(cluster: Cluster) -> Release:
     """Return fluent-bit on every instance; the user configures where logs go (`values.config.outputs`)."""
-    return of_chart(known(cluster, "fluent-bit"), "fluent-bit", "logging", {"tolerations": [{"operator": "Exists"}]})
+    return release_of_chart(
+        pinned_chart(cluster, "fluent-bit"),
+        name="fluent-bit",
+        namespace="logging",
+        values={"tolerations": [{"operator": "Exists"}]},
+    )
 
 
 def prometheus(cluster: Cluster) -> Release:
     """Return the Prometheus operator with Prometheus, Alertmanager and Grafana.
 
-    Prometheus stores its data on a volume if the EBS CSI driver is enabled. With kubeadm, etcd, the scheduler, the
-    controller manager and kube-proxy serve metrics on the loopback address only: scraping them would always fail and
-    raise alerts.
+    Prometheus stores its data on a volume if the EBS CSI driver is enabled. It does not scrape etcd, the scheduler, the
+    controller manager and kube-proxy: kubeadm lets them serve metrics on the loopback address only, so scraping would
+    always fail and raise alerts.
     """
     claim = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "20Gi"}}}}
     storage = {"storageSpec": {"volumeClaimTemplate": claim}} if cluster.addons.aws_ebs_csi_driver.enabled else {}
@@ -54,4 +61,6 @@ def prometheus(cluster: Cluster) -> Release:
             for component in ("kubeEtcd", "kubeScheduler", "kubeControllerManager", "kubeProxy")
         },
     }
-    return of_chart(known(cluster, "kube-prometheus-stack"), "prometheus", "monitoring", values)
+    return release_of_chart(
+        pinned_chart(cluster, "kube-prometheus-stack"), name="prometheus", namespace="monitoring", values=values
+    )

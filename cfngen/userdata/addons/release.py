@@ -1,4 +1,4 @@
-"""A Helm release as data, and what several of them share: running on masters."""
+"""A Helm release as data, and the values and patches that several releases share."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from cfngen.boot import contract
     from cfngen.boot.contract import JsonObject
 
-CHARTS = "/opt/cfngen/charts"
-MASTER = "node-role.kubernetes.io/control-plane"
-# Pods with hostNetwork occupy the host's ports: the old pod must be deleted before the new one can start.
-ONE_FOR_ONE = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+# The folder on masters for the charts' archives.
+CHARTS_FOLDER = "/opt/cfngen/charts"
+# Key of the label, and of the taint, of masters.
+MASTER_LABEL = "node-role.kubernetes.io/control-plane"
+# A Deployment's update strategy. Pods with hostNetwork occupy the host's ports, so the old pod must be deleted before
+# the new one can start.
+DELETE_OLD_POD_FIRST = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
 
 
 @dataclass(frozen=True)
@@ -26,12 +29,12 @@ class Release:
     """A Helm release.
 
     Attributes:
-        name: its name.
-        namespace: its namespace, created if it does not exist.
-        version: the chart's version, for people.
-        url: address of the chart's archive at its origin.
+        name: the release's name.
+        namespace: the release's namespace, created if it does not exist.
+        version: the chart's version, which masters record for operators.
+        url: URL of the chart's archive at its origin.
         sha256: the archive's digest.
-        values: cfngen's values.
+        values: cfngen's values for the chart; the user's values are merged over them.
         patches: partial Kubernetes objects applied over those of the chart, for fields without a chart value.
         essential: whether a master counts as working only once it is installed.
     """
@@ -46,7 +49,7 @@ class Release:
     essential: bool = False
 
 
-def of_chart(
+def release_of_chart(
     pinned: PinnedChart,
     name: str,
     namespace: str,
@@ -55,30 +58,45 @@ def of_chart(
     patches: tuple[JsonObject, ...] = (),
     essential: bool = False,
 ) -> Release:
-    """Return the release of a chart of the catalogue.
+    """Return the release of a chart of the catalogue `cfngen.releases.charts`.
 
     Args:
         pinned: the chart.
-        name: name of the release.
-        namespace: its namespace.
-        values: cfngen's values.
+        name: the release's name.
+        namespace: the release's namespace.
+        values: cfngen's values for the chart.
         patches: partial Kubernetes objects applied over those of the chart.
         essential: whether a master counts as working only once it is installed.
     """
-    return Release(name, namespace, pinned.version, pinned.url, pinned.sha256, values, patches, essential)
+    return Release(
+        name=name,
+        namespace=namespace,
+        version=pinned.version,
+        url=pinned.url,
+        sha256=pinned.sha256,
+        values=values,
+        patches=patches,
+        essential=essential,
+    )
 
 
-def known(cluster: Cluster, name: str) -> PinnedChart:
-    """Return the catalogue's chart for the cluster's Kubernetes version.
+def pinned_chart(cluster: Cluster, name: str) -> PinnedChart:
+    """Return the catalogue's chart of this name for the cluster's Kubernetes version.
 
     Raises:
-        UnknownChartError: the catalogue has none.
+        UnknownChartError: the catalogue has no such chart.
     """
     return chart(name, cluster.kubernetes_version)
 
 
-def described(cluster: Cluster, release: Release, values: JsonObject) -> contract.Release:
-    """Return a release as the boot program reads it, with the user's values merged over cfngen's."""
+def for_boot_program(cluster: Cluster, release: Release, values: JsonObject) -> contract.Release:
+    """Return a release as the boot program reads it.
+
+    Args:
+        cluster: the cluster.
+        release: the release.
+        values: the user's values for the chart, which are merged over cfngen's.
+    """
     return {
         "name": release.name,
         "namespace": release.namespace,
@@ -87,27 +105,29 @@ def described(cluster: Cluster, release: Release, values: JsonObject) -> contrac
         "chart": {
             "url": mirrored(cluster, release.url),
             "sha256": release.sha256,
-            "file": f"{CHARTS}/{release.name}-{release.sha256[:12]}.tgz",
+            "file": f"{CHARTS_FOLDER}/{release.name}-{release.sha256[:12]}.tgz",
         },
-        # As text with escaped braces, so that no facts are filled in: all masters must have the same values.
+        # The braces are escaped, so that the boot program replaces no `${…}` by a master's facts: all masters must
+        # have the same values.
         "values": json.dumps(merge(release.values, values), sort_keys=True).replace("${", "$\\u007b"),
         "patches": [dict(patch) for patch in release.patches],
     }
 
 
 def on_masters() -> JsonObject:
-    """Return the values that most charts have for placing pods: on masters only.
+    """Return the values, common to most charts, with which an add-on's pods run on masters only.
 
-    Add-ons that call AWS run there with the host's network: an instance's role answers only processes that have it
-    (the metadata service's hop limit is 1), and only the masters' role may do what these add-ons do.
+    Add-ons that call AWS run on masters with the host's network, for two reasons. Only processes in the host's network
+    get the credentials of the instance's role (the metadata service's hop limit is 1). And only the masters' role may
+    do what these add-ons do.
     """
     return {
-        "nodeSelector": {MASTER: ""},
-        "tolerations": [{"key": MASTER, "operator": "Exists", "effect": "NoSchedule"}],
+        "nodeSelector": {MASTER_LABEL: ""},
+        "tolerations": [{"key": MASTER_LABEL, "operator": "Exists", "effect": "NoSchedule"}],
     }
 
 
-def host_network(namespace: str, deployment: str) -> JsonObject:
+def host_network_patch(namespace: str, deployment: str) -> JsonObject:
     """Return the patch that gives a Deployment's pods the host's network and resolver."""
     pod = {"hostNetwork": True, "dnsPolicy": "Default"}
     return {
@@ -118,6 +138,6 @@ def host_network(namespace: str, deployment: str) -> JsonObject:
     }
 
 
-def replicas(cluster: Cluster) -> int:
-    """Return how many pods an add-on on masters has: a second one where there is a second master."""
+def replica_count(cluster: Cluster) -> int:
+    """Return how many pods an add-on on masters has: two, or one if the cluster has only one master."""
     return min(2, cluster.control_plane.count)

@@ -3,38 +3,46 @@
 from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
-from cfngen.userdata.addons.release import ONE_FOR_ONE, Release, known, of_chart, on_masters, replicas
+from cfngen.userdata.addons.release import (
+    DELETE_OLD_POD_FIRST,
+    Release,
+    on_masters,
+    pinned_chart,
+    release_of_chart,
+    replica_count,
+)
 
 NAMESPACE = "kube-system"
 
 
 def cluster_autoscaler(cluster: Cluster) -> Release:
-    """Return cluster-autoscaler; it finds the node groups by the tags that `templates.tagging` gives them."""
-    pinned = known(cluster, "cluster-autoscaler")
+    """Return cluster-autoscaler, which finds the node groups by the tags that `cfngen.templates.tagging` adds."""
+    pinned = pinned_chart(cluster, "cluster-autoscaler")
     values = {
         "fullnameOverride": "cluster-autoscaler",
         "cloudProvider": "aws",
         "awsRegion": cluster.region,
         "autoDiscovery": {"clusterName": cluster.name},
-        # Its scheduler is that of one Kubernetes minor; the chart's default image is of another.
+        # cluster-autoscaler contains the scheduler of one minor version of Kubernetes, so its version must match the
+        # cluster's; the chart's default image has another version.
         "image": {"tag": f"v{pinned.app_version}"},
-        "replicaCount": replicas(cluster),
+        "replicaCount": replica_count(cluster),
         "hostNetwork": True,
         "dnsPolicy": "Default",
-        "updateStrategy": ONE_FOR_ONE,
+        "updateStrategy": DELETE_OLD_POD_FIRST,
         "extraArgs": {"balance-similar-node-groups": True},
         **on_masters(),
     }
-    return of_chart(pinned, "cluster-autoscaler", NAMESPACE, values)
+    return release_of_chart(pinned, name="cluster-autoscaler", namespace=NAMESPACE, values=values)
 
 
 def node_termination_handler(cluster: Cluster) -> Release:
-    """Return the AWS node termination handler, on every node, listening to the instance's own metadata.
+    """Return the AWS node termination handler, which runs on every node and polls the instance's own metadata.
 
-    In this mode it calls no AWS API and needs no queue; cfngen's own drain service handles terminations by an Auto
-    Scaling group.
+    In this mode it calls no AWS API and needs no queue. It does not handle terminations by an Auto Scaling group: that
+    is done by cfngen's own drain service.
     """
-    pinned = known(cluster, "aws-node-termination-handler")
+    pinned = pinned_chart(cluster, "aws-node-termination-handler")
     values = {
         "fullnameOverride": "aws-node-termination-handler",
         "image": {"tag": f"v{pinned.app_version}"},
@@ -43,4 +51,4 @@ def node_termination_handler(cluster: Cluster) -> Release:
         "enableScheduledEventDraining": True,
         "extraEnv": [{"name": "ENABLE_ASG_LIFECYCLE_DRAINING", "value": "false"}],
     }
-    return of_chart(pinned, "aws-node-termination-handler", NAMESPACE, values)
+    return release_of_chart(pinned, name="aws-node-termination-handler", namespace=NAMESPACE, values=values)

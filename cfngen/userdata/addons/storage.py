@@ -1,4 +1,4 @@
-"""Persistent volumes."""
+"""The add-on for persistent volumes: the EBS CSI driver."""
 
 from __future__ import annotations
 
@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
-from cfngen.userdata.addons.release import Release, host_network, known, of_chart, on_masters, replicas
+from cfngen.userdata.addons.release import (
+    Release,
+    host_network_patch,
+    on_masters,
+    pinned_chart,
+    release_of_chart,
+    replica_count,
+)
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
-# The name of kube-up's default class.
+# Name of the default storage class, as kube-up named it.
 STORAGE_CLASS = "default"
 NAMESPACE = "kube-system"
 # Attachments for the root volume and for the network interfaces with pods' addresses: on most instance types interfaces
@@ -20,20 +27,20 @@ RESERVED_ATTACHMENTS = 1 + 3
 
 
 def aws_ebs_csi_driver(cluster: Cluster) -> Release:
-    """Return the EBS CSI driver, with an encrypted gp3 class as the default.
+    """Return the EBS CSI driver, with a default storage class of encrypted gp3 volumes.
 
-    The chart has no value for the controller's network, so a patch gives it. The driver on the nodes needs no AWS call:
-    it takes zone and instance type from the Node's labels. Those do not say how many interfaces an instance has, so it
-    counts one (docs/install.md of the driver, "Kubernetes Metadata").
+    The chart has no value for the host's network, so a patch sets it for the controller. The driver on the nodes needs
+    no AWS call: it takes zone and instance type from the Node's labels. The labels do not say how many network
+    interfaces an instance has, so the driver counts one (docs/install.md of the driver, "Kubernetes Metadata").
     """
     tags = {**cluster.tags, "KubernetesCluster": cluster.name}
     values = {
         "controller": {
-            "replicaCount": replicas(cluster),
+            "replicaCount": replica_count(cluster),
             "region": cluster.region,
-            # Tags volumes with kubernetes.io/cluster/<name>; IAM's conditions go by the other one.
+            # The driver tags volumes with kubernetes.io/cluster/<name>, too; IAM conditions check KubernetesCluster.
             "k8sTagClusterId": cluster.name,
-            # The driver reads them from one flag, as key=value.
+            # The driver reads these tags from one flag, as key=value, so a key cannot contain an equals sign.
             "extraVolumeTags": {key: value for key, value in tags.items() if "=" not in key},
             **on_masters(),
         },
@@ -50,24 +57,23 @@ def aws_ebs_csi_driver(cluster: Cluster) -> Release:
         ],
         "helmTester": {"enabled": False},
     }
-    return of_chart(
-        known(cluster, "aws-ebs-csi-driver"),
-        "aws-ebs-csi-driver",
-        NAMESPACE,
-        values,
-        patches=(host_network(NAMESPACE, "ebs-csi-controller"),),
+    return release_of_chart(
+        pinned_chart(cluster, "aws-ebs-csi-driver"),
+        name="aws-ebs-csi-driver",
+        namespace=NAMESPACE,
+        values=values,
+        patches=(host_network_patch(NAMESPACE, "ebs-csi-controller"),),
     )
 
 
 def _reserved_attachments(cluster: Cluster) -> JsonObject:
-    """Return how many volume attachments a node reserves if pods have addresses of further network interfaces.
+    """Return the chart's value for the attachments that a node does not use for volumes, as `node` field.
 
-    The driver takes this number or the user's own limit, never both.
+    It is set only if pods have addresses of further network interfaces. It is not set if the user sets a limit, as the
+    driver accepts only one of the two.
     """
-    node = cluster.addons.aws_ebs_csi_driver.values.get("node")
-    has_own_limit = isinstance(node, dict) and node.get("volumeAttachLimit") is not None
-    return (
-        {"reservedVolumeAttachments": RESERVED_ATTACHMENTS}
-        if network_plugin(cluster).interfaces and not has_own_limit
-        else {}
-    )
+    user_values = cluster.addons.aws_ebs_csi_driver.values.get("node")
+    has_own_limit = isinstance(user_values, dict) and user_values.get("volumeAttachLimit") is not None
+    if has_own_limit or not network_plugin(cluster).gives_pods_vpc_addresses:
+        return {}
+    return {"reservedVolumeAttachments": RESERVED_ATTACHMENTS}

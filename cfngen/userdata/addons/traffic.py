@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
 from cfngen.userdata.addons.release import (
-    ONE_FOR_ONE,
+    DELETE_OLD_POD_FIRST,
     Release,
-    host_network,
-    known,
-    of_chart,
+    host_network_patch,
     on_masters,
-    replicas,
+    pinned_chart,
+    release_of_chart,
+    replica_count,
 )
 
 NAMESPACE = "kube-system"
@@ -19,29 +19,34 @@ NAMESPACE = "kube-system"
 def aws_load_balancer_controller(cluster: Cluster) -> Release:
     """Return the AWS load balancer controller, for ingresses and for services that name its load balancer class.
 
-    Other services of type LoadBalancer stay with the cloud controller manager: the webhook that would take them all
-    over is off, so that no service depends on this add-on unasked.
+    Other services of type LoadBalancer stay with the cloud controller manager: the webhook that would assign all of
+    them to this controller is disabled, so that no service depends on this add-on unless its author wants it.
     """
     values = {
         "fullnameOverride": "aws-load-balancer-controller",
         "clusterName": cluster.name,
         "region": cluster.region,
-        "replicaCount": replicas(cluster),
+        "replicaCount": replica_count(cluster),
         "hostNetwork": True,
         "dnsPolicy": "Default",
-        "updateStrategy": ONE_FOR_ONE,
-        # On every resource that it creates; IAM conditions check KubernetesCluster.
+        "updateStrategy": DELETE_OLD_POD_FIRST,
+        # Tags of every resource that the controller creates; IAM conditions check KubernetesCluster.
         "defaultTags": {**cluster.tags, "KubernetesCluster": cluster.name},
         "enableServiceMutatorWebhook": False,
-        # Looked up for every load balancer unless it is off, and not among the masters' permissions.
+        # Unless these are disabled, the controller queries them for every load balancer, which masters may not do.
         "enableShield": False,
         "enableWaf": False,
         "enableWafv2": False,
-        # Else each upgrade would make a new certificate, which running pods learn of late.
+        # Otherwise each upgrade would create a new certificate, which running pods get only after some time.
         "keepTLSSecret": True,
         **on_masters(),
     }
-    return of_chart(known(cluster, "aws-load-balancer-controller"), "aws-load-balancer-controller", NAMESPACE, values)
+    return release_of_chart(
+        pinned_chart(cluster, "aws-load-balancer-controller"),
+        name="aws-load-balancer-controller",
+        namespace=NAMESPACE,
+        values=values,
+    )
 
 
 def external_dns(cluster: Cluster) -> Release:
@@ -55,17 +60,25 @@ def external_dns(cluster: Cluster) -> Release:
         "env": [{"name": "AWS_DEFAULT_REGION", "value": cluster.region}],
         **on_masters(),
     }
-    return of_chart(known(cluster, name), name, NAMESPACE, values, patches=(host_network(NAMESPACE, name),))
+    return release_of_chart(
+        pinned_chart(cluster, name),
+        name=name,
+        namespace=NAMESPACE,
+        values=values,
+        patches=(host_network_patch(NAMESPACE, name),),
+    )
 
 
 def cert_manager(cluster: Cluster) -> Release:
     """Return cert-manager with its CustomResourceDefinitions.
 
-    They are kept when it is uninstalled: deleting them would delete all certificates.
+    The definitions are kept when cert-manager is uninstalled: deleting them would delete all certificates.
     """
     values = {
         "crds": {"enabled": True, "keep": True},
-        # This hook waits for pods, but there may be no node to run them yet.
+        # This hook of the chart waits for pods, but there may be no node to run them yet.
         "startupapicheck": {"enabled": False},
     }
-    return of_chart(known(cluster, "cert-manager"), "cert-manager", "cert-manager", values)
+    return release_of_chart(
+        pinned_chart(cluster, "cert-manager"), name="cert-manager", namespace="cert-manager", values=values
+    )

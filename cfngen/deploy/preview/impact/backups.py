@@ -10,6 +10,7 @@ from cfngen.hints import suggest
 
 
 def _bucket_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of the bucket."""
     if context.disappears:
         # Its DeletionPolicy and UpdateReplacePolicy are Retain.
         return Impact(
@@ -22,4 +23,4 @@ def _bucket_impact(context: ChangeContext) -> Impact | None:
     return None
 
 
-RULES: Mapping[str, Callable[[ChangeContext], Impact | None]] = {"AWS::S3::Bucket": _bucket_impact}
+IMPACT_BY_TYPE: Mapping[str, Callable[[ChangeContext], Impact | None]] = {"AWS::S3::Bucket": _bucket_impact}

@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 
 from cfngen.cluster.logical_ids import MASTER_ROLE
 from cfngen.deploy.preview.changes import Danger, Impact
-from cfngen.deploy.preview.impact.context import ChangeContext, number
+from cfngen.deploy.preview.impact.context import ChangeContext, number_if_decimal
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 from cfngen.text import join_and
 
-# Properties that cannot be updated, not even by replacement ("updates are not supported", AWS::EC2::Volume, Template
-# Reference).
-_IMMUTABLE_PROPERTIES = ("AvailabilityZone", "Encrypted", "KmsKeyId", "SnapshotId", "OutpostArn")
-# Properties whose change starts a rolling update (UpdatePolicy attribute, AutoScalingRollingUpdate, CloudFormation User
-# Guide).
+# Properties of a volume that cannot be updated, not even by replacement ("updates are not supported",
+# AWS::EC2::Volume, Template Reference).
+_IMMUTABLE_VOLUME_PROPERTIES = ("AvailabilityZone", "Encrypted", "KmsKeyId", "SnapshotId", "OutpostArn")
+# Properties of an Auto Scaling group whose change starts a rolling update (UpdatePolicy attribute,
+# AutoScalingRollingUpdate, CloudFormation User Guide).
 _ROLLING_UPDATE_PROPERTIES = ("LaunchTemplate", "VPCZoneIdentifier", "AvailabilityZones", "MixedInstancesPolicy")
 
-_LIFECYCLE_HOOKS = "LifecycleHookSpecificationList"
+_LIFECYCLE_HOOKS = "LifecycleHookSpecificationList"  # property of an Auto Scaling group
 
 
 def _group_impact(context: ChangeContext) -> Impact | None:
@@ -32,12 +32,23 @@ def _group_impact(context: ChangeContext) -> Impact | None:
         )
     if context.change.action == "add":
         return Impact(f"new {owner}: it joins the existing masters") if context.is_master else None
-    impacts: list[tuple[str, Danger]] = []
-    if context.touches(*_ROLLING_UPDATE_PROPERTIES) and context.instances == 0:
+    return _group_update_impact(context, owner)
+
+
+def _group_update_impact(context: ChangeContext, owner: str) -> Impact | None:
+    """Return the impact of a change that updates an Auto Scaling group in place.
+
+    Args:
+        context: the change of the Auto Scaling group.
+        owner: its master or node group, in words.
+    """
+    impacts: list[tuple[str, Danger]] = []  # sentences, each with its danger
+    if context.touches(*_ROLLING_UPDATE_PROPERTIES) and context.instance_count == 0:
         impacts.append((f"{owner} has no instances now; future instances get the new configuration", Danger.NONE))
     elif context.touches(*_ROLLING_UPDATE_PROPERTIES):
-        verb = "is" if context.certainly_touches(*_ROLLING_UPDATE_PROPERTIES) else "might be"
-        if context.is_master and context.masters == 1:
+        is_certain = context.certainly_touches(*_ROLLING_UPDATE_PROPERTIES)
+        verb = "is" if is_certain else "might be"
+        if context.is_master and context.master_count == 1:
             text = (
                 f"{owner} {verb} replaced; it is the only master, so the API is unavailable while it boots. "
                 "Pods keep running meanwhile"
@@ -45,7 +56,7 @@ def _group_impact(context: ChangeContext) -> Impact | None:
         elif context.is_master:
             text = f"{owner} {verb} replaced, one master at a time; the API stays up"
         else:
-            plural_verb = "are" if verb == "is" else verb
+            plural_verb = "are" if is_certain else "might be"
             text = (
                 f"{owner}: its instances {plural_verb} replaced one at a time; pods are {_drained_text(context)} first"
             )
@@ -84,9 +95,15 @@ def _drained_text(context: ChangeContext) -> str:
 
 
 def _resize_text(context: ChangeContext, owner: str, *, is_only_change: bool) -> tuple[str, bool]:
-    """Return the impact of a change of a group's size, and whether instances may be terminated."""
-    old_min, old_max = (number(context.before(name)) for name in ("MinSize", "MaxSize"))
-    new_min, new_max = (number(context.after(name)) for name in ("MinSize", "MaxSize"))
+    """Return the impact of a change of an Auto Scaling group's size, and whether instances may be terminated.
+
+    Args:
+        context: the change of the Auto Scaling group.
+        owner: its master or node group, in words.
+        is_only_change: whether nothing else in the group changes.
+    """
+    old_min, old_max = (number_if_decimal(context.before(name)) for name in ("MinSize", "MaxSize"))
+    new_min, new_max = (number_if_decimal(context.after(name)) for name in ("MinSize", "MaxSize"))
     if old_min is None or old_max is None or new_min is None or new_max is None:
         return f"{owner} is resized", False
     if (new_min, new_max) == (old_min, old_max):
@@ -98,7 +115,7 @@ def _resize_text(context: ChangeContext, owner: str, *, is_only_change: bool) ->
         verb = "shrinks"
     else:
         verb = "changes"
-    text = f"{owner} {verb} from {sizes(old_min, old_max)} to {sizes(new_min, new_max)}"
+    text = f"{owner} {verb} from {size_range(old_min, old_max)} to {size_range(new_min, new_max)}"
     if new_max < old_max:
         return f"{text}: instances above {new_max} are terminated; their pods are {_drained_text(context)} first", True
     start_text = f", and {new_min} run at least" if new_min > old_min else ""
@@ -108,7 +125,7 @@ def _resize_text(context: ChangeContext, owner: str, *, is_only_change: bool) ->
     return f"it {text.removeprefix(f'{owner} ')}", False
 
 
-def sizes(min_size: object, max_size: object) -> str:
+def size_range(min_size: object, max_size: object) -> str:
     """Return the minimum and maximum size of a group as text, e.g. `2-4`, or `2` if they are equal."""
     return f"{min_size}" if str(min_size) == str(max_size) else f"{min_size}-{max_size}"
 
@@ -120,7 +137,10 @@ def _launch_template_impact(context: ChangeContext) -> Impact | None:
     if context.disappears:
         return Impact("a new launch template replaces it, and its group uses the new one")
     data_key = "LaunchTemplateData"
-    changed = {property_.path.split("/")[3] for property_ in context.change.properties if property_.path.count("/") > 2}
+    # Paths are e.g. `/Properties/LaunchTemplateData/InstanceType`.
+    changed_names = {
+        property_.path.split("/")[3] for property_ in context.change.properties if property_.path.count("/") > 2
+    }
     instance_type = context.after(data_key, "InstanceType")
     image = context.after(data_key, "ImageId")
     size = context.after(data_key, "BlockDeviceMappings", "0", "Ebs", "VolumeSize")
@@ -144,7 +164,7 @@ def _launch_template_impact(context: ChangeContext) -> Impact | None:
         "MetadataOptions": "other metadata settings",
         "TagSpecifications": "other tags",
     }
-    differences = [labels[name] for name in labels if name in changed]
+    differences = [label for name, label in labels.items() if name in changed_names]
     if not differences:
         return Impact("new instances are launched with other settings")
     return Impact(f"new instances have {join_and(differences)}")
@@ -176,31 +196,30 @@ def _volume_update_impact(context: ChangeContext) -> Impact | None:
     if context.change.action != "update":
         return None
     volume = f"the data volume of {context.owner or 'a master'}"
-    if context.touches(*_IMMUTABLE_PROPERTIES):
+    if context.touches(*_IMMUTABLE_VOLUME_PROPERTIES):
         return Impact(
             f"{volume} would change in a way that AWS refuses: the update fails", Danger.DISRUPTIVE, fails=True
         )
-    old, new = number(context.before("Size")), number(context.after("Size"))
+    old_size, new_size = number_if_decimal(context.before("Size")), number_if_decimal(context.after("Size"))
     # "Request modifications to your EBS volumes", EC2 User Guide: a volume never gets smaller, stays in use meanwhile,
     # and cannot be modified again for some hours.
     in_place_text = "in place, while it is in use; after that AWS allows no further change for about six hours"
-    if context.touches("Size") and old is not None and new is not None:
-        if new < old:
+    if context.touches("Size") and old_size is not None and new_size is not None:
+        if new_size < old_size:
             return Impact(
-                f"{volume} would shrink from {old} to {new} GiB: AWS refuses that, and the update fails",
+                f"{volume} would shrink from {old_size} to {new_size} GiB: AWS refuses that, and the update fails",
                 Danger.DISRUPTIVE,
                 fails=True,
             )
         return Impact(
-            f"{volume} grows from {old} to {new} GiB {in_place_text}; its file system follows at the master's next boot"
+            f"{volume} grows from {old_size} to {new_size} GiB {in_place_text}; its file system follows at the "
+            "master's next boot"
         )
     if context.touches("VolumeType", "Iops", "Throughput"):
         volume_type = context.after("VolumeType")
-        return Impact(
-            f"{volume} becomes {volume_type} {in_place_text}"
-            if context.touches("VolumeType") and volume_type
-            else f"{volume} changes {in_place_text}"
-        )
+        if context.touches("VolumeType") and volume_type:
+            return Impact(f"{volume} becomes {volume_type} {in_place_text}")
+        return Impact(f"{volume} changes {in_place_text}")
     return None
 
 
@@ -221,16 +240,15 @@ def _role_impact(context: ChangeContext) -> Impact | None:
 
 
 def _key_pair_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of removing or replacing the SSH key pair."""
     if context.change.action == "remove":
         return Impact("the SSH key pair is removed; running instances keep the key")
-    return (
-        Impact(f"the SSH key pair {context.verb}; instances get it when they are replaced")
-        if context.disappears
-        else None
-    )
+    if context.disappears:
+        return Impact(f"the SSH key pair {context.verb}; instances get it when they are replaced")
+    return None
 
 
-RULES: Mapping[str, Callable[[ChangeContext], Impact | None]] = {
+IMPACT_BY_TYPE: Mapping[str, Callable[[ChangeContext], Impact | None]] = {
     AUTO_SCALING_GROUP: _group_impact,
     "AWS::EC2::KeyPair": _key_pair_impact,
     "AWS::EC2::LaunchTemplate": _launch_template_impact,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from cfngen.cluster.allowed_sources import SecurityGroupRole
-from cfngen.cluster.logical_ids import RuleId, SecurityGroupId, SubnetId
+from cfngen.cluster.security_group_ids import RuleId, SecurityGroupId
+from cfngen.cluster.subnet_ids import SubnetId
 from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.preview.impact.context import ChangeContext
 
@@ -19,12 +20,15 @@ _ROLE_NAMES: Mapping[SecurityGroupRole, str] = {
 
 
 def _network_interface_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of a master's network interface, which has the address of the API."""
     owner = context.owner or "a master"
     if context.disappears:
-        old, new = context.before("PrivateIpAddress"), context.after("PrivateIpAddress")
-        move_text = f" from {old} to {new}" if old and new and old != new else ""
+        old_address, new_address = context.before("PrivateIpAddress"), context.after("PrivateIpAddress")
+        is_moved = old_address and new_address and old_address != new_address
+        move_text = f" from {old_address} to {new_address}" if is_moved else ""
         text = f"the private address of {owner} (its network interface) {context.verb}{move_text}"
-        if context.change.action != "remove" and old and old == new and not context.touches("SubnetId"):
+        keeps_address = old_address and old_address == new_address and not context.touches("SubnetId")
+        if context.change.action != "remove" and keeps_address:
             text += "; the new interface cannot get the address while the old one uses it, so the update may fail"
         return Impact(f"API address changes: {text}; existing nodes can no longer reach the API", Danger.DANGEROUS)
     if context.touches("GroupSet"):
@@ -49,6 +53,7 @@ def _elastic_ip_impact(context: ChangeContext) -> Impact | None:
 
 
 def _elastic_ip_association_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of attaching a public address to another network interface."""
     if not context.disappears:
         return None
     if _has_several_masters(context):
@@ -64,10 +69,12 @@ def _elastic_ip_association_impact(context: ChangeContext) -> Impact | None:
 
 
 def _move_verb(context: ChangeContext) -> str:
+    """Return `moves`, or `might move` if the replacement is not certain."""
     return "might move" if context.might_be_replaced else "moves"
 
 
 def _load_balancer_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of the load balancer through which the API of several masters is reached."""
     if context.disappears:
         return Impact(
             f"API address changes: its load balancer {context.verb}; existing kubeconfigs stop working, and its "
@@ -86,6 +93,7 @@ def _load_balancer_impact(context: ChangeContext) -> Impact | None:
 
 
 def _target_group_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of the masters to which the API's load balancer forwards."""
     if context.disappears:
         return Impact(
             f"the target group of the API's load balancer {context.verb}; the API is unavailable until the masters are "
@@ -100,6 +108,7 @@ def _target_group_impact(context: ChangeContext) -> Impact | None:
 
 
 def _listener_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of the port on which the API's load balancer listens."""
     if not context.disappears:
         return None
     return Impact(
@@ -108,6 +117,7 @@ def _listener_impact(context: ChangeContext) -> Impact | None:
 
 
 def _vpc_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of removing or replacing the VPC."""
     if not context.disappears:
         return None
     return Impact(
@@ -118,6 +128,7 @@ def _vpc_impact(context: ChangeContext) -> Impact | None:
 
 
 def _subnet_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of removing or replacing a subnet."""
     if not context.disappears:
         return None
     subnet = SubnetId.parse(context.change.logical_id)
@@ -129,6 +140,7 @@ def _subnet_impact(context: ChangeContext) -> Impact | None:
 
 
 def _routing_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of removing or replacing a route table, a route, or the internet gateway."""
     if not context.disappears:
         return None
     if context.change.type == "AWS::EC2::RouteTable":
@@ -138,6 +150,7 @@ def _routing_impact(context: ChangeContext) -> Impact | None:
 
 
 def _security_group_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of a security group itself; its ingress rules are resources of their own."""
     if context.disappears:
         group = SecurityGroupId.parse(context.change.logical_id)
         owner = _ROLE_NAMES[group.role if group else "Node"]
@@ -153,45 +166,59 @@ def _rule_impact(context: ChangeContext) -> Impact | None:
     """Return the impact of a change of one ingress rule."""
     rule = RuleId.parse(context.change.logical_id)
     if rule and rule.purpose == "Ssh":
-        target = f"SSH of the {_ROLE_NAMES[rule.role]}"
-    elif rule and rule.from_outside:
-        target = "the API"
+        return _source_impact(context, rule, target=f"SSH of the {_ROLE_NAMES[rule.role]}")
+    if rule and rule.from_outside:
         if rule.role == "Master" and context.change.action == "remove" and _has_several_masters(context):
-            old = context.before("CidrIp") or rule.origin or "a range"
-            return Impact(f"{old} no longer reaches masters directly, but through the API's load balancer")
-    else:
-        # Rules between masters and nodes.
-        if context.change.action == "remove":
-            return Impact("masters and nodes may no longer reach each other by this rule", Danger.DISRUPTIVE)
-        if context.touches("IpProtocol", "FromPort", "ToPort"):
-            return Impact("masters and nodes may reach each other on other ports", Danger.DISRUPTIVE)
-        return Impact("a rule between masters and nodes is recreated") if context.disappears else None
-    old = context.before("CidrIp") or context.before("SourcePrefixListId")
-    new = context.after("CidrIp") or context.after("SourcePrefixListId")
-    # A range that CloudFormation does not show is taken from the rule's logical id.
-    if context.change.action == "add":
-        old, new = None, new or rule.origin
-    else:
-        old = old or rule.origin
+            removed_range = context.before("CidrIp") or rule.origin or "a range"
+            return Impact(f"{removed_range} no longer reaches masters directly, but through the API's load balancer")
+        return _source_impact(context, rule, target="the API")
+    # All other rules are between masters and nodes.
     if context.change.action == "remove":
-        return Impact(f"{target} is no longer reachable from {old or 'a range'}", Danger.DISRUPTIVE)
-    is_whole_internet = new == _ANY_IPV4
+        return Impact("masters and nodes may no longer reach each other by this rule", Danger.DISRUPTIVE)
+    if context.touches("IpProtocol", "FromPort", "ToPort"):
+        return Impact("masters and nodes may reach each other on other ports", Danger.DISRUPTIVE)
+    return Impact("a rule between masters and nodes is recreated") if context.disappears else None
+
+
+def _source_impact(context: ChangeContext, rule: RuleId, *, target: str) -> Impact | None:
+    """Return the impact of a change of a rule by which addresses outside of the cluster reach it.
+
+    Args:
+        context: the change of the rule.
+        rule: the rule's logical id. If CloudFormation does not show a range, it is taken from there (`rule.origin`).
+        target: what the rule makes reachable, in words.
+    """
+    old_source = context.before("CidrIp") or context.before("SourcePrefixListId")
+    new_source = context.after("CidrIp") or context.after("SourcePrefixListId")
+    if context.change.action == "remove":
+        return Impact(
+            f"{target} is no longer reachable from {old_source or rule.origin or 'a range'}", Danger.DISRUPTIVE
+        )
+    if context.change.action == "add":
+        new_source = new_source or rule.origin
+    is_whole_internet = new_source == _ANY_IPV4
     warning = ": from the whole internet" if is_whole_internet else ""
     if context.change.action == "add":
         return Impact(
-            f"{target} becomes reachable from {new or 'a further range'} in addition{warning}",
+            f"{target} becomes reachable from {new_source or 'a further range'} in addition{warning}",
             Danger.DISRUPTIVE if is_whole_internet else Danger.NONE,
         )
-    if old and new and old != new:
-        return Impact(f"{target} becomes reachable from {new}{warning}, and no longer from {old}", Danger.DISRUPTIVE)
-    return Impact(f"the rule that lets {old or 'a range'} reach {target} is recreated") if context.disappears else None
+    old_source = old_source or rule.origin
+    if old_source and new_source and old_source != new_source:
+        return Impact(
+            f"{target} becomes reachable from {new_source}{warning}, and no longer from {old_source}", Danger.DISRUPTIVE
+        )
+    if context.disappears:
+        return Impact(f"the rule that lets {old_source or 'a range'} reach {target} is recreated")
+    return None
 
 
 def _has_several_masters(context: ChangeContext) -> bool:
+    """Return whether the cluster will have several masters, so that its API is reached through a load balancer."""
     return context.cluster.control_plane.count > 1
 
 
-RULES: Mapping[str, Callable[[ChangeContext], Impact | None]] = {
+IMPACT_BY_TYPE: Mapping[str, Callable[[ChangeContext], Impact | None]] = {
     "AWS::EC2::EIP": _elastic_ip_impact,
     "AWS::EC2::EIPAssociation": _elastic_ip_association_impact,
     "AWS::EC2::InternetGateway": _routing_impact,

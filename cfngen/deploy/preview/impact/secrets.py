@@ -9,6 +9,7 @@ from cfngen.deploy.preview.impact.context import ChangeContext
 
 
 def _key_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of the KMS key that encrypts the secrets."""
     if not context.disappears:
         return Impact("who may use the key of the cluster's secrets changes") if context.touches("KeyPolicy") else None
     return Impact(
@@ -19,6 +20,7 @@ def _key_impact(context: ChangeContext) -> Impact | None:
 
 
 def _secret_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of removing or replacing a secret: the join information or the certificate authorities."""
     if not context.disappears:
         return None
     if context.change.logical_id.startswith("Join"):
@@ -33,7 +35,7 @@ def _secret_impact(context: ChangeContext) -> Impact | None:
     )
 
 
-RULES: Mapping[str, Callable[[ChangeContext], Impact | None]] = {
+IMPACT_BY_TYPE: Mapping[str, Callable[[ChangeContext], Impact | None]] = {
     "AWS::KMS::Key": _key_impact,
     "AWS::SecretsManager::Secret": _secret_impact,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack, parameters, tags
 from cfngen.sandbox.cloudformation import ValidationError
-from cfngen.sandbox.cloudformation.change_sets import Change, ChangeSet, Detail
+from cfngen.sandbox.cloudformation.change_sets import ChangeSet, ResourceChange, ResourceChangeDetail
 from cfngen.sandbox.cloudformation.errors import ChangeSetNotFoundError
 from cfngen.sandbox.json_types import JsonDict
 
@@ -13,7 +13,7 @@ from cfngen.sandbox.json_types import JsonDict
 def create_change_set(request: ActionRequest) -> Result:
     """CreateChangeSet: start to create a change set."""
     request.check_template()
-    values, reused = request.parameters()
+    values, with_previous_value = request.parameters()
     change_set_type = request.text("ChangeSetType") or "UPDATE"
     if change_set_type == "IMPORT" or request.text("DeploymentMode"):
         raise ValidationError(
@@ -23,21 +23,21 @@ def create_change_set(request: ActionRequest) -> Result:
     is_express = deployment_config.get("Mode") == "EXPRESS"
     # API reference, DeploymentConfig: in this mode rollback is disabled by default.
     rollback_disabled = is_express and str(deployment_config.get("DisableRollback", True)).lower() == "true"
-    change_set = request.cloud.create_change_set(
+    change_set = request.emulator.create_change_set(
         request.text("StackName"),
         request.text("ChangeSetName"),
         body=request.text("TemplateBody"),
         url=request.text("TemplateURL"),
         previous_template=request.flag("UsePreviousTemplate"),
         parameters=values,
-        previous_parameters=reused,
+        previous_parameters=with_previous_value,
         tags=request.tags(),
         capabilities=request.values("Capabilities"),
         kind=change_set_type,
         on_failure="DO_NOTHING" if rollback_disabled else request.text("OnStackFailure"),
         nested=request.flag("IncludeNestedStacks"),
         role_arn=request.text("RoleARN"),
-        notification_arns=request.topics(),
+        notification_arns=request.notification_arns(),
         description=request.text("Description"),
         express=is_express,
         token=request.token(),
@@ -48,12 +48,12 @@ def create_change_set(request: ActionRequest) -> Result:
 def describe_change_set(request: ActionRequest) -> Result:
     """DescribeChangeSet: return the change set and a page of its changes."""
     change_set = _find_change_set(request)
-    values = request.flag("IncludePropertyValues")
+    include_values = request.flag("IncludePropertyValues")
     page = request.page(
         "Changes",
         list(change_set.changes),
-        lambda change: change.logical_id,
-        lambda change: _describe_change(change, values=values),
+        key_of=lambda change: change.logical_id,
+        describe=lambda change: _describe_change(change, include_values=include_values),
     )
     return {
         **_summarize(change_set),
@@ -73,12 +73,12 @@ def list_change_sets(request: ActionRequest) -> Result:
     Recorded from AWS by LocalStack's tests (test_create_change_set_update_without_parameters).
     """
     stack = find_stack(request, "Stack [{}] does not exist")
-    active = [
+    not_executed = [
         change_set
-        for change_set in request.cloud.change_sets(stack.id)
+        for change_set in request.emulator.change_sets(stack.id)
         if change_set.execution_status != "EXECUTE_COMPLETE"
     ]
-    return request.page("Summaries", active, lambda change_set: change_set.id, _summarize)
+    return request.page("Summaries", not_executed, key_of=lambda change_set: change_set.id, describe=_summarize)
 
 
 def delete_change_set(request: ActionRequest) -> Result:
@@ -90,7 +90,7 @@ def delete_change_set(request: ActionRequest) -> Result:
         change_set = _find_change_set(request)
     except ChangeSetNotFoundError:
         return {}
-    request.cloud.delete_change_set(change_set.id)
+    request.emulator.delete_change_set(change_set.id)
     return {}
 
 
@@ -99,7 +99,7 @@ def execute_change_set(request: ActionRequest) -> Result:
     change_set = _find_change_set(request)
     if change_set.on_failure and "DisableRollback" in request.params:
         raise ValidationError("You cannot specify DisableRollback for a change set that has OnStackFailure")
-    request.cloud.execute_change_set(
+    request.emulator.execute_change_set(
         change_set.id, disable_rollback=request.flag("DisableRollback"), token=request.token()
     )
     return {}
@@ -111,7 +111,7 @@ def _find_change_set(request: ActionRequest) -> ChangeSet:
         if not request.text("StackName"):
             raise ValidationError("StackName must be specified if ChangeSetName is not specified as an ARN.")
         find_stack(request, "Stack [{}] does not exist")
-    return request.cloud.change_set(request.text("ChangeSetName"), request.text("StackName"))
+    return request.emulator.change_set(request.text("ChangeSetName"), request.text("StackName"))
 
 
 def _summarize(change_set: ChangeSet) -> JsonDict:
@@ -133,7 +133,7 @@ def _summarize(change_set: ChangeSet) -> JsonDict:
     }
 
 
-def _describe_change(change: Change, *, values: bool) -> Result:
+def _describe_change(change: ResourceChange, *, include_values: bool) -> Result:
     """Return one change of a resource; with the resource before and after only for `IncludePropertyValues`."""
     resource_change = {
         "PolicyAction": change.policy_action or None,
@@ -143,23 +143,23 @@ def _describe_change(change: Change, *, values: bool) -> Result:
         "ResourceType": change.type,
         "Replacement": change.replacement or None,
         "Scope": list(change.scope),
-        "Details": [_describe_detail(detail, values=values) for detail in change.details],
+        "Details": [_describe_detail(detail, include_values=include_values) for detail in change.details],
         "ChangeSetId": change.child.id if change.child else None,
     }
-    if values:
+    if include_values:
         resource_change["BeforeContext"] = change.before_context or None
         resource_change["AfterContext"] = change.after_context or None
     return {"Type": "Resource", "ResourceChange": resource_change}
 
 
-def _describe_detail(detail: Detail, *, values: bool) -> Result:
+def _describe_detail(detail: ResourceChangeDetail, *, include_values: bool) -> Result:
     """Return one detail of a change; with the values before and after only for `IncludePropertyValues`."""
     target = {
         "Attribute": detail.attribute,
         "Name": detail.name or None,
         "RequiresRecreation": detail.requires_recreation,
     }
-    if values:
+    if include_values:
         target |= {
             "Path": detail.path or None,
             "BeforeValue": detail.before,

@@ -8,18 +8,18 @@ from cfngen.sandbox.cloudformation.drift_results import ResourceDrift
 
 def detect_stack_drift(request: ActionRequest) -> Result:
     """DetectStackDrift: start to compare a stack's template with its actual resources."""
-    return {"StackDriftDetectionId": request.cloud.detect_drift(request.text("StackName"))}
+    return {"StackDriftDetectionId": request.emulator.detect_drift(request.text("StackName"))}
 
 
 def describe_stack_drift_detection_status(request: ActionRequest) -> Result:
     """DescribeStackDriftDetectionStatus: return the progress and the outcome of a drift detection."""
-    detection = request.cloud.drift(request.text("StackDriftDetectionId"))
+    detection = request.emulator.drift_detection(request.text("StackDriftDetectionId"))
     return {
         "StackId": detection.stack_id,
         "StackDriftDetectionId": request.text("StackDriftDetectionId"),
         "StackDriftStatus": detection.drift,
         "DetectionStatus": detection.status,
-        "DriftedStackResourceCount": detection.drifted,
+        "DriftedStackResourceCount": detection.drifted_resource_count,
         "Timestamp": detection.time,
     }
 
@@ -27,14 +27,14 @@ def describe_stack_drift_detection_status(request: ActionRequest) -> Result:
 def describe_stack_resource_drifts(request: ActionRequest) -> Result:
     """DescribeStackResourceDrifts: return the drift of a stack's resources."""
     statuses = request.values("StackResourceDriftStatusFilters")
-    stack = request.cloud.stack(request.text("StackName"))
+    stack = request.emulator.stack(request.text("StackName"))
     drifts = [
         resource_drift
-        for resource_drift in request.cloud.resource_drifts(stack.id)
+        for resource_drift in request.emulator.resource_drifts(stack.id)
         if not statuses or resource_drift.status in statuses
     ]
 
-    def show(drift: ResourceDrift) -> Result:
+    def describe_drift(drift: ResourceDrift) -> Result:
         return {
             "StackId": stack.id,
             "LogicalResourceId": drift.logical_id,
@@ -55,4 +55,4 @@ def describe_stack_resource_drifts(request: ActionRequest) -> Result:
             "Timestamp": drift.time,
         }
 
-    return request.page("StackResourceDrifts", drifts, lambda drift: drift.logical_id, show)
+    return request.page("StackResourceDrifts", drifts, key_of=lambda drift: drift.logical_id, describe=describe_drift)

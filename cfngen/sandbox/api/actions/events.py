@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack
-from cfngen.sandbox.cloudformation import Event, Stack, ValidationError
+from cfngen.sandbox.cloudformation import Stack, StackEvent, ValidationError
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.json_types import JsonDict
 
-FAILED = "_FAILED"
+FAILED_SUFFIX = "_FAILED"  # of the statuses of stacks and resources after a failure
 
 
 def describe_stack_events(request: ActionRequest) -> Result:
     """DescribeStackEvents: return the events of one stack, newest first."""
     stack = find_stack(request, "Stack [{}] does not exist")
     events = [event for event in reversed(stack.events) if request.has_happened(event.time)]
-    return request.page("StackEvents", events, lambda event: event.id, lambda event: _stack_event(stack, event))
+    return request.page(
+        "StackEvents", events, key_of=lambda event: event.id, describe=lambda event: _stack_event(stack, event)
+    )
 
 
 def describe_events(request: ActionRequest) -> Result:
@@ -24,29 +26,29 @@ def describe_events(request: ActionRequest) -> Result:
     if str((request.params.get("Filters") or {}).get("FailedEvents", "")).lower() == "true":
         events = [event for event in events if _has_failed(event)]
     events.sort(key=lambda event: event["Timestamp"])
-    return request.page("OperationEvents", events[::-1], lambda event: str(event["EventId"]), dict)
+    newest_first = events[::-1]
+    return request.page("OperationEvents", newest_first, key_of=lambda event: str(event["EventId"]), describe=dict)
 
 
 def _select_events(request: ActionRequest) -> list[Result]:
     """Return the events of the change set, the stack or the operation that a call names."""
-    change_set_name, stack_name, operation = (
-        request.text(parameter) for parameter in ("ChangeSetName", "StackName", "OperationId")
-    )
+    change_set_name, stack_name = request.text("ChangeSetName"), request.text("StackName")
+    operation_id = request.text("OperationId")
     # A change set's name without a stack is not accepted (aws-cloudformation/cloudformation-cli#1116).
     if change_set_name.startswith("arn:") or (change_set_name and stack_name):
-        return _validation_events(request.cloud.change_set(change_set_name, stack_name))
+        return _validation_events(request.emulator.change_set(change_set_name, stack_name))
     if stack_name:
         return [event for event in _all_events(request) if event["StackId"] == find_stack(request).id]
-    if operation:
-        return [event for event in _all_events(request) if event["OperationId"] == operation]
+    if operation_id:
+        return [event for event in _all_events(request) if event["OperationId"] == operation_id]
     raise ValidationError("One of ChangeSetName, OperationId or StackName must be specified")
 
 
 def _all_events(request: ActionRequest) -> list[Result]:
     """Return the events of all stacks, and the failed validations of all change sets."""
-    events = [_operation_event(stack, event) for stack in request.cloud.stacks() for event in stack.events]
+    events = [_operation_event(stack, event) for stack in request.emulator.stacks() for event in stack.events]
     return events + [
-        finding for change_set in request.cloud.all_change_sets() for finding in _validation_events(change_set)
+        finding for change_set in request.emulator.all_change_sets() for finding in _validation_events(change_set)
     ]
 
 
@@ -76,10 +78,10 @@ def _validation_events(change_set: ChangeSet) -> list[Result]:
 
 def _has_failed(event: Result) -> bool:
     """Return whether an event reports a failure."""
-    return event.get("ValidationStatus") == "FAILED" or str(event.get("ResourceStatus", "")).endswith(FAILED)
+    return event.get("ValidationStatus") == "FAILED" or str(event.get("ResourceStatus", "")).endswith(FAILED_SUFFIX)
 
 
-def _stack_event(stack: Stack, event: Event) -> Result:
+def _stack_event(stack: Stack, event: StackEvent) -> Result:
     """Return an event in the form of DescribeStackEvents."""
     return {
         "StackId": stack.id,
@@ -90,22 +92,22 @@ def _stack_event(stack: Stack, event: Event) -> Result:
     }
 
 
-def _operation_event(stack: Stack, event: Event) -> Result:
+def _operation_event(stack: Stack, event: StackEvent) -> Result:
     """Return an event in the form of DescribeEvents."""
     operation_types = dict(stack.operations)
-    is_stack_event = event.physical_id == stack.id
+    is_about_stack_itself = event.physical_id == stack.id  # the other events are about resources
     return {
         "EventId": event.id,
         "StackId": stack.id,
         "OperationId": event.operation_id or None,
         "OperationType": operation_types.get(event.operation_id),
-        "OperationStatus": _operation_status(event.status) if is_stack_event else None,
+        "OperationStatus": _operation_status(event.status) if is_about_stack_itself else None,
         "EventType": "STACK_EVENT",
         **_resource_fields(event),
     }
 
 
-def _resource_fields(event: Event) -> JsonDict:
+def _resource_fields(event: StackEvent) -> JsonDict:
     """Return the fields that both forms of an event share."""
     return {
         "LogicalResourceId": event.logical_id,
@@ -123,4 +125,4 @@ def _operation_status(status: str) -> str:
     """Return the status of an operation, from the status of its stack."""
     if status.endswith("_IN_PROGRESS"):
         return "IN_PROGRESS"
-    return "FAILED" if status.endswith(FAILED) or "ROLLBACK" in status else "SUCCEEDED"
+    return "FAILED" if status.endswith(FAILED_SUFFIX) or "ROLLBACK" in status else "SUCCEEDED"

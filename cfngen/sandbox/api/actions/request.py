@@ -12,8 +12,8 @@ from typing import TypeVar
 from cfngen.sandbox.cloudformation import CloudFormation, ValidationError
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
-Item = TypeVar("Item")
-Result = JsonObject
+Item = TypeVar("Item")  # of a list that is returned page by page
+Result = JsonObject  # the result of an action, or a part of it, in the form of the API
 
 
 @dataclass(frozen=True)
@@ -21,16 +21,16 @@ class ActionRequest:
     """A call of CloudFormation's API.
 
     Attributes:
-        cloud: the emulator of the region.
+        emulator: CloudFormation in the region of the call.
         params: parameters by their names in the API.
         page_size: how many items a page of a list has.
-        as_of: the past time whose state a stale read shows; None for the current state.
+        stale_at: a stale read shows the state at this past time; None for the current state.
     """
 
-    cloud: CloudFormation
+    emulator: CloudFormation
     params: JsonObject
     page_size: int = 100
-    as_of: datetime.datetime | None = None
+    stale_at: datetime.datetime | None = None
 
     def text(self, name: str) -> str:
         """Return a string parameter; empty if it is missing."""
@@ -48,7 +48,7 @@ class ActionRequest:
         """Return the client request token."""
         return self.text("ClientRequestToken") or self.text("ClientToken")
 
-    def topics(self) -> tuple[str, ...] | None:
+    def notification_arns(self) -> tuple[str, ...] | None:
         """Return the notification ARNs; None if the parameter is missing: an update then keeps the current ones."""
         return self.values("NotificationARNs") if "NotificationARNs" in self.params else None
 
@@ -60,18 +60,18 @@ class ActionRequest:
 
     def parameters(self) -> tuple[dict[str, str], tuple[str, ...]]:
         """Return the template parameters' values, and the names of those with `UsePreviousValue`."""
-        params = self.params.get("Parameters") or ()
-        reused = tuple(
+        template_parameters = self.params.get("Parameters") or ()
+        with_previous_value = tuple(
             parameter["ParameterKey"]
-            for parameter in params
+            for parameter in template_parameters
             if str(parameter.get("UsePreviousValue", "")).lower() == "true"
         )
         values = {
             parameter["ParameterKey"]: parameter.get("ParameterValue", "")
-            for parameter in params
-            if parameter["ParameterKey"] not in reused
+            for parameter in template_parameters
+            if parameter["ParameterKey"] not in with_previous_value
         }
-        return values, reused
+        return values, with_previous_value
 
     def check_template(self) -> None:
         """Check that the call names exactly one source of its template.
@@ -86,11 +86,11 @@ class ActionRequest:
             raise ValidationError("Exactly one of Template URL, Template Body and Use Previous Template is allowed.")
 
     def has_happened(self, time: datetime.datetime) -> bool:
-        """Return whether a time is not later than the state that this read shows."""
-        return self.as_of is None or time <= self.as_of
+        """Return whether an event at this time is visible: a stale read does not show what happened later."""
+        return self.stale_at is None or time <= self.stale_at
 
     def page(
-        self, name: str, items: Sequence[Item], key: Callable[[Item], str], show: Callable[[Item], object]
+        self, name: str, items: Sequence[Item], key_of: Callable[[Item], str], describe: Callable[[Item], object]
     ) -> JsonDict:
         """Return one page of a list, and the `NextToken` if there are more.
 
@@ -99,18 +99,18 @@ class ActionRequest:
         Args:
             name: name of the list in the answer.
             items: all items.
-            key: returns the unique key of an item.
-            show: returns an item in the form of the API.
+            key_of: returns the unique key of an item.
+            describe: returns an item in the form of the API.
         """
         start = 0
         if token := self.text("NextToken"):
             try:
                 first_key = base64.urlsafe_b64decode(token).decode()
-                start = [key(item) for item in items].index(first_key)
+                start = [key_of(item) for item in items].index(first_key)
             except (ValueError, binascii.Error):
                 raise ValidationError("Invalid NextToken") from None
         end = start + self.page_size
-        answer: JsonDict = {name: [show(item) for item in items[start:end]]}
+        answer: JsonDict = {name: [describe(item) for item in items[start:end]]}
         if end < len(items):
-            answer["NextToken"] = base64.urlsafe_b64encode(key(items[end]).encode()).decode()
+            answer["NextToken"] = base64.urlsafe_b64encode(key_of(items[end]).encode()).decode()
         return answer

@@ -17,7 +17,7 @@ def describe_stack_resources(request: ActionRequest) -> Result:
     if physical_id := request.text("PhysicalResourceId"):
         owning_stacks = [
             candidate
-            for candidate in request.cloud.stacks()
+            for candidate in request.emulator.stacks()
             if any(resource.physical_id == physical_id for resource in candidate.resources.values())
         ]
         if not owning_stacks:
@@ -53,8 +53,8 @@ def list_stack_resources(request: ActionRequest) -> Result:
     return request.page(
         "StackResourceSummaries",
         _visible_resources(request, stack),
-        lambda resource: resource.logical_id,
-        lambda resource: _summarize(request, stack, resource),
+        key_of=lambda resource: resource.logical_id,
+        describe=lambda resource: _summarize(request, stack, resource),
     )
 
 

@@ -8,12 +8,12 @@ from cfngen.sandbox.api.actions.views import (
     find_stack,
     is_visible,
     stack_identifiers,
-    status,
+    status_and_reason,
     summarize_stack,
 )
 from cfngen.sandbox.cloudformation import ValidationError
 from cfngen.sandbox.cloudformation.scopes import importing_stacks
-from cfngen.sandbox.cloudformation.template_source import fetch
+from cfngen.sandbox.cloudformation.template_source import fetch_from_s3
 
 
 def create_stack(request: ActionRequest) -> Result:
@@ -23,7 +23,7 @@ def create_stack(request: ActionRequest) -> Result:
     on_failure = request.text("OnFailure") or ("DO_NOTHING" if request.flag("DisableRollback") else "ROLLBACK")
     if request.text("OnFailure") and "DisableRollback" in request.params:
         raise ValidationError("You can specify either DisableRollback or OnFailure, but not both.")
-    stack = request.cloud.create_stack(
+    stack = request.emulator.create_stack(
         request.text("StackName"),
         body=request.text("TemplateBody"),
         url=request.text("TemplateURL"),
@@ -32,8 +32,8 @@ def create_stack(request: ActionRequest) -> Result:
         capabilities=request.values("Capabilities"),
         on_failure=on_failure,
         protected=request.flag("EnableTerminationProtection"),
-        policy=_policy(request, "StackPolicy"),
-        notification_arns=request.topics() or (),
+        policy=_stack_policy(request, "StackPolicy"),
+        notification_arns=request.notification_arns() or (),
         role_arn=request.text("RoleARN"),
         token=request.token(),
     )
@@ -43,20 +43,20 @@ def create_stack(request: ActionRequest) -> Result:
 def update_stack(request: ActionRequest) -> Result:
     """UpdateStack: start to update a stack."""
     request.check_template()
-    values, reused = request.parameters()
-    stack = request.cloud.update_stack(
+    values, with_previous_value = request.parameters()
+    stack = request.emulator.update_stack(
         request.text("StackName"),
         body=request.text("TemplateBody"),
         url=request.text("TemplateURL"),
         previous_template=request.flag("UsePreviousTemplate"),
         parameters=values,
-        previous_parameters=reused,
+        previous_parameters=with_previous_value,
         tags=request.tags(),
         capabilities=request.values("Capabilities"),
         disable_rollback=request.flag("DisableRollback"),
-        policy_during_update=_policy(request, "StackPolicyDuringUpdate"),
-        policy=_policy(request, "StackPolicy"),
-        notification_arns=request.topics(),
+        policy_during_update=_stack_policy(request, "StackPolicyDuringUpdate"),
+        policy=_stack_policy(request, "StackPolicy"),
+        notification_arns=request.notification_arns(),
         role_arn=request.text("RoleARN"),
         token=request.token(),
     )
@@ -67,13 +67,13 @@ def delete_stack(request: ActionRequest) -> Result:
     """DeleteStack: start to delete a stack; also succeeds if there is no such stack, as the API reference says."""
     name = request.text("StackName")
     try:
-        stack = request.cloud.stack(name)
+        stack = request.emulator.stack(name)
     except ValidationError:
         return {}
     if stack.status == "DELETE_COMPLETE":
         return {}
     force = request.text("DeletionMode") == "FORCE_DELETE_STACK"
-    request.cloud.delete_stack(name, retain=request.values("RetainResources"), force=force, token=request.token())
+    request.emulator.delete_stack(name, retain=request.values("RetainResources"), force=force, token=request.token())
     return {}
 
 
@@ -81,8 +81,15 @@ def describe_stacks(request: ActionRequest) -> Result:
     """DescribeStacks: return one stack, or all stacks that are not deleted, newest first."""
     if request.text("StackName"):
         return {"Stacks": [describe_stack(request, find_stack(request))]}
-    existing = [stack for stack in request.cloud.stacks() if status(request, stack)[0] not in ("", "DELETE_COMPLETE")]
-    return request.page("Stacks", existing[::-1], lambda stack: stack.id, lambda stack: describe_stack(request, stack))
+    existing = [
+        stack
+        for stack in request.emulator.stacks()
+        if status_and_reason(request, stack)[0] not in ("", "DELETE_COMPLETE")
+    ]
+    newest_first = existing[::-1]
+    return request.page(
+        "Stacks", newest_first, key_of=lambda stack: stack.id, describe=lambda stack: describe_stack(request, stack)
+    )
 
 
 def list_stacks(request: ActionRequest) -> Result:
@@ -90,23 +97,27 @@ def list_stacks(request: ActionRequest) -> Result:
     statuses = request.values("StackStatusFilter")
     stacks = [
         stack
-        for stack in request.cloud.stacks()
-        if is_visible(request, stack) and (not statuses or status(request, stack)[0] in statuses)
+        for stack in request.emulator.stacks()
+        if is_visible(request, stack) and (not statuses or status_and_reason(request, stack)[0] in statuses)
     ]
+    newest_first = stacks[::-1]
     return request.page(
-        "StackSummaries", stacks[::-1], lambda stack: stack.id, lambda stack: summarize_stack(request, stack)
+        "StackSummaries",
+        newest_first,
+        key_of=lambda stack: stack.id,
+        describe=lambda stack: summarize_stack(request, stack),
     )
 
 
 def cancel_update_stack(request: ActionRequest) -> Result:
     """CancelUpdateStack: roll back an update that is in progress."""
-    request.cloud.cancel_update(request.text("StackName"), token=request.token())
+    request.emulator.cancel_update(request.text("StackName"), token=request.token())
     return {}
 
 
 def rollback_stack(request: ActionRequest) -> Result:
     """RollbackStack: roll back a stack that failed with rollback disabled to its last stable state."""
-    return stack_identifiers(request.cloud.rollback_stack(request.text("StackName"), token=request.token()))
+    return stack_identifiers(request.emulator.rollback_stack(request.text("StackName"), token=request.token()))
 
 
 def continue_update_rollback(request: ActionRequest) -> Result:
@@ -114,13 +125,13 @@ def continue_update_rollback(request: ActionRequest) -> Result:
     skip, force = request.values("ResourcesToSkip"), request.flag("ForceRollback")
     if skip and force:
         raise ValidationError("You cannot specify both ResourcesToSkip and ForceRollback.")
-    request.cloud.continue_rollback(request.text("StackName"), skip, force, token=request.token())
+    request.emulator.continue_rollback(request.text("StackName"), skip, force, token=request.token())
     return {}
 
 
 def signal_resource(request: ActionRequest) -> Result:
     """SignalResource: record an instance's signal."""
-    request.cloud.signal_resource(
+    request.emulator.signal_resource(
         request.text("StackName"), request.text("LogicalResourceId"), request.text("UniqueId"), request.text("Status")
     )
     return {}
@@ -128,43 +139,50 @@ def signal_resource(request: ActionRequest) -> Result:
 
 def set_stack_policy(request: ActionRequest) -> Result:
     """SetStackPolicy: set the stack policy."""
-    request.cloud.set_stack_policy(request.text("StackName"), _policy(request, "StackPolicy"))
+    request.emulator.set_stack_policy(request.text("StackName"), _stack_policy(request, "StackPolicy"))
     return {}
 
 
 def get_stack_policy(request: ActionRequest) -> Result:
     """GetStackPolicy: return the stack policy."""
-    return {"StackPolicyBody": request.cloud.stack_policy(request.text("StackName")) or None}
+    return {"StackPolicyBody": request.emulator.stack_policy(request.text("StackName")) or None}
 
 
 def update_termination_protection(request: ActionRequest) -> Result:
     """UpdateTerminationProtection: enable or disable termination protection."""
     enabled = request.flag("EnableTerminationProtection")
-    return {"StackId": request.cloud.set_termination_protection(request.text("StackName"), enabled).id}
+    return {"StackId": request.emulator.set_termination_protection(request.text("StackName"), enabled).id}
 
 
 def list_exports(request: ActionRequest) -> Result:
     """ListExports: return the exported outputs of all stacks."""
 
-    def show(export: tuple[str, str, str]) -> Result:
+    def describe_export(export: tuple[str, str, str]) -> Result:
         stack_id, name, value = export
         return {"ExportingStackId": stack_id, "Name": name, "Value": value}
 
-    return request.page("Exports", request.cloud.exports(), lambda export: export[1], show)
+    return request.page(
+        "Exports", request.emulator.exports(), key_of=lambda export: export[1], describe=describe_export
+    )
 
 
 def list_imports(request: ActionRequest) -> Result:
     """ListImports: return the stacks that import an export."""
     name = request.text("ExportName")
-    importers = importing_stacks(request.cloud, name)
+    importers = importing_stacks(request.emulator, name)
     if not importers:
         raise ValidationError(f"Export '{name}' is not imported by any stack.")
-    return request.page("Imports", importers, str, str)
+    return request.page("Imports", importers, key_of=str, describe=str)
 
 
-def _policy(request: ActionRequest, name: str) -> str:
-    """Return the stack policy of a call: its body, or the document at its URL."""
-    url, body = request.text(f"{name}URL"), request.text(f"{name}Body")
+def _stack_policy(request: ActionRequest, parameter: str) -> str:
+    """Return the stack policy of a call: its body, or the document at its URL.
+
+    Args:
+        request: the call.
+        parameter: the parameters' name without `Body` or `URL`, e.g. `StackPolicy`.
+    """
+    url, body = request.text(f"{parameter}URL"), request.text(f"{parameter}Body")
     if url and body:
-        raise ValidationError(f"You cannot specify both {name}URL and {name}Body")
-    return fetch(request.cloud.region, url) if url else body
+        raise ValidationError(f"You cannot specify both {parameter}URL and {parameter}Body")
+    return fetch_from_s3(request.emulator.region, url) if url else body

@@ -7,10 +7,10 @@ import json
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack
 from cfngen.sandbox.cloudformation import ValidationError
-from cfngen.sandbox.cloudformation.admission import IAM_NAMES, IAM_TYPES, MAX_BODY_BYTES
+from cfngen.sandbox.cloudformation.admission import IAM_NAME_PROPERTIES, IAM_TYPES, MAX_BODY_BYTES
 from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
 from cfngen.sandbox.cloudformation.template import Template, parse
-from cfngen.sandbox.cloudformation.template_source import fetch
+from cfngen.sandbox.cloudformation.template_source import fetch_from_s3
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 
@@ -21,7 +21,7 @@ def get_template(request: ActionRequest) -> Result:
         raise ValidationError("StackName is required if ChangeSetName is not specified.")
     if not name and not change_set.startswith("arn:"):
         raise ValidationError("StackName is a required parameter.")
-    revision = request.cloud.change_set(change_set, name).revision if change_set else find_stack(request).revision
+    revision = request.emulator.change_set(change_set, name).revision if change_set else find_stack(request).revision
     if revision is None or not revision.body:
         raise ValidationError(f"Template of {name or change_set} does not exist")
     return {"TemplateBody": revision.body, "StagesAvailable": ["Original", "Processed"]}
@@ -56,7 +56,7 @@ def _submitted_template(request: ActionRequest) -> Template:
         raise ValidationError("Either Template URL or Template Body must be specified.")
     if len(body.encode()) > MAX_BODY_BYTES:
         raise ValidationError(f"'templateBody' must have length less than or equal to {MAX_BODY_BYTES}")
-    return parse(body or fetch(request.cloud.region, url))
+    return parse(body or fetch_from_s3(request.emulator.region, url))
 
 
 def _common_fields(template: Template) -> JsonDict:
@@ -70,7 +70,7 @@ def _common_fields(template: Template) -> JsonDict:
         for resource in template.resources.values()
         if resource.type in IAM_TYPES or resource.type == NESTED_STACK
     ]
-    has_named_iam = any(IAM_NAMES & set(resource.body.get("Properties", {})) for resource in iam_resources)
+    has_named_iam = any(IAM_NAME_PROPERTIES & set(resource.body.get("Properties", {})) for resource in iam_resources)
     types = ", ".join(sorted({resource.type for resource in iam_resources}))
     return {
         "Description": template.body.get("Description"),

@@ -10,7 +10,7 @@ import datetime
 from collections.abc import Mapping
 
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
-from cfngen.sandbox.cloudformation import Event, Resource, Stack, ValidationError
+from cfngen.sandbox.cloudformation import Resource, Stack, StackEvent, ValidationError
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
@@ -23,27 +23,28 @@ def stack_identifiers(stack: Stack) -> Result:
     return identifiers
 
 
-def events_of_stack_itself(stack: Stack) -> list[Event]:
+def events_of_stack_itself(stack: Stack) -> list[StackEvent]:
     """Return the events of the stack itself, without those of its resources."""
     return [event for event in stack.events if event.physical_id == stack.id]
 
 
-def find_stack(request: ActionRequest, wording: str = "Stack with id {} does not exist") -> Stack:
+def find_stack(request: ActionRequest, missing_message: str = "Stack with id {} does not exist") -> Stack:
     """Return the stack that a read names. A stale read may still find a deleted stack, or not yet find a new one.
 
     Args:
         request: the call.
-        wording: text of the error, which differs from action to action; `{}` stands for the stack's name.
+        missing_message: text of the error, which differs from action to action; `{}` stands for the stack's name.
 
     Raises:
         ValidationError: there is no such stack
     """
     name = request.text("StackName")
-    for stack in reversed(request.cloud.stacks()):
-        stack_status, _ = status(request, stack)
-        if stack_status and (name == stack.id or (name == stack.name and stack_status != "DELETE_COMPLETE")):
+    for stack in reversed(request.emulator.stacks()):
+        stack_status, _ = status_and_reason(request, stack)
+        exists_by_name = name == stack.name and stack_status != "DELETE_COMPLETE"
+        if stack_status and (name == stack.id or exists_by_name):  # a deleted stack is found by its id only
             return stack
-    raise ValidationError(wording.format(name))
+    raise ValidationError(missing_message.format(name))
 
 
 def is_visible(request: ActionRequest, stack: Stack) -> bool:
@@ -51,9 +52,9 @@ def is_visible(request: ActionRequest, stack: Stack) -> bool:
     return any(request.has_happened(event.time) for event in events_of_stack_itself(stack))
 
 
-def status(request: ActionRequest, stack: Stack) -> tuple[str, str]:
-    """Return a stack's status and status reason at the time that a read shows."""
-    if request.as_of is None:
+def status_and_reason(request: ActionRequest, stack: Stack) -> tuple[str, str]:
+    """Return a stack's status and status reason at the time that a read shows; empty if it did not exist then."""
+    if request.stale_at is None:
         return stack.status, stack.reason
     events = [event for event in events_of_stack_itself(stack) if request.has_happened(event.time)]
     return (events[-1].status, events[-1].reason) if events else ("", "")
@@ -62,8 +63,11 @@ def status(request: ActionRequest, stack: Stack) -> tuple[str, str]:
 def resource_status(
     request: ActionRequest, stack: Stack, resource: Resource
 ) -> tuple[str, str, datetime.datetime | None]:
-    """Return a resource's status, its status reason, and its time, at the time that a read shows."""
-    if request.as_of is None:
+    """Return a resource's status, its status reason and the time of its last event, at the time that a read shows.
+
+    The texts are empty and the time is None if the resource did not exist then.
+    """
+    if request.stale_at is None:
         return resource.status, resource.reason, resource.last_event_time
     resource_events = [
         event for event in stack.events if event.logical_id == resource.logical_id and event.physical_id != stack.id
@@ -80,11 +84,14 @@ def describe_stack(request: ActionRequest, stack: Stack) -> Result:
 
     In REVIEW_IN_PROGRESS it has no tags, parameters or description yet: those belong to its change set.
     """
-    stack_status, _ = status(request, stack)
+    stack_status, _ = status_and_reason(request, stack)
     is_in_review = stack_status == "REVIEW_IN_PROGRESS"
     is_deleted = stack_status == "DELETE_COMPLETE"
     outputs = {} if stack_status in ("REVIEW_IN_PROGRESS", "CREATE_IN_PROGRESS") else stack.outputs
     output_definitions: JsonObject = stack.template.body.get("Outputs", {})
+    output_descriptions = [
+        _describe_output(key, value, output_definitions.get(key, {}), request, stack) for key, value in outputs.items()
+    ]
     return {
         **_common_fields(request, stack),
         "ChangeSetId": None if is_in_review or is_deleted else stack.change_set_id or None,
@@ -94,11 +101,7 @@ def describe_stack(request: ActionRequest, stack: Stack) -> Result:
         "DisableRollback": stack.disable_rollback,
         "NotificationARNs": list(stack.notification_arns),
         "Capabilities": None if is_in_review else list(stack.capabilities) or None,
-        "Outputs": [
-            _describe_output(key, value, output_definitions.get(key, {}), request, stack)
-            for key, value in outputs.items()
-        ]
-        or None,
+        "Outputs": output_descriptions or None,
         "RoleARN": stack.role_arn or None,
         "Tags": [] if is_in_review else tags(stack.tags),
         "EnableTerminationProtection": None if is_deleted else stack.protected,
@@ -117,7 +120,7 @@ def tags(values: Mapping[str, str]) -> list[Result]:
 
 def _common_fields(request: ActionRequest, stack: Stack) -> JsonDict:
     """Return the fields that DescribeStacks and ListStacks share."""
-    stack_status, reason = status(request, stack)
+    stack_status, reason = status_and_reason(request, stack)
     updated = _last_update_time(stack)
     return {
         "StackId": stack.id,
@@ -152,8 +155,10 @@ def _describe_parameters(stack: Stack) -> list[Result]:
         key = parameter["ParameterKey"]
         is_from_parameter_store = str(stack.template.parameters[key]["Type"]).startswith("AWS::SSM::")
         value = stack.parameters.get(key, "")
-        resolved = ",".join(value) if isinstance(value, list) else str(value)
-        descriptions.append({**parameter, "ResolvedValue": resolved} if is_from_parameter_store else parameter)
+        if is_from_parameter_store:
+            resolved_value = ",".join(value) if isinstance(value, list) else str(value)
+            parameter = {**parameter, "ResolvedValue": resolved_value}
+        descriptions.append(parameter)
     return descriptions
 
 
@@ -163,8 +168,21 @@ def summarize_stack(request: ActionRequest, stack: Stack) -> Result:
 
 
 def _describe_output(key: str, value: str, definition: JsonObject, request: ActionRequest, stack: Stack) -> Result:
-    """Return an output of a stack in the form of the API."""
-    export = (
-        scope_of_stack(request.cloud, stack).resolve(definition["Export"]["Name"]) if "Export" in definition else None
-    )
-    return {"OutputKey": key, "OutputValue": value, "Description": definition.get("Description"), "ExportName": export}
+    """Return an output of a stack in the form of the API.
+
+    Args:
+        key: logical id of the output.
+        value: value of the output.
+        definition: the output in the template.
+        request: the call.
+        stack: the stack.
+    """
+    export_name = None
+    if "Export" in definition:
+        export_name = scope_of_stack(request.emulator, stack).resolve(definition["Export"]["Name"])
+    return {
+        "OutputKey": key,
+        "OutputValue": value,
+        "Description": definition.get("Description"),
+        "ExportName": export_name,
+    }

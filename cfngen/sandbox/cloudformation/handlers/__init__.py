@@ -14,9 +14,9 @@ from cfngen.sandbox.cloudformation.handlers import (
     storage,
     wait_conditions,
 )
-from cfngen.sandbox.cloudformation.handlers.handler import Created, Handler, HandlerCall, client
+from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall, client
 
-__all__ = ["HANDLERS", "Created", "Handler", "HandlerCall", "client"]
+__all__ = ["HANDLERS", "CreatedResource", "Handler", "HandlerCall", "client"]
 
 HANDLERS: dict[str, Handler] = {
     "AWS::CloudFormation::WaitCondition": wait_conditions.WaitCondition(),

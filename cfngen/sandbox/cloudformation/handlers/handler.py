@@ -17,9 +17,13 @@ from cfngen.sandbox.json_types import AwsClient, Expression, JsonDict, Propertie
 
 @functools.cache
 def client(service: str, region: str) -> AwsClient:
-    """A cached boto3 client with dummy credentials, which calls moto only.
+    """A boto3 client with dummy credentials, which calls moto only; the same client in each call.
 
     It never retries a call, because retries would wait in real time.
+
+    Args:
+        service: the name of the service, such as `ec2`
+        region: the name of the region
     """
     return _session(region).client(service, config=Config(retries={"total_max_attempts": 1}))
 
@@ -31,8 +35,8 @@ def _session(region: str) -> boto3.Session:
 
 
 @dataclass(frozen=True)
-class Created:
-    """A created resource: its physical id (Ref) and its attributes (GetAtt)."""
+class CreatedResource:
+    """A resource that a handler has created: its physical id (Ref) and its attributes by name (GetAtt)."""
 
     physical_id: str
     attributes: Properties = field(default_factory=dict)
@@ -40,10 +44,15 @@ class Created:
 
 @dataclass(frozen=True)
 class HandlerCall:
-    """The arguments of a handler; physical id and attributes are empty on creation.
+    """The arguments of a handler's method; `call["Name"]` is short for `call.properties["Name"]`.
 
     Attributes:
+        region: the name of the region
+        properties: the resource's resolved properties; for an update, the new ones
         generate_name: returns a new name for the resource, as CloudFormation generates it
+        physical_id: the resource's physical id; "" if the resource is to be created
+        attributes: the values of GetAtt by attribute name; empty if the resource is to be created
+        update_policy: the resolved UpdatePolicy attribute; only for `must_replace`
     """
 
     region: str
@@ -77,8 +86,11 @@ class HandlerCall:
 
 
 @contextlib.contextmanager
-def leave_to_rollback_on_failure(created: Created) -> Iterator[None]:
+def leave_to_rollback_on_failure(created: CreatedResource) -> Iterator[None]:
     """Report a resource as created although a later call for it fails, so that the stack's rollback deletes it.
+
+    Args:
+        created: the resource, which exists already
 
     Raises:
         UnfinishedError: a call inside the `with` block failed
@@ -94,17 +106,18 @@ class Handler:
 
     Attributes:
         supported_properties: the properties that the handler supports; templates with others are refused.
-        updatable: the properties that the handler can update without replacing the resource.
-        not_updatable: the properties that cannot be updated according to the reference, although the schema allows it.
+        updatable_properties: the properties that the handler can update without replacing the resource.
+        non_updatable_properties: the properties that cannot be updated according to the reference, although the schema
+            allows it.
         supports_snapshots: whether the type supports the deletion policy Snapshot.
     """
 
     supported_properties: frozenset[str] = frozenset()
-    updatable: frozenset[str] = frozenset()
-    not_updatable: frozenset[str] = frozenset()
+    updatable_properties: frozenset[str] = frozenset()
+    non_updatable_properties: frozenset[str] = frozenset()
     supports_snapshots = False
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         """Create the resource; returns its physical id and its attributes."""
         raise NotImplementedError
 
@@ -113,44 +126,54 @@ class Handler:
         raise NotImplementedError
 
     def snapshot(self, call: HandlerCall) -> None:
-        """Take a snapshot of the resource before it is deleted, for the deletion policy Snapshot."""
+        """Take a snapshot of the resource before it is deleted; called for the deletion policy Snapshot only."""
         raise ResourceError("this type has no snapshots")
 
-    def update(self, call: HandlerCall, previous: Properties) -> Properties:
+    def update(self, call: HandlerCall, old_properties: Properties) -> Properties:
         """Update a resource in place; returns the attributes whose values have changed.
 
         Args:
             call: the arguments, with the new properties
-            previous: the old properties
+            old_properties: the old properties
 
         Raises:
             ResourceError: the update was refused before anything was changed
             NotModelledError: CloudFormation updates a property in place, but the emulator does not support that
         """
-        changed = {key for key in {*call.properties, *previous} if call.properties.get(key) != previous.get(key)}
-        if refused := sorted(changed & self.not_updatable):
+        changed = {
+            key for key in {*call.properties, *old_properties} if call.properties.get(key) != old_properties.get(key)
+        }
+        if refused := sorted(changed & self.non_updatable_properties):
             raise ResourceError(f"Updates are not supported for the properties {refused}")
-        if not_modelled := sorted(changed - self.updatable):
+        if not_modelled := sorted(changed - self.updatable_properties):
             raise NotModelledError(f"changes of {not_modelled} in place")
-        attributes = self.update_properties(call, previous, changed)
+        attributes = self.update_properties(call, old_properties, changed)
         if "Tags" in changed:
-            self.retag(call, previous)
+            self.retag(call, old_properties)
         return attributes
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
-        """Update the changed properties except tags; returns the attributes whose values have changed."""
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+        """Update the changed properties except tags; returns the attributes whose values have changed.
+
+        Args:
+            call: the arguments, with the new properties
+            old_properties: the old properties
+            changed: the names of the properties that differ
+        """
         return {}
 
-    def retag(self, call: HandlerCall, previous: Properties) -> None:
+    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
         """Update the tags; this default works for EC2 resources."""
-        retag(call, self.tagged_resource_id(call), previous.get("Tags", []), call.properties.get("Tags", []))
+        update_ec2_tags(
+            call, self.tagged_resource_id(call), old_properties.get("Tags", []), call.properties.get("Tags", [])
+        )
 
     def tagged_resource_id(self, call: HandlerCall) -> str:
-        """The id by which EC2 tags the resource, if it is not the physical id."""
+        """The id by which EC2 tags the resource: the physical id, unless a handler overrides this method."""
         return call.physical_id
 
     def must_replace(self, call: HandlerCall) -> bool:
-        """Whether a change of properties that replace a resource under some conditions replaces this one."""
+        """Whether a changed property replaces the resource; called for those that replace it only conditionally."""
         raise NotModelledError("properties that replace a resource under some conditions")
 
     def read_actual(self, call: HandlerCall) -> Properties | None:
@@ -165,10 +188,10 @@ class Handler:
 
 @contextlib.contextmanager
 def delete_on_failure(remove: Callable[[], object]) -> Iterator[None]:
-    """Delete a new resource at once if a later call for it fails; CloudFormation's rollback would delete it later.
+    """Delete a new resource at once if a later call for it fails, instead of leaving that to the stack's rollback.
 
     Args:
-        remove: called to delete it.
+        remove: called to delete the resource if a call inside the `with` block fails
     """
     try:
         yield
@@ -177,7 +200,9 @@ def delete_on_failure(remove: Callable[[], object]) -> Iterator[None]:
         raise
 
 
-def retag(call: HandlerCall, resource_id: str, old_tags: list[dict[str, str]], new_tags: list[dict[str, str]]) -> None:
+def update_ec2_tags(
+    call: HandlerCall, resource_id: str, old_tags: list[dict[str, str]], new_tags: list[dict[str, str]]
+) -> None:
     """Update the tags of an EC2 resource."""
     removed_keys = {tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}
     if removed_keys:

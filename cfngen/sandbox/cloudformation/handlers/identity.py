@@ -6,7 +6,7 @@ import contextlib
 import json
 
 from cfngen.sandbox.cloudformation.handlers.handler import (
-    Created,
+    CreatedResource,
     Handler,
     HandlerCall,
     client,
@@ -15,7 +15,9 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
 from cfngen.sandbox.json_types import Properties
 from cfngen.sandbox.services import iam_propagation
 
-MAX_ROLE_NAME_LENGTH = 64  # IAM user guide, "IAM object identifiers and quotas"
+# IAM user guide, "IAM object identifiers and quotas".
+MAX_ROLE_NAME_LENGTH = 64
+MAX_POLICY_NAME_LENGTH = 128
 MAX_PROFILE_NAME_LENGTH = 128
 
 
@@ -23,16 +25,16 @@ class Role(Handler):
     supported_properties = frozenset(
         {"AssumeRolePolicyDocument", "Policies", "ManagedPolicyArns", "PermissionsBoundary", "Description", "Tags"}
     )
-    updatable = supported_properties
+    updatable_properties = supported_properties
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name(limit=MAX_ROLE_NAME_LENGTH)
         role = call.iam.create_role(
             RoleName=name,
             AssumeRolePolicyDocument=_to_json(call["AssumeRolePolicyDocument"]),
             **call.pick("Description", "PermissionsBoundary", "Tags"),
         )["Role"]
-        created = Created(name, {"Arn": role["Arn"], "RoleId": role["RoleId"]})
+        created = CreatedResource(name, {"Arn": role["Arn"], "RoleId": role["RoleId"]})
         with leave_to_rollback_on_failure(created):
             for policy in call.properties.get("Policies", []):
                 document = _to_json(policy["PolicyDocument"])
@@ -41,34 +43,35 @@ class Role(Handler):
                 call.iam.attach_role_policy(RoleName=name, PolicyArn=arn)
         return created
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
-        iam, role_name = call.iam, {"RoleName": call.physical_id}
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+        iam, role_name = call.iam, call.physical_id
         if "AssumeRolePolicyDocument" in changed:
-            iam.update_assume_role_policy(**role_name, PolicyDocument=_to_json(call["AssumeRolePolicyDocument"]))
+            iam.update_assume_role_policy(RoleName=role_name, PolicyDocument=_to_json(call["AssumeRolePolicyDocument"]))
         if "Policies" in changed:
-            old_policies, new_policies = _inline_policies(previous), _inline_policies(call.properties)
-            for name in [policy_name for policy_name in old_policies if policy_name not in new_policies]:
-                iam.delete_role_policy(**role_name, PolicyName=name)
-            for name, document in new_policies.items():
-                iam.put_role_policy(**role_name, PolicyName=name, PolicyDocument=document)
+            old_policies, new_policies = _inline_policies(old_properties), _inline_policies(call.properties)
+            for policy_name in old_policies:
+                if policy_name not in new_policies:
+                    iam.delete_role_policy(RoleName=role_name, PolicyName=policy_name)
+            for policy_name, document in new_policies.items():
+                iam.put_role_policy(RoleName=role_name, PolicyName=policy_name, PolicyDocument=document)
         if "ManagedPolicyArns" in changed:
-            old_arns = set(previous.get("ManagedPolicyArns", []))
+            old_arns = set(old_properties.get("ManagedPolicyArns", []))
             new_arns = set(call.properties.get("ManagedPolicyArns", []))
             for arn in sorted(old_arns - new_arns):
-                iam.detach_role_policy(**role_name, PolicyArn=arn)
+                iam.detach_role_policy(RoleName=role_name, PolicyArn=arn)
             for arn in sorted(new_arns - old_arns):
-                iam.attach_role_policy(**role_name, PolicyArn=arn)
+                iam.attach_role_policy(RoleName=role_name, PolicyArn=arn)
         if "Description" in changed:
-            iam.update_role_description(**role_name, Description=call.properties.get("Description", ""))
+            iam.update_role_description(RoleName=role_name, Description=call.properties.get("Description", ""))
         if "PermissionsBoundary" in changed:
-            if boundary := call.pick("PermissionsBoundary"):
-                iam.put_role_permissions_boundary(**role_name, **boundary)
+            if "PermissionsBoundary" in call.properties:
+                iam.put_role_permissions_boundary(RoleName=role_name, PermissionsBoundary=call["PermissionsBoundary"])
             else:
-                iam.delete_role_permissions_boundary(**role_name)
+                iam.delete_role_permissions_boundary(RoleName=role_name)
         return {}
 
-    def retag(self, call: HandlerCall, previous: Properties) -> None:
-        if removed_keys := _removed_tag_keys(call, previous):
+    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
+        if removed_keys := _removed_tag_keys(call, old_properties):
             call.iam.untag_role(RoleName=call.physical_id, TagKeys=removed_keys)
         call.iam.tag_role(RoleName=call.physical_id, Tags=call.properties.get("Tags", []))
 
@@ -84,29 +87,29 @@ class Role(Handler):
 
 
 class ManagedPolicy(Handler):
-    """A new document creates a new version; old versions are deleted, because a policy can have only five."""
+    """A changed document becomes a new version; old versions are deleted, because a policy can have only five."""
 
     supported_properties = frozenset({"Description", "PolicyDocument", "Roles"})
-    updatable = frozenset({"PolicyDocument", "Roles"})
+    updatable_properties = frozenset({"PolicyDocument", "Roles"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         policy = call.iam.create_policy(
-            PolicyName=call.generate_name(limit=MAX_PROFILE_NAME_LENGTH),
+            PolicyName=call.generate_name(limit=MAX_POLICY_NAME_LENGTH),
             PolicyDocument=self._document(call),
             **call.pick("Description"),
         )["Policy"]
-        created = Created(policy["Arn"], {"PolicyArn": policy["Arn"], "PolicyId": policy["PolicyId"]})
+        created = CreatedResource(policy["Arn"], {"PolicyArn": policy["Arn"], "PolicyId": policy["PolicyId"]})
         with leave_to_rollback_on_failure(created):
             for role in call.properties.get("Roles", []):
                 call.iam.attach_role_policy(RoleName=role, PolicyArn=policy["Arn"])
         return created
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         arn = call.physical_id
         if "PolicyDocument" in changed:
             call.iam.create_policy_version(PolicyArn=arn, PolicyDocument=self._document(call), SetAsDefault=True)
             self._delete_old_versions(call)
-        old_roles, new_roles = set(previous.get("Roles", [])), set(call.properties.get("Roles", []))
+        old_roles, new_roles = set(old_properties.get("Roles", [])), set(call.properties.get("Roles", []))
         for role in sorted(old_roles - new_roles):
             call.iam.detach_role_policy(RoleName=role, PolicyArn=arn)
         for role in sorted(new_roles - old_roles):
@@ -121,7 +124,7 @@ class ManagedPolicy(Handler):
         call.iam.delete_policy(PolicyArn=call.physical_id)
 
     def _delete_old_versions(self, call: HandlerCall) -> None:
-        """Delete all versions but the default one."""
+        """Delete all versions of the policy except the default one, which is in effect."""
         for version in call.iam.list_policy_versions(PolicyArn=call.physical_id)["Versions"]:
             if not version["IsDefaultVersion"]:
                 call.iam.delete_policy_version(PolicyArn=call.physical_id, VersionId=version["VersionId"])
@@ -132,23 +135,23 @@ class ManagedPolicy(Handler):
 
 
 class InstanceProfile(Handler):
-    """The creation waits until the instance profile has propagated, as CloudFormation does."""
+    """An instance profile; as in CloudFormation, it is complete only after it has propagated to EC2."""
 
     supported_properties = frozenset({"Roles"})
-    updatable = supported_properties
+    updatable_properties = supported_properties
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name(limit=MAX_PROFILE_NAME_LENGTH)
         profile = call.iam.create_instance_profile(InstanceProfileName=name)["InstanceProfile"]
-        created = Created(name, {"Arn": profile["Arn"]})
+        created = CreatedResource(name, {"Arn": profile["Arn"]})
         with leave_to_rollback_on_failure(created):
             for role in call["Roles"]:
                 call.iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName=role)
         iam_propagation.mark_propagated(call.region, name)
         return created
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
-        for role in previous["Roles"]:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+        for role in old_properties["Roles"]:
             call.iam.remove_role_from_instance_profile(InstanceProfileName=call.physical_id, RoleName=role)
         for role in call["Roles"]:
             call.iam.add_role_to_instance_profile(InstanceProfileName=call.physical_id, RoleName=role)
@@ -163,72 +166,72 @@ class InstanceProfile(Handler):
 
 
 class Key(Handler):
-    """A deletion only schedules the deletion of the key, after its waiting period."""
+    """A KMS key. As in KMS, it is not deleted at once: its deletion is scheduled for the end of a waiting period."""
 
     supported_properties = frozenset({"Description", "EnableKeyRotation", "PendingWindowInDays", "KeyPolicy", "Tags"})
-    updatable = supported_properties
+    updatable_properties = supported_properties
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         kms = client("kms", call.region)
-        tags = [{"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in call.properties.get("Tags", [])]
         # Without a key policy, KMS sets its default one, which leaves access to IAM.
         policy = {"Policy": json.dumps(call["KeyPolicy"])} if "KeyPolicy" in call.properties else {}
-        key = kms.create_key(Tags=tags, **policy, **call.pick("Description"))["KeyMetadata"]
-        created = Created(key["KeyId"], {"Arn": key["Arn"], "KeyId": key["KeyId"]})
+        key = kms.create_key(Tags=_kms_tags(call), **policy, **call.pick("Description"))["KeyMetadata"]
+        created = CreatedResource(key["KeyId"], {"Arn": key["Arn"], "KeyId": key["KeyId"]})
         with leave_to_rollback_on_failure(created):
             if call.properties.get("EnableKeyRotation"):
                 kms.enable_key_rotation(KeyId=key["KeyId"])
         return created
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
-        kms, key_id = client("kms", call.region), {"KeyId": call.physical_id}
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+        kms, key_id = client("kms", call.region), call.physical_id
         if "Description" in changed:
-            kms.update_key_description(**key_id, Description=call.properties.get("Description", ""))
+            kms.update_key_description(KeyId=key_id, Description=call.properties.get("Description", ""))
         if "EnableKeyRotation" in changed:
             if call.properties.get("EnableKeyRotation"):
-                kms.enable_key_rotation(**key_id)
+                kms.enable_key_rotation(KeyId=key_id)
             else:
-                kms.disable_key_rotation(**key_id)
+                kms.disable_key_rotation(KeyId=key_id)
         if "KeyPolicy" in changed:
-            kms.put_key_policy(**key_id, PolicyName="default", Policy=json.dumps(call["KeyPolicy"]))
+            # "default" is the name of every key policy (API, PutKeyPolicy).
+            kms.put_key_policy(KeyId=key_id, PolicyName="default", Policy=json.dumps(call["KeyPolicy"]))
         return {}
 
-    def retag(self, call: HandlerCall, previous: Properties) -> None:
-        kms, key_id = client("kms", call.region), {"KeyId": call.physical_id}
-        if removed_keys := _removed_tag_keys(call, previous):
-            kms.untag_resource(**key_id, TagKeys=removed_keys)
-        tags = [{"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in call.properties.get("Tags", [])]
-        if tags:
-            kms.tag_resource(**key_id, Tags=tags)
+    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
+        kms = client("kms", call.region)
+        if removed_keys := _removed_tag_keys(call, old_properties):
+            kms.untag_resource(KeyId=call.physical_id, TagKeys=removed_keys)
+        if new_tags := _kms_tags(call):
+            kms.tag_resource(KeyId=call.physical_id, Tags=new_tags)
 
     def delete(self, call: HandlerCall) -> None:
-        days = call.properties.get("PendingWindowInDays", 30)
         kms = client("kms", call.region)
-        if kms.describe_key(KeyId=call.physical_id)["KeyMetadata"]["KeyState"] != "PendingDeletion":
-            kms.schedule_key_deletion(KeyId=call.physical_id, PendingWindowInDays=days)
+        key_state = kms.describe_key(KeyId=call.physical_id)["KeyMetadata"]["KeyState"]
+        if key_state != "PendingDeletion":
+            waiting_days = call.properties.get("PendingWindowInDays", 30)
+            kms.schedule_key_deletion(KeyId=call.physical_id, PendingWindowInDays=waiting_days)
 
 
 class Secret(Handler):
-    """Ref returns the ARN, unlike for other types here. Deletion skips the recovery window."""
+    """A secret, whose physical id is its ARN; it is deleted at once, without a recovery window."""
 
     supported_properties = frozenset({"Description", "KmsKeyId", "Tags"})
-    updatable = supported_properties
+    updatable_properties = supported_properties
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         secret = client("secretsmanager", call.region).create_secret(
             Name=call.generate_name(with_stack_name=False), **call.properties
         )
-        return Created(secret["ARN"], {"Id": secret["ARN"]})
+        return CreatedResource(secret["ARN"], {"Id": secret["ARN"]})
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         if changed & {"Description", "KmsKeyId"}:
             settings = {"Description": "", **call.pick("Description", "KmsKeyId")}
             client("secretsmanager", call.region).update_secret(SecretId=call.physical_id, **settings)
         return {}
 
-    def retag(self, call: HandlerCall, previous: Properties) -> None:
+    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
         secrets = client("secretsmanager", call.region)
-        if removed_keys := _removed_tag_keys(call, previous):
+        if removed_keys := _removed_tag_keys(call, old_properties):
             secrets.untag_resource(SecretId=call.physical_id, TagKeys=removed_keys)
         secrets.tag_resource(SecretId=call.physical_id, Tags=call.properties.get("Tags", []))
 
@@ -236,8 +239,13 @@ class Secret(Handler):
         client("secretsmanager", call.region).delete_secret(SecretId=call.physical_id, ForceDeleteWithoutRecovery=True)
 
 
+def _kms_tags(call: HandlerCall) -> list[dict[str, str]]:
+    """The tags of a key in the format of KMS."""
+    return [{"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in call.properties.get("Tags", [])]
+
+
 def _inline_policies(properties: Properties) -> dict[str, str]:
-    """The inline policies of a role: documents as JSON by name."""
+    """The inline policies of a role: policy documents as JSON, by the names of the policies."""
     return {policy["PolicyName"]: _to_json(policy["PolicyDocument"]) for policy in properties.get("Policies", [])}
 
 
@@ -246,8 +254,8 @@ def _to_json(document: object) -> str:
     return json.dumps(document, ensure_ascii=False)
 
 
-def _removed_tag_keys(call: HandlerCall, previous: Properties) -> list[str]:
+def _removed_tag_keys(call: HandlerCall, old_properties: Properties) -> list[str]:
     """The keys of the tags that the new properties no longer have."""
-    old_keys = {tag["Key"] for tag in previous.get("Tags", [])}
+    old_keys = {tag["Key"] for tag in old_properties.get("Tags", [])}
     new_keys = {tag["Key"] for tag in call.properties.get("Tags", [])}
     return sorted(old_keys - new_keys)

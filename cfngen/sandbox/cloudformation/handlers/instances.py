@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import (
-    Created,
+    CreatedResource,
     Handler,
     HandlerCall,
     client,
     delete_on_failure,
-    retag,
+    update_ec2_tags,
 )
 from cfngen.sandbox.json_types import JsonDict, JsonObject, Properties
 from cfngen.sandbox.services import keys
 
-SIZE_KEYS = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
+GROUP_SIZE_KEYS = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
 HOOKS_KEY = "LifecycleHookSpecificationList"
 
 
@@ -24,9 +24,9 @@ class NetworkInterface(Handler):
     supported_properties = frozenset(
         {"SubnetId", "PrivateIpAddress", "GroupSet", "Description", "SourceDestCheck", "Tags"}
     )
-    updatable = frozenset({"GroupSet", "Description", "SourceDestCheck", "Tags"})
+    updatable_properties = frozenset({"GroupSet", "Description", "SourceDestCheck", "Tags"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         interface = call.ec2.create_network_interface(
             **call.pick("SubnetId", "PrivateIpAddress", "Description"),
             Groups=call.properties.get("GroupSet", []),
@@ -39,16 +39,21 @@ class NetworkInterface(Handler):
                 NetworkInterfaceId=identifier, SourceDestCheck=source_dest_check
             )
         address = interface["PrivateIpAddress"]
-        return Created(identifier, {"Id": identifier, "PrimaryPrivateIpAddress": address, "VpcId": interface["VpcId"]})
+        return CreatedResource(
+            identifier, {"Id": identifier, "PrimaryPrivateIpAddress": address, "VpcId": interface["VpcId"]}
+        )
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
-        arguments = {
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+        # By property: the argument of ModifyNetworkInterfaceAttribute, which sets one attribute in each call.
+        arguments_by_property = {
             "GroupSet": {"Groups": call.properties.get("GroupSet", [])},
             "Description": {"Description": {"Value": call.properties.get("Description", "")}},
             "SourceDestCheck": {"SourceDestCheck": {"Value": call.properties.get("SourceDestCheck", True)}},
         }
-        for key in changed & set(arguments):
-            call.ec2.modify_network_interface_attribute(NetworkInterfaceId=call.physical_id, **arguments[key])
+        for key in changed & set(arguments_by_property):
+            call.ec2.modify_network_interface_attribute(
+                NetworkInterfaceId=call.physical_id, **arguments_by_property[key]
+            )
         return {}
 
     def delete(self, call: HandlerCall) -> None:
@@ -57,16 +62,16 @@ class NetworkInterface(Handler):
 
 class ElasticIp(Handler):
     supported_properties = frozenset({"Domain", "Tags"})
-    updatable = frozenset({"Tags"})
+    updatable_properties = frozenset({"Tags"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         address = call.ec2.allocate_address(
             Domain=call.properties.get("Domain", "vpc"), **call.tag_specifications("elastic-ip")
         )
-        return Created(address["PublicIp"], {key: address[key] for key in ("PublicIp", "AllocationId")})
+        return CreatedResource(address["PublicIp"], {key: address[key] for key in ("PublicIp", "AllocationId")})
 
     def tagged_resource_id(self, call: HandlerCall) -> str:
-        """The allocation id, which is not the physical id."""
+        """The allocation id; the physical id is the IP address."""
         return str(call.attributes["AllocationId"])
 
     def delete(self, call: HandlerCall) -> None:
@@ -76,10 +81,10 @@ class ElasticIp(Handler):
 class ElasticIpAssociation(Handler):
     supported_properties = frozenset({"AllocationId", "NetworkInterfaceId"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         # In a VPC, reassociation is allowed by default (EC2 API, AssociateAddress); moto needs the argument.
         identifier = call.ec2.associate_address(**call.properties, AllowReassociation=True)["AssociationId"]
-        return Created(identifier, {"Id": identifier})
+        return CreatedResource(identifier, {"Id": identifier})
 
     def delete(self, call: HandlerCall) -> None:
         call.ec2.disassociate_address(AssociationId=call.physical_id)
@@ -88,21 +93,21 @@ class ElasticIpAssociation(Handler):
 class Volume(Handler):
     modifiable = frozenset({"Size", "VolumeType", "Iops", "Throughput"})
     supported_properties = modifiable | {"AvailabilityZone", "Encrypted", "KmsKeyId", "Tags"}
-    updatable = modifiable | {"Tags"}
-    not_updatable = frozenset({"AvailabilityZone", "Encrypted", "KmsKeyId"})
+    updatable_properties = modifiable | {"Tags"}
+    non_updatable_properties = frozenset({"AvailabilityZone", "Encrypted", "KmsKeyId"})
     supports_snapshots = True
 
-    def create(self, call: HandlerCall) -> Created:
-        settings = self.supported_properties - {"Tags"}
-        if fault := call.properties.get("Encrypted") and keys.launch_error(
-            call.region, call.properties.get("KmsKeyId", "")
-        ):
-            # API, CreateVolume: the key is checked after the call, and the volume then fails.
-            raise ResourceError(f"Volume did not stabilize: {fault}")
-        identifier = call.ec2.create_volume(**call.pick(*settings), **call.tag_specifications("volume"))["VolumeId"]
-        return Created(identifier, {"VolumeId": identifier})
+    def create(self, call: HandlerCall) -> CreatedResource:
+        if call.properties.get("Encrypted"):
+            key_error = keys.launch_error(call.region, call.properties.get("KmsKeyId", ""))
+            if key_error:
+                # API, CreateVolume: the key is checked after the call, and the volume then fails.
+                raise ResourceError(f"Volume did not stabilize: {key_error}")
+        settings = call.pick(*(self.supported_properties - {"Tags"}))
+        volume_id = call.ec2.create_volume(**settings, **call.tag_specifications("volume"))["VolumeId"]
+        return CreatedResource(volume_id, {"VolumeId": volume_id})
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         settings = call.pick(*sorted(self.modifiable))
         [volume] = call.ec2.describe_volumes(VolumeIds=[call.physical_id])["Volumes"]
         if any(volume.get(key) != value for key, value in settings.items()):
@@ -121,13 +126,13 @@ class Volume(Handler):
 class KeyPair(Handler):
     supported_properties = frozenset({"KeyName", "PublicKeyMaterial", "Tags"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         key_pair = call.ec2.import_key_pair(
             KeyName=call["KeyName"],
             PublicKeyMaterial=call["PublicKeyMaterial"].encode(),
             **call.tag_specifications("key-pair"),
         )
-        return Created(
+        return CreatedResource(
             call["KeyName"], {"KeyPairId": key_pair["KeyPairId"], "KeyFingerprint": key_pair["KeyFingerprint"]}
         )
 
@@ -135,70 +140,78 @@ class KeyPair(Handler):
         call.ec2.delete_key_pair(KeyName=call.physical_id)
 
 
-def _keys(*names: str) -> JsonDict:
-    """Keys whose values have no further keys, in the form of SUPPORTED_KEYS."""
+def _leaf_keys(*names: str) -> JsonDict:
+    """Keys whose values have no further keys, in the form of SUPPORTED_LAUNCH_TEMPLATE_KEYS."""
     return {name: {} for name in names}
 
 
-# The keys of LaunchTemplateData, at all levels, that the emulator's launches support.
-SUPPORTED_KEYS: JsonObject = {
+# The keys of LaunchTemplateData that the emulator's launches support, each with the supported keys of its value (or of
+# its items, if the value is a list).
+SUPPORTED_LAUNCH_TEMPLATE_KEYS: JsonObject = {
     "BlockDeviceMappings": {
         "DeviceName": {},
-        "Ebs": _keys(
+        "Ebs": _leaf_keys(
             "DeleteOnTermination", "Encrypted", "Iops", "KmsKeyId", "SnapshotId", "Throughput", "VolumeSize",
             "VolumeType",
         ),
     },
-    "IamInstanceProfile": _keys("Arn", "Name"),
-    "InstanceMarketOptions": {"MarketType": {}, "SpotOptions": _keys("MaxPrice", "SpotInstanceType")},
-    "MetadataOptions": _keys("HttpEndpoint", "HttpPutResponseHopLimit", "HttpTokens", "InstanceMetadataTags"),
-    "NetworkInterfaces": _keys(
+    "IamInstanceProfile": _leaf_keys("Arn", "Name"),
+    "InstanceMarketOptions": {"MarketType": {}, "SpotOptions": _leaf_keys("MaxPrice", "SpotInstanceType")},
+    "MetadataOptions": _leaf_keys("HttpEndpoint", "HttpPutResponseHopLimit", "HttpTokens", "InstanceMetadataTags"),
+    "NetworkInterfaces": _leaf_keys(
         "AssociatePublicIpAddress", "DeleteOnTermination", "Description", "DeviceIndex", "Groups",
         "NetworkInterfaceId", "PrivateIpAddress", "SubnetId",
     ),
-    "TagSpecifications": {"ResourceType": {}, "Tags": _keys("Key", "Value")},
-    **_keys("ImageId", "InstanceType", "KeyName", "SecurityGroupIds", "UserData"),
+    "TagSpecifications": {"ResourceType": {}, "Tags": _leaf_keys("Key", "Value")},
+    **_leaf_keys("ImageId", "InstanceType", "KeyName", "SecurityGroupIds", "UserData"),
 }  # fmt: skip
 
 
-def _check_supported(data: object, supported: JsonObject, path: str = "LaunchTemplateData") -> None:
+def _refuse_unsupported_keys(
+    data: object, supported_keys: JsonObject = SUPPORTED_LAUNCH_TEMPLATE_KEYS, path: str = "LaunchTemplateData"
+) -> None:
     """Refuse launch template data that the emulator's launches would ignore.
+
+    Args:
+        data: the data, or a value in it
+        supported_keys: the supported keys of the value, in the form of SUPPORTED_LAUNCH_TEMPLATE_KEYS
+        path: the path of the value
 
     Raises:
         NotModelledError: names the unsupported keys and their path
     """
     for item in data if isinstance(data, list) else [data]:
         if isinstance(item, Mapping):
-            if unknown := sorted(set(item) - set(supported)):
-                raise NotModelledError(f"{unknown} in {path}")
+            if unsupported := sorted(set(item) - set(supported_keys)):
+                raise NotModelledError(f"{unsupported} in {path}")
             for key, value in item.items():
-                _check_supported(value, supported[key], f"{path}.{key}")
+                _refuse_unsupported_keys(value, supported_keys[key], f"{path}.{key}")
 
 
 class LaunchTemplate(Handler):
-    """New data creates a new version; the default version stays the first one."""
+    """A launch template; changed data becomes a new version, and the default version stays the first one."""
 
     supported_properties = frozenset({"LaunchTemplateData", "TagSpecifications"})
-    updatable = supported_properties
+    updatable_properties = supported_properties
 
-    def create(self, call: HandlerCall) -> Created:
-        _check_supported(call["LaunchTemplateData"], SUPPORTED_KEYS)
+    def create(self, call: HandlerCall) -> CreatedResource:
+        _refuse_unsupported_keys(call["LaunchTemplateData"])
         launch_template = call.ec2.create_launch_template(
             LaunchTemplateName=call.generate_name(),
             LaunchTemplateData=call["LaunchTemplateData"],
             **call.pick("TagSpecifications"),
         )["LaunchTemplate"]
-        versions = {"LatestVersionNumber": "1", "DefaultVersionNumber": "1"}
-        return Created(
-            launch_template["LaunchTemplateId"], {"LaunchTemplateId": launch_template["LaunchTemplateId"], **versions}
+        template_id = launch_template["LaunchTemplateId"]
+        return CreatedResource(
+            template_id, {"LaunchTemplateId": template_id, "LatestVersionNumber": "1", "DefaultVersionNumber": "1"}
         )
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         if "TagSpecifications" in changed:
-            retag(call, call.physical_id, _own_tags(previous), _own_tags(call.properties))
+            update_ec2_tags(call, call.physical_id, _own_tags(old_properties), _own_tags(call.properties))
         if "LaunchTemplateData" not in changed:
             return {}
-        _check_supported(call["LaunchTemplateData"], SUPPORTED_KEYS)
+        _refuse_unsupported_keys(call["LaunchTemplateData"])
         version = call.ec2.create_launch_template_version(
             LaunchTemplateId=call.physical_id, LaunchTemplateData=call["LaunchTemplateData"]
         )["LaunchTemplateVersion"]
@@ -209,7 +222,7 @@ class LaunchTemplate(Handler):
 
 
 def _own_tags(properties: Properties) -> list[dict[str, str]]:
-    """The tags of the launch template itself, not those of the instances."""
+    """The tags of the launch template itself, not those of the instances and volumes that it launches."""
     specifications = properties.get("TagSpecifications", [])
     return [
         tag
@@ -220,7 +233,7 @@ def _own_tags(properties: Properties) -> list[dict[str, str]]:
 
 
 class AutoScalingGroup(Handler):
-    """Updates only the group itself; `rolling` replaces its instances."""
+    """An Auto Scaling group; this handler updates only the group itself, and `rolling` replaces its instances."""
 
     supported_properties = frozenset(
         {
@@ -234,31 +247,31 @@ class AutoScalingGroup(Handler):
             HOOKS_KEY,
         }
     )
-    updatable = supported_properties
+    updatable_properties = supported_properties
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name()
-        hooks = {HOOKS_KEY: list(_hooks(call))} if call.properties.get(HOOKS_KEY) else {}
+        lifecycle_hooks = _lifecycle_hooks(call)
         client("autoscaling", call.region).create_auto_scaling_group(
             AutoScalingGroupName=name,
             Tags=_group_tags(name, call.properties.get("Tags", [])),
-            **_settings(call, set(self.supported_properties)),
-            **hooks,
+            **_group_settings(call, set(self.supported_properties)),
+            **({HOOKS_KEY: lifecycle_hooks} if lifecycle_hooks else {}),
         )
-        return Created(name)
+        return CreatedResource(name)
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
-        if settings := _settings(call, changed):
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+        if settings := _group_settings(call, changed):
             client("autoscaling", call.region).update_auto_scaling_group(
                 AutoScalingGroupName=call.physical_id, **settings
             )
         if HOOKS_KEY in changed:
-            _put_hooks(call, call.physical_id, previous)
+            _update_lifecycle_hooks(call, old_properties)
         return {}
 
-    def retag(self, call: HandlerCall, previous: Properties) -> None:
+    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
         autoscaling = client("autoscaling", call.region)
-        old_tags = _group_tags(call.physical_id, previous.get("Tags", []))
+        old_tags = _group_tags(call.physical_id, old_properties.get("Tags", []))
         new_tags = _group_tags(call.physical_id, call.properties.get("Tags", []))
         new_keys = {tag["Key"] for tag in new_tags}
         if removed_tags := [tag for tag in old_tags if tag["Key"] not in new_keys]:
@@ -276,12 +289,15 @@ class AutoScalingGroup(Handler):
         )["AutoScalingGroups"]
         if not groups:
             return None
-        sizes = {
-            key: str(groups[0][key]) for key in ("MinSize", "MaxSize", "DesiredCapacity") if key in call.properties
-        }
-        keys = ("Key", "Value", "PropagateAtLaunch")
-        tags = [{key: tag[key] for key in keys} for tag in groups[0]["Tags"]]
-        return {**sizes, "Tags": tags} if tags or "Tags" in call.properties else {**sizes}
+        [group] = groups
+        actual: JsonDict = {}
+        for key in ("MinSize", "MaxSize", "DesiredCapacity"):
+            if key in call.properties:
+                actual[key] = str(group[key])
+        if group["Tags"] or "Tags" in call.properties:
+            tag_keys = ("Key", "Value", "PropagateAtLaunch")
+            actual["Tags"] = [{key: tag[key] for key in tag_keys} for tag in group["Tags"]]
+        return actual
 
     def delete(self, call: HandlerCall) -> None:
         client("autoscaling", call.region).delete_auto_scaling_group(
@@ -289,33 +305,44 @@ class AutoScalingGroup(Handler):
         )
 
 
-def _settings(call: HandlerCall, keys: set[str]) -> JsonDict:
-    """The arguments of CreateAutoScalingGroup and UpdateAutoScalingGroup, without tags and lifecycle hooks."""
-    properties = call.pick(*sorted(keys - {"Tags", HOOKS_KEY}))
-    settings: JsonDict = {key: int(value) if key in SIZE_KEYS else value for key, value in properties.items()}
-    if subnets := settings.get("VPCZoneIdentifier"):
-        settings["VPCZoneIdentifier"] = ",".join(subnets)
+def _group_settings(call: HandlerCall, keys: set[str]) -> JsonDict:
+    """The arguments of CreateAutoScalingGroup and UpdateAutoScalingGroup, without tags and lifecycle hooks.
+
+    Args:
+        call: the call of the handler
+        keys: the properties to include, if the template sets them
+    """
+    settings = call.pick(*sorted(keys - {"Tags", HOOKS_KEY}))
+    for key in GROUP_SIZE_KEYS & set(settings):
+        settings[key] = int(settings[key])
+    if subnet_ids := settings.get("VPCZoneIdentifier"):
+        settings["VPCZoneIdentifier"] = ",".join(subnet_ids)
     return settings
 
 
-def _put_hooks(call: HandlerCall, group: str, previous: Properties) -> None:
-    """Set a group's lifecycle hooks, and delete old ones."""
-    autoscaling, names = client("autoscaling", call.region), {hook["LifecycleHookName"] for hook in _hooks(call)}
-    for name in {old_hook["LifecycleHookName"] for old_hook in previous.get(HOOKS_KEY, [])} - names:
-        autoscaling.delete_lifecycle_hook(AutoScalingGroupName=group, LifecycleHookName=name)
-    for hook in _hooks(call):
-        autoscaling.put_lifecycle_hook(AutoScalingGroupName=group, **hook)
+def _update_lifecycle_hooks(call: HandlerCall, old_properties: Properties) -> None:
+    """Set a group's lifecycle hooks, and delete those that only its old properties have."""
+    autoscaling = client("autoscaling", call.region)
+    new_hooks = _lifecycle_hooks(call)
+    old_names = {hook["LifecycleHookName"] for hook in old_properties.get(HOOKS_KEY, [])}
+    new_names = {hook["LifecycleHookName"] for hook in new_hooks}
+    for name in old_names - new_names:
+        autoscaling.delete_lifecycle_hook(AutoScalingGroupName=call.physical_id, LifecycleHookName=name)
+    for hook in new_hooks:
+        autoscaling.put_lifecycle_hook(AutoScalingGroupName=call.physical_id, **hook)
 
 
-def _hooks(call: HandlerCall) -> Iterator[JsonDict]:
+def _lifecycle_hooks(call: HandlerCall) -> list[JsonDict]:
     """The lifecycle hooks of a group, with the heartbeat timeout as a number."""
-    for hook in call.properties.get(HOOKS_KEY, []):
+    hooks = []
+    for template_hook in call.properties.get(HOOKS_KEY, []):
+        hook = dict(template_hook)
         if "HeartbeatTimeout" in hook:
-            yield {**hook, "HeartbeatTimeout": int(hook["HeartbeatTimeout"])}
-        else:
-            yield hook
+            hook["HeartbeatTimeout"] = int(hook["HeartbeatTimeout"])
+        hooks.append(hook)
+    return hooks
 
 
-def _group_tags(name: str, tags: list[JsonDict]) -> list[JsonDict]:
-    """Tags in the form of Auto Scaling's API."""
-    return [{**tag, "ResourceId": name, "ResourceType": "auto-scaling-group"} for tag in tags]
+def _group_tags(group_name: str, tags: list[JsonDict]) -> list[JsonDict]:
+    """A group's tags in the form of Auto Scaling's API, which names the group in each tag."""
+    return [{**tag, "ResourceId": group_name, "ResourceType": "auto-scaling-group"} for tag in tags]

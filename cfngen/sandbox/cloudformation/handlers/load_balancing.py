@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cfngen.sandbox.cloudformation.handlers.handler import (
-    Created,
+    CreatedResource,
     Handler,
     HandlerCall,
     client,
@@ -32,10 +32,10 @@ def _elbv2(call: HandlerCall) -> AwsClient:
 
 
 class _Elbv2Handler(Handler):
-    """Updates the tags of load balancers, target groups and listeners."""
+    """The base class of the handlers of Elastic Load Balancing, which updates the tags."""
 
-    def retag(self, call: HandlerCall, previous: Properties) -> None:
-        old_tags, new_tags = previous.get("Tags", []), call.properties.get("Tags", [])
+    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
+        old_tags, new_tags = old_properties.get("Tags", []), call.properties.get("Tags", [])
         if removed_keys := sorted({tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}):
             _elbv2(call).remove_tags(ResourceArns=[call.physical_id], TagKeys=removed_keys)
         if new_tags:
@@ -46,16 +46,16 @@ class LoadBalancer(_Elbv2Handler):
     supported_properties = frozenset(
         {"Name", "Type", "Scheme", "IpAddressType", "Subnets", "SecurityGroups", "LoadBalancerAttributes", "Tags"}
     )
-    updatable = frozenset({"Subnets", "SecurityGroups", "LoadBalancerAttributes", "Tags"})
+    updatable_properties = frozenset({"Subnets", "SecurityGroups", "LoadBalancerAttributes", "Tags"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         name = call.properties.get("Name") or call.generate_name(limit=MAX_NAME_LENGTH)
         elbv2 = _elbv2(call)
         load_balancer = elbv2.create_load_balancer(
             Name=name, **call.pick("Type", "Scheme", "IpAddressType", "Subnets", "SecurityGroups", "Tags")
         )["LoadBalancers"][0]
         arn = load_balancer["LoadBalancerArn"]
-        created = Created(
+        created = CreatedResource(
             arn,
             {
                 "LoadBalancerArn": arn,
@@ -70,7 +70,7 @@ class LoadBalancer(_Elbv2Handler):
                 elbv2.modify_load_balancer_attributes(LoadBalancerArn=arn, Attributes=attributes)
         return created
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         elbv2, arn = _elbv2(call), call.physical_id
         if "Subnets" in changed:
             elbv2.set_subnets(LoadBalancerArn=arn, Subnets=call["Subnets"])
@@ -89,9 +89,9 @@ class TargetGroup(_Elbv2Handler):
     supported_properties = frozenset(
         {"VpcId", "Protocol", "Port", "TargetType", "Targets", "TargetGroupAttributes", "Tags", *HEALTH_CHECK_KEYS}
     )
-    updatable = frozenset({"Targets", "TargetGroupAttributes", "Tags", *HEALTH_CHECK_KEYS})
+    updatable_properties = frozenset({"Targets", "TargetGroupAttributes", "Tags", *HEALTH_CHECK_KEYS})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name(limit=MAX_NAME_LENGTH, with_stack_name=False)
         elbv2 = _elbv2(call)
         target_group = elbv2.create_target_group(
@@ -99,7 +99,9 @@ class TargetGroup(_Elbv2Handler):
         )["TargetGroups"][0]
         arn = target_group["TargetGroupArn"]
         full_name = f"targetgroup/{arn.partition(':targetgroup/')[2]}"
-        created = Created(arn, {"TargetGroupArn": arn, "TargetGroupName": name, "TargetGroupFullName": full_name})
+        created = CreatedResource(
+            arn, {"TargetGroupArn": arn, "TargetGroupName": name, "TargetGroupFullName": full_name}
+        )
         with leave_to_rollback_on_failure(created):
             if targets := call.properties.get("Targets"):
                 elbv2.register_targets(TargetGroupArn=arn, Targets=targets)
@@ -107,10 +109,10 @@ class TargetGroup(_Elbv2Handler):
                 elbv2.modify_target_group_attributes(TargetGroupArn=arn, Attributes=attributes)
         return created
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         elbv2, arn = _elbv2(call), call.physical_id
         if "Targets" in changed:
-            old_targets, new_targets = previous.get("Targets", []), call.properties.get("Targets", [])
+            old_targets, new_targets = old_properties.get("Targets", []), call.properties.get("Targets", [])
             if added := [target for target in new_targets if target not in old_targets]:
                 elbv2.register_targets(TargetGroupArn=arn, Targets=added)
             if removed := [target for target in old_targets if target not in new_targets]:
@@ -128,15 +130,15 @@ class TargetGroup(_Elbv2Handler):
 
 class Listener(_Elbv2Handler):
     supported_properties = frozenset({"LoadBalancerArn", "Protocol", "Port", "DefaultActions", "Tags"})
-    updatable = frozenset({"Protocol", "Port", "DefaultActions", "Tags"})
+    updatable_properties = frozenset({"Protocol", "Port", "DefaultActions", "Tags"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         arn = _elbv2(call).create_listener(**call.properties)["Listeners"][0]["ListenerArn"]
-        return Created(arn, {"ListenerArn": arn})
+        return CreatedResource(arn, {"ListenerArn": arn})
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         settings = call.pick("Protocol", "Port", "DefaultActions")
-        if changed & set(settings):
+        if changed & set(settings):  # not only the tags
             _elbv2(call).modify_listener(ListenerArn=call.physical_id, **settings)
         return {}
 

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import (
-    Created,
+    CreatedResource,
     Handler,
     HandlerCall,
     client,
@@ -21,7 +21,7 @@ MAX_BUCKET_NAME_LENGTH = 63  # S3 user guide, "Bucket naming rules"
 
 
 class Bucket(Handler):
-    """BucketName is not supported. As in S3, deleting a bucket that is not empty fails."""
+    """A bucket with a generated name; as in S3, deleting it fails if it is not empty."""
 
     supported_properties = frozenset(
         {
@@ -32,25 +32,26 @@ class Bucket(Handler):
             "Tags",
         }
     )
-    updatable = supported_properties
+    updatable_properties = supported_properties
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name(limit=MAX_BUCKET_NAME_LENGTH).lower()
         region = call.region
-        _check_supported(call)
-        configuration = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
-        _s3(call).create_bucket(Bucket=name, ObjectOwnership="BucketOwnerEnforced", **configuration)
-        created = Created(name, {"Arn": f"arn:aws:s3:::{name}", "DomainName": f"{name}.s3.amazonaws.com"})
+        _refuse_unsupported_settings(call)
+        # In us-east-1, S3 accepts no LocationConstraint (API, CreateBucket).
+        location = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
+        _s3(call).create_bucket(Bucket=name, ObjectOwnership="BucketOwnerEnforced", **location)
+        created = CreatedResource(name, {"Arn": f"arn:aws:s3:::{name}", "DomainName": f"{name}.s3.amazonaws.com"})
         with leave_to_rollback_on_failure(created):
             _apply_settings(call, name, set(call.properties))
         return created
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
-        _check_supported(call)
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+        _refuse_unsupported_settings(call)
         _apply_settings(call, call.physical_id, changed - {"Tags"})
         return {}
 
-    def retag(self, call: HandlerCall, previous: Properties) -> None:
+    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
         _s3(call).put_bucket_tagging(Bucket=call.physical_id, Tagging={"TagSet": call.properties.get("Tags", [])})
 
     def delete(self, call: HandlerCall) -> None:
@@ -59,17 +60,17 @@ class Bucket(Handler):
 
 class BucketPolicy(Handler):
     supported_properties = frozenset({"Bucket", "PolicyDocument"})
-    updatable = frozenset({"PolicyDocument"})
+    updatable_properties = frozenset({"PolicyDocument"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         s3 = _s3(call)
-        with contextlib.suppress(ClientError):  # no policy, or no bucket
+        with contextlib.suppress(ClientError):  # S3 refuses the call if there is no policy, or no bucket
             s3.get_bucket_policy(Bucket=call["Bucket"])
             raise ResourceError(f"The bucket policy already exists on bucket {call['Bucket']}.")
         self._put(call)
-        return Created(call["Bucket"])
+        return CreatedResource(call["Bucket"])
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         self._put(call)
         return {}
 
@@ -86,54 +87,62 @@ def _s3(call: HandlerCall) -> AwsClient:
     return client("s3", call.region)
 
 
-RULE_KEYS = frozenset({"Id", "Status", "Prefix", "ExpirationInDays", "AbortIncompleteMultipartUpload"})
+LIFECYCLE_RULE_KEYS = frozenset({"Id", "Status", "Prefix", "ExpirationInDays", "AbortIncompleteMultipartUpload"})
 
 
-def _check_supported(call: HandlerCall) -> None:
-    """Refuse settings that the emulator does not support.
+def _refuse_unsupported_settings(call: HandlerCall) -> None:
+    """Refuse settings of a bucket that the emulator does not support.
 
     Raises:
-        NotModelledError: names them
+        NotModelledError: names the unsupported settings
     """
-    rules = call.properties.get("LifecycleConfiguration", {}).get("Rules", [])
-    encryption = call.properties.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", [])
-    unknown = {key for rule in rules for key in rule} - RULE_KEYS
-    unknown |= {key for rule in encryption for key in rule} - {"ServerSideEncryptionByDefault"}
-    unknown |= set(call.properties.get("LifecycleConfiguration", {})) - {"Rules"}
-    if unknown:
-        raise NotModelledError(f"settings {sorted(unknown)} of a bucket")
+    lifecycle = call.properties.get("LifecycleConfiguration", {})
+    unsupported = set(lifecycle) - {"Rules"}
+    for lifecycle_rule in lifecycle.get("Rules", []):
+        unsupported |= set(lifecycle_rule) - LIFECYCLE_RULE_KEYS
+    for encryption_rule in call.properties.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", []):
+        unsupported |= set(encryption_rule) - {"ServerSideEncryptionByDefault"}
+    if unsupported:
+        raise NotModelledError(f"settings {sorted(unsupported)} of a bucket")
 
 
-def _apply_settings(call: HandlerCall, name: str, keys: set[str]) -> None:
-    """Apply the named properties to a bucket, and delete those that the template no longer has."""
-    s3, bucket, properties = _s3(call), {"Bucket": name}, call.properties
-    if "BucketEncryption" in keys:
-        rules = properties.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", [])
+def _apply_settings(call: HandlerCall, bucket_name: str, changed_keys: set[str]) -> None:
+    """Apply the changed properties to a bucket, and delete lifecycle rules that the template no longer has."""
+    s3, properties = _s3(call), call.properties
+    if "BucketEncryption" in changed_keys:
+        template_rules = properties.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", [])
         encryption_rules = [
-            {"ApplyServerSideEncryptionByDefault": rule.get("ServerSideEncryptionByDefault", {})} for rule in rules
+            {"ApplyServerSideEncryptionByDefault": rule.get("ServerSideEncryptionByDefault", {})}
+            for rule in template_rules
         ]
-        s3.put_bucket_encryption(**bucket, ServerSideEncryptionConfiguration={"Rules": encryption_rules})
-    if "LifecycleConfiguration" in keys:
-        rules = [_to_s3_rule(rule) for rule in properties.get("LifecycleConfiguration", {}).get("Rules", [])]
-        if rules:
-            s3.put_bucket_lifecycle_configuration(**bucket, LifecycleConfiguration={"Rules": rules})
+        s3.put_bucket_encryption(Bucket=bucket_name, ServerSideEncryptionConfiguration={"Rules": encryption_rules})
+    if "LifecycleConfiguration" in changed_keys:
+        template_rules = properties.get("LifecycleConfiguration", {}).get("Rules", [])
+        if template_rules:
+            lifecycle_rules = [_to_s3_lifecycle_rule(rule) for rule in template_rules]
+            s3.put_bucket_lifecycle_configuration(Bucket=bucket_name, LifecycleConfiguration={"Rules": lifecycle_rules})
         else:
-            s3.delete_bucket_lifecycle(**bucket)
-    if "OwnershipControls" in keys and "OwnershipControls" in properties:
+            s3.delete_bucket_lifecycle(Bucket=bucket_name)
+    if "OwnershipControls" in changed_keys and "OwnershipControls" in properties:
         s3.put_bucket_ownership_controls(
-            **bucket, OwnershipControls={"Rules": properties["OwnershipControls"]["Rules"]}
+            Bucket=bucket_name, OwnershipControls={"Rules": properties["OwnershipControls"]["Rules"]}
         )
-    if "PublicAccessBlockConfiguration" in keys and "PublicAccessBlockConfiguration" in properties:
+    if "PublicAccessBlockConfiguration" in changed_keys and "PublicAccessBlockConfiguration" in properties:
         s3.put_public_access_block(
-            **bucket, PublicAccessBlockConfiguration=properties["PublicAccessBlockConfiguration"]
+            Bucket=bucket_name, PublicAccessBlockConfiguration=properties["PublicAccessBlockConfiguration"]
         )
-    if "Tags" in keys and properties.get("Tags"):
-        s3.put_bucket_tagging(**bucket, Tagging={"TagSet": properties["Tags"]})
+    if "Tags" in changed_keys and properties.get("Tags"):
+        s3.put_bucket_tagging(Bucket=bucket_name, Tagging={"TagSet": properties["Tags"]})
 
 
-def _to_s3_rule(rule: Properties) -> JsonDict:
+def _to_s3_lifecycle_rule(template_rule: Properties) -> JsonDict:
     """Convert a template's lifecycle rule to the format of PutBucketLifecycleConfiguration."""
-    expiration = {"Expiration": {"Days": rule["ExpirationInDays"]}} if "ExpirationInDays" in rule else {}
-    unchanged = {key: rule[key] for key in ("Status", "AbortIncompleteMultipartUpload") if key in rule}
-    identifier = {"ID": rule["Id"]} if "Id" in rule else {}
-    return {**identifier, "Filter": {"Prefix": rule.get("Prefix", "")}, **unchanged, **expiration}
+    s3_rule: JsonDict = {"Filter": {"Prefix": template_rule.get("Prefix", "")}}
+    if "Id" in template_rule:
+        s3_rule["ID"] = template_rule["Id"]
+    if "ExpirationInDays" in template_rule:
+        s3_rule["Expiration"] = {"Days": template_rule["ExpirationInDays"]}
+    for key in ("Status", "AbortIncompleteMultipartUpload"):
+        if key in template_rule:
+            s3_rule[key] = template_rule[key]
+    return s3_rule

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cfngen.sandbox.cloudformation.handlers.handler import Created, Handler, HandlerCall
+from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall
 
 
 class WaitCondition(Handler):
@@ -11,9 +11,9 @@ class WaitCondition(Handler):
     Wait conditions without a creation policy, which wait for data sent to a handle, are not supported.
     """
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         """Return a generated name; `creation` waits for the signals."""
-        return Created(call.generate_name())
+        return CreatedResource(call.generate_name())
 
     def delete(self, call: HandlerCall) -> None:
         """There is nothing to delete."""
@@ -22,9 +22,9 @@ class WaitCondition(Handler):
 class WaitConditionHandle(Handler):
     """A presigned URL to which data could be sent; it creates nothing in the account, but its metadata can be read."""
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         """Return a handle, whose physical id is the URL."""
-        return Created(
+        return CreatedResource(
             f"https://cloudformation-waitcondition-{call.region}.s3.{call.region}.amazonaws.com/{call.generate_name()}"
         )
 

@@ -1,0 +1,115 @@
+"""The logical ids of the parts of a network, by zone: how they are made and parsed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+from cfngen.cluster.defaults import zone_region
+
+# What belongs to one subnet; the end of the logical id, empty for the subnet itself.
+SubnetPart = Literal["", "Id", "Cidr", "RouteTableAssociation"]
+# What else a zone has; the beginning of the logical id.
+ZonalKind = Literal["NatElasticIp", "NatGateway", "NatRoute", "PrivateRouteTable", "RouteTable"]
+_SUBNET_PARTS: Mapping[str, SubnetPart] = {part: part for part in get_args(SubnetPart)}
+_ZONAL_KINDS: Mapping[str, ZonalKind] = {kind: kind for kind in get_args(ZonalKind)}
+# A zone without its region, as `zone_id` returns it: a letter, for a Local Zone after its city and number.
+_ZONE_PATTERN = r"(?:[A-Z][a-z]{2}[0-9])?[A-Z]"
+
+
+@dataclass(frozen=True)
+class SubnetId:
+    """A subnet in a zone, one of its parameters or its association with a route table, e.g. `SubnetLax1ACidr`.
+
+    Attributes:
+        zone: the zone without its region, see `zone_id`.
+        part: which of these it is; the end of the id, empty for the subnet itself.
+        is_public: whether it is the public subnet of a private cluster, which has no instances.
+    """
+
+    zone: str
+    part: SubnetPart = ""
+    is_public: bool = False
+
+    _PATTERN: ClassVar = re.compile(rf"(Public)?Subnet({_ZONE_PATTERN})({'|'.join(_SUBNET_PARTS)})")
+
+    def __str__(self) -> str:
+        return f"{'Public' if self.is_public else ''}Subnet{self.zone}{self.part}"
+
+    @classmethod
+    def parse(cls, logical_id: str) -> SubnetId | None:
+        """Return the parts of an id of this form, or None for any other text."""
+        match = cls._PATTERN.fullmatch(logical_id)
+        return cls(zone=match[2], part=_SUBNET_PARTS[match[3]], is_public=bool(match[1])) if match else None
+
+    def zone_in(self, region: str) -> str:
+        """Return the name of the zone in a region, e.g. `us-west-2a` or `us-west-2-lax-1a`."""
+        letter = self.zone[-1]
+        # Empty for an Availability Zone; in `Lax1A`, `Lax` is the Local Zone's city and `1` its number there.
+        city_and_number = self.zone[:-1]
+        infix = f"-{city_and_number[:3]}-{city_and_number[3:]}" if city_and_number else ""
+        return f"{region}{infix}{letter}".lower()
+
+
+@dataclass(frozen=True)
+class ZonalId:
+    """Another part of the network in a zone, e.g. `NatGatewayA`, or the parameter for an existing one, `NatGatewayAId`.
+
+    Attributes:
+        kind: what it is.
+        zone: the zone without its region, see `zone_id`.
+        is_parameter: whether it is the parameter with the id of an existing resource.
+    """
+
+    kind: ZonalKind
+    zone: str
+    is_parameter: bool = False
+
+    _PATTERN: ClassVar = re.compile(rf"({'|'.join(_ZONAL_KINDS)})({_ZONE_PATTERN})(Id)?")
+
+    def __str__(self) -> str:
+        return f"{self.kind}{self.zone}{'Id' if self.is_parameter else ''}"
+
+    @classmethod
+    def parse(cls, logical_id: str) -> ZonalId | None:
+        """Return the parts of an id of this form, or None for any other text."""
+        match = cls._PATTERN.fullmatch(logical_id)
+        return cls(_ZONAL_KINDS[match[1]], match[2], is_parameter=bool(match[3])) if match else None
+
+
+@dataclass(frozen=True)
+class ZoneId:
+    """The parameter for an Availability Zone, e.g. `ZoneA`.
+
+    Attributes:
+        zone: the zone without its region, see `zone_id`.
+    """
+
+    zone: str
+
+    _PATTERN: ClassVar = re.compile(rf"Zone({_ZONE_PATTERN})")
+
+    def __str__(self) -> str:
+        return f"Zone{self.zone}"
+
+    @classmethod
+    def parse(cls, logical_id: str) -> ZoneId | None:
+        """Return the parts of an id of this form, or None for any other text."""
+        match = cls._PATTERN.fullmatch(logical_id)
+        return cls(match[1]) if match else None
+
+
+def zone_id(zone: str) -> str:
+    """Return the part of a zone's name after the region, for logical ids: `A`, or `Lax1A` for a Local Zone."""
+    region = zone_region(zone)
+    if region is None:
+        raise ValueError(f"{zone!r} is not an Availability Zone")
+    return "".join(part.title() for part in zone.removeprefix(region).split("-"))
+
+
+def is_subnet_parameter(name: str) -> bool:
+    """Return whether a parameter or output holds the id of the subnet in a zone, e.g. `SubnetAId`."""
+    parsed = SubnetId.parse(name)
+    return parsed is not None and parsed.part == "Id"

@@ -1,0 +1,77 @@
+"""Finds what a deletion of a cluster has left in the account, for the result of the deletion.
+
+`retained_resources` describes the resources; this module decides which of them are listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from cfngen.deploy.account import Account
+from cfngen.deploy.deletion import retained_resources, snapshot_buckets
+from cfngen.deploy.deletion.plan import DeletionRequest, PreparedDeletion
+from cfngen.deploy.deletion.retained_resources import RetainedResource
+from cfngen.deploy.publishing import template_objects
+from cfngen.deploy.stacks import StackResource, list_resource_tree
+
+
+def find_remaining_resources(
+    account: Account,
+    request: DeletionRequest,
+    prepared: PreparedDeletion,
+    *,
+    authority_copies: tuple[RetainedResource, ...],
+    reported_keys: Collection[tuple[str, str]],
+) -> tuple[RetainedResource, ...]:
+    """Return the resources that remain in the account after a deletion, each with the reason.
+
+    Args:
+        account: the AWS account.
+        request: what was deleted.
+        prepared: the plan of the deletion, and the data from which it was made.
+        authority_copies: the copies of the certificate authorities that the deletion created.
+        reported_keys: kind and id of the resources of Kubernetes that the result lists elsewhere, as removed or as
+            orphans; they are left out here.
+    """
+    inventory, stack = prepared.inventory, prepared.stack
+    volumes_left = [volume for volume in prepared.plan.volumes if (volume.kind, volume.id) not in reported_keys]
+    snapshots_left = [
+        snapshot for snapshot in prepared.plan.snapshots if (snapshot.kind, snapshot.id) not in reported_keys
+    ]
+    deletable_resources = [
+        resource
+        for resource in _read_current_resources(account, prepared)
+        if resource.view.type not in snapshot_buckets.RETAINED_TYPES
+    ]
+    copy_name = authority_copies[0].id if authority_copies else ""
+    remaining = [
+        *retained_resources.find_undeleted(account, deletable_resources),
+        *authority_copies,
+        *retained_resources.find_snapshots(account, inventory, authority_copy=copy_name),
+        *retained_resources.find_keys(account, inventory),
+        *retained_resources.find_secrets(account, inventory),
+        *snapshot_buckets.find_snapshot_buckets(account, inventory, stack.outputs if stack else {}),
+        *retained_resources.describe_remaining_orphans(
+            account, volumes_left, "data of a PersistentVolumeClaim, kept unless --delete-volumes is given"
+        ),
+        *retained_resources.describe_remaining_orphans(
+            account,
+            snapshots_left,
+            "snapshot of a PersistentVolumeClaim's volume, kept unless --delete-snapshots is given",
+        ),
+    ]
+    # Templates and log groups are found by the cluster's name, so they may belong to another cluster of that name.
+    is_name_unique = not prepared.plan.name_conflict
+    if is_name_unique and request.bucket:
+        templates = template_objects.find(account, request.bucket, request.cluster)
+        remaining += retained_resources.describe_remaining_templates(templates)
+    if is_name_unique:
+        remaining += retained_resources.find_log_groups(account, request.cluster)
+    if stack:
+        remaining += retained_resources.list_existing_resources(inventory, tuple(stack.parameters.items()))
+    return tuple(remaining)
+
+
+def _read_current_resources(account: Account, prepared: PreparedDeletion) -> tuple[StackResource, ...]:
+    """Return the current resources of the stack and its nested stacks, also if the stack has been deleted."""
+    return list_resource_tree(account, prepared.stack.id) if prepared.stack else prepared.inventory.resources

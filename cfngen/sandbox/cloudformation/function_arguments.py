@@ -1,0 +1,224 @@
+"""Checks the arguments of a template's intrinsic functions, before any function is resolved.
+
+Functions follow the template reference, "Intrinsic functions" and "Condition functions". Arguments are checked where
+CloudFormation is known to refuse them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from cfngen.sandbox.cloudformation.errors import ValidationError
+from cfngen.sandbox.json_types import Expression, TemplateBody
+
+# Checks the argument of a function. It is called with the template, the section that contains the function (such as
+# "Resources") and the argument.
+ArgumentCheck = Callable[[TemplateBody, str, Expression], None]
+
+PSEUDO_PARAMETERS = frozenset(
+    f"AWS::{name}"
+    for name in ("AccountId", "NotificationARNs", "NoValue", "Partition", "Region", "StackId", "StackName", "URLSuffix")
+)
+# Fn::Cidr: the number of ranges to return, and their size as a number of host bits.
+ALLOWED_CIDR_COUNTS = range(1, 257)
+ALLOWED_CIDR_BITS = range(1, 129)
+DEFAULT_CIDR_BITS = 8
+# In texts of Fn::Sub: `${Name}`, but not `${!Name}`, which stands for the literal text `${Name}`.
+PLACEHOLDER_PATTERN = re.compile(r"\$\{(?!!)([^}]*)\}")
+VARIABLE_NAME_PATTERN = re.compile(r"[A-Za-z0-9_.:]+")
+
+
+def refuse_unknown_pseudo_parameter(name: str, section: str) -> None:
+    """Raise the error for a pseudo parameter that does not exist, such as AWS::Nothing, in a section."""
+    raise ValidationError(
+        f"Template format error: Unresolved resource dependencies [{name}] in the {section} block of the template"
+    )
+
+
+def logical_id_of_get_att(argument: Expression) -> str:
+    """The logical id in an argument of Fn::GetAtt: `LogicalId.Attribute`, or a list of both.
+
+    Raises:
+        ValidationError: the argument is malformed
+    """
+    parts = argument.split(".", 1) if isinstance(argument, str) else argument
+    if not isinstance(parts, list) or len(parts) != 2 or not isinstance(parts[0], str) or not all(parts):
+        raise ValidationError(
+            "Template error: every Fn::GetAtt object requires two non-empty parameters, the resource name and the "
+            "resource attribute"
+        )
+    return parts[0]
+
+
+def check_condition_is_declared(body: TemplateBody, name: object, section: str) -> None:
+    """Refuse the name of a condition that the template does not declare; None stands for no condition.
+
+    Args:
+        body: the template
+        name: the name of the condition
+        section: the section of the template that refers to it
+    """
+    if name is not None and name not in body.get("Conditions", {}):
+        raise ValidationError(
+            f"Template format error: Unresolved condition dependency {name} in the {section} block of the template"
+        )
+
+
+def _check_get_att(body: TemplateBody, section: str, argument: Expression) -> None:
+    """Refuse Fn::GetAtt of a resource that the template does not declare."""
+    logical_id = logical_id_of_get_att(argument)
+    if logical_id not in body["Resources"]:
+        raise ValidationError(f"Template error: instance of Fn::GetAtt references undefined resource {logical_id}")
+
+
+def _is_list_of_length(value: object, *lengths: int) -> bool:
+    """Whether a value is a list of one of these lengths."""
+    return isinstance(value, list) and len(value) in lengths
+
+
+def _check_join(body: TemplateBody, section: str, argument: Expression) -> None:
+    """Check the delimiter and the list of Fn::Join."""
+    if (
+        not _is_list_of_length(argument, 2)
+        or not isinstance(argument[0], str)
+        or not isinstance(argument[1], (list, dict))
+    ):
+        raise ValidationError(
+            "Template error: every Fn::Join object requires two parameters, (1) a string delimiter and (2) a list of "
+            "strings to be joined or a function that returns a list of strings (such as Fn::GetAZs) to be joined."
+        )
+
+
+def _check_split(body: TemplateBody, section: str, argument: Expression) -> None:
+    """Check the delimiter of Fn::Split."""
+    if not _is_list_of_length(argument, 2) or not isinstance(argument[0], str):
+        raise ValidationError(
+            "Template error: every Fn::Split object requires two parameters, (1) a string delimiter and (2) a string "
+            "to be split or a function that returns a string to be split."
+        )
+
+
+def _check_select(body: TemplateBody, section: str, argument: Expression) -> None:
+    """Check the index and the list of Fn::Select."""
+    if not _is_list_of_length(argument, 2) or not isinstance(argument[1], (list, dict)):
+        raise ValidationError(
+            "Template error: Fn::Select requires a list argument with two elements: an integer index and a list"
+        )
+    index, items = argument
+    is_literal_index = isinstance(index, (int, str))  # otherwise a function, which is not resolved yet
+    if is_literal_index and not re.fullmatch(r"\d+", str(index)):
+        raise ValidationError(
+            "Template error: Fn::Select requires a list argument with a valid index value as its first element"
+        )
+    if is_literal_index and isinstance(items, list) and int(index) >= len(items):
+        raise ValidationError(f"Template error: Fn::Select cannot select nonexistent value at index {index}")
+
+
+def _check_sub(body: TemplateBody, section: str, argument: Expression) -> None:
+    """Check the text, the local values and the placeholders of Fn::Sub."""
+    text: Expression = argument
+    local_values: Expression = {}
+    if _is_list_of_length(argument, 2):
+        text, local_values = argument
+    if not isinstance(text, str) or not isinstance(local_values, dict):
+        raise ValidationError(
+            "Template error: One or more Fn::Sub intrinsic functions don't specify expected arguments. Specify a "
+            "string as first argument, and an optional second argument to specify a mapping of values to replace in "
+            "the string"
+        )
+    for name in PLACEHOLDER_PATTERN.findall(text):
+        if not VARIABLE_NAME_PATTERN.fullmatch(name):
+            raise ValidationError(
+                "Template error: variable names in Fn::Sub syntax must contain only alphanumeric characters, "
+                "underscores, periods, and colons"
+            )
+        if name.startswith("AWS::") and name not in local_values and name not in PSEUDO_PARAMETERS:
+            refuse_unknown_pseudo_parameter(name, section)
+
+
+def _check_if(body: TemplateBody, section: str, argument: Expression) -> None:
+    """Check the condition of Fn::If."""
+    if not _is_list_of_length(argument, 3) or not isinstance(argument[0], str):
+        raise ValidationError(
+            "Template error: Fn::If requires a list argument with three elements: a condition and two values"
+        )
+    check_condition_is_declared(body, argument[0], section)
+
+
+def _check_find_in_map(body: TemplateBody, section: str, argument: Expression) -> None:
+    """Check that Fn::FindInMap names a mapping and keys that exist."""
+    if not _is_list_of_length(argument, 3):
+        raise ValidationError(
+            "Template error: every Fn::FindInMap object requires three parameters, the map name, map key and the "
+            "attribute for return value"
+        )
+    mapping_name, top_level_key, second_level_key = argument
+    mappings = body.get("Mappings", {})
+    if isinstance(mapping_name, str) and mapping_name not in mappings:
+        raise ValidationError(
+            f"Template error: Mapping named '{mapping_name}' is not present in the 'Mappings' section of template."
+        )
+    if not all(isinstance(part, str) for part in argument):
+        return  # a part is a function, which is not resolved yet
+    if second_level_key not in mappings[mapping_name].get(top_level_key, {}):
+        raise ValidationError(
+            f"Template error: Unable to get mapping for {mapping_name}::{top_level_key}::{second_level_key}"
+        )
+
+
+def _check_equals(body: TemplateBody, section: str, argument: Expression) -> None:
+    """Check the number of arguments of Fn::Equals."""
+    if not _is_list_of_length(argument, 2):
+        raise ValidationError("Template error: every Fn::Equals object requires a list of 2 string parameters.")
+
+
+def _list_of_2_to_10_check(function: str) -> ArgumentCheck:
+    """Return a check that the argument of a function such as Fn::And is a list of 2 to 10 items."""
+
+    def check_argument(body: TemplateBody, section: str, argument: Expression) -> None:
+        if not _is_list_of_length(argument, *range(2, 11)):
+            raise ValidationError(
+                f"Template error: every {function} object requires a list of at least 2 and at most 10 boolean "
+                "parameters."
+            )
+
+    return check_argument
+
+
+def _check_not(body: TemplateBody, section: str, argument: Expression) -> None:
+    """Check the number of arguments of Fn::Not."""
+    if not _is_list_of_length(argument, 1):
+        raise ValidationError("Template error: every Fn::Not object requires one boolean parameter.")
+
+
+def _check_cidr(body: TemplateBody, section: str, argument: Expression) -> None:
+    """Check the count and the bits of Fn::Cidr."""
+    if not _is_list_of_length(argument, 2, 3):
+        raise ValidationError(
+            "Template error: every Fn::Cidr object requires two parameters, (1) ipBlock and (2) count, and may have a "
+            "third one, (3) cidrBits"
+        )
+    count = argument[1]
+    bits = argument[2] if len(argument) == 3 else DEFAULT_CIDR_BITS
+    for value, allowed in ((count, ALLOWED_CIDR_COUNTS), (bits, ALLOWED_CIDR_BITS)):
+        is_literal = isinstance(value, (int, str))  # otherwise a function, which is not resolved yet
+        if is_literal and not (str(value).isdigit() and int(value) in allowed):
+            raise ValidationError(f"Template error: Fn::Cidr: {value} is not between {allowed[0]} and {allowed[-1]}")
+
+
+# By the name of a function: the check of its argument.
+ARGUMENT_CHECKS: Mapping[str, ArgumentCheck] = {
+    "Fn::And": _list_of_2_to_10_check("Fn::And"),
+    "Fn::Cidr": _check_cidr,
+    "Fn::Equals": _check_equals,
+    "Fn::FindInMap": _check_find_in_map,
+    "Fn::GetAtt": _check_get_att,
+    "Fn::If": _check_if,
+    "Fn::Join": _check_join,
+    "Fn::Not": _check_not,
+    "Fn::Or": _list_of_2_to_10_check("Fn::Or"),
+    "Fn::Select": _check_select,
+    "Fn::Split": _check_split,
+    "Fn::Sub": _check_sub,
+}

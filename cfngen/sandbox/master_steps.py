@@ -1,0 +1,206 @@
+"""The steps of the boot program that only masters run, with their effect on the sandboxed cluster.
+
+The durations are estimates.
+"""
+
+from __future__ import annotations
+
+from cfngen.sandbox import certificates
+from cfngen.sandbox.boot_state import BootFailure, BootState, StepRun
+from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.cluster import KubernetesCluster
+from cfngen.sandbox.kubernetes_objects import start_addons, start_control_plane
+from cfngen.sandbox.kubernetes_state import uid
+from cfngen.sandbox.routine_steps import certificates_end, disks
+from cfngen.sandbox.user_data import JsonObject
+
+RESTORE_SECRET_HINT = "store the secret's previous value (AWSPREVIOUS) as a new version"
+FIRST_SLOT = "a"  # the slot whose master alone may make a new cluster
+FIRST_MASTER_HINT = f"check the console of master {FIRST_SLOT}: its boot may have failed"
+MOUNT_POINT = "/mnt/master"  # where the boot program mounts the data volume
+VOLUME_DEVICE = "/dev/sdf"  # the device name under which the boot program attaches the data volume
+MODE_RESULTS = {
+    "init": "initialised a new cluster",
+    "join": "joined the cluster",
+    "restore": "restored the cluster",
+    "resume": "continued with the etcd data on the volume",
+}
+"""The boot modes of a master, each with the result that the step `control plane` logs."""
+CONTROL_PLANE_SECONDS = {"init": 61.5, "join": 48.0, "restore": 41.0, "resume": 33.0}
+"""Seconds until the control plane of a master runs, by boot mode."""
+
+
+class MasterSteps:
+    """The steps of a master.
+
+    Args:
+        boot: the state of the master's boot.
+    """
+
+    def __init__(self, boot: BootState) -> None:
+        self.boot = boot
+        self._boot_mode = ""  # a key of MODE_RESULTS; the step `authorities` sets it
+        self._ca_bundle: dict[str, str] = {}  # the certificate authorities, PEM texts by file name
+        self._restore_request: JsonObject = {}  # the restore request in the bucket; empty if there is none
+
+    @property
+    def _volume_id(self) -> str:
+        """Id of the master's data volume."""
+        return self.boot.references["volumeId"]
+
+    @property
+    def _ca_secret_arn(self) -> str:
+        """ARN of the secret with the cluster's certificate authorities."""
+        return self.boot.references["caSecretArn"]
+
+    @property
+    def _cluster(self) -> KubernetesCluster:
+        """The cluster whose data is on the master's volume."""
+        return self.boot.environment.clusters_by_volume[self._volume_id]
+
+    def attach_volume(self) -> StepRun:
+        """Attach the data volume; it is blank until a master with this volume has started its control plane."""
+        yield 7.5
+        client("ec2", self.boot.environment.cloud.region).attach_volume(
+            VolumeId=self._volume_id, InstanceId=self.boot.instance.id, Device=VOLUME_DEVICE
+        )
+        is_blank = self._volume_id not in self.boot.environment.clusters_by_volume
+        device = f"/dev/nvme{len(disks(self.boot.instance)) + 1}n1"
+        return f"{self._volume_id} is {device}{', formatted' if is_blank else ''}, mounted at {MOUNT_POINT}"
+
+    def prepare_control_plane(self) -> StepRun:
+        """Choose the boot mode, and prepare the certificate authorities."""
+        yield 2.8
+        result = yield from self._choose_boot_mode()
+        return f"{self._boot_mode}: {result}"
+
+    def _choose_boot_mode(self) -> StepRun:
+        """Choose whether this master initialises, joins, restores or resumes a cluster.
+
+        Returns:
+            What was done about the certificate authorities, for the log.
+
+        Raises:
+            BootFailure: the volume and the secret contradict each other.
+        """
+        self._ca_bundle = self.boot.read_secret(self._ca_secret_arn)
+        if self._volume_id in self.boot.environment.clusters_by_volume:
+            if not self._ca_bundle:
+                raise BootFailure(
+                    f"{self._volume_id} contains a cluster's data, but secret {self._ca_secret_arn} is empty",
+                    RESTORE_SECRET_HINT,
+                )
+            bucket = self.boot.references.get("bucket", "")
+            self._restore_request = self._cluster.backups.pending_restore(bucket, self._volume_id)
+            self._boot_mode = "restore" if self._restore_request else "resume"
+            return "installed the certificate authorities of the secret"
+        if self.boot.references["slot"] != FIRST_SLOT:
+            yield from self.boot.wait("the first master", self._why_not_initialised, FIRST_MASTER_HINT)
+        self._ca_bundle = self.boot.read_secret(self._ca_secret_arn)
+        initialised_at = self._ca_bundle.get(certificates.INITIALISED)
+        if initialised_at and self.boot.has_several_masters:
+            self._boot_mode = "join"
+            return "installed the certificate authorities of the secret"
+        if initialised_at:
+            raise BootFailure(
+                f"{self._volume_id} is blank, but the cluster exists since {initialised_at}: continuing would create "
+                "a second, empty one",
+                "run `cfngen etcd restore latest` (in the folder of the cluster file), or restore the volume from one "
+                "of its snapshots; or, to start again with an empty cluster, remove "
+                f"{certificates.INITIALISED} from secret {self._ca_secret_arn} and reboot",
+            )
+        self._boot_mode = "init"
+        if self._ca_bundle:
+            return "installed the certificate authorities of the secret"
+        self._ca_bundle = certificates.authorities(self.boot.clock.time)
+        self.boot.write_secret(self._ca_secret_arn, self._ca_bundle)
+        return "created the certificate authorities"
+
+    def _why_not_initialised(self) -> str:
+        """Return why a master other than the first must wait; empty once the first has initialised the cluster."""
+        is_initialised = certificates.INITIALISED in self.boot.read_secret(self._ca_secret_arn)
+        return "" if is_initialised else f"slot {FIRST_SLOT} has not initialised the cluster yet"
+
+    def _why_no_quorum(self) -> str:
+        """Return why etcd cannot add this member yet; empty if the other members have a quorum."""
+        cluster = self.boot.environment.clusters.get(self.boot.references["joinSecretArn"])
+        if cluster is not None and self.boot.environment.has_quorum(cluster):
+            return ""
+        own_address = self.boot.references["privateAddress"]
+        master_addresses = [address for _, address in sorted(self.boot.configuration["masters"].items())]
+        endpoints = [f"https://{address}:2379" for address in master_addresses if address != own_address]
+        return f"etcd has no quorum: none of {', '.join(endpoints)} is healthy"
+
+    @property
+    def _quorum_hint(self) -> str:
+        """The advice if etcd has no quorum."""
+        return (
+            "start the other masters; if the volumes of most of them are lost: `cfngen etcd restore latest` (in the "
+            f"folder of the cluster file of {self.boot.configuration['cluster']})"
+        )
+
+    def start_control_plane(self) -> StepRun:
+        """Start the control plane as the boot mode says, and wait until etcd has a quorum with this master."""
+        boot, environment = self.boot, self.boot.environment
+        if self._boot_mode == "join":
+            yield from boot.wait("etcd to add this member", self._why_no_quorum, self._quorum_hint)
+        yield CONTROL_PLANE_SECONDS[self._boot_mode]
+        details = ""
+        if self._boot_mode == "init":
+            environment.clusters_by_volume[self._volume_id] = KubernetesCluster(
+                boot.configuration,
+                boot.references,
+                self._ca_bundle,
+                now=lambda: boot.clock.time,
+                schedule=boot.clock.schedule,
+            )
+        elif self._boot_mode == "join":
+            environment.clusters_by_volume[self._volume_id] = environment.clusters[boot.references["joinSecretArn"]]
+            member_id = uid(self._volume_id).replace("-", "")[:16]
+            details = ": " + f"etcd has promoted this member, {member_id}"
+        cluster = self._cluster
+        if self._boot_mode == "restore":
+            cluster.backups.restore(boot.references["bucket"], self._volume_id, self._restore_request)
+            details = ": " + self._restore_details()
+        cluster.start(boot.instance.id, boot.configuration, boot.references, self._ca_bundle)
+        environment.clusters[boot.references["joinSecretArn"]] = cluster
+        start_control_plane(cluster.state, boot.instance.id)
+        boot.register_node(cluster)
+        yield 6.0
+        if boot.has_several_masters:
+            missing = "it does not answer, or most members are down"
+            yield from boot.wait(
+                "etcd on this master",
+                lambda: "" if environment.has_quorum(cluster) else missing,
+                self._quorum_hint,
+            )
+        bundle = boot.read_secret(self._ca_secret_arn)
+        if certificates.INITIALISED not in bundle:
+            boot.write_secret(self._ca_secret_arn, {**bundle, certificates.INITIALISED: cluster.state.time()})
+        return MODE_RESULTS[self._boot_mode] + details
+
+    def _restore_details(self) -> str:
+        """Return the log line's words about the snapshot that was restored, and where the previous data is."""
+        request_id, snapshot = self._restore_request["id"], self._restore_request["snapshot"]
+        previous_data = f"{MOUNT_POINT}/etcd.before-{request_id}"
+        return f"restored {snapshot} for request {request_id}; the previous data is in {previous_data}"
+
+    def apply_addons(self) -> StepRun:
+        """Start the essential add-ons, which make the master's node Ready."""
+        yield 9.2
+        configuration, instance_id = self.boot.configuration, self.boot.instance.id
+        start_addons(self._cluster.state, instance_id, configuration["manifests"])
+        self._cluster.state.set_ready(instance_id, True)
+        essential_charts = [release["name"] for release in configuration["addons"] if release["essential"]]
+        components = " and ".join(["the cloud controller manager", *essential_charts])
+        return f"{components} running; {len(configuration['addons']) - len(essential_charts)} charts follow"
+
+    def publish_join_information(self) -> StepRun:
+        """Publish what nodes need to join the cluster."""
+        yield 0.9
+        return self._cluster.publish()
+
+    def schedule_certificates(self) -> StepRun:
+        """Schedule the renewal of the master's certificates."""
+        yield 0.7
+        return f"valid until {certificates_end(self.boot.clock.time)}"

@@ -1,0 +1,84 @@
+"""The steps of the boot program that only nodes run, with their effect on the sandboxed cluster.
+
+The durations are estimates.
+"""
+
+from __future__ import annotations
+
+from cfngen.sandbox.boot_state import BootState, StepRun
+from cfngen.sandbox.kubernetes_objects import schedule_pending_pods
+
+MASTER_UPGRADE_MINUTES = 60  # minutes that a node waits for the masters' upgrade if an older boot program does not say
+
+
+class NodeSteps:
+    """The steps of a node.
+
+    Args:
+        boot: the state of the node's boot.
+    """
+
+    def __init__(self, boot: BootState) -> None:
+        self.boot = boot
+
+    def await_masters_upgrade(self) -> StepRun:
+        """Wait while any master has an older minor version than this node's kubelet."""
+        started = self.boot.clock.now
+        yield from self.boot.wait(
+            "masters of this version",
+            self._why_masters_too_old,
+            "check the stack events for a failed update of the masters; then update the stack again",
+            timeout=self.boot.configuration.get("upgradeWait", MASTER_UPGRADE_MINUTES) * 60,
+        )
+        seconds_waited = self.boot.clock.now - started
+        self.boot.deadline += seconds_waited
+        if seconds_waited:
+            return f"the masters are new enough after {seconds_waited:.0f} s"
+        return "the masters are new enough, or not running yet"
+
+    def _why_masters_too_old(self) -> str:
+        """Return why this node must not join yet: a master older than its kubelet; empty if there is none."""
+        own_version = self.boot.configuration["kubernetesVersion"]
+        oldest_version = self.boot.read_join_information().get("kubernetesVersion", "")
+        if oldest_version and _minor_version(oldest_version) < _minor_version(own_version):
+            return (
+                f"this node's kubelet is {own_version} and a master is still {oldest_version}: masters are "
+                "updated first"
+            )
+        return ""
+
+    def join_cluster(self) -> StepRun:
+        """Join the cluster, once a master has published the join information and etcd has a quorum."""
+        join_secret_arn = self.boot.references["joinSecretArn"]
+        yield from self.boot.wait(
+            "joining",
+            self._why_not_joinable,
+            "check the masters' consoles for a failed boot; on a master: `systemctl status cfngen-boot cfngen-join`",
+        )
+        cluster = self.boot.environment.clusters[join_secret_arn]
+        if cluster.expires <= cluster.state.time(seconds_from_now=60):
+            cluster.publish()
+        endpoint = self.boot.read_join_information()["endpoint"]
+        yield 5.7
+        self.boot.register_node(cluster)
+        return f"joined {endpoint}"
+
+    def _why_not_joinable(self) -> str:
+        """Return why this node cannot join the cluster yet; empty if it can."""
+        cluster = self.boot.environment.clusters.get(self.boot.references["joinSecretArn"])
+        if cluster is None or not self.boot.environment.has_quorum(cluster) or not cluster.expires:
+            return "no master has published the join information yet"
+        return self._why_masters_too_old()
+
+    def await_node_ready(self) -> StepRun:
+        """Make the node Ready, which lets pending pods run on it."""
+        yield 13.5 + self.boot.jitter_seconds
+        cluster = self.boot.environment.clusters[self.boot.references["joinSecretArn"]]
+        cluster.state.set_ready(self.boot.instance.id, True)
+        schedule_pending_pods(cluster.state)
+        return f"node {self.boot.instance.id} is Ready"
+
+
+def _minor_version(version: str) -> int:
+    """Return 36 for `v1.36.3` or `1.36.3`."""
+    return int(version.split(".")[1])

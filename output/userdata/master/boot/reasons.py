@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import re
 
-# Lines that are advice, progress or warnings, but no cause.
+# Pattern of lines that are advice, progress or warnings, but no cause.
 NOISE = re.compile(r"To see |\[preflight\]|.*occurred:$|See |.*dmesg\(|[WI]\d{4} |W:|(?i:warn)|E: (Sub-|Unable to fe)")
-# What precedes a cause in a log line: klog's header (kubectl), zap's other fields (etcdctl).
+# Pattern of what precedes a cause in a log line: klog's header (kubectl), or other fields of zap's JSON (etcdctl).
 LOG = re.compile(r'E\d{4} .*?\] *|\{.*"error":')
+# Pattern of lines that state a cause.
 CAUSE = re.compile(r"\[ERROR|\S+: |(?i:err|fatal|unable to conn|the connection)")
 
 
 def reason(*outputs: str) -> str:
-    """Return at most three lines that explain why a program failed, joined to one.
+    """Return at most three lines that explain why a program failed, joined to one line of at most 900 characters.
+
+    The first of them is the first line that states a cause (CAUSE). If no line does, they are the last three lines.
 
     Args:
         outputs: the program's standard error, then its standard output, which is read only if standard error is empty
@@ -27,5 +30,6 @@ def reason(*outputs: str) -> str:
         lines = list(dict.fromkeys(LOG.sub("error: ", line) for line in candidates))
         causes = [number for number, line in enumerate(lines) if CAUSE.match(line)]
         if lines:
+            # The slice starts at the first cause or, without a cause, at the third line from the end.
             return " / ".join(lines[(causes or [-3])[0] :][:3])[:900]
     return "no output"

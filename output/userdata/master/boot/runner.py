@@ -16,38 +16,48 @@ if TYPE_CHECKING:
 
     from .contract import Facts, Steps
 
-    # A step does its work, unless an earlier run has done it, and returns a summary for the log.
+    # A function that does the step's work, unless an earlier run has done it, and returns a summary for the log.
     Step = Callable[[Machine, Boot], str]
 
-SIGNALLED = HOME + "/signalled"
-# Seconds for which a signal is retried while its wait condition does not exist. An update creates the condition
-# after it has replaced all masters: up to five, each in a batch with a time-out of at most an hour. An instance that
-# failed has been terminated by then.
+# File with the instance's id and the status of the last signal, separated by a space.
+SIGNALLED_FILE = HOME + "/signalled"
+# By status, the seconds for which a signal is retried while its wait condition does not exist. An update creates the
+# condition after it has replaced all masters: up to five, one after another, each with a time-out of at most an hour. A
+# failure is retried for a shorter time, as the instance is soon terminated.
 SIGNAL_TIMEOUTS = {"SUCCESS": 5 * 3600.0, "FAILURE": 300.0}
-# CloudFormation's message if a resource does not accept signals yet: it does not exist yet, or its creation or deletion
-# has failed and the operation may be repeated.
+# Pattern of CloudFormation's message if a resource does not accept signals yet: it does not exist yet, or its creation
+# or deletion has failed and the operation may be repeated.
 NOT_WAITING = re.compile(r"Resource \S+ does not exist|Resource \S+ is in (CREATE_FAILED|DELETE_\w+) state")
+# Pattern of CloudFormation's message if it has received this signal before.
 DUPLICATE = re.compile(r"Signal with ID \S+ for resource \S+ already exists")
 
 
 def main(arguments: list[str]) -> int:
-    """Boot, or run the task of a timer or service that is the only argument; return the process's exit code."""
+    """Boot, or run the task of a timer or service; return the process's exit code.
+
+    Args:
+        arguments: empty for a boot, otherwise the task's name.
+    """
     machine = Machine()
     config = json.loads(machine.read(HOME + "/config.json"))
     facts = json.loads(machine.read(HOME + "/references.json"))
     if not arguments:
-        return run(machine, Boot(config, facts), _functions(config["steps"]))
+        return run(machine, Boot(config, facts), _lazy_steps(config["steps"]))
     machine.prefix = f"cfngen-{arguments[0]}"
     config.update(json.loads(machine.read(HOME + "/role.json")))
-    return run(machine, Boot(config, facts), _functions(config["tasks"][arguments[0]]), final=False)
+    return run(machine, Boot(config, facts), _lazy_steps(config["tasks"][arguments[0]]), is_boot=False)
 
 
-def _functions(steps: Steps) -> dict[str, Step]:
-    return {title: named(name) for title, name in steps.items()}
+def _lazy_steps(steps: Steps) -> dict[str, Step]:
+    """Return a function for each step by title, from the functions' names by title."""
+    return {title: lazy_step(name) for title, name in steps.items()}
 
 
-def named(name: str) -> Step:
-    """Return the step `module.function`. Its module is imported when it runs, as an earlier step may unpack it."""
+def lazy_step(name: str) -> Step:
+    """Return a function that runs the step `module.function`.
+
+    The module is imported only when the step runs, as an earlier step may have to unpack it.
+    """
 
     def step(machine: Machine, boot: Boot) -> str:
         module, _, function = name.rpartition(".")
@@ -57,22 +67,24 @@ def named(name: str) -> Step:
     return step
 
 
-def run(machine: Machine, boot: Boot, steps: dict[str, Step], final: bool = True) -> int:
+def run(machine: Machine, boot: Boot, steps: dict[str, Step], is_boot: bool = True) -> int:
     """Run steps one after another, beginning with `identity`; stop at the first failure.
 
     Args:
         machine: the instance.
         boot: this run of the program.
-        steps: functions by title, in order.
-        final: True for a boot, which signals CloudFormation at the end; False for the task of a timer or service.
+        steps: the steps by title, in the order in which they run.
+        is_boot: True for a boot, which signals CloudFormation at the end; False for the task of a timer or service.
 
     Returns:
         The process's exit code.
     """
     machine.region = boot.config["region"]
+    # Two minutes before CloudFormation's time-out.
     boot.deadline = machine.clock() + boot.config["timeout"] * 60 - 120
     begin = machine.clock()
-    steps = {"identity": identity, **steps, **({"signal": succeed} if final else {})}
+    # In a boot the first step is `identity` and the last one sends the signal; a task sends none.
+    steps = {"identity": identity, **steps, **({"signal": signal_success} if is_boot else {})}
     for number, (name, step) in enumerate(steps.items(), 1):
         title, start = f"[{number}/{len(steps)}] {name}", machine.clock()
         try:
@@ -84,24 +96,24 @@ def run(machine: Machine, boot: Boot, steps: dict[str, Step], final: bool = True
             failure, hint = f"{type(error).__name__}: {error}", f"see {LOG}"
         else:
             # A task that had nothing to do logs nothing: some run every minute.
-            if final or (outcome and name != "identity"):
+            if is_boot or (outcome and name != "identity"):
                 machine.say(f"{title}: {outcome} ({machine.clock() - start:.1f} s)")
             continue
         machine.say(f"{title} FAILED after {machine.clock() - start:.1f} s: {failure}. What to do: {hint}")
-        if final:
+        if is_boot:
             try:
                 machine.say(signal(machine, boot, "FAILURE"))
             except (BootError, ImportError, KeyError) as error:
                 # Without boto3 or an identity no signal can be sent; the stack then fails by its time-out.
                 machine.say(f"CloudFormation was not signalled: {error}")
         return 1
-    if final:
+    if is_boot:
         machine.say(f"done in {machine.clock() - begin:.1f} s")
     return 0
 
 
 def identity(machine: Machine, boot: Boot) -> str:
-    """Read the instance's identity document; replace `${name}` in the configuration by it and the references."""
+    """Add the instance's id, address and provider id to the facts; replace each `${name}` in the configuration."""
     document = json.loads(machine.metadata("dynamic/instance-identity/document"))
     instance, zone = document["instanceId"], document["availabilityZone"]
     boot.facts = {
@@ -114,7 +126,7 @@ def identity(machine: Machine, boot: Boot) -> str:
     return f"{instance} in {zone}, {boot.config['role']} of {boot.config['cluster']}"
 
 
-def succeed(machine: Machine, boot: Boot) -> str:
+def signal_success(machine: Machine, boot: Boot) -> str:
     """Send the success signal to CloudFormation."""
     return signal(machine, boot, "SUCCESS")
 
@@ -128,31 +140,42 @@ def signal(machine: Machine, boot: Boot, status: str) -> str:
     for an operation that is repeated. "Signal … already exists" means that CloudFormation has received this signal, but
     its response was lost.
 
+    Args:
+        machine: the instance.
+        boot: this run of the program.
+        status: `SUCCESS` or `FAILURE`.
+
+    Returns:
+        A text for the log: that a signal was sent, now or before, or why CloudFormation refused it.
+
     Raises:
         BootError: CloudFormation cannot be reached, or the role lacks the permission.
     """
     facts = boot.facts
-    signalled_instance, _, signalled_status = machine.read(SIGNALLED).partition(" ")
-    if signalled_instance == facts["instanceId"] and signalled_status in ("SUCCESS", status):
-        return f"signalled {signalled_status} before"
+    last_instance, _, last_status = machine.read(SIGNALLED_FILE).partition(" ")
+    if last_instance == facts["instanceId"] and last_status in ("SUCCESS", status):
+        return f"signalled {last_status} before"
     refusals = [_signal_resource(machine, facts, facts["stack"], facts["resource"], status, 0)]
     if facts.get("condition"):
         stack = facts["conditionStack"]
         refusals.append(_signal_resource(machine, facts, stack, facts["condition"], status, SIGNAL_TIMEOUTS[status]))
-    machine.write(SIGNALLED, f"{facts['instanceId']} {status}")
-    is_duplicate = (signalled_instance, signalled_status) != (facts["instanceId"], "FAILURE") and any(
+    machine.write(SIGNALLED_FILE, f"{facts['instanceId']} {status}")
+    is_duplicate = (last_instance, last_status) != (facts["instanceId"], "FAILURE") and any(
         map(DUPLICATE.match, refusals)
     )
     return f"signalled {status}" if "" in refusals or is_duplicate else "; ".join(refusals)
 
 
 def _signal_resource(machine: Machine, facts: Facts, stack: str, resource: str, status: str, seconds: float) -> str:
-    """Signal a resource, and retry for `seconds` while it does not accept signals; return "" or the refusal.
+    """Signal a resource, and retry for `seconds` while it does not accept signals.
 
     CloudFormation creates a wait condition after the Auto Scaling group, and says until then that the condition "does
     not exist". An update creates the condition only after the groups of all masters have been updated, for which it
     needs this instance's signal to its group. The signal is also retried after a failed operation, which may be
     repeated.
+
+    Returns:
+        "" if CloudFormation has accepted the signal, otherwise its error message.
     """
     deadline = machine.clock() + seconds
     reported = False

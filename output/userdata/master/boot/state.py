@@ -21,15 +21,16 @@ class Boot:
     Attributes:
         config: the role's configuration. Until `program.fetch` has loaded the second stage, it has only the keys of the
             first stage, which are in the user data. `runner.identity` replaces `${name}` in it by the facts.
-        facts: the values for `${name}` in the configuration: the references, to which `runner.identity` adds the
-            instance's id, address and provider id.
+        facts: what is known about this instance and its stack, by name: the references that CloudFormation substituted
+            in the user data, to which `runner.identity` adds the instance's id, address and provider id. They are also
+            the values for `${name}` in the configuration.
         deadline: the time of `Machine.clock` at which waits must end, so that a failure is still signalled in time.
         mode: the boot mode of a master's control plane, see `decision`.
         secret_version: the version id of the certificate authorities' secret when it was last read.
         restore_request: the operator's request to restore etcd; empty if there is none.
         max_pods: the number of pods for which the instance has addresses; 0 if addresses set no limit.
-        holder_ended: time of `Machine.clock` at which the instance that a master's volume is attached to was first
-            found to be stopped or terminated; None if it was not.
+        holder_ended: used while a master's data volume is still attached to another instance: the time of
+            `Machine.clock` at which that instance was first found to be stopped or terminated; None if it still runs.
     """
 
     deadline: float
@@ -44,14 +45,14 @@ class Boot:
         self.restore_request: JsonObject = {}
 
     def remaining(self, machine: Machine) -> float:
-        """Return for how many seconds a step may still wait and signal its failure before the stack times out."""
+        """Return the seconds until the deadline, but at least 60: for so long a step may wait for something."""
         return max(60.0, self.deadline - machine.clock())
 
 
 def fill(value: Any, facts: Mapping[str, object]) -> Any:
     """Return a copy of JSON data in which each `${name}` in a string is replaced by the fact of that name.
 
-    `${name}` is not changed if there is no such fact.
+    If there is no fact of that name, `${name}` stays as it is. Keys of objects are not changed.
     """
     if isinstance(value, dict):
         return {key: fill(item, facts) for key, item in value.items()}

@@ -35,15 +35,17 @@ if TYPE_CHECKING:
         def __getattr__(self, operation: str) -> Callable[..., JsonObject]: ...
 
 
+# The folder of the boot program, its configuration, and the files that record what it has done.
 HOME = "/opt/cfngen"
 LOG = "/var/log/cfngen.log"
-# Bytes after which the log is rotated, to a single `.1`: some tasks run every minute.
+# Size in bytes at which LOG is renamed to `cfngen.log.1`, which replaces an older one: some tasks run every minute.
 LOG_SIZE = 20_000_000
+# The instance metadata service.
 METADATA = "http://169.254.169.254"
-# A bootstrap token (id.secret). The boot program prints none, but a command's output may contain one: it is masked.
+# Pattern of a bootstrap token (`id.secret`). A command's output may contain a token, so the log shows only its id.
 TOKEN = re.compile(r"\b([a-z0-9]{6})\.[a-z0-9]{16}\b")
-# Parts of the AWS error codes that are retried. Denied access is retried, too, as it may take a minute until a new
-# instance's role is known everywhere.
+# Pattern of the AWS error codes for which a call is retried. Denied access is retried, too, as it may take a minute
+# until a new instance's role is known everywhere in AWS.
 TRANSIENT = re.compile(
     "Denied|Unauthorized|AuthFailure|ClientToken|UnrecognizedClient|Throttl|Internal|Unavailable|LimitExceeded"
 )
@@ -70,8 +72,8 @@ class Machine:
 
     Attributes:
         region: AWS region of the clients; set before the first step.
-        prefix: starts each line of output. The task of a timer has another prefix than the boot, so that readers of the
-            console do not mistake its failure for a failed boot.
+        prefix: the text before each line of output. The task of a timer has another prefix than the boot, so that
+            readers of the console do not mistake the task's failure for a failed boot.
     """
 
     region = ""
@@ -92,8 +94,8 @@ class Machine:
         Args:
             command: program and arguments; secrets are passed by `stdin` or a file, never as an argument.
             stdin: text for its standard input.
-            expect: exit codes that are not a failure.
-            timeout: seconds.
+            expect: the exit codes that are not a failure.
+            timeout: seconds after which the command is killed, which counts as a failure.
 
         Returns:
             Exit code and standard output.
@@ -137,7 +139,10 @@ class Machine:
         return Path(path).is_mount()
 
     def glob(self, pattern: str) -> list[str]:
-        """Return the sorted paths of the files that match a shell pattern; `**/*` matches all files below a folder."""
+        """Return the sorted paths of the files that match a shell pattern, without folders.
+
+        The pattern begins with `/`; `**/*` matches all files below a folder, at any depth.
+        """
         return sorted(str(file) for file in Path("/").glob(pattern[1:]) if file.is_file())
 
     def read(self, path: str, default: str = "") -> str:
@@ -148,15 +153,19 @@ class Machine:
             return default
 
     def write(self, path: str, text: str, mode: int = 0o644) -> bool:
-        """Write a text file atomically (other programs read the old or the new text); create its folders.
+        """Write a text file, unless it has this content already; create its folders if they do not exist.
+
+        The file is replaced atomically: other programs read either the old or the new text. `mode` is only for a file
+        that is written: the mode of an unchanged file stays as it is.
 
         Returns:
-            Whether the file changed.
+            Whether the file was written.
         """
+        # No text file contains a NUL, so this default differs from every text to write.
         if self.read(path, "\0") == text:
             return False
-        # The name has the process id, as concurrent tasks may write the same file, and a dot, so that the kubelet,
-        # which reads all manifests in a folder, ignores it.
+        # The temporary file's name contains the process id, as several tasks may write the same file at once. It begins
+        # with a dot, so that the kubelet, which reads all manifests in a folder, ignores the temporary file.
         folder, _, name = path.rpartition("/")
         partial = Path(f"{folder}/.{name}.{os.getpid()}")
         partial.parent.mkdir(parents=True, exist_ok=True)
@@ -180,7 +189,10 @@ class Machine:
             file.write(TOKEN.sub(r"\1.…", text) + "\n")
 
     def remove(self, *patterns: str) -> None:
-        """Delete the files and folders that match a shell pattern; it is no error if there are none."""
+        """Delete the files and folders that match any of the shell patterns; it is no error if none does.
+
+        Each pattern begins with `/`.
+        """
         for path in [path for pattern in patterns for path in Path("/").glob(pattern[1:])]:
             if path.is_dir():
                 shutil.rmtree(path)
@@ -201,14 +213,14 @@ class Machine:
         """Download an executable or an archive; `path` exists only once the file is complete and its digest is right.
 
         Raises:
-            OSError: there is no connection, the server reports an error, the disk is full, …
+            OSError: for example: the server cannot be reached or reports an error, or the disk is full.
             BootError: the digest is not `sha256`.
         """
         try:
             with urllib.request.urlopen(url, timeout=30) as response:
                 self.receive(response, path, sha256, url, 0o755)
         except http.client.HTTPException as error:
-            # A response that ends early (IncompleteRead) raises no OSError.
+            # http.client's exceptions, e.g. IncompleteRead if a response ends early, are no OSErrors.
             raise OSError(f"{url}: {type(error).__name__} {error}") from error
 
     def receive(self, source: IO[bytes], path: str, sha256: str, origin: str, mode: int) -> None:
@@ -217,9 +229,9 @@ class Machine:
         Args:
             source: the stream, read to its end.
             path: the file; its folders are created.
-            sha256: the expected digest; empty if it is not known.
-            origin: where the stream comes from, for the error message.
-            mode: the file's mode.
+            sha256: the expected digest; "" accepts every content.
+            origin: where the stream comes from, e.g. a URL, for the error message.
+            mode: the file's mode (permission bits).
 
         Raises:
             BootError: the digest is not `sha256`.
@@ -241,7 +253,11 @@ class Machine:
         return Path(path).open("rb")
 
     def time(self, later: float = 0) -> str:
-        """Return the UTC time in `later` seconds (negative: ago) as ISO 8601; the texts sort chronologically."""
+        """Return the UTC time as ISO 8601, e.g. `2026-09-01T12:00:00Z`; such texts sort chronologically.
+
+        Args:
+            later: seconds to add to the present time; if negative, the result is in the past.
+        """
         return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + later))
 
     def clock(self) -> float:
@@ -260,19 +276,21 @@ class Machine:
         seconds: float = 120,
         retry_on: type[Exception] | tuple[type[Exception], ...] = Pending,
     ) -> Result:
-        """Call `probe` at growing intervals until it succeeds; return its result. Log the last failure once a minute.
+        """Call `probe` repeatedly, at growing intervals, until it succeeds; return what it returns.
+
+        The last failure is logged once a minute.
 
         Args:
             description: what is waited for, for the log and the error.
-            probe: returns the result, or raises one of `retry_on`.
-            hint: what an operator should do after a time-out, unless the last error has its own hint.
-            seconds: time-out.
-            retry_on: exceptions that mean "not yet"; any other one ends the wait.
+            probe: a function that returns a result, or raises one of `retry_on` if it has to be called again.
+            hint: what an operator should do after a time-out, unless the last exception has a hint of its own.
+            seconds: the time-out. `probe` is called at least once, and again until this time has passed.
+            retry_on: the exceptions after which `probe` is called again; any other exception ends the wait.
 
         Raises:
             BootError: the probe did not succeed in time.
         """
-        start = last_report = self.clock()
+        start = last_log = self.clock()
         pause = 1.0
         while True:
             try:
@@ -280,11 +298,11 @@ class Machine:
             except retry_on as error:
                 failure, now = error, self.clock()
             if now - start >= seconds:
-                # The probe's own hint is more specific than the caller's.
+                # The hint of a BootError that `probe` raised is more specific than the caller's.
                 hint = getattr(failure, "hint", "") or hint
                 raise BootError(f"waited {now - start:.0f} s for {description}: {failure}", hint) from failure
-            if now - last_report >= 60:
-                last_report = now
+            if now - last_log >= 60:
+                last_log = now
                 self.say(f"waiting for {description} ({now - start:.0f} s): {failure}")
             self.sleep(pause)
             pause = min(pause * 1.5, 10)
@@ -298,12 +316,13 @@ class Machine:
         """
         socket.create_connection((address, port), seconds).close()
 
-    def metadata(self, path: str, missing: str | None = None) -> str:
+    def metadata(self, path: str, default: str | None = None) -> str:
         """Return a value of the instance metadata service, version 2.
 
         Args:
             path: the path after `/latest/`.
-            missing: the text to return if the service answers 404; if None, a 404 is retried until the time-out.
+            default: the text to return if the service answers 404, i.e. has no such value; if None, the request is
+                repeated until the time-out.
 
         Raises:
             BootError: the service does not answer.
@@ -323,25 +342,27 @@ class Machine:
                 return request_text(path, "GET", "token", token)
             except urllib.error.HTTPError as error:
                 error.close()
-                if error.code == 404 and missing is not None:
-                    return missing
+                if error.code == 404 and default is not None:
+                    return default
                 raise
 
-        retry_on = (OSError, http.client.HTTPException)
-        return self.wait("instance metadata", probe, "check that the metadata service is enabled", retry_on=retry_on)
+        hint, retry_on = "check that the metadata service is enabled", (OSError, http.client.HTTPException)
+        return self.wait("instance metadata", probe, hint, retry_on=retry_on)
 
-    def aws(self, service: str, operation: str, *expected: str, **arguments: Any) -> JsonObject:
+    def aws(self, service: str, operation: str, *expected_errors: str, **arguments: Any) -> JsonObject:
         """Call an AWS API operation, retrying transient errors for a minute, and return its response.
 
         Args:
             service: boto3's name of the service, e.g. `ec2`.
             operation: boto3's method, e.g. `attach_volume`.
-            expected: error codes that are returned as `{"Error": {"Code": …, "Message": …}}` instead of raised.
+            expected_errors: error codes for which no exception is raised: the response is then
+                `{"Error": {"Code": …, "Message": …}}`.
             arguments: the operation's parameters.
 
         Raises:
             BootError: AWS returns any other error, or is not reached within a minute.
         """
+        # botocore is imported here, as an early step of the boot may have to install it.
         errors = import_module("botocore.exceptions")
 
         def probe() -> JsonObject:
@@ -352,7 +373,7 @@ class Machine:
                 return dict(getattr(self._client(service), operation)(**arguments))
             except errors.ClientError as error:
                 code = error.response["Error"]["Code"]
-                if code in expected:
+                if code in expected_errors:
                     return {"Error": error.response["Error"]}
                 if TRANSIENT.search(code):
                     raise Pending(str(error)) from error
@@ -362,13 +383,13 @@ class Machine:
                 self._clients.clear()
                 raise Pending(str(error)) from error
 
-        return self.wait(
-            operation, probe, "check that the instance can reach AWS and that its role allows the call", 60
-        )
+        hint = "check that the instance can reach AWS and that its role allows the call"
+        return self.wait(operation, probe, hint, seconds=60)
 
     def _client(self, service: str) -> Client:
+        """Return the boto3 client of a service, created at its first use."""
         if service not in self._clients:
-            # Older versions of boto3 ignore this variable.
+            # The variable is set in tests only. It is passed explicitly, as older versions of boto3 do not read it.
             endpoint = os.environ.get("AWS_ENDPOINT_URL")
             config = import_module("botocore.config").Config(connect_timeout=5, read_timeout=30)
             boto3 = import_module("boto3")

@@ -12,41 +12,46 @@ if TYPE_CHECKING:
     from .machine import Machine
     from .state import Boot
 
-# DPkg::Lock::Timeout does not cover the lock of `apt-get update`, which is retried instead.
+# The beginning of every apt command. If another process holds dpkg's lock, apt waits for at most 300 s. `apt-get
+# update` has another lock, for which it does not wait, so the command is retried.
 APT = ("apt-get", "-y", "-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::Retries=5", "--no-install-recommends")
 
-# Ubuntu's needrestart restarts services whose libraries were updated, even while they work. This file exempts cfngen's
-# services. containerd and the kubelet may be restarted, which does not stop pods.
-NEEDRESTART = "/etc/needrestart/conf.d/cfngen.conf"
+# Ubuntu's needrestart restarts services whose libraries were updated, even while they work. This configuration file
+# exempts cfngen's services. containerd and the kubelet may be restarted, which does not stop pods.
+NEEDRESTART_FILE = "/etc/needrestart/conf.d/cfngen.conf"
 
 
 def install(machine: Machine, boot: Boot) -> str:
     """Install the packages of boto3, and of the programs that the role needs, if the image lacks them."""
-    return provide(machine, boot.config["packages"], boot.remaining(machine))
+    return install_missing(machine, boot.config["packages"], boot.remaining(machine))
 
 
-def provide(machine: Machine, packages: Mapping[str, Sequence[str]], seconds: float) -> str:
+def install_missing(machine: Machine, packages: Mapping[str, Sequence[str]], seconds: float) -> str:
     """Install the packages of boto3, and of the programs in `packages`, if the image lacks them.
 
     Args:
         machine: the instance.
-        packages: the names of the package for apt and for dnf, by program.
+        packages: by program, the name of the package that contains it: first for apt, then for dnf.
         seconds: time-out.
+
+    Returns:
+        What was installed, for the log.
 
     Raises:
         BootError: the packages cannot be installed, or boto3 cannot be imported afterwards.
     """
-    apt = machine.which("apt-get")
-    if apt:
-        machine.write(NEEDRESTART, "$nrconf{override_rc}{qr(^cfngen-)} = 0;\n")
-    missing = [names[0 if apt else 1] for program, names in packages.items() if not machine.which(program)]
+    has_apt = machine.which("apt-get")
+    if has_apt:
+        machine.write(NEEDRESTART_FILE, "$nrconf{override_rc}{qr(^cfngen-)} = 0;\n")
+    missing = [names[0 if has_apt else 1] for program, names in packages.items() if not machine.which(program)]
     if not machine.has_boto3():
         missing.append("python3-boto3")
     if not missing:
         return "nothing to install"
 
-    def attempt() -> None:
-        if apt:
+    def run_installer() -> None:
+        if has_apt:
+            # Complete an installation that was interrupted.
             machine.run("dpkg", "--configure", "-a")
             machine.run(*APT, "update")
             machine.run(*APT, "install", *missing)
@@ -56,10 +61,10 @@ def provide(machine: Machine, packages: Mapping[str, Sequence[str]], seconds: fl
     names = ", ".join(missing)
     machine.wait(
         "packages " + names,
-        attempt,
+        run_installer,
         "check that the instance can reach its package mirror",
         seconds,
-        BootError,
+        retry_on=BootError,
     )
     if not machine.has_boto3():
         raise BootError("Python cannot import boto3", "check that /usr/bin/python3 is the distribution's")

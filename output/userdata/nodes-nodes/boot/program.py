@@ -1,8 +1,8 @@
 """Fetches the second stage of the boot program, which does not fit into user data, from the stack.
 
-The second stage is in the metadata of a resource, returned by `cloudformation:DescribeStackResource`. The user data
-contains the resource's logical id and the digest, so an instance always runs the program that belongs to the version of
-its launch template.
+The second stage is in the metadata of one of the stack's resources; `cloudformation:DescribeStackResource` returns it.
+The user data contains the resource's logical id and the digest of the second stage, so an instance always runs the
+program that belongs to its version of the launch template.
 """
 
 from __future__ import annotations
@@ -17,46 +17,54 @@ from .machine import HOME, BootError
 from .state import fill
 
 if TYPE_CHECKING:
-    from .contract import Config, Program
+    from .contract import Config
     from .machine import Machine
     from .state import Boot
 
-ROLE = HOME + "/role.json"
-UNPACKED = HOME + "/unpacked"
+# File with the role's configuration, which is part of the second stage.
+ROLE_FILE = HOME + "/role.json"
+# File with the SHA-256 of the second stage that was unpacked last.
+UNPACKED_FILE = HOME + "/unpacked"
 
 
 def fetch(machine: Machine, boot: Boot) -> str:
     """Unpack the second stage, unless it is unpacked already, and load the role's configuration from it."""
     program = boot.config["program"]
     resource, sha256 = program["resource"], program["sha256"]
-    is_unpacked = machine.read(UNPACKED) == sha256
+    is_unpacked = machine.read(UNPACKED_FILE) == sha256
     if not is_unpacked:
         seconds, hint = boot.remaining(machine), "check that the stack still has this resource"
         text = machine.wait(
             f"the program in {resource}",
-            lambda: _packed_program(machine, boot.facts["stack"], program),
+            lambda: _packed_program(machine, boot.facts["stack"], resource, sha256),
             hint,
             seconds,
-            BootError,
+            retry_on=BootError,
         )
-        # A custom AMI may contain the files of another cluster.
+        # A custom AMI may contain the files of another cluster, which must not be copied to this instance.
         machine.remove(HOME + "/files/")
+        # Paths and texts of the files alternate, separated by NUL.
         items = lzma.decompress(base64.b85decode(text)).decode().split("\0")
-        for index in range(0, len(items), 2):
-            machine.write(f"{HOME}/{items[index]}", items[index + 1], 0o600)
-        machine.write(UNPACKED, sha256)
-    second_stage: Config = fill(json.loads(machine.read(ROLE)), boot.facts)
+        for path, content in zip(items[::2], items[1::2]):  # noqa: B905 - Python 3.9 has no `strict`
+            machine.write(f"{HOME}/{path}", content, 0o600)
+        machine.write(UNPACKED_FILE, sha256)
+    second_stage: Config = fill(json.loads(machine.read(ROLE_FILE)), boot.facts)
     boot.config = {**boot.config, **second_stage}
     return f"{resource} {'was there' if is_unpacked else 'unpacked'}"
 
 
-def _packed_program(machine: Machine, stack: str, program: Program) -> str:
-    """Return the packed program from the resource's metadata.
+def _packed_program(machine: Machine, stack: str, resource: str, sha256: str) -> str:
+    """Return the packed second stage from the metadata of a stack's resource.
+
+    Args:
+        machine: the instance.
+        stack: name of the stack.
+        resource: the resource's logical id.
+        sha256: the expected digest of the packed second stage.
 
     Raises:
-        BootError: the stack does not have the resource, or the packed program has another digest.
+        BootError: the stack does not have the resource, or the packed second stage has another digest.
     """
-    resource, sha256 = program["resource"], program["sha256"]
     response = machine.aws("cloudformation", "describe_stack_resource", StackName=stack, LogicalResourceId=resource)
     text = str(json.loads(response["StackResourceDetail"]["Metadata"])["cfngen"]["program"])
     digest = hashlib.sha256(text.encode()).hexdigest()

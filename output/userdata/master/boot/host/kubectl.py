@@ -11,9 +11,10 @@ from . import hosts
 if TYPE_CHECKING:
     from ..contract import JsonObject, MasterBoot
 
+# Kubeconfig file of the cluster administrator, which kubeadm writes on masters.
 ADMIN_KUBECONFIG = "/etc/kubernetes/admin.conf"
-# Long enough to try another address if a master stops answering: a program in Go gives each of five addresses six
-# seconds, each of three ten (see `hosts`).
+# Long enough to try another address if a master stops answering: a program in Go divides the 30 seconds among the
+# addresses, ten for each of three, six for each of five (see `hosts`).
 REQUEST_TIMEOUT = "--request-timeout=30s"
 
 
@@ -30,20 +31,20 @@ def kubectl(
     Raises:
         BootError: its exit code is not in `expect`, or it timed out.
     """
-    hosts.refresh(machine, kubeconfig)
-    return machine.run(*command(kubeconfig), *arguments, stdin=stdin, expect=expect, timeout=timeout)
+    hosts.reorder_addresses(machine, kubeconfig)
+    return machine.run(*command_prefix(kubeconfig), *arguments, stdin=stdin, expect=expect, timeout=timeout)
 
 
-def command(kubeconfig: str) -> tuple[str, ...]:
+def command_prefix(kubeconfig: str) -> tuple[str, ...]:
     """Return the program and the options with which every kubectl command line starts."""
     return "kubectl", "--kubeconfig", kubeconfig, REQUEST_TIMEOUT
 
 
-def local_server(boot: MasterBoot) -> str:
+def local_server_option(boot: MasterBoot) -> str:
     """Return the kubectl option that selects this master's own API server."""
     return f"--server=https://{boot.facts['privateAddress']}:{boot.config['endpoint'].rpartition(':')[2]}"
 
 
-def documents(*items: JsonObject) -> str:
+def yaml_documents(*items: JsonObject) -> str:
     """Return Kubernetes objects as one multi-document YAML text (each document is JSON, a subset of YAML)."""
     return "\n---\n".join(json.dumps(item, indent=1) for item in items) + "\n"

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from ..contract import Asset
     from ..state import Boot
 
-FILES = HOME + "/files"
-SYSCTL = "/etc/sysctl.d/99-cfngen.conf"
-# Attempts at a download that ends with a wrong digest or a 4xx status: about ten seconds with the pauses.
+# The folder with files to copy: below it each file has the path that it gets on the instance.
+FILES_FOLDER = HOME + "/files"
+SYSCTL_FILE = "/etc/sysctl.d/99-cfngen.conf"
+# The most attempts at a download that ends with a wrong digest, or a 4xx status other than RETRIED_CLIENT_ERRORS. With
+# the pauses between them they take about ten seconds.
 MAX_REJECTED_DOWNLOADS = 5
 # The plug-ins of containerd 2 that the kubelet needs, by type and id as in `ctr plugins ls`.
 CRI_PLUGINS = {
@@ -31,11 +33,13 @@ RETRIED_CLIENT_ERRORS = (408, 425, 429)
 
 def settings(machine: Machine, boot: Boot) -> str:
     """Copy the files below /opt/cfngen/files to /, load kernel modules, set kernel parameters, turn swap off."""
-    files = {path[len(FILES) :]: fill(machine.read(path), boot.facts) for path in machine.glob(FILES + "/**/*")}
+    files = {
+        path[len(FILES_FOLDER) :]: fill(machine.read(path), boot.facts) for path in machine.glob(FILES_FOLDER + "/**/*")
+    }
     changed_paths = [path for path, text in files.items() if machine.write(path, text)]
     # Errors are ignored: modules may be built in, parameters unknown; kubeadm checks those that matter.
     machine.run("modprobe", "-a", "overlay", "br_netfilter", expect=(0, 1))
-    machine.run("sysctl", "-e", "-p", SYSCTL, expect=(0, 1))
+    machine.run("sysctl", "-e", "-p", SYSCTL_FILE, expect=(0, 1))
     if len(machine.read("/proc/swaps").splitlines()) > 1:
         machine.run("swapoff", "-a")
         machine.run("systemctl", "mask", "swap.target")
@@ -83,10 +87,17 @@ def _download(machine: Machine, url: str, path: str, sha256: str, seconds: float
 
     If the digest is wrong or the server does not have the file, this fails after MAX_REJECTED_DOWNLOADS attempts,
     without waiting for the time-out: more attempts would not help.
+
+    Args:
+        machine: the instance.
+        url: the file's URL.
+        path: where to write the file.
+        sha256: the expected digest.
+        seconds: time-out.
     """
     rejections = 0
 
-    def attempt() -> None:
+    def download_once() -> None:
         nonlocal rejections
         try:
             machine.download(url, path, sha256)
@@ -99,7 +110,8 @@ def _download(machine: Machine, url: str, path: str, sha256: str, seconds: float
             message = str(error) if url in str(error) else f"{url}: {error}"
             raise BootError(message, "check that the server, or assets.mirror, has exactly this file") from error
 
-    machine.wait("download", attempt, f"check that the instance can reach {url}", seconds, (Pending, OSError))
+    hint = f"check that the instance can reach {url}"
+    machine.wait("download", download_once, hint=hint, seconds=seconds, retry_on=(Pending, OSError))
 
 
 def services(machine: Machine, boot: Boot) -> str:
@@ -116,7 +128,7 @@ def services(machine: Machine, boot: Boot) -> str:
 
 
 def _check_containerd(machine: Machine) -> None:
-    """Check that containerd has loaded its CRI plug-ins: containerd also runs without them.
+    """Check that containerd has loaded its CRI plug-ins, since containerd also runs without them.
 
     Raises:
         Pending: containerd does not answer yet.
@@ -126,7 +138,8 @@ def _check_containerd(machine: Machine) -> None:
     if code:
         raise Pending("it does not answer")
     # Columns of the output: type, id, platforms, status.
-    states = {tuple(row[:2]): row[-1] for row in map(str.split, text.splitlines()) if row}
+    rows = [line.split() for line in text.splitlines()]
+    states = {tuple(row[:2]): row[-1] for row in rows if row}
     for plugin_type, plugin_id in sorted(CRI_PLUGINS):
         state = states.get((plugin_type, plugin_id), "missing")
         if state != "ok":

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..state import Boot
 
 
-def numbers(version: str) -> tuple[int, int, int]:
+def version_numbers(version: str) -> tuple[int, int, int]:
     """Return the major, minor and patch version as numbers: (1, 36, 3) for `v1.36.3` or `1.36.3-rc.0`.
 
     Raises:
@@ -28,12 +28,12 @@ def numbers(version: str) -> tuple[int, int, int]:
     return int(match[1]), int(match[2]), int(match[3])
 
 
-def minor(version: str) -> int:
+def minor_number(version: str) -> int:
     """Return the minor version as a number: 36 for `v1.36.3`."""
-    return numbers(version)[1]
+    return version_numbers(version)[1]
 
 
-def await_masters(boot: Boot, information: JoinInformation) -> None:
+def check_masters_version(boot: Boot, information: JoinInformation) -> None:
     """Check that no master is older than this node's kubelet; callers retry this until all masters are updated.
 
     Args:
@@ -46,7 +46,7 @@ def await_masters(boot: Boot, information: JoinInformation) -> None:
     """
     kubelet_version = boot.config["kubernetesVersion"]
     oldest_master_version = information.get("kubernetesVersion", "")
-    if oldest_master_version and minor(oldest_master_version) < minor(kubelet_version):
+    if oldest_master_version and minor_number(oldest_master_version) < minor_number(kubelet_version):
         raise Pending(
             f"this node's kubelet is {kubelet_version} and a master is still {oldest_master_version}: "
             "masters are updated first"

@@ -1,8 +1,8 @@
 """Installs the add-ons, which are Helm releases: essential ones during boot, all others by a timer.
 
-Only one master at a time does this, the one that holds a lease. A ConfigMap records each Helm release: version, status,
-time, message. A release is upgraded only if its chart or values differ from its record, and uninstalled when it is no
-longer configured.
+Only one master at a time does this, the one that holds a lease. A ConfigMap records the version, status, time and error
+message of each Helm release. A release is upgraded only if its chart or values differ from its record, and uninstalled
+when it is no longer configured.
 """
 
 from __future__ import annotations
@@ -12,21 +12,24 @@ import json
 from typing import TYPE_CHECKING
 
 from ..host import system
-from ..host.kubectl import documents, kubectl
+from ..host.kubectl import kubectl, yaml_documents
 from ..machine import LOG, BootError, Machine, Pending
 from . import helm, lease
 
 if TYPE_CHECKING:
     from ..contract import MasterBoot, Release
 
+# Name of the ConfigMap, the lease, the field manager, the systemd timer and its service.
 NAME = "cfngen-addons"
 NAMESPACE = "kube-system"
+# Annotation of the ConfigMap: a digest of the configuration of add-ons that was applied.
 CONFIGURATION_ANNOTATION = "cfngen/configuration"
-# Creation time of the youngest master whose configuration of add-ons was applied. An older master with another
-# configuration then applies nothing (see `_Plan.is_superseded`).
+# Annotation of the ConfigMap: the creation time of the youngest master whose configuration of add-ons was applied. An
+# older master with another configuration then applies nothing (see `_Plan.is_superseded`).
 YOUNGEST_MASTER_ANNOTATION = "cfngen/since"
+# Taint of a new node until the cloud controller manager removes it; before that no ordinary pods run on the node.
 UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
-# Seconds between attempts to install a failed release; a chart's hook may be waiting for the first node.
+# Seconds before each further attempt to install failed releases; a chart's hook may be waiting for the first node.
 RETRY_DELAYS = (60, 120, 240, 480)
 
 
@@ -35,7 +38,7 @@ def essentials(machine: Machine, boot: MasterBoot) -> str:
 
     All other releases are installed by a timer, which is started at the end.
     """
-    manifests = documents(*boot.config["manifests"])
+    manifests = yaml_documents(*boot.config["manifests"])
     node_name = boot.facts["instanceId"]
     seconds = boot.remaining(machine)
     essential_releases = [release for release in boot.config["addons"] if release["essential"]]
@@ -47,7 +50,6 @@ def essentials(machine: Machine, boot: MasterBoot) -> str:
         _apply_releases(machine, boot, essential_releases)
 
     def check_node() -> None:
-        # The cloud controller manager removes this taint. Until then no ordinary pods run on the node.
         node_object = json.loads(kubectl(machine, "get", "node", node_name, "-o", "json")[1])
         if any(taint["key"] == UNINITIALIZED_TAINT for taint in node_object["spec"].get("taints", [])):
             raise Pending(f"the node still has the taint {UNINITIALIZED_TAINT}")
@@ -94,10 +96,11 @@ def apply(machine: Machine, boot: MasterBoot) -> str:
         BootError: a release could not be installed or uninstalled; the timer tries again.
     """
     outcome, error = _try_releases(machine, boot)
-    for delay in RETRY_DELAYS:
+    for delay_seconds in RETRY_DELAYS:
         if error:
-            machine.sleep(delay)
+            machine.sleep(delay_seconds)
             outcome, error = _try_releases(machine, boot)
+    # Pending, the other possible error, means that another master is at work.
     if isinstance(error, BootError):
         raise BootError(str(error), f"{error.hint or f'see {LOG}'}; it is retried within the hour") from error
     return outcome
@@ -149,34 +152,36 @@ def _fetch_chart(machine: Machine, release: Release) -> str:
 
 
 def digest(release: Release) -> str:
-    """Return a digest of the chart and settings of a Helm release; a release whose digest changes is upgraded."""
+    """Return a digest of a Helm release's chart, namespace, values and patches; if it changes, masters upgrade it."""
     parts = [release["chart"]["sha256"], release["namespace"], release["values"], release["patches"]]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 class _Plan:
-    """The recorded state of the Helm releases, compared with their configured state.
+    """What has to be done to the Helm releases: their recorded state, compared with their configured state.
 
     Attributes:
-        records: the record of each installed or failed release, by the release's name, from the ConfigMap.
+        releases: the releases to install: all configured ones, or during boot the essential ones.
+        records: by release name, the record of each installed or failed release, from the ConfigMap.
         annotations: the annotations of the ConfigMap when it was read.
-        digests: the digest of each configured release, by the release's name.
+        digests: by release name, the digest of each configured release, see `digest`.
         configuration: a digest of `digests`, by which masters with different configurations of add-ons are told apart.
-        youngest_created: creation time of the youngest master known to have this configuration.
+        youngest_created: creation time of the youngest master known to have this configuration, as RFC 3339 text.
         is_superseded: whether a younger master has applied another configuration. Then this master applies nothing:
             otherwise, in a rolling update, old masters would undo the changes of new masters.
     """
 
     def __init__(self, machine: Machine, boot: MasterBoot, releases: list[Release]) -> None:
         self.machine, self.boot, self.releases = machine, boot, releases
-        output = kubectl(machine, "-n", NAMESPACE, "get", "configmap", NAME, "-o", "json", "--ignore-not-found")[1]
+        _, output = kubectl(machine, "-n", NAMESPACE, "get", "configmap", NAME, "-o", "json", "--ignore-not-found")
         config_map = json.loads(output) if output.strip() else {}
         self.records: dict[str, dict[str, str]] = {
             name: json.loads(text) for name, text in config_map.get("data", {}).items()
         }
         self.annotations = config_map.get("metadata", {}).get("annotations", {})
-        node = ("get", "node", boot.facts["instanceId"], "--ignore-not-found")
-        self.youngest_created = kubectl(machine, *node, "-o", "jsonpath={.metadata.creationTimestamp}")[1].strip()
+        node_query = ("get", "node", boot.facts["instanceId"], "--ignore-not-found")
+        _, created = kubectl(machine, *node_query, "-o", "jsonpath={.metadata.creationTimestamp}")
+        self.youngest_created = created.strip()
         self.digests = {release["name"]: digest(release) for release in boot.config["addons"]}
         self.configuration = hashlib.sha256(json.dumps(self.digests, sort_keys=True).encode()).hexdigest()
         is_different = self.annotations.get(CONFIGURATION_ANNOTATION, self.configuration) != self.configuration
@@ -188,12 +193,8 @@ class _Plan:
             self.youngest_created = max(self.youngest_created, self.annotations.get(YOUNGEST_MASTER_ANNOTATION, ""))
 
     def to_install(self) -> list[Release]:
-        """Return the releases that are not installed as configured."""
-        return [
-            release
-            for release in self.releases
-            if (self._recorded(release, "status"), self._recorded(release, "hash")) != ("deployed", digest(release))
-        ]
+        """Return the releases that are not recorded as deployed with their present chart and settings."""
+        return [release for release in self.releases if not self._is_deployed(release)]
 
     def to_uninstall(self) -> list[str]:
         """Return the names of the recorded releases that are no longer configured.
@@ -202,7 +203,9 @@ class _Plan:
         releases, at boot, uninstalls none.
         """
         has_all_releases = len(self.releases) == len(self.digests)
-        return [name for name in self.records if has_all_releases and name not in self.digests]
+        if not has_all_releases:
+            return []
+        return [name for name in self.records if name not in self.digests]
 
     def is_done(self) -> bool:
         """Return whether no release has to be installed, upgraded or uninstalled."""
@@ -212,7 +215,10 @@ class _Plan:
         """Install and uninstall releases one after another, and record the result of each.
 
         Args:
-            fetch_errors: by release name, why its chart could not be downloaded; "" if it was downloaded.
+            fetch_errors: by release name, why the release's chart could not be downloaded; "" if it was downloaded.
+
+        Returns:
+            The numbers of installed and uninstalled releases, for the log.
 
         Raises:
             BootError: at least one release failed.
@@ -245,20 +251,28 @@ class _Plan:
                 failures.append(f"{name}: {error}")
                 self._record_release(name, {**record, "status": "failed to uninstall", "message": str(error)[:1000]})
             else:
-                self._record_release(name, None)
+                self._forget_release(name)
         if failures:
             raise BootError("; ".join(failures), f"`kubectl -n {NAMESPACE} get configmap {NAME} -o yaml`")
         return f"applied {len(releases)}, removed {len(removed_names)} of {len(self.releases)} releases"
 
-    def _recorded(self, release: Release, key: str) -> str:
-        """Return a field of a release's record; "" if there is no record."""
-        return self.records.get(release["name"], {}).get(key, "")
+    def _is_deployed(self, release: Release) -> bool:
+        """Return whether the record of a release says that its present chart and settings are deployed."""
+        record = self.records.get(release["name"], {})
+        return record.get("status") == "deployed" and record.get("hash") == digest(release)
 
-    def _record_release(self, name: str, record: dict[str, str] | None) -> None:
-        """Record the state of a release, or delete its record if None, and renew the lease."""
-        self.records.pop(name, None)
-        if record:
-            self.records[name] = {**record, "time": self.machine.time()}
+    def _record_release(self, name: str, record: dict[str, str]) -> None:
+        """Record the state of a release in the ConfigMap, and renew the lease."""
+        self.records[name] = {**record, "time": self.machine.time()}
+        self._write_records()
+
+    def _forget_release(self, name: str) -> None:
+        """Delete the record of a release from the ConfigMap, and renew the lease."""
+        del self.records[name]
+        self._write_records()
+
+    def _write_records(self) -> None:
+        """Write the ConfigMap with all records, and renew the lease."""
         config_map = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -270,7 +284,7 @@ class _Plan:
                     YOUNGEST_MASTER_ANNOTATION: self.youngest_created,
                 },
             },
-            "data": {key: json.dumps(value) for key, value in self.records.items()},
+            "data": {name: json.dumps(record) for name, record in self.records.items()},
         }
         kubectl(
             self.machine,

@@ -22,19 +22,20 @@ if TYPE_CHECKING:
 
     Json = TypeVar("Json")
 
-FOLDER = "/var/lib/cfngen/etcd"
-FILE = FOLDER + "/snapshot.db"
+SNAPSHOT_FOLDER = "/var/lib/cfngen/etcd"
+SNAPSHOT_FILE = SNAPSHOT_FOLDER + "/snapshot.db"
+# File with what `backup` remembers between two runs, see there.
 STATE_FILE = "/var/lib/cfngen/backup.json"
 TIMER = "cfngen-backup.timer"
-# The object in the bucket with which `cfngen etcd backup` requests a snapshot now.
-REQUEST = "backup-request.json"
-# CREDENTIALS are kubeadm's client certificate for etcd's liveness probe, which may also read all data. There is no
-# `--command-timeout`, since saving a large snapshot takes long.
+# Name of the object in the bucket with which `cfngen etcd backup` requests a snapshot now.
+REQUEST_OBJECT = "backup-request.json"
+# The beginning of every etcdctl command. CREDENTIALS are kubeadm's client certificate for etcd's liveness probe, which
+# may also read all data. The option `--command-timeout` is left out, since saving a large snapshot takes long.
 ETCDCTL = ("etcdctl", f"--endpoints={client_url('127.0.0.1')}", *CREDENTIALS)
 # A failed snapshot is retried after this time, or after the interval between snapshots if that is shorter.
 RETRY_MINUTES = 5
 # What an operator should look at after a failure that has no hint of its own.
-HINT = "etcd's log in /var/log/pods; `df -h /var/lib /mnt/master`; `journalctl -u cfngen-backup`"
+FAILURE_HINT = "etcd's log in /var/log/pods; `df -h /var/lib /mnt/master`; `journalctl -u cfngen-backup`"
 
 
 def schedule(machine: Machine, boot: MasterBoot) -> str:
@@ -52,25 +53,27 @@ def backup(machine: Machine, boot: MasterBoot) -> str:
     Raises:
         BootError: the snapshot failed or could not be verified; this is also written to the console.
     """
+    # Minutes since 1970.
     minute = calendar.timegm(time.strptime(machine.time(), "%Y-%m-%dT%H:%M:%SZ")) // 60
     interval = boot.config["backups"]["interval"]
-    # "next": the minute (since 1970) of the next scheduled snapshot. "asked": the ETag of the last handled request; a
-    # new request replaces the object in the bucket, so the ETag differs.
+    # "next": the minute (since 1970) of the next scheduled snapshot. "asked": a list with the ETag of the last handled
+    # request, or an empty list; a new request replaces the object in the bucket, so the ETag differs.
     state = json.loads(machine.read(STATE_FILE) or "{}")
     handled_requests = state.get("asked", [])
     requests = handled_requests
     try:
         if not _is_leader(machine):
             return ""
-        requests = [request_object["ETag"] for request_object in bucket.list_objects(machine, boot, REQUEST)]
+        requests = [request_object["ETag"] for request_object in bucket.list_objects(machine, boot, REQUEST_OBJECT)]
         if minute < state.get("next", 0) and requests == handled_requests:
             return ""
-        request_id = str(bucket.read_document(machine, boot, REQUEST).get("id", "")) if requests else ""
+        request_id = str(bucket.read_document(machine, boot, REQUEST_OBJECT).get("id", "")) if requests else ""
         outcome = _take_snapshot(machine, boot, request_id)
     except BootError as error:
-        # The requests count as handled, else they would be retried every minute: the next attempt fulfils them.
+        # The requests count as handled, else they would be retried every minute. The next scheduled snapshot, after
+        # RETRY_MINUTES at most, fulfils them.
         machine.write(STATE_FILE, json.dumps({"next": minute + min(RETRY_MINUTES, interval), "asked": requests}))
-        text = f"cfngen-backup: NO SNAPSHOT OF ETCD WAS TAKEN: {error}. What to do: {error.hint or HINT}\n"
+        text = f"cfngen-backup: NO SNAPSHOT OF ETCD WAS TAKEN: {error}. What to do: {error.hint or FAILURE_HINT}\n"
         machine.run("sh", "-c", "cat > /dev/console", stdin=text, expect=(0, 1, 2))
         raise
     machine.write(STATE_FILE, json.dumps({"next": (minute // interval + 1) * interval, "asked": requests}))
@@ -99,28 +102,28 @@ def _take_snapshot(machine: Machine, boot: MasterBoot, request_id: str) -> str:
         request_id: id of the operator's request, which becomes part of the object's metadata; "" without a request.
 
     Returns:
-        A text for the log.
+        The uploaded snapshot, for the log: its URL, size and number of keys.
 
     Raises:
         BootError: the snapshot cannot be taken or uploaded, or is damaged.
     """
     facts, timestamp = boot.facts, machine.time().replace(":", "")
-    machine.run("mkdir", "-p", "-m", "700", FOLDER)
-    machine.remove(FOLDER + "/*")  # files of an interrupted attempt
+    machine.run("mkdir", "-p", "-m", "700", SNAPSHOT_FOLDER)
+    machine.remove(SNAPSHOT_FOLDER + "/*")  # files of an interrupted attempt
     try:
-        machine.run(*ETCDCTL, "snapshot", "save", FILE)
-        _, text = machine.run("etcdutl", "snapshot", "status", FILE, "--write-out=json")
+        machine.run(*ETCDCTL, "snapshot", "save", SNAPSHOT_FILE)
+        _, text = machine.run("etcdutl", "snapshot", "status", SNAPSHOT_FILE, "--write-out=json")
         status = _parse_json(text, dict)
         if not status.get("totalKey"):
-            raise BootError("the snapshot contains no keys", HINT)
-        size = int(machine.run("stat", "-c", "%s", FILE)[1])
+            raise BootError("the snapshot contains no keys", FAILURE_HINT)
+        size = int(machine.run("stat", "-c", "%s", SNAPSHOT_FILE)[1])
         summary = {"revision": str(status.get("revision", "")), "keys": str(status["totalKey"])}
         object_metadata = {**summary, "instance": facts["instanceId"], "request": request_id}
-        key, sha256 = bucket.key(boot, f"hourly/{timestamp}.db"), machine.sha256(FILE)
-        objects.put(machine, facts["bucket"], key, FILE, object_metadata)
+        key, sha256 = bucket.key(boot, f"hourly/{timestamp}.db"), machine.sha256(SNAPSHOT_FILE)
+        objects.upload(machine, facts["bucket"], key, SNAPSHOT_FILE, object_metadata)
         _verify_upload(machine, facts["bucket"], key, size, sha256)
     finally:
-        machine.remove(FOLDER + "/*")
+        machine.remove(SNAPSHOT_FOLDER + "/*")
     daily_note = _copy_to_daily(machine, boot, key, timestamp, size, sha256)
     return f"s3://{facts['bucket']}/{key}: {size / 2**20:.1f} MiB, {status['totalKey']} keys{daily_note}"
 
@@ -136,12 +139,24 @@ def _parse_json(text: str, expected_type: type[Json]) -> Json:
     except ValueError:
         value = None
     if not isinstance(value, expected_type):
-        raise BootError(f"unexpected output of etcd's program: {text.strip()[:200]!r}", HINT)
+        raise BootError(f"unexpected output of etcd's program: {text.strip()[:200]!r}", FAILURE_HINT)
     return value
 
 
 def _copy_to_daily(machine: Machine, boot: MasterBoot, key: str, timestamp: str, size: int, sha256: str) -> str:
-    """Copy the snapshot to `daily/` unless that folder has a snapshot of the same day; return a note for the log."""
+    """Copy a snapshot in the bucket to `daily/`, unless that folder has a snapshot of the same day.
+
+    Args:
+        machine: the master.
+        boot: this run of the program.
+        key: the snapshot's key in the bucket.
+        timestamp: when the snapshot was taken, as in its name.
+        size: the snapshot's size in bytes.
+        sha256: the snapshot's digest.
+
+    Returns:
+        A note for the log; "" if the snapshot was not copied.
+    """
     day = timestamp[: len("2026-09-01")]
     if bucket.list_objects(machine, boot, f"daily/{day}"):
         return ""

@@ -1,8 +1,8 @@
 """Reads the cluster's objects in its bucket: snapshots of etcd, and an operator's requests to the masters.
 
 All keys start with `<cluster>/etcd/`, so that a later cluster of the same name finds the snapshots. An object that may
-be missing is listed before it is read: to a role that may list only one prefix, S3 answers 403 instead of 404
-("Permissions for GetObject", Amazon S3 API Reference).
+be missing is listed before it is read: for a missing object S3 answers 403 instead of 404 if the role may list only one
+prefix ("Permissions for GetObject", Amazon S3 API Reference).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def key(boot: MasterBoot, name: str) -> str:
-    """Return the key of an object, e.g. of `hourly/2026-09-01T120000Z.db`."""
+    """Return the key in the bucket of the cluster's object with this name, e.g. `hourly/2026-09-01T120000Z.db`."""
     return f"{boot.config['cluster']}/etcd/{name}"
 
 

@@ -1,7 +1,7 @@
 """The certificate authorities: created once in the cluster's life, stored in a secret that only masters may read.
 
-The secret's content is called the bundle: a JSON object with the PEM text of each of FILES by name, the key that
-encrypts Secrets in etcd (`encryption.KEY`), and the entries INITIALISED and RESTORED.
+The secret's content is called the bundle: a JSON object with the PEM text of each of CA_FILES by the file's name, the
+key that encrypts Secrets in etcd (`encryption.KEY_NAME`), and the entries INITIALISED_AT and RESTORED_REQUEST_ID.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from . import custom_ca, encryption
 if TYPE_CHECKING:
     from ..contract import Bundle, MasterBoot
 
+# kubeadm's folder for certificates and keys.
 PKI = "/etc/kubernetes/pki/"
-FILES = (
+# Paths below PKI of the files in the bundle: three certificate authorities, and the key pair for service accounts.
+CA_FILES = (
     "ca.crt",
     "ca.key",
     "front-proxy-ca.crt",
@@ -27,13 +29,14 @@ FILES = (
     "sa.key",
     "sa.pub",
 )
-# Entries of the bundle. `initialised`: when the first master initialised the cluster; missing until then. `restored`:
-# the id of the last restore request that the cluster has completed.
-INITIALISED = "initialised"
-RESTORED = "restored"
-RESTORE_HINT = "store the secret's previous value (AWSPREVIOUS) as a new version"
+# Key in the bundle: when the first master initialised the cluster; missing until then.
+INITIALISED_AT = "initialised"
+# Key in the bundle: the id of the last request to restore etcd that the cluster has completed.
+RESTORED_REQUEST_ID = "restored"
+# What an operator should do if the secret has lost its content.
+SECRET_RECOVERY_HINT = "store the secret's previous value (AWSPREVIOUS) as a new version"
 KUBEADM_CONFIG = HOME + "/kubeadm.yaml"
-# Attempts to write the secret if others change it at the same time.
+# The most attempts to write the secret; each fails if another master changes the secret at the same time.
 MAX_WRITE_ATTEMPTS = 3
 
 
@@ -43,15 +46,15 @@ def load(machine: Machine, boot: MasterBoot) -> Bundle:
     The version that was read is remembered in `boot.secret_version`, for `store`.
 
     Raises:
-        BootError: some of the FILES are missing in the bundle.
+        BootError: some of the CA_FILES are missing in the bundle.
     """
     secret_arn = boot.facts["caSecretArn"]
     response = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=secret_arn)
     boot.secret_version = response.get("VersionId", "")
     bundle: Bundle = json.loads(response.get("SecretString") or "{}")
-    missing_files = [name for name in FILES if name not in bundle]
+    missing_files = [name for name in CA_FILES if name not in bundle]
     if bundle and missing_files:
-        raise BootError(f"secret {secret_arn} lacks {', '.join(missing_files)}", RESTORE_HINT)
+        raise BootError(f"secret {secret_arn} lacks {', '.join(missing_files)}", SECRET_RECOVERY_HINT)
     return bundle
 
 
@@ -78,17 +81,17 @@ def store(machine: Machine, boot: MasterBoot, bundle: Bundle) -> Bundle:
 
 
 def are_installed(machine: Machine, bundle: Bundle) -> bool:
-    """Return whether the bundle's certificate authorities are in kubeadm's folder."""
-    return all(machine.read(PKI + name) == bundle[name] for name in FILES)
+    """Return whether kubeadm's folder contains exactly the bundle's certificate authorities."""
+    return all(machine.read(PKI + name) == bundle[name] for name in CA_FILES)
 
 
 def install(machine: Machine, bundle: Bundle) -> str:
-    """Write the bundle's certificate authorities to kubeadm's folder; return what was done."""
+    """Write the bundle's certificate authorities to kubeadm's folder; return what was done, for the log."""
     if are_installed(machine, bundle):
         return "certificate authorities in place"
     # Leaf certificates signed by other authorities are removed too; kubeadm creates new ones.
     machine.remove(PKI)
-    for name in FILES:
+    for name in CA_FILES:
         machine.write(PKI + name, bundle[name], 0o600)
     return "installed the certificate authorities of the secret"
 
@@ -100,11 +103,12 @@ def create(machine: Machine, boot: MasterBoot) -> tuple[Bundle, str]:
         The bundle in the secret, and what was done. If another master has stored certificate authorities first, the
         bundle contains those, and this master uses them.
     """
-    is_custom = custom_ca.fetch(machine, boot, PKI)
-    # `kubeadm init phase certs sa` takes no --config and asks the internet for a version; `all` does neither.
+    is_custom = custom_ca.write_files(machine, boot, PKI)
+    # This also creates leaf certificates, as only the phase `all` is suitable: kubeadm's phase `certs sa` does not
+    # accept --config, and asks the internet for a version.
     machine.run("kubeadm", "init", "phase", "certs", "all", "--config", KUBEADM_CONFIG)
-    files = {name: machine.read(PKI + name) for name in FILES}
-    bundle = store(machine, boot, {**files, encryption.KEY: encryption.new_key()})
+    files = {name: machine.read(PKI + name) for name in CA_FILES}
+    bundle = store(machine, boot, {**files, encryption.KEY_NAME: encryption.new_key()})
     if not are_installed(machine, bundle):
         return bundle, install(machine, bundle)
     if is_custom:
@@ -118,15 +122,15 @@ def add_encryption_key(machine: Machine, boot: MasterBoot, bundle: Bundle) -> Bu
     Bundles that were stored by older boot programs or by operators may have no key.
     """
     for _ in range(MAX_WRITE_ATTEMPTS):
-        if not bundle.get(encryption.KEY):
-            bundle = store(machine, boot, {**bundle, encryption.KEY: encryption.new_key()})
-        if bundle.get(encryption.KEY):
+        if not bundle.get(encryption.KEY_NAME):
+            bundle = store(machine, boot, {**bundle, encryption.KEY_NAME: encryption.new_key()})
+        if bundle.get(encryption.KEY_NAME):
             return bundle
     raise _conflict_error()
 
 
 def mark_initialised(machine: Machine, boot: MasterBoot, restored: str) -> None:
-    """Record in the secret that the cluster is initialised: a blank volume then never leads to a second cluster.
+    """Record in the secret that the cluster is initialised: a blank volume then never leads to a second, empty cluster.
 
     Args:
         machine: the master.
@@ -139,14 +143,14 @@ def mark_initialised(machine: Machine, boot: MasterBoot, restored: str) -> None:
     for _ in range(MAX_WRITE_ATTEMPTS):
         bundle = load(machine, boot)
         # If the bundle already has the time of initialisation, that time is kept.
-        marked_bundle = {INITIALISED: machine.time(), **bundle}
+        marked_bundle = {INITIALISED_AT: machine.time(), **bundle}
         if restored:
-            marked_bundle[RESTORED] = restored
+            marked_bundle[RESTORED_REQUEST_ID] = restored
         if marked_bundle == bundle or store(machine, boot, marked_bundle) == marked_bundle:
             return
     raise _conflict_error()
 
 
 def _conflict_error() -> BootError:
-    """Return the error for three attempts to write the secret, during each of which somebody else changed it."""
+    """Return the error to raise if somebody else changed the secret during each of MAX_WRITE_ATTEMPTS attempts."""
     return BootError("the secret of the certificate authorities keeps changing", "check who else writes to it")

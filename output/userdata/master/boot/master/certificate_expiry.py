@@ -34,13 +34,20 @@ def first_expiry(machine: Machine) -> str:
 
 
 def is_renewal_due(machine: Machine, boot: MasterBoot, expires: str) -> bool:
-    """Return whether less than 30 % of the certificates' validity is left in slot a, 28 % in slot b, and so on.
+    """Return whether the certificates are due for renewal.
 
-    The shares differ so that masters created together do not restart their etcd in the same night.
+    In slot a they are due when less than 30 % of their validity is left, in slot b 28 %, and so on. The shares differ
+    so that masters created together do not restart their etcd in the same night.
+
+    Args:
+        machine: the master.
+        boot: this run of the program.
+        expires: the time at which the first certificate expires.
     """
     _, cluster_configuration = boot.config["kubeadm"]
     configured_hours = re.match(r"(\d+)h", str(cluster_configuration.get("certificateValidityPeriod", "")))
     validity_hours = int(configured_hours[1]) if configured_hours else DEFAULT_VALIDITY_HOURS
     slot_number = ord(boot.facts["slot"]) - ord("a")
     share = RENEWAL_SHARE - SHARE_BETWEEN_SLOTS * slot_number
-    return expires < machine.time(share * 3600 * validity_hours)
+    renewal_seconds = share * 3600 * validity_hours
+    return expires < machine.time(renewal_seconds)

@@ -18,8 +18,10 @@ from .certificate_authorities import KUBEADM_CONFIG
 if TYPE_CHECKING:
     from ..contract import MasterBoot
 
+# Name of the ConfigMap with the expiry of each master's certificates.
 CONFIG_MAP = "cfngen-certificates"
 TIMER = "cfngen-certificates.timer"
+# The static pods of the control plane.
 COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd")
 
 
@@ -33,8 +35,11 @@ def schedule(machine: Machine, boot: MasterBoot) -> str:
 def renew(machine: Machine, boot: MasterBoot) -> str:
     """Renew this master's leaf certificates if one of them expires soon, and publish when they expire.
 
-    The control plane is restarted if it has loaded older certificates than those in the files, also if an interrupted
-    run has renewed them.
+    The control plane is restarted if it has loaded older certificates than those in the files, also if an earlier run
+    has renewed them and was then interrupted.
+
+    Returns:
+        When the first certificate expires, for the log.
 
     Raises:
         BootError: kubeadm cannot renew the certificates, or the control plane does not start with the new ones.

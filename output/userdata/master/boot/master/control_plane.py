@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..host import kubelet
-from ..host.kubectl import documents, kubectl, local_server
+from ..host.kubectl import kubectl, local_server_option, yaml_documents
 from ..machine import BootError, Machine, Pending
 from . import (
     certificate_authorities,
@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 
     Result = TypeVar("Result")
 
-# Phases of `kubeadm init`, before and after the API server answers. Without `--skip-token-print` the phase
-# bootstrap-token prints its token; nodes use another one, see `join_information`.
+# Phases of `kubeadm init` that run before the API server answers, in all boot modes but JOIN.
 PHASES_BEFORE_API = ("certs all", "kubeconfig all", "etcd local", "control-plane all", "kubelet-start")
-# A joining master adds its etcd member after these; until then the kubelet finds no etcd manifest.
+# Phases that run in mode JOIN before this master adds its etcd member; until then there is no manifest of etcd.
 PHASES_BEFORE_JOIN = ("certs all", "kubeconfig all", "kubelet-start")
+# Phases that run once the API server answers. Without `--skip-token-print` the phase bootstrap-token would print its
+# token; nodes use another one, see `join_information`.
 PHASES_AFTER_API = ("mark-control-plane", "bootstrap-token --skip-token-print", "kubelet-finalize all")
 # Hints for failed preflight checks, by the beginning of kubeadm's message (kubeadm's preflight/checks.go).
 PREFLIGHT_HINTS = {
@@ -46,6 +47,7 @@ PREFLIGHT_HINTS = {
     "[ERROR FileExisting-": "add the package of that program to the image, or in preBootCommands",
     "[ERROR FileAvailable-": "an image should contain no Kubernetes files there",
 }
+# What has been done at the end of a boot, by boot mode.
 OUTCOMES = {
     INIT: "initialised a new cluster",
     JOIN: "joined the cluster",
@@ -58,6 +60,9 @@ def prepare(machine: Machine, boot: MasterBoot) -> str:
     """Prepare the start of the control plane, and choose the boot mode, which is stored in `boot.mode`.
 
     This writes kubeadm's configuration, the certificate authorities and the encryption key.
+
+    Returns:
+        The boot mode, and what was done with the certificate authorities, for the log.
     """
     bundle = decision.await_cluster(machine, boot)
     kubelet_configuration = {
@@ -65,8 +70,8 @@ def prepare(machine: Machine, boot: MasterBoot) -> str:
         "kind": "KubeletConfiguration",
         **boot.config["kubelet"],
     }
-    machine.write(KUBEADM_CONFIG, documents(*boot.config["kubeadm"], kubelet_configuration), 0o600)
-    kubelet.patch(machine, boot)
+    machine.write(KUBEADM_CONFIG, yaml_documents(*boot.config["kubeadm"], kubelet_configuration), 0o600)
+    kubelet.write_patch(machine, boot)
     outcome = ""
     if bundle:
         if not certificate_authorities.are_installed(machine, bundle):
@@ -82,22 +87,23 @@ def prepare(machine: Machine, boot: MasterBoot) -> str:
     if boot_mode != STEADY:
         # If this boot is interrupted, the next boot must not treat this instance as set up.
         machine.remove(kubelet.SET_UP_FILE, certificate_expiry.LOADED_EXPIRY_FILE)
-        kubelet.clear(machine)
+        kubelet.stop_and_remove_files(machine)
     if boot_mode in (INIT, JOIN):
-        etcd_data.empty_folder(machine)
+        etcd_data.clear_data_folder(machine)
         # The etcd data that this boot creates is newer than the current restore request, which needs no action then.
         restore.mark_done(machine, boot)
     if not bundle:
         bundle, outcome = certificate_authorities.create(machine, boot)
-    encryption.configure(machine, certificate_authorities.add_encryption_key(machine, boot, bundle))
+    encryption.write_configuration(machine, certificate_authorities.add_encryption_key(machine, boot, bundle))
     return f"{boot_mode}: {outcome}"
 
 
 def _remove_expiring_certificates(machine: Machine, boot: MasterBoot, bundle: Bundle) -> bool:
-    """Remove the leaf certificates if they have expired or soon will (the instance may have been stopped for a year).
+    """Remove this master's leaf certificates if they have expired or will expire soon.
 
-    The control plane's pods, which have loaded the old certificates, are stopped. The caller then selects the boot mode
-    `resume`, in which kubeadm's phases create new certificates.
+    That happens if the instance was stopped for a long time. The control plane's pods, which have loaded the old
+    certificates, are stopped. The caller then selects the boot mode `resume`, in which kubeadm's phases create new
+    certificates.
 
     Returns:
         Whether the certificates were removed.
@@ -106,17 +112,21 @@ def _remove_expiring_certificates(machine: Machine, boot: MasterBoot, bundle: Bu
         return False
     # The marker is removed first, so that after an interruption this master does not count as set up.
     machine.remove(kubelet.SET_UP_FILE)
-    etcd_data.stop(machine)
+    etcd_data.stop_kubelet_and_pods(machine)
     machine.remove(certificate_authorities.PKI)
     certificate_authorities.install(machine, bundle)
     return True
 
 
 def start(machine: Machine, boot: MasterBoot) -> str:
-    """Start the control plane, or make sure that it runs, and mark the cluster as initialised in the secret.
+    """Start the control plane in the boot mode `boot.mode`, and wait until the API server and etcd are healthy.
 
     All boot modes except `steady` run phases of `kubeadm init`, which create manifests, missing certificates and the
-    kubelet's identity. Each phase is idempotent, so an interrupted boot is simply repeated.
+    kubelet's identity, and mark the cluster as initialised in the secret of the certificate authorities. Each phase is
+    idempotent, so an interrupted boot is simply repeated.
+
+    Returns:
+        What was done, for the log.
     """
     boot_mode = boot.mode
     details = ""  # for the log: which snapshot was restored, or which etcd member was promoted
@@ -151,13 +161,13 @@ def start(machine: Machine, boot: MasterBoot) -> str:
 
 
 def _run_remaining_phases(machine: Machine, boot: MasterBoot) -> None:
-    """Run the phases that need a running API server, and mark this instance and the cluster as set up."""
+    """Run the phases that need a running API server, and record that this instance and the cluster are set up."""
     instance = boot.facts["instanceId"]
     # A master of an older Kubernetes version must not overwrite the ConfigMaps and add-ons of a newer master.
     may_upload = boot.mode == INIT or not _retry(machine, boot, "kubeadm's ConfigMap", upgrade.is_older_than_cluster)
     if may_upload:
-        # admin.conf has no permissions until the first phase that talks to the API server binds its group to a role
-        # (kubernetes/kubernetes#121305). This phase does that and needs no Node object.
+        # This phase runs first, as it needs no Node object and gives admin.conf its permissions: the first phase that
+        # talks to the API server binds the group of admin.conf to a role (kubernetes/kubernetes#121305).
         _run_phase(machine, "upload-config kubeadm")
     _await_object(machine, boot, f"node {instance}", "node", instance)
     for phase in ("upload-config all", *PHASES_AFTER_API) if may_upload else PHASES_AFTER_API:
@@ -189,7 +199,29 @@ def await_local_api_server(machine: Machine, boot: MasterBoot) -> None:
     Raises:
         BootError: it was not ready in time.
     """
-    _await_object(machine, boot, "the API server", local_server(boot), "--raw", "/readyz")
+    _await_object(machine, boot, "the API server", local_server_option(boot), "--raw", "/readyz")
+
+
+def _await_object(machine: Machine, boot: MasterBoot, description: str, *get_arguments: str) -> None:
+    """Wait until `kubectl get` succeeds.
+
+    Args:
+        machine: the master.
+        boot: this run of the program.
+        description: what is waited for, for the log.
+        get_arguments: the arguments of `kubectl get`: an object's kind and name, or a raw path of the API.
+
+    Raises:
+        BootError: it did not succeed in time.
+    """
+
+    def probe() -> None:
+        exit_code, _ = kubectl(machine, "get", *get_arguments, expect=(0, 1))
+        if exit_code != 0:
+            raise Pending("not available yet")
+
+    hint = "`journalctl -u kubelet`; `ctr -n k8s.io containers ls`; /var/log/pods"
+    machine.wait(description, probe, hint=hint, seconds=boot.remaining(machine))
 
 
 def _run_preflight(machine: Machine) -> None:
@@ -219,15 +251,3 @@ def _retry(machine: Machine, boot: MasterBoot, description: str, query: Callable
         seconds=120,
         retry_on=BootError,
     )
-
-
-def _await_object(machine: Machine, boot: MasterBoot, description: str, *get_arguments: str) -> None:
-    """Wait until `kubectl get` with the given arguments succeeds."""
-
-    def probe() -> None:
-        exit_code, _ = kubectl(machine, "get", *get_arguments, expect=(0, 1))
-        if exit_code != 0:
-            raise Pending("not available yet")
-
-    hint = "`journalctl -u kubelet`; `ctr -n k8s.io containers ls`; /var/log/pods"
-    machine.wait(description, probe, hint=hint, seconds=boot.remaining(machine))

@@ -1,6 +1,7 @@
 """Approves the serving certificates of kubelets, but only for names and addresses that EC2 reports for the instance.
 
-Kubernetes itself approves none, since anyone with a node's credentials could request a certificate for any name.
+Kubernetes itself approves no serving certificates, since anyone with a node's credentials could request one for any
+name.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from typing import TYPE_CHECKING
 
 from ..host.kubectl import ADMIN_KUBECONFIG, kubectl
 from ..machine import HOME, Machine
-from .der import content
+from .der import content_range
 
 if TYPE_CHECKING:
     from ..contract import JsonObject, MasterBoot
 
+# Name of the signer of kubelets' serving certificates, in the specification of each certificate request.
 SIGNER = "kubernetes.io/kubelet-serving"
-# Why each pending request was not approved, by the request's name, so that the log has each reason only once.
+# File with the reason why each pending request was not approved, by the request's name, so that each reason is logged
+# only once.
 REPORTED_FILE = HOME + "/approval.json"
 TIMER = "cfngen-approve.timer"
 # Key usages that the signer requires and allows (Kubernetes documentation, "Certificates and Certificate Signing
@@ -31,9 +34,11 @@ COMMON_NAME = bytes.fromhex("550403")
 ORGANIZATION = bytes.fromhex("55040a")
 ALTERNATIVE_NAMES = bytes.fromhex("551d11")
 EXTENSION_REQUEST = bytes.fromhex("2a864886f70d01090e")
-SEQUENCE, SET, OID, OCTETS, ATTRIBUTES = 0x30, 0x31, 0x06, 0x04, 0xA0
-DNS_NAME, ADDRESS = 0x82, 0x87
-# EC2 accepts at most 200 values per filter.
+# Tags of DER elements: four general types, and the attributes of a certificate request (RFC 2986).
+SEQUENCE, SET, OBJECT_IDENTIFIER, OCTET_STRING, ATTRIBUTES = 0x30, 0x31, 0x06, 0x04, 0xA0
+# Tags of subject alternative names (RFC 5280).
+DNS_NAME, IP_ADDRESS = 0x82, 0x87
+# Number of values in one filter of a request to EC2, which accepts at most 200.
 MAX_FILTER_VALUES = 100
 
 
@@ -44,10 +49,13 @@ def start(machine: Machine, boot: MasterBoot) -> str:
 
 
 def approve(machine: Machine, boot: MasterBoot) -> str:
-    """Approve the certificate requests whose names and addresses EC2 confirms.
+    """Approve the pending certificate requests whose names and addresses EC2 confirms.
 
-    The reason why another request is not approved is logged once. No request is denied: an operator may still approve
-    it, and Kubernetes deletes it after a day. All masters run this task, possibly at the same time.
+    If a request is not approved, the reason is logged once. No request is denied: an operator may still approve it, and
+    Kubernetes deletes it after a day. All masters run this task, possibly at the same time.
+
+    Returns:
+        The nodes whose requests were approved, for the log; "" if there are none.
     """
     if not machine.exists(ADMIN_KUBECONFIG):
         return ""
@@ -102,7 +110,7 @@ def _running_instances(machine: Machine, boot: MasterBoot, nodes: list[str]) -> 
 
 
 def reason_to_refuse(spec: JsonObject, instances: dict[str, JsonObject]) -> str:
-    """Return why a certificate request must not be approved, or "" if it may be approved.
+    """Return why a certificate request must not be approved; "" if it may be approved.
 
     Args:
         spec: the request's specification.
@@ -145,7 +153,11 @@ def names_and_addresses(instance: JsonObject) -> tuple[set[str], set[str]]:
 
 
 def parse_csr(pem: str) -> tuple[list[tuple[bytes, str]], set[str], set[str]]:
-    """Return the subject, DNS names and IP addresses of a PKCS #10 request (RFC 2986).
+    """Return what a PKCS #10 certificate request (RFC 2986) asks for.
+
+    Returns:
+        The attributes of the subject, sorted, each as (type's object identifier in DER, value); the DNS names; and the
+        IP addresses.
 
     Raises:
         ValueError: the request is malformed, or requests anything else.
@@ -163,7 +175,7 @@ def parse_csr(pem: str) -> tuple[list[tuple[bytes, str]], set[str], set[str]]:
         for tag, value in _alternative_names(extension):
             if tag == DNS_NAME:
                 names.add(value.decode("ascii").lower())
-            elif tag == ADDRESS:
+            elif tag == IP_ADDRESS:
                 addresses.add(str(ipaddress.ip_address(value)))
             else:
                 raise ValueError("it requests something other than DNS names and IP addresses")
@@ -171,14 +183,21 @@ def parse_csr(pem: str) -> tuple[list[tuple[bytes, str]], set[str], set[str]]:
 
 
 def _requested_extensions(attributes: list[tuple[int, bytes]]) -> list[bytes]:
-    """Return the X.509 extensions in the attributes of a request, each as DER."""
+    """Return the X.509 extensions that a certificate request asks for, each in DER.
+
+    Args:
+        attributes: the last field of the request, if it has one, as (tag, content).
+
+    Raises:
+        ValueError: the request has other fields or attributes.
+    """
     requested: list[bytes] = []
     for tag, value in attributes:
         if tag != ATTRIBUTES:
             raise ValueError("it has unknown fields")
         for attribute in _der_contents(value, SEQUENCE):
             identifier, values = _der_elements(attribute)
-            if identifier != (OID, EXTENSION_REQUEST):
+            if identifier != (OBJECT_IDENTIFIER, EXTENSION_REQUEST):
                 raise ValueError("it has an unknown attribute")
             [extensions] = _der_contents(values[1], SEQUENCE)
             requested += _der_contents(extensions, SEQUENCE)
@@ -186,24 +205,32 @@ def _requested_extensions(attributes: list[tuple[int, bytes]]) -> list[bytes]:
 
 
 def _alternative_names(extension: bytes) -> list[tuple[int, bytes]]:
-    """Return the subject alternative names of an extension, each with its tag."""
+    """Return the subject alternative names of an X.509 extension (in DER), each as (tag, content).
+
+    Raises:
+        ValueError: the extension is another one.
+    """
     # Between identifier and value there may be a flag: whether the extension is critical.
     identifier, *_, value = _der_elements(extension)
-    if identifier != (OID, ALTERNATIVE_NAMES) or value[0] != OCTETS:
+    if identifier != (OBJECT_IDENTIFIER, ALTERNATIVE_NAMES) or value[0] != OCTET_STRING:
         raise ValueError("it requests an unknown extension")
     [names] = _der_contents(value[1], SEQUENCE)
     return _der_elements(names)
 
 
 def _subject_attribute(relative_name: bytes) -> tuple[bytes, str]:
-    """Return the type and value of one attribute of a subject."""
+    """Return the type (an object identifier in DER) and the value of one attribute of a subject."""
     [attribute] = _der_contents(relative_name, SEQUENCE)
-    (_, kind), (_, text) = _der_elements(attribute)
-    return kind, text.decode("utf-8")
+    (_, attribute_type), (_, value) = _der_elements(attribute)
+    return attribute_type, value.decode("utf-8")
 
 
 def _der_contents(der: bytes, expected_tag: int) -> list[bytes]:
-    """Return the contents of consecutive DER elements, which must all have the expected tag."""
+    """Return the contents of consecutive DER elements.
+
+    Raises:
+        ValueError: an element does not have the expected tag, or is incomplete.
+    """
     elements = _der_elements(der)
     if any(tag != expected_tag for tag, _ in elements):
         raise ValueError("its structure is not that of a request")
@@ -211,7 +238,7 @@ def _der_contents(der: bytes, expected_tag: int) -> list[bytes]:
 
 
 def _der_elements(der: bytes) -> list[tuple[int, bytes]]:
-    """Return consecutive DER elements, each as tag and content.
+    """Return consecutive DER elements, each as (tag, content).
 
     Raises:
         ValueError: the last element is incomplete.
@@ -219,7 +246,7 @@ def _der_elements(der: bytes) -> list[tuple[int, bytes]]:
     """
     elements, position = [], 0
     while position < len(der):
-        begin, end = content(der, position)
+        begin, end = content_range(der, position)
         if end > len(der):
             raise ValueError("it is truncated")
         elements.append((der[position], der[begin:end]))

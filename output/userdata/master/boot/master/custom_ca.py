@@ -10,13 +10,19 @@ from ..machine import BootError, Machine
 if TYPE_CHECKING:
     from ..contract import MasterBoot
 
-CERTIFICATE, KEY = "ca.crt", "ca.key"
+# Keys in the user's secret, and names of the files.
+CERTIFICATE_NAME, KEY_NAME = "ca.crt", "ca.key"
 # A certificate authority that expires sooner is rejected: the cluster stops working when it expires.
 MIN_VALIDITY_SECONDS = 30 * 24 * 3600
 
 
-def fetch(machine: Machine, boot: MasterBoot, folder: str) -> bool:
+def write_files(machine: Machine, boot: MasterBoot, folder: str) -> bool:
     """Write `ca.crt` and `ca.key` from the user's secret into `folder`; return whether such a secret is configured.
+
+    Args:
+        machine: the master.
+        boot: this run of the program.
+        folder: the folder, with a slash at its end.
 
     Raises:
         BootError: the secret does not contain both, or they are not a usable certificate authority.
@@ -30,32 +36,37 @@ def fetch(machine: Machine, boot: MasterBoot, folder: str) -> bool:
         content = json.loads(response.get("SecretString", ""))
     except ValueError:
         content = None
-    if not isinstance(content, dict) or not all(str(content.get(name, "")).strip() for name in (CERTIFICATE, KEY)):
-        raise BootError(f"secret {arn} does not contain a JSON object with {CERTIFICATE} and {KEY}", hint)
-    for name in (CERTIFICATE, KEY):
+    if not isinstance(content, dict) or not all(
+        str(content.get(name, "")).strip() for name in (CERTIFICATE_NAME, KEY_NAME)
+    ):
+        raise BootError(f"secret {arn} does not contain a JSON object with {CERTIFICATE_NAME} and {KEY_NAME}", hint)
+    for name in (CERTIFICATE_NAME, KEY_NAME):
         machine.write(folder + name, content[name].strip() + "\n", 0o600)
     problem = _problem(machine, folder)
     if problem:
-        machine.remove(folder + CERTIFICATE, folder + KEY)
+        machine.remove(folder + CERTIFICATE_NAME, folder + KEY_NAME)
         raise BootError(f"secret {arn}: {problem}", hint)
     return True
 
 
 def _problem(machine: Machine, folder: str) -> str:
     """Return what is wrong with the certificate authority in `folder`, or "" if it is usable."""
-    certificate = ("openssl", "x509", "-noout", "-in", folder + CERTIFICATE)
-    code, certificate_key = machine.run(*certificate, "-pubkey", expect=(0, 1))
+    inspect_certificate = ("openssl", "x509", "-noout", "-in", folder + CERTIFICATE_NAME)
+    code, public_key_of_certificate = machine.run(*inspect_certificate, "-pubkey", expect=(0, 1))
     if code:
-        return f"{CERTIFICATE} is not a PEM certificate"
-    code, private_key = machine.run(
-        "openssl", "pkey", "-pubout", "-passin", "stdin", "-in", folder + KEY, stdin="\n", expect=(0, 1)
+        return f"{CERTIFICATE_NAME} is not a PEM certificate"
+    # The empty line on standard input is a passphrase; without it openssl would ask for one.
+    code, public_key_of_key = machine.run(
+        "openssl", "pkey", "-pubout", "-passin", "stdin", "-in", folder + KEY_NAME, stdin="\n", expect=(0, 1)
     )
     if code:
-        return f"{KEY} is not a PEM private key, or has a passphrase"
-    if certificate_key.strip() != private_key.strip():
-        return f"{KEY} is not the key of {CERTIFICATE}"
-    if "CA:TRUE" not in machine.run(*certificate, "-ext", "basicConstraints", expect=(0, 1))[1]:
-        return f"{CERTIFICATE} is not a certificate authority's (basicConstraints lacks CA:TRUE)"
-    if machine.run(*certificate, "-checkend", str(MIN_VALIDITY_SECONDS), expect=(0, 1))[0]:
-        return f"{CERTIFICATE} expires within {MIN_VALIDITY_SECONDS // 86400} days, or has expired"
+        return f"{KEY_NAME} is not a PEM private key, or has a passphrase"
+    if public_key_of_certificate.strip() != public_key_of_key.strip():
+        return f"{KEY_NAME} is not the key of {CERTIFICATE_NAME}"
+    _, constraints = machine.run(*inspect_certificate, "-ext", "basicConstraints", expect=(0, 1))
+    if "CA:TRUE" not in constraints:
+        return f"{CERTIFICATE_NAME} is not a certificate authority's (basicConstraints lacks CA:TRUE)"
+    expires_soon, _ = machine.run(*inspect_certificate, "-checkend", str(MIN_VALIDITY_SECONDS), expect=(0, 1))
+    if expires_soon:
+        return f"{CERTIFICATE_NAME} expires within {MIN_VALIDITY_SECONDS // 86400} days, or has expired"
     return ""

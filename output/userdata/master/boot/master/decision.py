@@ -23,7 +23,9 @@ from . import certificate_authorities, etcd_data, etcd_members, restore
 if TYPE_CHECKING:
     from ..contract import Bundle, MasterBoot
 
+# The boot modes.
 STEADY, RESUME, RESTORE, JOIN, INIT = "steady", "resume", "restore", "join", "init"
+# Letter of the slot whose master initialises the cluster.
 FIRST_SLOT = "a"
 
 
@@ -40,7 +42,7 @@ def await_cluster(machine: Machine, boot: MasterBoot) -> Bundle:
 
     def probe() -> Bundle:
         bundle = certificate_authorities.load(machine, boot)
-        if must_wait and not bundle.get(certificate_authorities.INITIALISED):
+        if must_wait and not bundle.get(certificate_authorities.INITIALISED_AT):
             raise Pending(f"slot {FIRST_SLOT} has not initialised the cluster yet")
         return bundle
 
@@ -63,25 +65,26 @@ def decide(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
     has_peers, has_data = len(boot.config["masters"]) > 1, etcd_data.has_data(machine)
     if has_data and not bundle:
         raise BootError(
-            f"{volume} contains a cluster's data, but secret {secret} is empty", certificate_authorities.RESTORE_HINT
+            f"{volume} contains a cluster's data, but secret {secret} is empty",
+            certificate_authorities.SECRET_RECOVERY_HINT,
         )
     restore_state = restore.state(machine, boot, bundle)
-    if restore_state == restore.PENDING:
+    if restore_state == restore.RESTORE_PENDING:
         return RESTORE
-    if has_data and restore_state == restore.MISSED:
+    if has_data and restore_state == restore.RESTORE_MISSED:
         _move_data_aside(
             machine,
-            f"before-{boot.restore_request['id']}",
-            "the cluster was restored from a snapshot without this master",
+            name=f"before-{boot.restore_request['id']}",
+            reason="the cluster was restored from a snapshot without this master",
         )
         has_data = False
-    reason = etcd_members.removal_reason(machine, boot) if has_data and has_peers else ""
+    reason = etcd_members.reason_for_unusable_data(machine, boot) if has_data and has_peers else ""
     if reason:
-        _move_data_aside(machine, f"removed-{machine.time().replace(':', '')}", reason)
+        _move_data_aside(machine, name=f"removed-{machine.time().replace(':', '')}", reason=reason)
         has_data = False
     if has_data:
         return STEADY if kubelet.is_set_up(machine, boot) else RESUME
-    initialised_at = bundle.get(certificate_authorities.INITIALISED)
+    initialised_at = bundle.get(certificate_authorities.INITIALISED_AT)
     if not initialised_at:
         return INIT
     if has_peers:
@@ -91,11 +94,11 @@ def decide(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
         "continuing would create a second, empty one",
         "run `cfngen etcd restore latest` (in the folder of the cluster file), or restore the volume from one of its "
         "snapshots; or, to start again with an empty cluster, remove "
-        f"{certificate_authorities.INITIALISED} from secret {secret} and reboot",
+        f"{certificate_authorities.INITIALISED_AT} from secret {secret} and reboot",
     )
 
 
 def _move_data_aside(machine: Machine, name: str, reason: str) -> None:
-    """Move etcd's data to another folder of the volume, and log the reason."""
+    """Move etcd's data to the folder `etcd.<name>` of the volume, and log the reason."""
     folder = etcd_data.move_aside(machine, name)
     machine.say(f"etcd's data on this volume can no longer be used ({reason}); it was moved to {folder}")

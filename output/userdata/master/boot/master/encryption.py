@@ -12,9 +12,10 @@ from ..machine import Machine
 if TYPE_CHECKING:
     from ..contract import Bundle
 
-# The key's name in the bundle, and the file that the API server reads.
-KEY = "encryption.key"
-FILE = "/etc/kubernetes/encryption.json"
+# Name of the encryption key in the bundle, the content of that secret.
+KEY_NAME = "encryption.key"
+# The API server's EncryptionConfiguration.
+CONFIGURATION_FILE = "/etc/kubernetes/encryption.json"
 
 
 def new_key() -> str:
@@ -22,14 +23,18 @@ def new_key() -> str:
     return base64.b64encode(secrets.token_bytes(32)).decode()
 
 
-def configure(machine: Machine, bundle: Bundle) -> None:
+def write_configuration(machine: Machine, bundle: Bundle) -> None:
     """Write the API server's EncryptionConfiguration.
 
     New data is encrypted with the first provider. The provider `identity` reads data that was stored unencrypted.
+
+    Args:
+        machine: the master.
+        bundle: the content of the certificate authorities' secret.
     """
-    providers = [{"secretbox": {"keys": [{"name": "cfngen", "secret": bundle[KEY]}]}}, {"identity": {}}]
+    providers = [{"secretbox": {"keys": [{"name": "cfngen", "secret": bundle[KEY_NAME]}]}}, {"identity": {}}]
     machine.write(
-        FILE,
+        CONFIGURATION_FILE,
         json.dumps(
             {
                 "apiVersion": "apiserver.config.k8s.io/v1",

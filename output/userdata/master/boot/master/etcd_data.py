@@ -7,23 +7,25 @@ from __future__ import annotations
 
 from ..machine import Machine
 
-VOLUME = "/mnt/master"
-FOLDER = VOLUME + "/etcd"
-DATA = FOLDER + "/member/snap/db"
-# File that exists while this slot's etcd joins the other members. Its content is ADDING while FOLDER contains an
-# incomplete copy of the other members' data, then PROMOTING while the learner waits for its promotion.
-JOINING_FILE = VOLUME + "/joining"
+# The folder at which the master's data volume is mounted.
+VOLUME_MOUNT = "/mnt/master"
+DATA_FOLDER = VOLUME_MOUNT + "/etcd"
+DATABASE_FILE = DATA_FOLDER + "/member/snap/db"
+# File that exists while this slot's etcd joins the other members. Its content is ADDING while the data folder has an
+# incomplete copy of the other members' data, then PROMOTING while this learner (a member without a vote) waits for its
+# promotion to a voting member.
+JOINING_FILE = VOLUME_MOUNT + "/joining"
 ADDING, PROMOTING = "adding", "promoting"
 # File with the id (hexadecimal) of this slot's etcd member, once the member has a vote.
-MEMBER_ID_FILE = VOLUME + "/etcd-member"
+MEMBER_ID_FILE = VOLUME_MOUNT + "/etcd-member"
 
 
 def has_data(machine: Machine) -> bool:
     """Return whether the volume contains the data of an etcd member, and not just an incomplete copy."""
-    return machine.exists(DATA) and machine.read(JOINING_FILE) != ADDING
+    return machine.exists(DATABASE_FILE) and machine.read(JOINING_FILE) != ADDING
 
 
-def stop(machine: Machine) -> None:
+def stop_kubelet_and_pods(machine: Machine) -> None:
     """Stop the kubelet and every pod, since etcd's data must not be moved while etcd is running.
 
     Pods keep running when the kubelet and containerd stop; their processes are in a systemd slice.
@@ -34,13 +36,13 @@ def stop(machine: Machine) -> None:
     machine.run("systemctl", "stop", "kubepods.slice", expect=(0, 5))
 
 
-def empty_folder(machine: Machine) -> None:
-    """Stop etcd and remove its data folder for a new member, since kubeadm requires an empty folder."""
-    stop(machine)
-    if machine.read(JOINING_FILE) != ADDING and machine.glob(FOLDER + "/**/*"):
-        # Incomplete data of an earlier attempt is kept for an operator to inspect.
+def clear_data_folder(machine: Machine) -> None:
+    """Stop etcd and remove its data folder for a new member, since kubeadm requires that folder to be empty."""
+    stop_kubelet_and_pods(machine)
+    if machine.read(JOINING_FILE) != ADDING and machine.glob(DATA_FOLDER + "/**/*"):
+        # These files are no complete database. They are kept for an operator to inspect.
         move_aside(machine, "unfinished")
-    machine.remove(FOLDER)
+    machine.remove(DATA_FOLDER)
 
 
 def move_aside(machine: Machine, name: str) -> str:
@@ -48,10 +50,10 @@ def move_aside(machine: Machine, name: str) -> str:
 
     If that folder has files already, `+` is appended to the name.
     """
-    new_folder = f"{FOLDER}.{name}"
+    new_folder = f"{DATA_FOLDER}.{name}"
     while machine.glob(new_folder + "/**/*"):
         new_folder += "+"
-    stop(machine)
-    machine.run("mv", "-T", FOLDER, new_folder)
+    stop_kubelet_and_pods(machine)
+    machine.run("mv", "-T", DATA_FOLDER, new_folder)
     machine.remove(MEMBER_ID_FILE)
     return new_folder

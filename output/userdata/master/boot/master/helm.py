@@ -8,14 +8,16 @@ import time
 from typing import TYPE_CHECKING
 
 from ..host import hosts
-from ..host.kubectl import ADMIN_KUBECONFIG, documents, kubectl
+from ..host.kubectl import ADMIN_KUBECONFIG, kubectl, yaml_documents
 from ..machine import BootError, Machine
 
 if TYPE_CHECKING:
     from ..contract import Release
 
-# Seconds for one Helm operation; Helm waits for hooks only, not for pods: the cluster may have no node yet.
+# Time-out in seconds of one Helm operation. Helm waits for a chart's hooks only, not for pods: the cluster may have no
+# node yet.
 TIMEOUT = 240
+# Statuses of a Helm revision whose operation is in progress or was interrupted.
 UNFINISHED_STATUSES = "pending-install,pending-rollback,pending-upgrade,uninstalling"
 # Seconds after which an unfinished Helm operation that an operator may have started counts as abandoned.
 ABANDONED_AFTER = 900
@@ -27,10 +29,10 @@ def install(machine: Machine, release: Release, interrupted: bool) -> None:
     A failed upgrade is not rolled back: the objects stay as they are, and the next attempt continues from there.
 
     Args:
-        machine: the instance.
+        machine: the master.
         release: the release to install; its chart has been downloaded.
-        interrupted: whether an earlier attempt of the boot program to install the release was interrupted: an
-            unfinished Helm operation is then its remainder.
+        interrupted: whether the boot program has been interrupted while it installed this release. An unfinished Helm
+            operation is then what is left of that attempt, not another operation in progress.
 
     Raises:
         BootError: Helm or the API server reports an error.
@@ -50,7 +52,7 @@ def install(machine: Machine, release: Release, interrupted: bool) -> None:
         *("--skip-crds", "--force-conflicts", "--history-max", "5", "--hide-notes", "--timeout", f"{TIMEOUT}s"),
     )
     if release["patches"]:
-        _apply(machine, "cfngen", documents(*release["patches"]))
+        _apply(machine, "cfngen", yaml_documents(*release["patches"]))
 
 
 def uninstall(machine: Machine, name: str, namespace: str) -> None:
@@ -90,7 +92,13 @@ def _remove_unfinished_revisions(machine: Machine, name: str, namespace: str, in
 
 
 def _apply(machine: Machine, field_manager: str, text: str) -> None:
-    """Apply Kubernetes objects (YAML) on the server, under the name of a field manager."""
+    """Apply Kubernetes objects with server-side apply.
+
+    Args:
+        machine: the master.
+        field_manager: the name under which the API server records the fields that are set.
+        text: the objects as YAML.
+    """
     kubectl(
         machine,
         "apply",
@@ -105,5 +113,5 @@ def _apply(machine: Machine, field_manager: str, text: str) -> None:
 
 def _helm(machine: Machine, *arguments: str) -> str:
     """Run helm as cluster administrator; return its output."""
-    hosts.refresh(machine, ADMIN_KUBECONFIG)
+    hosts.reorder_addresses(machine, ADMIN_KUBECONFIG)
     return machine.run("helm", *arguments, "--kubeconfig", ADMIN_KUBECONFIG, timeout=TIMEOUT + 30)[1]

@@ -1,10 +1,10 @@
-"""The state of other EC2 instances."""
+"""Asks EC2 for the state of other instances, e.g. of the one that had this master's volume before."""
 
 from __future__ import annotations
 
 from ..machine import Machine
 
-# The results of `state` for a terminated instance: EC2 still lists it, or says that it does not exist.
+# The two results of `state` for a terminated instance: EC2 still lists it, or says that it does not exist.
 TERMINATED_STATES = ("terminated", "")
 
 

@@ -16,12 +16,12 @@ from ..host.kubectl import kubectl
 from ..machine import BootError, Machine
 from . import upgrade
 from .certificate_authorities import PKI
-from .der import content
+from .der import content_range
 
 if TYPE_CHECKING:
     from ..contract import JoinInformation, MasterBoot
 
-# Seconds for which a bootstrap token is valid; a timer publishes a new one every six hours.
+# Seconds for which a bootstrap token is valid: a day; a timer publishes a new one every six hours.
 TOKEN_SECONDS = 24 * 3600
 TIMER = "cfngen-join.timer"
 
@@ -29,14 +29,14 @@ TIMER = "cfngen-join.timer"
 def publish(machine: Machine, boot: MasterBoot) -> str:
     """Create a bootstrap token, publish the join information, and start the timer that repeats this."""
     hint = "check that the API server is healthy"
-    token, expires = machine.wait("a token", lambda: _create_token(machine), hint, retry_on=BootError)
-    oldest = machine.wait(
-        "the masters' versions", lambda: upgrade.oldest_version(machine, boot), hint, retry_on=BootError
+    token, expires = machine.wait("a token", lambda: _create_token(machine), hint=hint, retry_on=BootError)
+    oldest_version = machine.wait(
+        "the masters' versions", lambda: upgrade.oldest_version(machine, boot), hint=hint, retry_on=BootError
     )
     information: JoinInformation = {
         "endpoint": boot.config["endpoint"],
         "addresses": [address for _, address in sorted(boot.config["masters"].items())],
-        "kubernetesVersion": oldest,
+        "kubernetesVersion": oldest_version,
         "caHash": ca_hash(machine.read(PKI + "ca.crt")),
         "token": token,
         "expires": expires,
@@ -70,21 +70,25 @@ def _create_token(machine: Machine) -> tuple[str, str]:
 
 
 def ca_hash(pem: str) -> str:
-    """Return the hash of a certificate's public key for kubeadm: SHA-256 of its SubjectPublicKeyInfo.
+    """Return the hash of a certificate's public key in kubeadm's form: `sha256:` and hexadecimal digits.
+
+    It is the SHA-256 of the certificate's SubjectPublicKeyInfo in DER.
 
     Args:
         pem: PEM text; its first certificate is used.
     """
     der = base64.b64decode(pem.partition("-----BEGIN CERTIFICATE-----")[2].partition("-----END")[0])
-    certificate = content(der, 0)[0]
-    position = content(der, certificate)[0]
-    # Fields of a TBSCertificate (RFC 5280, 4.1): version (optional, tag 0xA0), serialNumber, signature, issuer,
-    # validity, subject, subjectPublicKeyInfo. All fields before the last one are skipped.
-    has_version = der[position] == 0xA0
+    # A certificate contains a TBSCertificate, whose fields are (RFC 5280, 4.1): version (optional, tag 0xA0),
+    # serialNumber, signature, issuer, validity, subject, subjectPublicKeyInfo. All before the last one are skipped.
+    tbs_certificate_start, _ = content_range(der, 0)
+    field_start, _ = content_range(der, tbs_certificate_start)
+    has_version = der[field_start] == 0xA0
     for _ in range(6 if has_version else 5):
-        position = content(der, position)[1]
-    return "sha256:" + hashlib.sha256(der[position : content(der, position)[1]]).hexdigest()
+        _, field_start = content_range(der, field_start)
+    _, field_end = content_range(der, field_start)
+    return "sha256:" + hashlib.sha256(der[field_start:field_end]).hexdigest()
 
 
 def _random_characters(count: int) -> str:
+    """Return `count` random characters of those that a bootstrap token may contain."""
     return "".join(secrets.choice("abcdefghijklmnopqrstuvwxyz0123456789") for _ in range(count))

@@ -12,12 +12,17 @@ if TYPE_CHECKING:
     from ..contract import JsonObject
 
 NAMESPACE = "kube-system"
-# Seconds after which a lease that is not renewed expires; longer than any operation between two renewals.
+# Seconds after its last renewal at which a lease expires; no operation between two renewals takes longer.
 LEASE_SECONDS = 420
 
 
 def acquire(machine: Machine, name: str, holder: str) -> None:
     """Acquire or renew a lease; an expired lease of another master is taken over.
+
+    Args:
+        machine: the master.
+        name: the lease's name.
+        holder: this master's instance id.
 
     Raises:
         Pending: another master has the lease, or has just acquired it.
@@ -50,12 +55,22 @@ def release(machine: Machine, name: str, holder: str) -> None:
 
 def _read_lease(machine: Machine, name: str) -> JsonObject:
     """Return the Lease object; an empty mapping if it does not exist."""
-    text = kubectl(machine, "-n", NAMESPACE, "get", "lease", name, "-o", "json", "--ignore-not-found")[1]
+    _, text = kubectl(machine, "-n", NAMESPACE, "get", "lease", name, "-o", "json", "--ignore-not-found")
     return dict(json.loads(text)) if text.strip() else {}
 
 
 def _write_lease(machine: Machine, name: str, current: JsonObject, spec: JsonObject) -> bool:
-    """Create or replace a lease; return False if another master has changed it since it was read."""
+    """Create or replace a lease.
+
+    Args:
+        machine: the master.
+        name: the lease's name.
+        current: the Lease object as it was read; empty if it did not exist.
+        spec: the new specification.
+
+    Returns:
+        Whether the lease was written: not if another master has created or changed it since it was read.
+    """
     version = {"resourceVersion": current["metadata"]["resourceVersion"]} if current else {}
     lease = {
         "apiVersion": "coordination.k8s.io/v1",
@@ -64,4 +79,5 @@ def _write_lease(machine: Machine, name: str, current: JsonObject, spec: JsonObj
         "spec": spec,
     }
     verb = "replace" if current else "create"
-    return not kubectl(machine, verb, "-f", "-", stdin=json.dumps(lease), expect=(0, 1))[0]
+    exit_code, _ = kubectl(machine, verb, "-f", "-", stdin=json.dumps(lease), expect=(0, 1))
+    return exit_code == 0

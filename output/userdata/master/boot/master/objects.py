@@ -7,29 +7,30 @@ from importlib import import_module
 
 from ..machine import BootError, Machine, Pending
 
-# The first version of botocore that supports S3's checksums (it came with boto3 1.24). Ubuntu 22.04 has boto3 1.23, to
-# which no checksum is passed: it sends an MD5 digest by itself.
-CHECKSUMS_SINCE = (1, 27)
+# The first version of botocore, as (major, minor), that supports S3's checksums; it came with boto3 1.24. No checksum
+# is passed to older versions, e.g. that of boto3 1.23 in Ubuntu 22.04: these send an MD5 digest by themselves.
+BOTOCORE_WITH_CHECKSUMS = (1, 27)
 
 
-def put(machine: Machine, bucket: str, key: str, path: str, metadata: dict[str, str]) -> None:
+def upload(machine: Machine, bucket: str, key: str, path: str, metadata: dict[str, str]) -> None:
     """Upload a file to S3 with a checksum, so that S3 rejects a damaged upload.
 
     Args:
         machine: the instance.
         bucket: the bucket.
         key: the object's key.
-        path: the file.
-        metadata: the object's metadata; its SHA-256 is added as `sha256`.
+        path: path of the file to upload.
+        metadata: the object's metadata, to which the file's SHA-256 is added as `sha256`.
 
     Raises:
         BootError: S3 denies access or rejects the upload, or cannot be reached.
     """
     digest = machine.sha256(path)
-    version = tuple(map(int, import_module("botocore").__version__.split(".")[:2]))
-    checksum = (
-        {"ChecksumSHA256": base64.b64encode(bytes.fromhex(digest)).decode()} if version >= CHECKSUMS_SINCE else {}
-    )
+    # botocore is imported here, not at the top, as a boot may have to install it first.
+    botocore_version = tuple(int(number) for number in import_module("botocore").__version__.split(".")[:2])
+    checksum = {}
+    if botocore_version >= BOTOCORE_WITH_CHECKSUMS:
+        checksum["ChecksumSHA256"] = base64.b64encode(bytes.fromhex(digest)).decode()
     with machine.open(path) as file:
         machine.aws(
             "s3",
@@ -42,7 +43,7 @@ def put(machine: Machine, bucket: str, key: str, path: str, metadata: dict[str, 
         )
 
 
-def get(machine: Machine, bucket: str, key: str, path: str) -> dict[str, str]:
+def download(machine: Machine, bucket: str, key: str, path: str) -> dict[str, str]:
     """Download an object from S3 to a file that only root may read; `path` exists only once it is complete.
 
     Returns:

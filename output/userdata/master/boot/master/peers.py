@@ -24,8 +24,11 @@ def master_versions(machine: Machine, boot: MasterBoot, kubeconfig: str = ADMIN_
     Raises:
         BootError: no API server answers.
     """
+    oldest_first = sorted(
+        _master_nodes(machine, kubeconfig), key=lambda node: str(node["metadata"]["creationTimestamp"])
+    )
     youngest_by_address = {}
-    for node in sorted(_master_nodes(machine, kubeconfig), key=lambda item: str(item["metadata"]["creationTimestamp"])):
+    for node in oldest_first:
         addresses = node["status"].get("addresses", [])
         internal_addresses = tuple(address["address"] for address in addresses if address["type"] == "InternalIP")
         youngest_by_address[internal_addresses or node["metadata"]["name"]] = node
@@ -37,9 +40,9 @@ def master_versions(machine: Machine, boot: MasterBoot, kubeconfig: str = ADMIN_
 
 
 def delete_former_nodes(machine: Machine, boot: MasterBoot) -> list[str]:
-    """Delete the Node objects of this slot's former instances that are terminated; return their names.
+    """Delete the Node objects of those former instances of this slot that are terminated; return the Nodes' names.
 
-    The old Nodes have this slot's address, and would look like another master that stays down.
+    A former instance's Node has this slot's address, and would look like another master that stays down.
     """
     former_names = [
         node["metadata"]["name"] for node in _master_nodes(machine, ADMIN_KUBECONFIG) if _is_former_instance(boot, node)

@@ -13,32 +13,45 @@ from typing import TYPE_CHECKING
 
 from ..machine import BootError, Machine
 from . import bucket, certificate_authorities, etcd_data, etcd_members, objects
-from .etcd_data import FOLDER, VOLUME
+from .etcd_data import DATA_FOLDER, VOLUME_MOUNT
 
 if TYPE_CHECKING:
     from ..contract import Bundle, MasterBoot
 
-REQUEST = "restore.json"
+# Name of the object in the bucket with which `cfngen etcd restore` requests a restore.
+REQUEST_OBJECT = "restore.json"
 # File with the id of the last restore request that this slot has completed, or does not need as its data is newer.
-DONE_FILE = VOLUME + "/restored"
-# States of this slot: it has to restore the snapshot; or the cluster was restored without this slot.
-PENDING, MISSED = "pending", "missed"
-# Clients that watch remember revisions from after the snapshot. The restore raises the revision by more than any
-# cluster has written since, and marks older ones as compacted: so clients list everything again and miss no change
+DONE_FILE = VOLUME_MOUNT + "/restored"
+# State of this slot: it still has to restore the snapshot.
+RESTORE_PENDING = "pending"
+# State of this slot: the cluster has been restored without this slot, whose data is therefore outdated.
+RESTORE_MISSED = "missed"
+# The argument of etcdutl's option `--bump-revision`: by how much the restore raises etcd's revision. Clients that watch
+# objects remember revisions from after the snapshot. The restore raises the revision by more than any cluster has
+# written since, and marks older ones as compacted: so clients list everything again and miss no change
 # (etcd-io/etcd#16028).
 REVISION_BUMP = "1000000000"
 
 
 def state(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
-    """Return `pending` if this slot has to restore, `missed` if the cluster was restored without it, otherwise "".
+    """Return whether this slot has to restore etcd; the operator's request is stored in `boot.restore_request`.
+
+    Args:
+        machine: the master.
+        boot: this run of the program.
+        bundle: the content of the certificate authorities' secret.
+
+    Returns:
+        RESTORE_PENDING if this slot has to restore the snapshot, RESTORE_MISSED if the cluster was restored without
+        this slot, otherwise "".
 
     Raises:
-        BootError: the request is malformed.
+        BootError: the request is malformed; or it cannot be read, and the volume has no data.
     """
     if not boot.facts.get("bucket"):
         return ""
     try:
-        request = bucket.read_document(machine, boot, REQUEST)
+        request = bucket.read_document(machine, boot, REQUEST_OBJECT)
     except BootError as error:
         if not etcd_data.has_data(machine):
             raise
@@ -50,44 +63,55 @@ def state(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
     # The id must be valid in a file name: it becomes part of the name of the folder with the old data.
     patterns = {"id": r"\w[\w-]{0,63}", "snapshot": r"[\w./:+-]+"}
     if not all(re.fullmatch(pattern, str(request.get(name, ""))) for name, pattern in patterns.items()):
-        raise BootError(f"{REQUEST} in {boot.facts['bucket']} lacks a valid id or snapshot", hint(boot))
+        raise BootError(f"{REQUEST_OBJECT} in {boot.facts['bucket']} lacks a valid id or snapshot", hint(boot))
     boot.restore_request = request
     if machine.read(DONE_FILE) == request["id"]:
         return ""
-    if not bundle.get(certificate_authorities.INITIALISED):
+    if not bundle.get(certificate_authorities.INITIALISED_AT):
         # The request was for an earlier cluster of this name, whose bucket was kept.
         mark_done(machine, boot)
         return ""
-    return MISSED if bundle.get(certificate_authorities.RESTORED) == request["id"] else PENDING
+    is_cluster_restored = bundle.get(certificate_authorities.RESTORED_REQUEST_ID) == request["id"]
+    return RESTORE_MISSED if is_cluster_restored else RESTORE_PENDING
 
 
 def mark_done(machine: Machine, boot: MasterBoot) -> None:
-    """Record on the volume that this slot has completed the request, or does not need it."""
+    """Record on the volume that this slot has completed the operator's request, or does not need it."""
     if boot.restore_request:
         machine.write(DONE_FILE, boot.restore_request["id"])
 
 
 def perform(machine: Machine, boot: MasterBoot) -> str:
-    """Replace this slot's etcd data with the snapshot's data, move the old data aside, and return what was done.
+    """Replace this slot's etcd data with the data of the requested snapshot, and move the old data aside.
 
     The restored data directory contains the list of members, so etcd ignores `--initial-cluster` in its manifest: it
     reads that flag only if there is no write-ahead log ("Clustering Guide", etcd).
+
+    Returns:
+        What was done, for the log.
 
     Raises:
         BootError: the snapshot cannot be downloaded, or is damaged; the old data is still in place.
     """
     request, bucket_name = boot.restore_request, boot.facts["bucket"]
     request_id, snapshot = request["id"], request["snapshot"]
-    file, new_folder, old_folder = f"{VOLUME}/snapshot.db", FOLDER + ".new", f"{FOLDER}.before-{request_id}"
-    objects.get(machine, bucket_name, snapshot, file)
+    file, new_folder, old_folder = (
+        f"{VOLUME_MOUNT}/snapshot.db",
+        DATA_FOLDER + ".new",
+        f"{DATA_FOLDER}.before-{request_id}",
+    )
+    objects.download(machine, bucket_name, snapshot, file)
     digest = machine.sha256(file)
     if request.get("sha256", digest) != digest:
         raise BootError(f"s3://{bucket_name}/{snapshot} has SHA-256 {digest}, not {request['sha256']}", hint(boot))
+    # This fails if the snapshot is damaged.
     machine.run("etcdutl", "snapshot", "status", file, "--write-out=json")
-    etcd_data.stop(machine)
+    etcd_data.stop_kubelet_and_pods(machine)
     machine.remove(new_folder)
-    peers = {letter: etcd_members.peer_url(address) for letter, address in sorted(boot.config["masters"].items())}
     slot = boot.facts["slot"]
+    peer_urls = {letter: etcd_members.peer_url(address) for letter, address in sorted(boot.config["masters"].items())}
+    # Each member is named by the letter of its slot.
+    initial_cluster = ",".join(f"{letter}={url}" for letter, url in peer_urls.items())
     machine.run(
         "etcdutl",
         "snapshot",
@@ -95,21 +119,21 @@ def perform(machine: Machine, boot: MasterBoot) -> str:
         file,
         f"--data-dir={new_folder}",
         f"--name={slot}",
-        f"--initial-cluster={','.join(f'{letter}={url}' for letter, url in peers.items())}",
+        f"--initial-cluster={initial_cluster}",
         f"--initial-cluster-token={request_id}",
-        f"--initial-advertise-peer-urls={peers[slot]}",
+        f"--initial-advertise-peer-urls={peer_urls[slot]}",
         f"--bump-revision={REVISION_BUMP}",
         "--mark-compacted",
     )
     if machine.glob(old_folder + "/**/*"):
         # An interrupted attempt has already moved the old data aside. FOLDER can be removed: it contains at most
         # restored data, with which etcd has never run.
-        machine.remove(FOLDER)
-    elif machine.glob(FOLDER + "/**/*"):
-        machine.run("mv", "-T", FOLDER, old_folder)
+        machine.remove(DATA_FOLDER)
+    elif machine.glob(DATA_FOLDER + "/**/*"):
+        machine.run("mv", "-T", DATA_FOLDER, old_folder)
     else:
-        machine.remove(FOLDER)
-    machine.run("mv", "-T", new_folder, FOLDER)
+        machine.remove(DATA_FOLDER)
+    machine.run("mv", "-T", new_folder, DATA_FOLDER)
     machine.remove(etcd_data.MEMBER_ID_FILE, etcd_data.JOINING_FILE)
     mark_done(machine, boot)
     machine.remove(file)
@@ -117,6 +141,6 @@ def perform(machine: Machine, boot: MasterBoot) -> str:
 
 
 def hint(boot: MasterBoot) -> str:
-    """Return how an operator changes or withdraws the request."""
-    key = bucket.key(boot, REQUEST)
+    """Return what an operator should do if the request cannot be fulfilled."""
+    key = bucket.key(boot, REQUEST_OBJECT)
     return f"request another snapshot (`cfngen etcd list` shows them), or withdraw the request: `aws s3 rm s3://{boot.facts['bucket']}/{key}`"

@@ -18,24 +18,25 @@ import re
 from typing import TYPE_CHECKING
 
 from ..host.kubectl import ADMIN_KUBECONFIG, kubectl
-from ..host.versions import minor, numbers
+from ..host.versions import minor_number, version_numbers
 from ..machine import BootError, Machine
 from . import peers
 from .certificate_authorities import KUBEADM_CONFIG
-from .etcd_data import VOLUME
+from .etcd_data import VOLUME_MOUNT
 
 if TYPE_CHECKING:
     from ..contract import MasterBoot
 
-# The Kubernetes version that last ran with this volume's data.
-VERSION_FILE = VOLUME + "/kubernetes-version"
+# File with the Kubernetes version that last ran with this volume's data.
+VERSION_FILE = VOLUME_MOUNT + "/kubernetes-version"
 SKEW_POLICY_URL = "https://kubernetes.io/releases/version-skew-policy/"
-# Written by kubeadm beside admin.conf; its certificate is in the group system:masters, so it needs no role binding.
-SUPER_ADMIN = "/etc/kubernetes/super-admin.conf"
+# Kubeconfig file that kubeadm writes beside admin.conf. Its certificate is in the group system:masters, so it needs no
+# role binding.
+SUPER_ADMIN_KUBECONFIG = "/etc/kubernetes/super-admin.conf"
 
 
 def check_version_skew(machine: Machine, boot: MasterBoot) -> None:
-    """Compare this instance's version with the version that last ran on this volume and with those of other masters.
+    """Check this instance's Kubernetes version against the version recorded on this volume and those of other masters.
 
     Raises:
         BootError: the version skew is not supported, so this master must not start; nothing was changed.
@@ -47,7 +48,7 @@ def check_version_skew(machine: Machine, boot: MasterBoot) -> None:
     for subject, version in versions_by_subject.items():
         if not version:
             continue
-        minor_difference = minor(own_version) - minor(version)
+        minor_difference = minor_number(own_version) - minor_number(version)
         if minor_difference < 0 and subject == "this volume":
             raise BootError(
                 f"{subject} was last used by Kubernetes {version}; a downgrade to {own_version} is not supported",
@@ -62,8 +63,8 @@ def check_version_skew(machine: Machine, boot: MasterBoot) -> None:
 
 def _next_minor(own_version: str, version: str) -> str:
     """Return the minor version to update to first: one step from `version` towards `own_version`, e.g. `1.35`."""
-    step = 1 if minor(own_version) > minor(version) else -1
-    return f"1.{minor(version) + step}"
+    step = 1 if minor_number(own_version) > minor_number(version) else -1
+    return f"1.{minor_number(version) + step}"
 
 
 def _other_masters_versions(machine: Machine, boot: MasterBoot) -> dict[str, str]:
@@ -76,7 +77,7 @@ def _other_masters_versions(machine: Machine, boot: MasterBoot) -> dict[str, str
     try:
         versions = peers.master_versions(machine, boot)
     except BootError:
-        return {}  # unknown: then only the version recorded on the volume is checked
+        return {}  # The other versions are unknown: only the version recorded on the volume is checked.
     return {
         f"master {instance_id}": version
         for instance_id, version in versions.items()
@@ -91,22 +92,22 @@ def is_older_than_cluster(machine: Machine, boot: MasterBoot) -> bool:
         BootError: the API server does not answer.
     """
     query = ("get", "configmap", "kubeadm-config", "--namespace=kube-system", "--ignore-not-found", "-o", "json")
-    _, text = kubectl(machine, *query, kubeconfig=SUPER_ADMIN)
+    _, text = kubectl(machine, *query, kubeconfig=SUPER_ADMIN_KUBECONFIG)
     cluster_configuration = json.loads(text or "{}").get("data", {}).get("ClusterConfiguration", "")
     match = re.search(r"(?m)^kubernetesVersion: *\"?(v?[\d.]+)", cluster_configuration)
-    return bool(match and minor(match[1]) > minor(boot.config["kubernetesVersion"]))
+    return bool(match and minor_number(match[1]) > minor_number(boot.config["kubernetesVersion"]))
 
 
 def is_last_to_upgrade(machine: Machine, boot: MasterBoot) -> bool:
-    """Return whether no master has an older minor version than this one: only then may kube-proxy have its version."""
-    own_minor = minor(boot.config["kubernetesVersion"])
-    return all(minor(version) >= own_minor for version in peers.master_versions(machine, boot).values())
+    """Return whether no master has an older minor version than this one, which then updates kube-proxy and CoreDNS."""
+    own_minor = minor_number(boot.config["kubernetesVersion"])
+    return all(minor_number(version) >= own_minor for version in peers.master_versions(machine, boot).values())
 
 
 def oldest_version(machine: Machine, boot: MasterBoot) -> str:
     """Return the version of the oldest master, including this one."""
     own_version: str = boot.config["kubernetesVersion"]
-    return min([own_version, *peers.master_versions(machine, boot).values()], key=numbers)
+    return min([own_version, *peers.master_versions(machine, boot).values()], key=version_numbers)
 
 
 def record_version(machine: Machine, boot: MasterBoot) -> None:

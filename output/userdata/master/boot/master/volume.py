@@ -12,9 +12,11 @@ from . import instances
 if TYPE_CHECKING:
     from ..contract import MasterBoot
 
+# The folder at which the volume is mounted.
 MOUNT = "/mnt/master"
 FSTAB = "/etc/fstab"
-REPAIR = (
+# What an operator should do if the volume's file system has errors that e2fsck does not correct by itself.
+REPAIR_HINT = (
     "make a snapshot of {volume}, then run `e2fsck -f {device}` on this instance and reboot it; or restore etcd from a "
     "snapshot: `cfngen etcd restore latest` (in the folder of the cluster file)"
 )
@@ -40,34 +42,34 @@ def volume(machine: Machine, boot: MasterBoot) -> str:
         machine.run("udevadm", "settle")
     content = _disk_content(machine, device)
     if content.get("TYPE") != "ext4":
-        actual_type = content.get("TYPE") or content.get("PTTYPE")
+        actual_type = content.get("TYPE") or content.get("PTTYPE")  # of a file system, or of a partition table
         raise BootError(
             f"{volume_id} contains {actual_type}, not ext4; it was not changed", "check that it is the right volume"
         )
     if not machine.mounted(MOUNT):
-        filesystem.check(machine, device, REPAIR.format(volume=volume_id, device=device))
+        filesystem.check(machine, device, REPAIR_HINT.format(volume=volume_id, device=device))
         _mount(machine, device, content["UUID"])
     machine.run("resize2fs", device)
     return f"{volume_id} is {device}{', formatted' if is_blank else ''}, mounted at {MOUNT}"
 
 
 def _attach_volume(machine: Machine, boot: MasterBoot) -> str:
-    """Attach the volume to this instance; return its device name once it is attached.
+    """Attach the slot's data volume to this instance; return its device name in EC2 once it is attached.
 
     Raises:
-        Pending: the volume is not attached yet; the caller tries again.
+        Pending: the volume is not attached yet; the caller has to call this again.
     """
-    volume_id, instance = boot.facts["volumeId"], boot.facts["instanceId"]
+    volume_id, this_instance = boot.facts["volumeId"], boot.facts["instanceId"]
     description = machine.aws("ec2", "describe_volumes", VolumeIds=[volume_id])["Volumes"][0]
     for attachment in description.get("Attachments", []):
-        if attachment["InstanceId"] == instance and attachment["State"] == "attached":
+        if attachment["InstanceId"] == this_instance and attachment["State"] == "attached":
             return str(attachment["Device"])
-        if attachment["InstanceId"] != instance:
+        if attachment["InstanceId"] != this_instance:
             _detach_from_stopped_instance(machine, boot, attachment["InstanceId"])
         raise Pending(f"it is {attachment['State']} to {attachment['InstanceId']}")
     if description["State"] != "available":
         raise Pending(f"it is {description['State']}")
-    instance_filter = [{"Name": "attachment.instance-id", "Values": [instance]}]
+    instance_filter = [{"Name": "attachment.instance-id", "Values": [this_instance]}]
     attached_volumes = machine.aws("ec2", "describe_volumes", Filters=instance_filter)["Volumes"]
     used_devices = {
         attachment["Device"] for attached_volume in attached_volumes for attachment in attached_volume["Attachments"]
@@ -76,6 +78,7 @@ def _attach_volume(machine: Machine, boot: MasterBoot) -> str:
     # gives the disk another name.
     free_devices = (f"/dev/sd{letter}" for letter in "fghijklmnop" if f"/dev/sd{letter}" not in used_devices)
     device = next(free_devices)
+    # The three error codes say that the volume or the device name is in use after all: the caller tries again.
     response = machine.aws(
         "ec2",
         "attach_volume",
@@ -83,21 +86,23 @@ def _attach_volume(machine: Machine, boot: MasterBoot) -> str:
         "IncorrectState",
         "InvalidParameterValue",
         VolumeId=volume_id,
-        InstanceId=instance,
+        InstanceId=this_instance,
         Device=device,
     )
     raise Pending(response.get("Error", {}).get("Message", "it is attaching"))
 
 
 def _detach_from_stopped_instance(machine: Machine, boot: MasterBoot, holder: str) -> None:
-    """Detach the volume from a stopped or terminated instance if EC2 itself has not done so within a minute.
+    """Detach the volume from another instance, if that has been stopped or terminated for a minute.
 
-    The volume is never detached from an instance that is running or shutting down, since that instance may still write.
+    Usually EC2 itself detaches the volume within that time. The volume is never detached from an instance that is
+    running or shutting down, since that instance may still write.
 
     Args:
         machine: this instance.
-        boot: this run of the program; `boot.holder_ended` is when the holder was first found stopped or terminated.
-        holder: id of the instance that the volume is attached to.
+        boot: this run of the program. `boot.holder_ended` is the time at which the holder was first found to be stopped
+            or terminated; None if it was not.
+        holder: id of the other instance, which the volume is attached to.
     """
     state = instances.state(machine, holder)
     if state not in ("stopped", *instances.TERMINATED_STATES):
@@ -125,8 +130,16 @@ def _detach_from_stopped_instance(machine: Machine, boot: MasterBoot, holder: st
 def _disk_device(machine: Machine, volume_id: str, attached_as: str) -> str:
     """Return the device file of a volume's disk.
 
-    On Nitro instances the disk's serial number is the volume id; on Xen instances its name derives from `attached_as`,
-    the device name in EC2, e.g. `/dev/sdf`.
+    On Nitro instances the disk's serial number is the volume id. On Xen instances the disk's name derives from the
+    device name in EC2.
+
+    Args:
+        machine: the master.
+        volume_id: id of the volume.
+        attached_as: the volume's device name in EC2, e.g. `/dev/sdf`.
+
+    Raises:
+        Pending: the disk has not appeared yet.
     """
     for path in machine.glob("/sys/block/nvme*/device/serial"):
         if machine.read(path).strip() == volume_id.replace("-", ""):
@@ -143,7 +156,7 @@ def _disk_content(machine: Machine, device: str) -> dict[str, str]:
     Raises:
         BootError: the disk cannot be read.
     """
-    # blkid's exit code 2 means blank, but also unreadable: reading first tells the two apart.
+    # blkid's exit code 2 means that the disk is blank or cannot be read. If it cannot be read, dd fails.
     machine.run("dd", f"if={device}", "of=/dev/null", "bs=1M", "count=1")
     _, text = machine.run("blkid", "-p", "-o", "export", device, expect=(0, 2))
     return dict(re.findall(r"(?m)^(\w+)=(.*)$", text))

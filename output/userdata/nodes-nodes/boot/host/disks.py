@@ -16,19 +16,25 @@ if TYPE_CHECKING:
     from ..state import Boot
 
 MOUNT = "/mnt/instance-storage"
-# Folders whose content is stored on the new file system, by the name of the folder in MOUNT that is mounted over each.
+# Folders whose content is stored on the new file system. Keys are the names of the folders in MOUNT that are mounted
+# over them.
 BIND_MOUNTS = {"containerd": "/var/lib/containerd", "kubelet": "/var/lib/kubelet", "pods": "/var/log/pods"}
-SERVICES = ("containerd", "kubelet")
+# The systemd services that use the folders of BIND_MOUNTS.
+SERVICES_ON_MOUNTS = ("containerd", "kubelet")
 FSTAB = "/etc/fstab"
-# NVMe model of instance store volumes (EC2 User Guide, "Identify Amazon EBS volumes"); EBS volumes have another one.
+# The disk model that NVMe instance store volumes report; EBS volumes report another one (EC2 User Guide, "Identify
+# Amazon EBS volumes").
 INSTANCE_STORE_MODEL = "Amazon EC2 NVMe Instance Storage"
-LABEL = "cfngen-storage"
-ARRAY = "/dev/md/cfngen"
-# Programs with apt's and dnf's package; mdadm is needed only for several disks.
+FILE_SYSTEM_LABEL = "cfngen-storage"
+# Device file of the RAID array, if there are several disks.
+ARRAY_DEVICE = "/dev/md/cfngen"
+# By program, the name of its package for apt and for dnf; mdadm is needed only for several disks.
 FORMAT_PACKAGES = {"mkfs.ext4": ("e2fsprogs", "e2fsprogs")}
 RAID_PACKAGES = {"mdadm": ("mdadm", "mdadm")}
+# Path in the instance metadata.
 BLOCK_DEVICES_PATH = "meta-data/block-device-mapping/"
-DROP_IN = "[Unit]\nRequiresMountsFor=" + " ".join(BIND_MOUNTS.values()) + "\n"
+# A drop-in for the units of the services, which then do not start without their folders' mounts.
+MOUNTS_DROP_IN = "[Unit]\nRequiresMountsFor=" + " ".join(BIND_MOUNTS.values()) + "\n"
 
 
 def disks(machine: Machine, boot: Boot) -> str:
@@ -38,7 +44,7 @@ def disks(machine: Machine, boot: Boot) -> str:
     """
     nvme_devices = _nvme_disks(machine)
     devices = nvme_devices
-    # Xen instances have no NVMe disks; only there the instance metadata must be queried for the disks.
+    # Instances on the Xen hypervisor have no NVMe disks. Only there the disks are looked up in the instance metadata.
     if not nvme_devices and machine.glob("/sys/block/xvd*/size"):
         devices = _xen_disks(machine)
     if not devices:
@@ -47,9 +53,9 @@ def disks(machine: Machine, boot: Boot) -> str:
     is_new = False
     if not machine.mounted(MOUNT):
         # Services that the image or an earlier boot has started must not write below the new mount points.
-        machine.run("systemctl", "stop", *reversed(SERVICES), expect=(0, 5))
+        machine.run("systemctl", "stop", *reversed(SERVICES_ON_MOUNTS), expect=(0, 5))
         needed_packages = {**FORMAT_PACKAGES, **RAID_PACKAGES} if needs_raid else FORMAT_PACKAGES
-        packages.provide(machine, needed_packages, boot.remaining(machine))
+        packages.install_missing(machine, needed_packages, boot.remaining(machine))
         is_new = not _has_file_system(machine, devices)
         if is_new:
             # Xen disks are not checked, since EC2 itself formats the first one with ext3.
@@ -64,7 +70,7 @@ def disks(machine: Machine, boot: Boot) -> str:
         _write_fstab(machine)
         machine.run("mkdir", "-p", MOUNT)
         machine.run("systemctl", "daemon-reload")
-        machine.run("mount", "-o", "noatime", "LABEL=" + LABEL, MOUNT)
+        machine.run("mount", "-o", "noatime", "LABEL=" + FILE_SYSTEM_LABEL, MOUNT)
         if not machine.mounted(MOUNT):
             raise BootError(
                 f"the instance's own disks do not stay mounted at {MOUNT}", "`journalctl -b | grep -i mount`"
@@ -76,7 +82,7 @@ def disks(machine: Machine, boot: Boot) -> str:
 
 
 def _nvme_disks(machine: Machine) -> list[str]:
-    """Return the device files of the NVMe disks that are instance store volumes, as their model shows."""
+    """Return the device files of the NVMe disks whose model shows that they are instance store volumes."""
     devices = []
     for path in machine.glob("/sys/block/nvme*/device/model"):
         if machine.read(path).strip() == INSTANCE_STORE_MODEL:
@@ -86,12 +92,13 @@ def _nvme_disks(machine: Machine) -> list[str]:
 
 
 def _xen_disks(machine: Machine) -> list[str]:
-    """Return the device files of the disks that the instance metadata list as ephemeral, after unmounting them.
+    """Return the device files of the instance store volumes of a Xen instance, after unmounting them.
 
-    cloud-init mounts the first ephemeral disk at /mnt and adds it to /etc/fstab; both are undone.
+    The instance metadata list these disks as ephemeral. cloud-init mounts the first of them at /mnt and adds it to
+    /etc/fstab; both are undone.
     """
-    names = re.findall(r"(?m)^ephemeral\d+$", machine.metadata(BLOCK_DEVICES_PATH, missing=""))
-    # EC2 calls the disk e.g. sdb, the kernel xvdb.
+    names = re.findall(r"(?m)^ephemeral\d+$", machine.metadata(BLOCK_DEVICES_PATH, default=""))
+    # The instance metadata have EC2's name of a disk, e.g. sdb, which the kernel calls xvdb.
     paths = ["/dev/" + machine.metadata(BLOCK_DEVICES_PATH + name).replace("sd", "xvd", 1) for name in names]
     devices = sorted(path for path in paths if machine.exists(path))
     for path in devices:
@@ -114,12 +121,14 @@ def _has_file_system(machine: Machine, devices: list[str]) -> bool:
         # and 2 mean that there is nothing to assemble.
         machine.run("mdadm", "--assemble", "--scan", expect=(0, 1, 2))
         machine.run("udevadm", "settle")
-    return machine.run("blkid", "-c", "/dev/null", "-L", LABEL, expect=(0, 2))[0] == 0
+    exit_code, _ = machine.run("blkid", "-c", "/dev/null", "-L", FILE_SYSTEM_LABEL, expect=(0, 2))
+    return exit_code == 0
 
 
 def _labelled_device(machine: Machine) -> str:
     """Return the device file of the file system with LABEL."""
-    return machine.run("blkid", "-c", "/dev/null", "-L", LABEL)[1].strip()
+    _, text = machine.run("blkid", "-c", "/dev/null", "-L", FILE_SYSTEM_LABEL)
+    return text.strip()
 
 
 def _check_blank(machine: Machine, devices: list[str]) -> None:
@@ -140,17 +149,17 @@ def _check_blank(machine: Machine, devices: list[str]) -> None:
 
 
 def _format(machine: Machine, devices: list[str]) -> None:
-    """Create one file system: on the only disk, or on a RAID 0 array of several disks."""
+    """Create one file system: on the disk if there is only one, otherwise on a RAID 0 array of all disks."""
     device = devices[0]
     if len(devices) > 1:
-        # An interrupted attempt may have left an array without a file system.
-        machine.run("mdadm", "--stop", ARRAY, expect=(0, 1, 2))
+        # An interrupted attempt may have created the array already, but no file system on it.
+        machine.run("mdadm", "--stop", ARRAY_DEVICE, expect=(0, 1, 2))
         machine.run("wipefs", "-a", "-q", *devices)
         array_options = ("--level=0", "--name=cfngen", "--homehost=any", f"--raid-devices={len(devices)}")
-        machine.run("mdadm", "--create", ARRAY, "--run", *array_options, *devices)
+        machine.run("mdadm", "--create", ARRAY_DEVICE, "--run", *array_options, *devices)
         machine.run("udevadm", "settle")
         device = machine.wait("the array", lambda: _array_device(machine), "`cat /proc/mdstat`")
-    machine.run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "nodiscard", "-L", LABEL, device)
+    machine.run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "nodiscard", "-L", FILE_SYSTEM_LABEL, device)
     # `mount` later finds the file system by its label, which udev must have seen.
     machine.run("udevadm", "settle")
 
@@ -161,24 +170,24 @@ def _array_device(machine: Machine) -> str:
     Raises:
         Pending: the name does not exist yet.
     """
-    if not machine.exists(ARRAY):
-        raise Pending(f"there is no {ARRAY}")
-    return ARRAY
+    if not machine.exists(ARRAY_DEVICE):
+        raise Pending(f"there is no {ARRAY_DEVICE}")
+    return ARRAY_DEVICE
 
 
 def _write_fstab(machine: Machine) -> None:
     """Add the mounts to /etc/fstab, and make containerd and the kubelet require them."""
-    # nofail: an instance whose disks have become blank must still boot, to format them again.
+    # With the option nofail an instance whose disks have become blank still boots, and formats them again.
     timeout = "x-systemd.device-timeout=30s"
-    own_lines = [f"LABEL={LABEL} {MOUNT} ext4 noatime,nofail,{timeout} 0 2"]
+    own_lines = [f"LABEL={FILE_SYSTEM_LABEL} {MOUNT} ext4 noatime,nofail,{timeout} 0 2"]
     own_lines += [
         f"{MOUNT}/{name} {folder} none bind,nofail,x-systemd.requires-mounts-for={MOUNT} 0 0"
         for name, folder in BIND_MOUNTS.items()
     ]
     other_lines = [line for line in machine.read(FSTAB).splitlines() if MOUNT not in line]
     machine.write(FSTAB, "\n".join([*other_lines, *own_lines, ""]))
-    for unit in SERVICES:
-        machine.write(f"/etc/systemd/system/{unit}.service.d/cfngen-storage.conf", DROP_IN)
+    for unit in SERVICES_ON_MOUNTS:
+        machine.write(f"/etc/systemd/system/{unit}.service.d/cfngen-storage.conf", MOUNTS_DROP_IN)
 
 
 def _bind_mount(machine: Machine, source: str, folder: str) -> None:

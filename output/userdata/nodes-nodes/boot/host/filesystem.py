@@ -8,8 +8,9 @@ from __future__ import annotations
 from ..machine import BootError, Machine
 from ..reasons import reason
 
-# Exit codes of e2fsck(8) are sums of 1 and 2 (errors were corrected), 4 (errors are left) and 8 (e2fsck could not check
-# the file system). After 8 the boot continues: e2fsck may be too old for a file system that the kernel can mount.
+# Exit codes of e2fsck(8) are sums of these: 1 and 2 (errors were corrected), 4 (errors are left) and 8 (e2fsck could
+# not check the file system). After 8 the boot continues, as e2fsck may be too old for a file system that the kernel can
+# mount.
 CLEAN, ERRORS_LEFT, FAILED = 0, 4, 8
 
 

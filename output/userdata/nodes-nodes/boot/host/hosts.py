@@ -18,20 +18,23 @@ if TYPE_CHECKING:
     from ..contract import MasterBoot
     from ..state import Boot
 
-HOSTS = "/etc/hosts"
-BEGIN = "# cfngen: the masters of this cluster"
-END = "# cfngen: end"
+HOSTS_FILE = "/etc/hosts"
+# The first and the last line of cfngen's block in /etc/hosts.
+BLOCK_BEGIN = "# cfngen: the masters of this cluster"
+BLOCK_END = "# cfngen: end"
 
 
 def of_master(machine: Machine, boot: MasterBoot) -> str:
-    """Resolve the API's name to this master first, then to the others."""
+    """Write the API's name to a master's /etc/hosts, with this master's address first, then the other masters'."""
     this_address = boot.facts["privateAddress"]
     other_addresses = [address for _, address in sorted(boot.config["masters"].items()) if address != this_address]
-    return put(machine, boot.config["apiHost"], [this_address, *other_addresses])
+    return write_addresses(machine, boot.config["apiHost"], [this_address, *other_addresses])
 
 
 def of_node(machine: Machine, boot: Boot, endpoint: str, addresses: Sequence[str]) -> str:
-    """Resolve the API's name to the masters, beginning with one that depends on the node, to spread the load.
+    """Write the API's name with the masters' addresses to a node's /etc/hosts.
+
+    Which address is the first depends on the node's id, to spread the load. Addresses that do not answer are last.
 
     Args:
         machine: the node.
@@ -40,12 +43,13 @@ def of_node(machine: Machine, boot: Boot, endpoint: str, addresses: Sequence[str
         addresses: the masters' addresses, from the join information.
     """
     digest = hashlib.sha256(boot.facts["instanceId"].encode()).digest()
-    first = int.from_bytes(digest, "big") % len(addresses)
+    first_index = int.from_bytes(digest, "big") % len(addresses)
+    rotated_addresses = [*addresses[first_index:], *addresses[:first_index]]
     host, _, port = endpoint.rpartition(":")
-    return put(machine, host, answering_first(machine, [*addresses[first:], *addresses[:first]], int(port)))
+    return write_addresses(machine, host, answering_first(machine, rotated_addresses, int(port)))
 
 
-def refresh(machine: Machine, kubeconfig: str) -> None:
+def reorder_addresses(machine: Machine, kubeconfig: str) -> None:
     """Reorder the API's addresses in /etc/hosts: those that do not answer now are moved to the end.
 
     Args:
@@ -56,17 +60,20 @@ def refresh(machine: Machine, kubeconfig: str) -> None:
     match = re.search(r"(?m)^ *server: https://([^:/\s]+):(\d+)$", machine.read(kubeconfig))
     if not match:
         return
-    addresses = re.findall(rf"(?m)^(\S+) {re.escape(match[1])}$", machine.read(HOSTS).partition(BEGIN)[2])
-    ordered = answering_first(machine, addresses, int(match[2]))
-    if ordered != addresses:
-        put(machine, match[1], ordered)
+    host, port = match[1], int(match[2])
+    _, _, block = machine.read(HOSTS_FILE).partition(BLOCK_BEGIN)
+    addresses = re.findall(rf"(?m)^(\S+) {re.escape(host)}$", block)
+    ordered_addresses = answering_first(machine, addresses, port)
+    if ordered_addresses != addresses:
+        write_addresses(machine, host, ordered_addresses)
 
 
 def answering_first(machine: Machine, addresses: Sequence[str], port: int) -> list[str]:
-    """Return the addresses, with those that do not answer last.
+    """Return the addresses with those at the end that do not answer.
 
-    The addresses are tried in order until one accepts a connection. An address that refuses the connection at once
-    costs no time, so it is not moved, e.g. the address of a master on which the API server does not run yet.
+    The addresses are tried in order until one accepts a connection; the rest keep their places. An address that refuses
+    the connection at once costs no time, so it also keeps its place, e.g. that of a master on which the API server does
+    not run yet.
     """
     silent_addresses = []
     for address in addresses:
@@ -80,15 +87,15 @@ def answering_first(machine: Machine, addresses: Sequence[str], port: int) -> li
     return [*(address for address in addresses if address not in silent_addresses), *silent_addresses]
 
 
-def put(machine: Machine, host: str, addresses: Sequence[str]) -> str:
+def write_addresses(machine: Machine, host: str, addresses: Sequence[str]) -> str:
     """Write `host` and its `addresses`, in this order, to cfngen's block in /etc/hosts; other lines are not changed."""
     other_lines = []
     is_in_block = False
-    for line in machine.read(HOSTS).splitlines():
-        is_in_block = is_in_block or line == BEGIN
+    for line in machine.read(HOSTS_FILE).splitlines():
+        is_in_block = is_in_block or line == BLOCK_BEGIN
         if not is_in_block:
             other_lines.append(line)
-        is_in_block = is_in_block and line != END
-    block_lines = [BEGIN, *(f"{address} {host}" for address in addresses), END]
-    machine.write(HOSTS, "\n".join([*other_lines, *block_lines, ""]))
+        is_in_block = is_in_block and line != BLOCK_END
+    block_lines = [BLOCK_BEGIN, *(f"{address} {host}" for address in addresses), BLOCK_END]
+    machine.write(HOSTS_FILE, "\n".join([*other_lines, *block_lines, ""]))
     return f"{host} is {', '.join(addresses)}"

@@ -11,10 +11,13 @@ from ..machine import HOME, Machine
 if TYPE_CHECKING:
     from ..state import Boot
 
+# File with the instance's id, which exists once a boot has set up the instance.
 SET_UP_FILE = HOME + "/established"
+# The kubelet's kubeconfig file.
 KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
 # The folder from which the kubelet, as kubeadm configures it, reads the manifests of static pods.
-MANIFESTS = "/etc/kubernetes/manifests"
+MANIFESTS_FOLDER = "/etc/kubernetes/manifests"
+# The resolver configuration of systemd-resolved with the network's DNS servers, on distributions that use it.
 RESOLVED_CONF = "/run/systemd/resolve/resolv.conf"
 
 
@@ -31,15 +34,15 @@ def mark_set_up(machine: Machine, boot: Boot) -> None:
     machine.write(SET_UP_FILE, boot.facts["instanceId"])
 
 
-def clear(machine: Machine) -> None:
+def stop_and_remove_files(machine: Machine) -> None:
     """Stop the kubelet; remove files of an earlier attempt, or of the instance from which the AMI was created."""
     machine.run("systemctl", "stop", "kubelet")
     # containerd would keep an existing CNI configuration, with the pod CIDR of another node.
-    leftovers = ("/etc/kubernetes/*.conf", f"{MANIFESTS}/*", "/var/lib/kubelet/pki/*", "/etc/cni/net.d/*")
+    leftovers = ("/etc/kubernetes/*.conf", f"{MANIFESTS_FOLDER}/*", "/var/lib/kubelet/pki/*", "/etc/cni/net.d/*")
     machine.remove(*leftovers)
 
 
-def patch(machine: Machine, boot: Boot) -> None:
+def write_patch(machine: Machine, boot: Boot) -> None:
     """Write this instance's kubelet settings as a patch for kubeadm (`patches.directory`).
 
     `kubeadm join` takes the cluster-wide settings from a ConfigMap and merges the patch over them; settings that depend
@@ -48,7 +51,7 @@ def patch(machine: Machine, boot: Boot) -> None:
     configured = boot.config["kubeletPatch"]
     settings: dict[str, object] = {"resolvConf": RESOLVED_CONF if machine.exists(RESOLVED_CONF) else "/etc/resolv.conf"}
     if "kubeReserved" not in configured and "systemReserved" not in configured:
-        settings["kubeReserved"] = reservation(machine)
+        settings["kubeReserved"] = reserved_resources(machine)
     settings.update(configured)
     if boot.max_pods:
         settings["maxPods"] = boot.max_pods
@@ -56,11 +59,11 @@ def patch(machine: Machine, boot: Boot) -> None:
     machine.write(HOME + "/patches/kubeletconfiguration+merge.json", json.dumps(settings))
 
 
-def reservation(machine: Machine) -> dict[str, str]:
+def reserved_resources(machine: Machine) -> dict[str, str]:
     """Return `kubeReserved`: the resources for the kubelet, the container runtime and the operating system.
 
-    80 millicores and 1 % of the CPUs, 330 MiB and 5 % of the memory: the formula of Google Distributed Cloud
-    ("Resources available for your workloads"), and a gibibyte of disk for logs and images' unpacking.
+    They are 80 millicores and 1 % of the CPUs, and 330 MiB and 5 % of the memory: the formula of Google Distributed
+    Cloud ("Resources available for your workloads"). A gibibyte of disk is reserved for logs and for unpacking images.
     """
     mebibytes = int(re.findall(r"MemTotal:\s+(\d+) kB", machine.read("/proc/meminfo"))[0]) // 1024
     vcpus = len(re.findall(r"(?m)^processor\s*:", machine.read("/proc/cpuinfo")))

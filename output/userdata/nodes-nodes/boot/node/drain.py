@@ -1,9 +1,9 @@
 """Drains a node before its instance is terminated.
 
-A systemd service polls the instance metadata for a termination. It drains with the kubelet's own credentials: a node
-may list and evict its own pods and cordon itself (Kubernetes' node authorizer and NodeRestriction), but not read
-DaemonSets, as `kubectl drain` does. `cfngen.userdata.node_rights`
-also lets it list nodes, to find out whether other nodes can run its pods.
+A systemd service polls the instance metadata for a coming termination, and drains the node with the kubelet's own
+credentials. With these a node may list and evict its own pods and cordon itself (Kubernetes' node authorizer and
+NodeRestriction), but not read DaemonSets, as `kubectl drain` does. `cfngen.userdata.node_rights` also lets it list
+nodes, to find out whether other nodes can run its pods.
 """
 
 from __future__ import annotations
@@ -14,27 +14,28 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from ..host import kubelet
-from ..host.kubectl import command, kubectl
+from ..host.kubectl import command_prefix, kubectl
 from ..machine import BootError, Machine
 
 if TYPE_CHECKING:
     from ..contract import JsonObject, NodeBoot
 
+# Name of the Auto Scaling group's lifecycle hook for terminations.
 LIFECYCLE_HOOK = "cfngen-drain"
-UNIT = "cfngen-drain.service"
+DRAIN_UNIT = "cfngen-drain.service"
 # Pause between two queries of the instance metadata, and between two rounds of evictions.
 POLL_SECONDS = 5.0
 # Seconds between two heartbeats; without them the lifecycle hook times out after some minutes.
 HEARTBEAT_SECONDS = 30.0
-# EC2 gives notice two minutes before it interrupts a Spot Instance ("Spot Instance interruption notices", EC2 User
-# Guide).
+# Time limit for draining an interrupted Spot Instance. EC2 gives notice two minutes before the interruption ("Spot
+# Instance interruption notices", EC2 User Guide), and draining ends 20 seconds before it.
 SPOT_DRAIN_SECONDS = 100.0
-# Seconds for one request to the API server. Two requests and the pause between them must take less time than the
-# lifecycle hook's heartbeat timeout.
+# Time-out in seconds of one request to the API server. Two requests and the pause between them must take less time than
+# the lifecycle hook's heartbeat timeout.
 REQUEST_TIMEOUT_SECONDS = 45
-# Evictions that are requested in parallel.
+# Number of evictions that are requested in parallel.
 EVICTION_BATCH_SIZE = 8
-# Page size for the list of schedulable nodes; if there are more, other nodes can certainly run the pods.
+# Page size for the list of nodes; if the cluster has more, some other node can certainly run the pods.
 MAX_NODES_LISTED = 20
 # The taint that kubeadm gives to masters.
 MASTER_TAINT = "node-role.kubernetes.io/control-plane"
@@ -44,6 +45,8 @@ CORDON_PATCH = {
     "metadata": {"labels": {"node.kubernetes.io/exclude-from-external-load-balancers": "true"}},
     "spec": {"unschedulable": True},
 }
+# Paths in the instance metadata: the state that Auto Scaling wants the instance to reach, and EC2's notice to a Spot
+# Instance that it will be interrupted.
 LIFECYCLE_STATE_PATH = "meta-data/autoscaling/target-lifecycle-state"
 SPOT_ACTION_PATH = "meta-data/spot/instance-action"
 
@@ -51,15 +54,15 @@ SPOT_ACTION_PATH = "meta-data/spot/instance-action"
 def start(machine: Machine, boot: NodeBoot) -> str:
     """Enable and start the service that watches for the instance's termination."""
     machine.run("systemctl", "daemon-reload")
-    machine.run("systemctl", "enable", "--now", UNIT)
+    machine.run("systemctl", "enable", "--now", DRAIN_UNIT)
     return f"pods get {boot.config['drain']} min to move when this instance is terminated"
 
 
 def watch(machine: Machine, boot: NodeBoot) -> str:
     """Wait until this instance is about to be terminated, drain it, and complete the lifecycle action."""
     spot_noticed = False
-    while machine.metadata(LIFECYCLE_STATE_PATH, missing="") != "Terminated":
-        if not spot_noticed and machine.metadata(SPOT_ACTION_PATH, missing=""):
+    while machine.metadata(LIFECYCLE_STATE_PATH, default="") != "Terminated":
+        if not spot_noticed and machine.metadata(SPOT_ACTION_PATH, default=""):
             spot_noticed = True
             machine.say("EC2 is about to interrupt this Spot Instance: " + drain(machine, boot, SPOT_DRAIN_SECONDS))
         machine.sleep(POLL_SECONDS)
@@ -80,7 +83,7 @@ def drain(machine: Machine, boot: NodeBoot, seconds: float) -> str:
         seconds: time-out.
 
     Returns:
-        The outcome, for the log.
+        A line for the log that says whether all pods are gone, or which ones remain and why.
     """
     if not machine.exists(kubelet.KUBELET_CONF):
         return "it never joined the cluster"
@@ -95,19 +98,21 @@ def drain(machine: Machine, boot: NodeBoot, seconds: float) -> str:
 
     while True:
         try:
-            pods = _cordon_and_list_pods(machine, boot)
-            elapsed, remaining = machine.clock() - start_time, sorted("/".join(pod) for pod in pods)
+            is_terminating_by_pod = _cordon_and_list_pods(machine, boot)
+            elapsed = machine.clock() - start_time
+            remaining = sorted(f"{namespace}/{name}" for namespace, name in is_terminating_by_pod)
             outcome = f"{len(remaining)} pods remain after {seconds:.0f} s: {', '.join(remaining)}"
             if not remaining:
                 return f"all its pods are gone after {elapsed:.0f} s"
             if not _can_other_nodes_run_pods(machine, boot):
                 names = ", ".join(remaining)
                 return f"{len(remaining)} pods remain after {elapsed:.0f} s, as no other node can run them: {names}"
-            not_terminating = [pod for pod, is_terminating in pods.items() if not is_terminating]
-            for start_index in range(0, len(not_terminating), EVICTION_BATCH_SIZE):
-                batch = not_terminating[start_index : start_index + EVICTION_BATCH_SIZE]
+            to_evict = [pod for pod, is_terminating in is_terminating_by_pod.items() if not is_terminating]
+            for start_index in range(0, len(to_evict), EVICTION_BATCH_SIZE):
+                batch = to_evict[start_index : start_index + EVICTION_BATCH_SIZE]
                 with ThreadPoolExecutor(EVICTION_BATCH_SIZE) as pool:
-                    list(pool.map(lambda pod: _evict(machine, *pod), batch))
+                    # The list waits until all evictions of the batch have been requested.
+                    list(pool.map(lambda pod: _evict(machine, namespace=pod[0], name=pod[1]), batch))
                 send_heartbeat()
         except BootError as error:
             outcome = f"its pods were not evicted, the API server does not answer: {error}"
@@ -118,30 +123,33 @@ def drain(machine: Machine, boot: NodeBoot, seconds: float) -> str:
 
 
 def _cordon_and_list_pods(machine: Machine, boot: NodeBoot) -> dict[tuple[str, str], bool]:
-    """Cordon the node and list the pods that must leave it: all except those of DaemonSets, static and ended ones.
+    """Cordon the node and list the pods that must leave it.
+
+    These are all pods except those of DaemonSets, static pods, and pods that have ended.
 
     Returns:
-        By namespace and name of each pod, whether it is already terminating.
+        By (namespace, name) of each pod, whether it is already terminating.
     """
     node_name = boot.facts["instanceId"]
     _kubectl(machine, "patch", "node", node_name, "-p", json.dumps(CORDON_PATCH))
     selector = "--field-selector=spec.nodeName=" + node_name
-    pods = {}
+    is_terminating_by_pod = {}
     for pod in json.loads(_kubectl(machine, "get", "pods", "--all-namespaces", selector, "-o", "json"))["items"]:
         metadata = pod["metadata"]
         is_daemon = any(owner["kind"] == "DaemonSet" for owner in metadata.get("ownerReferences", []))
         is_static = "kubernetes.io/config.mirror" in metadata.get("annotations", {})
         has_ended = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
         if not (is_daemon or is_static or has_ended):
-            pods[metadata["namespace"], metadata["name"]] = "deletionTimestamp" in metadata
-    return pods
+            is_terminating_by_pod[metadata["namespace"], metadata["name"]] = "deletionTimestamp" in metadata
+    return is_terminating_by_pod
 
 
 def _can_other_nodes_run_pods(machine: Machine, boot: NodeBoot) -> bool:
-    """Return whether another node is schedulable; also True if the nodes cannot be listed, as with older masters.
+    """Return whether another node is schedulable, so that it could run this node's pods.
 
-    When the cluster or its last node group is deleted, no other node is schedulable, and disruption budgets would block
-    evictions until the time-out.
+    If not, draining ends at once: when the cluster or its last node group is deleted, disruption budgets would block
+    evictions until the time-out. The result is also True if the nodes cannot be listed, as older masters do not permit
+    it.
     """
     query = urlencode({"fieldSelector": "spec.unschedulable=false", "limit": MAX_NODES_LISTED})
     try:
@@ -149,30 +157,30 @@ def _can_other_nodes_run_pods(machine: Machine, boot: NodeBoot) -> bool:
     except BootError as error:
         machine.log(f"could not list the other nodes: {error}")
         return True
+    has_further_nodes = bool(node_list["metadata"].get("continue"))
     other_nodes = [node for node in node_list["items"] if node["metadata"]["name"] != boot.facts["instanceId"]]
-    return bool(node_list["metadata"].get("continue")) or any(_is_schedulable(node) for node in other_nodes)
+    return has_further_nodes or any(_is_schedulable(node) for node in other_nodes)
 
 
 def _is_schedulable(node: JsonObject) -> bool:
     """Return whether a node is Ready, not cordoned and no master."""
     spec, conditions = node.get("spec", {}), node.get("status", {}).get("conditions", [])
     is_ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
-    return (
-        is_ready
-        and not spec.get("unschedulable")
-        and MASTER_TAINT not in [taint["key"] for taint in spec.get("taints", [])]
-    )
+    is_cordoned = bool(spec.get("unschedulable"))
+    is_master = MASTER_TAINT in [taint["key"] for taint in spec.get("taints", [])]
+    return is_ready and not is_cordoned and not is_master
 
 
 def _evict(machine: Machine, namespace: str, name: str) -> None:
     """Request a pod's eviction; a refusal, e.g. by a disruption budget, is only logged, as the caller tries again."""
+    # `kubectl create --raw` posts the object to the pod's subresource; kubectl has no command that evicts one pod.
     eviction = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
         "metadata": {"namespace": namespace, "name": name},
     }
     path = f"/api/v1/namespaces/{namespace}/pods/{name}/eviction"
-    create = (*command(kubelet.KUBELET_CONF), "create", "--raw", path, "-f", "-")
+    create = (*command_prefix(kubelet.KUBELET_CONF), "create", "--raw", path, "-f", "-")
     try:
         machine.run(*create, stdin=json.dumps(eviction), timeout=REQUEST_TIMEOUT_SECONDS)
     except BootError as error:
@@ -181,11 +189,12 @@ def _evict(machine: Machine, namespace: str, name: str) -> None:
 
 def _kubectl(machine: Machine, *arguments: str) -> str:
     """Run kubectl with the kubelet's credentials; return its output."""
-    return kubectl(machine, *arguments, kubeconfig=kubelet.KUBELET_CONF, timeout=REQUEST_TIMEOUT_SECONDS)[1]
+    _, output = kubectl(machine, *arguments, kubeconfig=kubelet.KUBELET_CONF, timeout=REQUEST_TIMEOUT_SECONDS)
+    return output
 
 
 def _notify_auto_scaling(machine: Machine, boot: NodeBoot, lifecycle_operation: str, **arguments: str) -> str:
-    """Call an operation of Auto Scaling on this instance's lifecycle action.
+    """Call an operation of Auto Scaling for this instance's lifecycle action, its delayed termination.
 
     It is no error if no lifecycle action is waiting, e.g. because it has timed out.
 
@@ -196,23 +205,23 @@ def _notify_auto_scaling(machine: Machine, boot: NodeBoot, lifecycle_operation: 
         arguments: further parameters of the operation.
 
     Returns:
-        The outcome, for the log.
+        A line for the log that says whether the operation succeeded.
     """
-    facts = boot.facts
     try:
         resource = machine.aws(
             "cloudformation",
             "describe_stack_resource",
-            StackName=facts["stack"],
-            LogicalResourceId=facts["resource"],
+            StackName=boot.facts["stack"],
+            LogicalResourceId=boot.facts["resource"],
         )
+        group_name = resource["StackResourceDetail"]["PhysicalResourceId"]
         response = machine.aws(
             "autoscaling",
             lifecycle_operation,
             "ValidationError",  # the error code if no lifecycle action is waiting
-            AutoScalingGroupName=resource["StackResourceDetail"]["PhysicalResourceId"],
+            AutoScalingGroupName=group_name,
             LifecycleHookName=LIFECYCLE_HOOK,
-            InstanceId=facts["instanceId"],
+            InstanceId=boot.facts["instanceId"],
             **arguments,
         )
     except BootError as error:

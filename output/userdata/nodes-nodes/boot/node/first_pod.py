@@ -18,13 +18,15 @@ from ..reasons import reason
 if TYPE_CHECKING:
     from ..contract import JsonObject, NodeBoot
 
-NAME = "cfngen-first-pod"
-MANIFEST = f"{kubelet.MANIFESTS}/{NAME}.yaml"
+POD_NAME = "cfngen-first-pod"
+MANIFEST = f"{kubelet.MANIFESTS_FOLDER}/{POD_NAME}.yaml"
+# File with the id of the instance on which the pod has run.
 RAN_FILE = HOME + "/first-pod"
+# The beginning of every command of containerd's client `ctr`, with the namespace of Kubernetes' containers.
 CTR = ("ctr", "-n", "k8s.io")
 # Filter for the pod's container but not for its sandbox, which containerd also lists as a container (containerd's
 # internal/cri/labels).
-LABELS = 'labels."io.kubernetes.pod.namespace"==kube-system,labels."io.cri-containerd.kind"==container'
+CONTAINER_FILTER = 'labels."io.kubernetes.pod.namespace"==kube-system,labels."io.cri-containerd.kind"==container'
 HINT = "`journalctl -u kubelet -u containerd`; check that the instance can reach the registry of the pause image"
 
 
@@ -39,10 +41,10 @@ def run(machine: Machine, boot: NodeBoot) -> str:
     instance = boot.facts["instanceId"]
     if machine.read(RAN_FILE) == instance:
         return "ran before"
-    folder = boot.config["kubeletPatch"].get("staticPodPath", kubelet.MANIFESTS)
-    if folder != kubelet.MANIFESTS:
+    folder = boot.config["kubeletPatch"].get("staticPodPath", kubelet.MANIFESTS_FOLDER)
+    if folder != kubelet.MANIFESTS_FOLDER:
         return "skipped: the cluster file sets another staticPodPath"
-    machine.write(MANIFEST, json.dumps(manifest(boot.config["pause"])), 0o600)
+    machine.write(MANIFEST, json.dumps(pod_manifest(boot.config["pause"])), 0o600)
     try:
         machine.wait("a first pod to run", lambda: _check_running(machine), HINT, boot.remaining(machine))
     except BootError as error:
@@ -53,12 +55,12 @@ def run(machine: Machine, boot: NodeBoot) -> str:
     return f"a pod of {boot.config['pause']} ran"
 
 
-def manifest(image: str) -> JsonObject:
+def pod_manifest(image: str) -> JsonObject:
     """Return the pod's manifest: with hostNetwork, as there may be no pod network yet, and a short grace period."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": NAME, "namespace": "kube-system"},
+        "metadata": {"name": POD_NAME, "namespace": "kube-system"},
         "spec": {
             "hostNetwork": True,
             "priorityClassName": "system-node-critical",
@@ -74,7 +76,7 @@ def _check_running(machine: Machine) -> None:
     Raises:
         Pending: it does not run, or containerd does not answer.
     """
-    container_filter = f'labels."io.kubernetes.pod.name"~="^{NAME}-",{LABELS}'
+    container_filter = f'labels."io.kubernetes.pod.name"~="^{POD_NAME}-",{CONTAINER_FILTER}'
     code, containers = machine.run(*CTR, "containers", "ls", "-q", container_filter, expect=(0, 1))
     if code:
         raise Pending("containerd does not answer")
@@ -88,5 +90,5 @@ def _check_running(machine: Machine) -> None:
 def _last_kubelet_error(machine: Machine) -> str:
     """Return the kubelet's last error about the pod, in brackets; "" if it has logged none."""
     _, text = machine.run("journalctl", "-u", "kubelet", "-o", "cat", "--no-pager", "-n", "500", expect=(0, 1))
-    errors = [line for line in text.splitlines() if NAME in line and re.match(r"E\d{4} ", line)]
+    errors = [line for line in text.splitlines() if POD_NAME in line and re.match(r"E\d{4} ", line)]
     return f" ({reason(errors[-1])})" if errors else ""

@@ -13,9 +13,10 @@ from . import join_secret
 if TYPE_CHECKING:
     from ..contract import JoinInformation, NodeBoot
 
-JOIN_CONFIG = HOME + "/join.yaml"
-TIMER = "cfngen-addresses.timer"
-# Reason in the message of the Ready condition if the node has no CNI configuration.
+# kubeadm's JoinConfiguration, which exists only while `kubeadm join` runs.
+JOIN_CONFIG_FILE = HOME + "/join.yaml"
+ADDRESSES_TIMER = "cfngen-addresses.timer"
+# The text in the message of a node's Ready condition if the node has no CNI configuration.
 NO_NETWORK_PLUGIN = "NetworkPluginNotReady"
 
 
@@ -23,19 +24,24 @@ def join(machine: Machine, boot: NodeBoot) -> str:
     """Join the cluster, unless this instance has joined before; retry with new join information until the time-out."""
     if kubelet.is_set_up(machine, boot):
         # Debian's cloud-init rewrites /etc/hosts at each boot (`manage_etc_hosts`).
-        if hosts.BEGIN not in machine.read(hosts.HOSTS):
+        if hosts.BLOCK_BEGIN not in machine.read(hosts.HOSTS_FILE):
             addresses(machine, boot)
         machine.run("systemctl", "start", "kubelet")
         return "joined before"
-    kubelet.patch(machine, boot)
+    kubelet.write_patch(machine, boot)
     hint = "check the masters' consoles for a failed boot; on a master: `systemctl status cfngen-boot cfngen-join`"
-    seconds = boot.remaining(machine)
-    return machine.wait("joining", lambda: _join_once(machine, boot), hint, seconds, (BootError, Pending))
+    return machine.wait(
+        "joining",
+        lambda: _join_once(machine, boot),
+        hint=hint,
+        seconds=boot.remaining(machine),
+        retry_on=(BootError, Pending),
+    )
 
 
 def follow(machine: Machine, boot: NodeBoot) -> str:
     """Start the timer that updates the masters' addresses in /etc/hosts every hour, as masters may be added."""
-    machine.run("systemctl", "enable", "--now", TIMER)
+    machine.run("systemctl", "enable", "--now", ADDRESSES_TIMER)
     return "the masters' addresses are updated every hour"
 
 
@@ -83,23 +89,25 @@ def _join_once(machine: Machine, boot: NodeBoot) -> str:
     information = _join_information(machine, boot)
     if information["expires"] <= machine.time(60):
         raise Pending(f"the published token expired at {information['expires']} and no master has renewed it")
-    versions.await_masters(boot, information)
+    versions.check_masters_version(boot, information)
     _write_hosts(machine, boot, information)
     discovery = {
         "apiServerEndpoint": information["endpoint"],
         "token": information["token"],
         "caCertHashes": [information["caHash"]],
     }
-    kubelet.clear(machine)
+    kubelet.stop_and_remove_files(machine)
     # kubeadm creates this folder on masters only, and without it the kubelet logs an error every second.
-    machine.run("mkdir", "-p", kubelet.MANIFESTS)
+    machine.run("mkdir", "-p", kubelet.MANIFESTS_FOLDER)
     machine.remove("/etc/kubernetes/pki/ca.crt")
     # The token is passed in a file that only root may read, as arguments are visible to every process.
-    machine.write(JOIN_CONFIG, json.dumps({**boot.config["join"], "discovery": {"bootstrapToken": discovery}}), 0o600)
+    machine.write(
+        JOIN_CONFIG_FILE, json.dumps({**boot.config["join"], "discovery": {"bootstrapToken": discovery}}), 0o600
+    )
     try:
-        machine.run("kubeadm", "join", "--config", JOIN_CONFIG)
+        machine.run("kubeadm", "join", "--config", JOIN_CONFIG_FILE)
     finally:
-        machine.remove(JOIN_CONFIG)
+        machine.remove(JOIN_CONFIG_FILE)
     kubelet.mark_set_up(machine, boot)
     return f"joined {information['endpoint']}"
 

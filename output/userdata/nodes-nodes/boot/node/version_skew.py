@@ -1,4 +1,6 @@
-"""Makes a new node wait while masters are older: in an upgrade nodes and masters are replaced at the same time.
+"""Makes a new node wait until no master has an older Kubernetes version.
+
+In an upgrade nodes and masters are replaced at the same time, and a kubelet must not be newer than an API server.
 
 The wait extends the deadline of the node's boot. That is safe because the time-out of the stack update includes the
 wait: a later failure is still signalled in time.
@@ -25,7 +27,7 @@ def wait(machine: Machine, boot: NodeBoot) -> str:
     started_at = machine.clock()
 
     def probe() -> str:
-        versions.await_masters(boot, join_secret.read(machine, boot))
+        versions.check_masters_version(boot, join_secret.read(machine, boot))
         waited = machine.clock() - started_at
         return (
             f"the masters are new enough after {waited:.0f} s"

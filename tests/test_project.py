@@ -185,7 +185,7 @@ def test_an_installation_brings_exactly_the_packages_that_are_imported():
     assert {distributions.get(each, each) for each in imported} == declared
 
 
-@pytest.mark.parametrize("file", sorted(ROOT.glob("examples/*.yaml")), ids=name)
+@pytest.mark.parametrize("file", sorted(ROOT.glob("examples/**/*.yaml")), ids=name)
 def test_the_examples_are_cluster_files_without_warnings(file):
     assert load(file, environ={}).warnings == ()
 

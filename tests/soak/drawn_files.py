@@ -56,6 +56,10 @@ class Design:
         count: how many masters.
         architectures: of the instance types.
         groups: names of the node groups.
+        topology: `public` or `private`.
+        nat: how private subnets reach the internet; empty for the default.
+        shared: whether a private cluster in an existing VPC shares its NAT gateways and public subnets, and a cluster
+            without VPC routes its route tables.
     """
 
     lived: bool
@@ -71,6 +75,9 @@ class Design:
     count: int
     architectures: tuple[str, ...]
     groups: tuple[str, ...]
+    topology: str = "public"
+    nat: str = ""
+    shared: bool = False
 
     @property
     def room(self) -> int:
@@ -101,6 +108,8 @@ DESIGNED = frozenset(
         "network.vpc.id",
         "network.vpc.cidr",
         "network.subnets",
+        "network.topology",
+        "network.nat",
         "network.plugin",
         "network.podCidr",
         "network.serviceCidr",
@@ -153,9 +162,17 @@ def designs(draw: DrawFn, *, lived: bool = False) -> Design:
     groups = draw(st.lists(names, max_size=2 if lived else 4, unique_by=pascal))
     pods = draw(st.sampled_from(PODS))
     services = draw(st.sampled_from([each for each in SERVICES if not _overlap(each, pods)]))
+    has_room = IPv4Network(vpc).prefixlen <= 20 and all(share > 20 or not written for _ in zones)
+    private = has_room and existing in (("no",) if lived else ("no", "vpc", "subnets")) and draw(st.booleans())
+    nats = (
+        ("", "single", "none") if plugin == "vpc-routes" or existing == "subnets" else ("", "perZone", "single", "none")
+    )
+    nat = draw(st.sampled_from(nats)) if private and existing != "subnets" else ""
+    shared = existing == "vpc" and not lived and draw(st.booleans())
     return Design(
         lived, region, zones, vpc, tuple(str(blocks[place]) for place in places), written, existing, plugin, pods,
         services, count, draw(st.sampled_from((("amd64",), ("amd64",), ("arm64",), ("amd64", "arm64")))), tuple(groups),
+        "private" if private else "public", nat, shared,
     )  # fmt: skip
 
 
@@ -248,6 +265,10 @@ def network(design: Design) -> File:
         found["podCidr"] = design.pods
     if design.existing != "no":
         found["vpc"]["id"] = "vpc-0a1b2c3d4e5f60718"
+    if design.topology == "private":
+        found["topology"] = "private"
+    if design.nat:
+        found["nat"] = design.nat
     found["subnets"] = [subnet(design, index) for index in range(len(design.zones))]
     return found
 
@@ -259,7 +280,28 @@ def subnet(design: Design, index: int) -> File:
         found["cidr"] = design.subnets[index]
     if design.existing == "subnets":
         found["id"] = f"subnet-0a1b2c3d4e5f6071{index}"
+    has_routes = PLUGINS[cast("Any", design.plugin)].uses_vpc_routes
+    is_private = design.topology == "private"
+    if design.shared and not has_routes and index == 0 and not is_private:
+        found["routeTable"] = "rtb-0a1b2c3d4e5f60718"
+    if is_private and design.existing == "subnets":
+        found["public"] = {"id": f"subnet-0f1b2c3d4e5f6071{index}"}
+    if is_private and design.existing == "vpc":
+        if design.shared:
+            found["public"] = {"id": f"subnet-0f1b2c3d4e5f6071{index}"}
+        else:
+            found["public"] = {"cidr": str(_public_range(design, index))}
+        if design.shared and design.nat != "none" and (index == 0 or (design.nat != "single" and not has_routes)):
+            found["natGateway"] = f"nat-0a1b2c3d4e5f6071{index}"
     return found
+
+
+def _public_range(design: Design, index: int) -> IPv4Network:
+    """A range at the end of the VPC that none of the design's subnets has."""
+    taken = [IPv4Network(each) for each in design.subnets]
+    blocks = reversed(list(IPv4Network(design.vpc).subnets(new_prefix=28)))
+    free = [block for block in blocks if not any(map(block.overlaps, taken))]
+    return free[index]
 
 
 @st.composite
@@ -310,7 +352,10 @@ def _possible(key: str, design: Design) -> bool:
         "network.dhcpOptions": lambda: design.existing == "no",
         "network.pluginValues": lambda: plugin.is_installed_by_cfngen,
         "network.nonMasqueradeCidr": lambda: plugin.uses_vpc_routes,
-        "api.elasticIp": lambda: design.count == 1,
+        "api.elasticIp": lambda: design.count == 1 and design.topology == "public",
+        "network.endpoints.create": lambda: design.topology == "private",
+        "network.endpoints.additional": lambda: design.nat == "none",
+        "nodeGroups[].publicIp": lambda: design.topology == "public",
         # A security group is one of a VPC: of one that is still to be made there is none.
         "controlPlane.additionalSecurityGroups": lambda: design.existing != "no" or not design.lived,
         "nodeGroups[].additionalSecurityGroups": lambda: design.existing != "no" or not design.lived,
@@ -326,7 +371,10 @@ def settled(file: File, design: Design) -> File:
                 drop(section, key.removeprefix("nodeGroups[]."))
     if get(file, "ssh.keyName"):
         drop(file, "ssh.publicKey")
-    if get(file, "api.public") is False and design.existing != "subnets":
+    if get(file, "network.endpoints.create") is False:
+        drop(file, "network.endpoints.additional")
+    is_private = design.topology == "private"
+    if get(file, "api.public") is False and design.existing != "subnets" and not is_private:
         drop(file, "api.public")
     if get(file, "api.public") is False:
         drop(file, "api.elasticIp")
@@ -366,6 +414,7 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
     return {
         "kubernetesVersion": st.sampled_from([*patches_by_minor(), *map(exact_version, patches_by_minor())]),
         "network.vpc.name": _tag_values(),
+        "network.endpoints.additional": st.lists(st.sampled_from(("kms", "sts", "monitoring")), unique=True),
         "network.dnsServiceIp": st.just(str(host)),
         "network.quotas": _quotas(),
         "network.nonMasqueradeCidr": st.sampled_from(("10.0.0.0/8", "172.16.0.0/12", design.vpc)),

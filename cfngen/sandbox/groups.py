@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cfngen.cluster.logical_ids import MasterId
 from cfngen.sandbox.cloudformation import CloudFormation
 from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP
 
@@ -57,9 +56,9 @@ def designates_group(text: str, *, name: str, logical_id: str) -> bool:
     Args:
         text: a group's name, a logical id, or `master` for the groups of all masters.
         name: name of the node group or the master.
-        logical_id: logical id of its Auto Scaling group.
+        logical_id: logical id of its Auto Scaling group; those of masters start with `Master`.
     """
-    return text in (name, logical_id) or (text == ALL_MASTERS and MasterId.parse(logical_id) is not None)
+    return text in (name, logical_id) or (text == ALL_MASTERS and logical_id.startswith("Master"))
 
 
 def _tags_of_group(properties: Mapping[str, object]) -> dict[str, str]:

@@ -293,7 +293,7 @@ class Walk:
         """What there is, as far as any command can tell: not when it was made, nor under which ids."""
         parts: list[Any] = [Path(f"{CLUSTER}.yaml").read_text()]
         # What always fails is the same whether it has failed once or twice.
-        parts += [(one.logical_id, one.during, min(one.times, 10)) for one in self.engine.failures._pending]
+        parts += [(one.logical_id, one.during, min(one.remaining_times, 10)) for one in self.engine.failures._pending]
         parts += self._launching()
         for stack in self._alive():
             parts += [(stack.name, stack.status, stack.own_termination_protection, stack.policy)]

@@ -64,7 +64,8 @@ def apply() -> None:
 
     def describe_nat_gateways(self: MotoBackend, filters: Any, nat_gateway_ids: list[str] | None) -> list[MotoModel]:
         now = time_in(self.region_name)
-        for gateway in list(self.nat_gateways.values()):
+        gateways: list[MotoModel] = list(self.nat_gateways.values())
+        for gateway in gateways:
             if gateway.ended_at is not None and now > gateway.ended_at + SECONDS_SHOWN_AFTER_END:
                 del self.nat_gateways[gateway.id]
         for gateway_id in nat_gateway_ids or ():

@@ -208,7 +208,7 @@ def landlord(where: Account) -> dict[str, str]:
     ec2.attach_internet_gateway(InternetGatewayId=gateway, VpcId=vpc)
     zones = {letter: f"{where.cluster.region}{letter}" for letter in "ab"}
     subnet_a = ec2.create_subnet(VpcId=vpc, CidrBlock="10.20.0.0/20", AvailabilityZone=zones["a"])["Subnet"]
-    if any("NatGatewayBId" in body["Parameters"] for body in where.templates.values()):
+    if any("NatGatewayBId" in body.get("Parameters", {}) for body in where.templates.values()):
         beside = _nat_gateway_and_public_subnets(ec2, vpc, zones)
     else:
         subnet_b = ec2.create_subnet(VpcId=vpc, CidrBlock="10.20.16.0/20", AvailabilityZone=zones["b"])["Subnet"]

@@ -204,9 +204,8 @@ class SecurityGroup(Handler):
             described_rules = _read_rules(call, call.physical_id, egress=egress)
             if described_rules is None:
                 return None
-            # Ingress rules that the template has as resources of their own are compared there.
-            if not egress and name not in call.properties:
-                continue
+            if name not in call.properties:
+                continue  # rules of other resources of the template, and EC2's default rule, are no drift
             expected_rules = [_without_description(rule) for rule in call.properties.get(name, [])]
             actual_rules = [_without_description(rule) for rule in described_rules]
             is_same = sorted(map(str, expected_rules)) == sorted(map(str, actual_rules))

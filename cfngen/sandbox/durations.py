@@ -18,6 +18,7 @@ ECS_LOG = "aws/aws-cli#3952"
 VPC_LOG = "widdix/aws-s3-virusscan#39"
 OPENSHIFT_LOG = "openshift/openshift-ansible-contrib#1012"
 INSTANCE_PROFILE_LOG = "hashicorp/terraform#15341"
+NAT_GATEWAY_LOG = "terraform-aws-modules/terraform-aws-vpc#999"
 LOAD_BALANCER_PAGE = "Elastic Load Balancing user guide: a new load balancer is `provisioning` for a few minutes"
 
 
@@ -50,6 +51,7 @@ TABLE_OF_DURATIONS = (
     Duration("AWS::EC2::InternetGateway", 16, "seen", ECS_LOG, delete=10),
     Duration("AWS::EC2::KeyPair", 1, delete=1),
     Duration("AWS::EC2::LaunchTemplate", 4),
+    Duration("AWS::EC2::NatGateway", 115, "seen", NAT_GATEWAY_LOG, delete=60),
     Duration("AWS::EC2::NetworkInterface", 4),
     Duration("AWS::EC2::Route", 15, "seen", VPC_LOG),
     Duration("AWS::EC2::RouteTable", 9),
@@ -59,6 +61,8 @@ TABLE_OF_DURATIONS = (
     Duration("AWS::EC2::SubnetRouteTableAssociation", 15, "seen", VPC_LOG),
     Duration("AWS::EC2::VPC", 16, "seen", ECS_LOG),
     Duration("AWS::EC2::VPCDHCPOptionsAssociation", 3),
+    # The same for both types of endpoints, although those of gateways are there within seconds.
+    Duration("AWS::EC2::VPCEndpoint", 75, update=30, delete=60),
     Duration("AWS::EC2::VPCGatewayAttachment", 15, delete=10),
     # A deletion only starts the snapshot.
     Duration("AWS::EC2::Volume", 8, delete=15),

@@ -208,7 +208,11 @@ def landlord(where: Account) -> dict[str, str]:
     ec2.attach_internet_gateway(InternetGatewayId=gateway, VpcId=vpc)
     zones = {letter: f"{where.cluster.region}{letter}" for letter in "ab"}
     subnet_a = ec2.create_subnet(VpcId=vpc, CidrBlock="10.20.0.0/20", AvailabilityZone=zones["a"])["Subnet"]
-    subnet_b = ec2.create_subnet(VpcId=vpc, CidrBlock="10.20.16.0/20", AvailabilityZone=zones["b"])["Subnet"]
+    if any("NatGatewayBId" in body.get("Parameters", {}) for body in where.templates.values()):
+        beside = _nat_gateway_and_public_subnets(ec2, vpc, zones)
+    else:
+        subnet_b = ec2.create_subnet(VpcId=vpc, CidrBlock="10.20.16.0/20", AvailabilityZone=zones["b"])["Subnet"]
+        beside = {"SubnetBId": subnet_b["SubnetId"]}
     address = ec2.allocate_address(Domain="vpc")
     for name in ("laptop", "operator key"):
         ec2.create_key_pair(KeyName=name)
@@ -218,11 +222,27 @@ def landlord(where: Account) -> dict[str, str]:
         "RouteTableId": table,
         "InternetGatewayId": gateway,
         "SubnetAId": subnet_a["SubnetId"],
-        "SubnetBId": subnet_b["SubnetId"],
+        **beside,
+        "RouteTableCId": table,
         "ApiElasticIpAllocationId": address["AllocationId"],
         "ApiElasticIp": address["PublicIp"],
         "MasterImageAmi0123456789abcdef0": image,
         "NodeImageAmi0123456789abcdef1": image,
+    }
+
+
+def _nat_gateway_and_public_subnets(ec2: Any, vpc: str, zones: Mapping[str, str]) -> dict[str, str]:
+    """What someone else has made in a VPC in which a cluster makes the private subnet of zone B."""
+    public = {
+        letter: ec2.create_subnet(VpcId=vpc, CidrBlock=block, AvailabilityZone=zones[letter])["Subnet"]["SubnetId"]
+        for letter, block in (("a", "10.20.64.0/26"), ("b", "10.20.64.64/26"))
+    }
+    allocation = ec2.allocate_address(Domain="vpc")["AllocationId"]
+    nat_gateway = ec2.create_nat_gateway(SubnetId=public["b"], AllocationId=allocation)["NatGateway"]
+    return {
+        "PublicSubnetAId": public["a"],
+        "PublicSubnetBId": public["b"],
+        "NatGatewayBId": nat_gateway["NatGatewayId"],
     }
 
 
@@ -301,6 +321,12 @@ def inventory(region: str) -> dict[str, set[str]]:
             for volume in volumes
             if all(attachment["InstanceId"] in instances for attachment in volume["Attachments"])
         },
+        "NAT gateways": {
+            nat_gateway["NatGatewayId"]
+            for nat_gateway in ec2.describe_nat_gateways()["NatGateways"]
+            if nat_gateway["State"] not in ("deleted", "failed")
+        },
+        "endpoints": {endpoint["VpcEndpointId"] for endpoint in ec2.describe_vpc_endpoints()["VpcEndpoints"]},
         "addresses": {address["AllocationId"] for address in ec2.describe_addresses()["Addresses"]},
         "snapshots": {snapshot["SnapshotId"] for snapshot in ec2.describe_snapshots(OwnerIds=["self"])["Snapshots"]},
         "load balancers": {

@@ -50,6 +50,7 @@ SECONDS_BY_RESOURCE_TYPE: Mapping[str, UsualSeconds] = {
     "AWS::EC2::InternetGateway": UsualSeconds(create=20, update=10, delete=20),
     "AWS::EC2::KeyPair": UsualSeconds(create=5, update=5, delete=5),
     "AWS::EC2::LaunchTemplate": UsualSeconds(create=10, update=10, delete=5),
+    "AWS::EC2::NatGateway": UsualSeconds(create=130, update=10, delete=80),
     "AWS::EC2::NetworkInterface": UsualSeconds(create=20, update=20, delete=20),
     "AWS::EC2::Route": UsualSeconds(create=5, update=5, delete=5),
     "AWS::EC2::RouteTable": UsualSeconds(create=15, update=10, delete=10),
@@ -59,6 +60,8 @@ SECONDS_BY_RESOURCE_TYPE: Mapping[str, UsualSeconds] = {
     "AWS::EC2::SubnetRouteTableAssociation": UsualSeconds(create=5, update=5, delete=5),
     "AWS::EC2::VPC": UsualSeconds(create=15, update=10, delete=10),
     "AWS::EC2::VPCDHCPOptionsAssociation": UsualSeconds(create=10, update=10, delete=5),
+    # An interface endpoint; a gateway endpoint takes seconds only.
+    "AWS::EC2::VPCEndpoint": UsualSeconds(create=90, update=30, delete=80),
     "AWS::EC2::VPCGatewayAttachment": UsualSeconds(create=15, update=10, delete=15),
     # Deletion first takes a snapshot, which needs minutes for each of the first gigabytes.
     "AWS::EC2::Volume": UsualSeconds(create=15, update=60, delete=180),

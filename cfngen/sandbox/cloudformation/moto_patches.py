@@ -10,7 +10,7 @@ from typing import Any
 
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoModel, MotoResponse
-from cfngen.sandbox.services import scaling_patches
+from cfngen.sandbox.services import nat_gateway_patches, scaling_patches, vpc_endpoint_patches
 
 
 @functools.cache
@@ -25,6 +25,8 @@ def apply() -> None:
     _reassociate_elastic_ips()
     _ignore_tls_only_policies()
     scaling_patches.apply()
+    nat_gateway_patches.apply()
+    vpc_endpoint_patches.apply()
     _keep_image_settings()
     _show_blackhole_routes()
     _allow_single_subnet()

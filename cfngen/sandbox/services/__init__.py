@@ -17,6 +17,7 @@ from cfngen.sandbox.services import (  # noqa: F401 - importing them registers t
     launches,
     lifecycle_hooks,
     load_balancers,
+    nat_gateways,
     network_interfaces,
     networks,
     scaling_groups,
@@ -24,6 +25,7 @@ from cfngen.sandbox.services import (  # noqa: F401 - importing them registers t
     security_groups,
     target_groups,
     volumes,
+    vpc_endpoints,
 )
 from cfngen.sandbox.services.rules import PendingCall, Refused, checking_rules, rule, set_clock, time_in
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cfngen.sandbox.services import quotas
+from cfngen.sandbox.services import nat_gateways, quotas
 from cfngen.sandbox.services.gateways import gateway_of
 from cfngen.sandbox.services.networks import live_interfaces
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
@@ -30,6 +30,19 @@ def check_gateway_of_the_network(call: PendingCall) -> None:
     # moto's default VPC lacks the internet gateway that AWS gives it.
     if not call.backend.get_vpc(vpc_id).is_default and not gateway_of(call.backend, vpc_id):
         raise Refused("Gateway.NotAttached", f"Network {vpc_id} is not attached to any internet gateway")
+
+
+@rule("ec2", "AssociateAddress", "DisassociateAddress", "ReleaseAddress")
+def check_address_of_a_gateway(call: PendingCall) -> None:
+    """Refuse to release, move or disassociate the Elastic IP address of a NAT gateway."""
+    for address in call.backend.addresses:
+        is_named = (
+            address.allocation_id == call.get("AllocationId", "")
+            or address.public_ip == call.get("PublicIp", "")
+            or (address.association_id and address.association_id == call.get("AssociationId", ""))
+        )
+        if is_named and address.eni and address.eni.interface_type == nat_gateways.INTERFACE_TYPE:
+            raise Refused("AuthFailure", "You do not have permission to access the specified resource.")
 
 
 @rule("ec2", "ReleaseAddress")

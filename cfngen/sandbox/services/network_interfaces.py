@@ -39,9 +39,9 @@ def check_groups_of_an_interface(call: PendingCall) -> None:
 
 @rule("ec2", "DeleteNetworkInterface")
 def check_interface_in_use(call: PendingCall) -> None:
-    """Refuse to delete an interface that is attached to an instance."""
+    """Refuse to delete an interface that is attached to an instance, or belongs to a NAT gateway or an endpoint."""
     interface = call.backend.get_network_interface(call.get("NetworkInterfaceId"))
-    if attached_instance(interface):
+    if attached_instance(interface) or interface.requester_managed:
         raise Refused(
             "InvalidParameterValue", f"Network interface '{interface.id}' is currently in use."
         )  # fmt: skip

@@ -35,7 +35,7 @@ def check_quota_of_vpcs(call: PendingCall) -> None:
 def check_host_names_need_dns_support(call: PendingCall) -> None:
     """Refuse DNS host names where DNS is not supported (API: ModifyVpcAttribute)."""
     vpc = call.backend.get_vpc(call.get("VpcId"))
-    if (call.get("EnableDnsHostnames") or {}).get("Value") and not _is_true(vpc.enable_dns_support):
+    if (call.get("EnableDnsHostnames") or {}).get("Value") and not is_true(vpc.enable_dns_support):
         raise Refused(
             "InvalidParameterValue",
             f"DNS hostnames of {vpc.id} can only be enabled if DNS support is enabled",
@@ -124,6 +124,6 @@ def _is_domain(text: str) -> bool:
     return all(label and len(label) <= 63 and label.replace("-", "").replace("_", "").isalnum() for label in labels)
 
 
-def _is_true(value: object) -> bool:
+def is_true(value: object) -> bool:
     """Return whether a setting is true, as a boolean or as text."""
     return str(value).lower() == "true"  # moto keeps the text of the request

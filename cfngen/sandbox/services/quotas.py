@@ -36,6 +36,9 @@ SPOT = ("ec2", "L-34B43A08")
 ADDRESSES = ("ec2", "L-0263D0A3")
 VPCS = ("vpc", "L-F678F1CE")
 INTERNET_GATEWAYS = ("vpc", "L-A4707A72")
+NAT_GATEWAYS = ("vpc", "L-FE5A380F")
+GATEWAY_ENDPOINTS = ("vpc", "L-1B52E74A")
+INTERFACE_ENDPOINTS = ("vpc", "L-29B6F2EB")
 SECURITY_GROUPS = ("vpc", "L-E79EC296")
 RULES = ("vpc", "L-0EA8095F")
 GROUPS_OF_AN_INTERFACE = ("vpc", "L-2AFB9258")
@@ -49,7 +52,9 @@ QUOTAS = (
     Quota(*ADDRESSES, "EC2-VPC Elastic IPs", default=5, applied=5),
     Quota(*VPCS, "VPCs per Region", default=5, applied=5),
     Quota(*INTERNET_GATEWAYS, "Internet gateways per Region", default=5, applied=5),
-    Quota("vpc", "L-FE5A380F", "NAT gateways per Availability Zone", default=5, applied=5),
+    Quota(*NAT_GATEWAYS, "NAT gateways per Availability Zone", default=5, applied=5),
+    Quota(*GATEWAY_ENDPOINTS, "Gateway VPC endpoints per Region", default=20, applied=20),
+    Quota(*INTERFACE_ENDPOINTS, "Interface VPC endpoints per VPC", default=50, applied=50),
     Quota(*SECURITY_GROUPS, "VPC security groups per Region", default=2500, applied=2500),
     Quota(*RULES, "Inbound or outbound rules per security group", default=60, applied=60),
     Quota(*GROUPS_OF_AN_INTERFACE, "Security groups per network interface", default=5, applied=5),

@@ -10,8 +10,10 @@ from cfngen.sandbox.cloudformation.handlers import (
     identity,
     instances,
     load_balancing,
+    nat_gateways,
     network,
     storage,
+    vpc_endpoints,
     wait_conditions,
 )
 from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall, client
@@ -28,6 +30,7 @@ HANDLERS: dict[str, Handler] = {
     "AWS::EC2::InternetGateway": network.InternetGateway(),
     "AWS::EC2::KeyPair": instances.KeyPair(),
     "AWS::EC2::LaunchTemplate": instances.LaunchTemplate(),
+    "AWS::EC2::NatGateway": nat_gateways.NatGateway(),
     "AWS::EC2::NetworkInterface": instances.NetworkInterface(),
     "AWS::EC2::Route": network.Route(),
     "AWS::EC2::RouteTable": network.RouteTable(),
@@ -37,6 +40,7 @@ HANDLERS: dict[str, Handler] = {
     "AWS::EC2::SubnetRouteTableAssociation": network.SubnetRouteTableAssociation(),
     "AWS::EC2::VPC": network.Vpc(),
     "AWS::EC2::VPCDHCPOptionsAssociation": network.DhcpOptionsAssociation(),
+    "AWS::EC2::VPCEndpoint": vpc_endpoints.VpcEndpoint(),
     "AWS::EC2::VPCGatewayAttachment": network.VpcGatewayAttachment(),
     "AWS::EC2::Volume": instances.Volume(),
     "AWS::ElasticLoadBalancingV2::Listener": load_balancing.Listener(),

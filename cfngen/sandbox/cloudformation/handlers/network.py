@@ -112,8 +112,8 @@ class RouteTable(Handler):
 
 
 class Route(Handler):
-    supported_properties = frozenset({"RouteTableId", "DestinationCidrBlock", "GatewayId"})
-    updatable_properties = frozenset({"GatewayId"})
+    supported_properties = frozenset({"RouteTableId", "DestinationCidrBlock", "GatewayId", "NatGatewayId"})
+    updatable_properties = frozenset({"GatewayId", "NatGatewayId"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         call.ec2.create_route(**call.properties)
@@ -162,41 +162,55 @@ class SubnetRouteTableAssociation(Handler):
 class SecurityGroup(Handler):
     """A security group; as in CloudFormation, egress rules in the template replace its default egress rule."""
 
-    supported_properties = frozenset({"GroupDescription", "VpcId", "SecurityGroupEgress", "Tags"})
-    updatable_properties = frozenset({"SecurityGroupEgress", "Tags"})
+    supported_properties = frozenset(
+        {"GroupDescription", "VpcId", "SecurityGroupEgress", "SecurityGroupIngress", "Tags"}
+    )
+    updatable_properties = frozenset({"SecurityGroupEgress", "SecurityGroupIngress", "Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         group_id = call.ec2.create_security_group(
             GroupName=call.generate_name(), Description=call["GroupDescription"], VpcId=call["VpcId"],
             **call.tag_specifications("security-group"),
         )["GroupId"]  # fmt: skip
-        if egress := call.properties.get("SecurityGroupEgress"):
-            with delete_on_failure(lambda: call.ec2.delete_security_group(GroupId=group_id)):
+        with delete_on_failure(lambda: call.ec2.delete_security_group(GroupId=group_id)):
+            if call.properties.get("SecurityGroupEgress"):
                 call.ec2.revoke_security_group_egress(GroupId=group_id, IpPermissions=DEFAULT_EGRESS)
                 call.ec2.authorize_security_group_egress(
-                    GroupId=group_id, IpPermissions=[_to_ip_permission(rule) for rule in egress]
+                    GroupId=group_id, IpPermissions=_egress_permissions(call.properties)
                 )
+            if ingress := _ingress_permissions(call.properties):
+                call.ec2.authorize_security_group_ingress(GroupId=group_id, IpPermissions=ingress)
         return CreatedResource(group_id, {"GroupId": group_id, "Id": group_id, "VpcId": call["VpcId"]})
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+        ec2 = call.ec2
         if "SecurityGroupEgress" in changed:
-            old_permissions = _egress_permissions(old_properties)
-            new_permissions = _egress_permissions(call.properties)
-            if removed := [permission for permission in old_permissions if permission not in new_permissions]:
-                call.ec2.revoke_security_group_egress(GroupId=call.physical_id, IpPermissions=removed)
-            if added := [permission for permission in new_permissions if permission not in old_permissions]:
-                call.ec2.authorize_security_group_egress(GroupId=call.physical_id, IpPermissions=added)
+            removed, added = _changes(_egress_permissions(old_properties), _egress_permissions(call.properties))
+            if removed:
+                ec2.revoke_security_group_egress(GroupId=call.physical_id, IpPermissions=removed)
+            if added:
+                ec2.authorize_security_group_egress(GroupId=call.physical_id, IpPermissions=added)
+        if "SecurityGroupIngress" in changed:
+            removed, added = _changes(_ingress_permissions(old_properties), _ingress_permissions(call.properties))
+            if removed:
+                ec2.revoke_security_group_ingress(GroupId=call.physical_id, IpPermissions=removed)
+            if added:
+                ec2.authorize_security_group_ingress(GroupId=call.physical_id, IpPermissions=added)
         return {}
 
     def read_actual(self, call: HandlerCall) -> Properties | None:
-        described_rules = _read_rules(call, call.physical_id, egress=True)
-        if described_rules is None:
-            return None
-        expected_rules = [_without_description(rule) for rule in call.properties.get("SecurityGroupEgress", [])]
-        actual_rules = [_without_description(rule) for rule in described_rules]
-        if sorted(map(str, expected_rules)) == sorted(map(str, actual_rules)):
-            return call.pick("SecurityGroupEgress")
-        return {"SecurityGroupEgress": actual_rules}
+        actual_values: JsonDict = {}
+        for name, egress in (("SecurityGroupEgress", True), ("SecurityGroupIngress", False)):
+            described_rules = _read_rules(call, call.physical_id, egress=egress)
+            if described_rules is None:
+                return None
+            if name not in call.properties:
+                continue  # rules of other resources of the template, and EC2's default rule, are no drift
+            expected_rules = [_without_description(rule) for rule in call.properties.get(name, [])]
+            actual_rules = [_without_description(rule) for rule in described_rules]
+            is_same = sorted(map(str, expected_rules)) == sorted(map(str, actual_rules))
+            actual_values.update(call.pick(name) if is_same else {name: actual_rules})
+        return actual_values
 
     def delete(self, call: HandlerCall) -> None:
         call.ec2.delete_security_group(GroupId=call.physical_id)
@@ -281,6 +295,17 @@ def _to_ip_permission(rule: Properties) -> JsonDict:
 def _egress_permissions(properties: Properties) -> list[JsonDict]:
     """The egress rules of a security group as IpPermissions; without any in the template, the default rule."""
     return [_to_ip_permission(rule) for rule in properties.get("SecurityGroupEgress", [])] or DEFAULT_EGRESS
+
+
+def _ingress_permissions(properties: Properties) -> list[JsonDict]:
+    """The ingress rules of a security group as IpPermissions."""
+    return [_to_ip_permission(rule) for rule in properties.get("SecurityGroupIngress", [])]
+
+
+def _changes(old: list[JsonDict], new: list[JsonDict]) -> tuple[list[JsonDict], list[JsonDict]]:
+    """The IpPermissions that are removed and those that are added."""
+    removed = [permission for permission in old if permission not in new]
+    return removed, [permission for permission in new if permission not in old]
 
 
 def _read_rules(call: HandlerCall, group_id: str, *, egress: bool) -> list[JsonDict] | None:

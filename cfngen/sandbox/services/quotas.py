@@ -36,15 +36,15 @@ SPOT = ("ec2", "L-34B43A08")
 ADDRESSES = ("ec2", "L-0263D0A3")
 VPCS = ("vpc", "L-F678F1CE")
 INTERNET_GATEWAYS = ("vpc", "L-A4707A72")
+NAT_GATEWAYS = ("vpc", "L-FE5A380F")
+GATEWAY_ENDPOINTS = ("vpc", "L-1B52E74A")
+INTERFACE_ENDPOINTS = ("vpc", "L-29B6F2EB")
 SECURITY_GROUPS = ("vpc", "L-E79EC296")
 RULES = ("vpc", "L-0EA8095F")
 GROUPS_OF_AN_INTERFACE = ("vpc", "L-2AFB9258")
 SUBNETS = ("vpc", "L-407747CB")
 ROUTES = ("vpc", "L-93826ACB")
-NAT_GATEWAYS = ("vpc", "L-FE5A380F")
 ROUTE_TABLES = ("vpc", "L-589F43AA")
-INTERFACE_ENDPOINTS = ("vpc", "L-29B6F2EB")
-GATEWAY_ENDPOINTS = ("vpc", "L-1B52E74A")
 
 # Codes, names and defaults: "AWS service endpoints and quotas" in the AWS general reference.
 QUOTAS = (
@@ -54,14 +54,14 @@ QUOTAS = (
     Quota(*VPCS, "VPCs per Region", default=5, applied=5),
     Quota(*INTERNET_GATEWAYS, "Internet gateways per Region", default=5, applied=5),
     Quota(*NAT_GATEWAYS, "NAT gateways per Availability Zone", default=5, applied=5),
+    Quota(*GATEWAY_ENDPOINTS, "Gateway VPC endpoints per Region", default=20, applied=20),
+    Quota(*INTERFACE_ENDPOINTS, "Interface VPC endpoints per VPC", default=50, applied=50),
     Quota(*SECURITY_GROUPS, "VPC security groups per Region", default=2500, applied=2500),
     Quota(*RULES, "Inbound or outbound rules per security group", default=60, applied=60),
     Quota(*GROUPS_OF_AN_INTERFACE, "Security groups per network interface", default=5, applied=5),
     Quota(*SUBNETS, "Subnets per VPC", default=200, applied=200),
     Quota(*ROUTES, "Routes per route table", default=500, applied=500),
     Quota(*ROUTE_TABLES, "Route tables per VPC", default=200, applied=200),
-    Quota(*INTERFACE_ENDPOINTS, "Interface VPC endpoints per VPC", default=50, applied=50),
-    Quota(*GATEWAY_ENDPOINTS, "Gateway VPC endpoints per Region", default=20, applied=20),
     Quota("ebs", "L-D18FCD1D", "Storage for General Purpose SSD (gp2) volumes, in TiB", default=50, applied=50),
     Quota("ebs", "L-7A658B76", "Storage for General Purpose SSD (gp3) volumes, in TiB", default=50, applied=50),
     Quota("autoscaling", "L-CDE20ADC", "Auto Scaling groups per region", default=500),

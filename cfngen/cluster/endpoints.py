@@ -70,6 +70,11 @@ def interface_endpoints(cluster: Cluster) -> tuple[Endpoint, ...]:
     return (*required, *additional)
 
 
+def known_endpoints() -> tuple[Endpoint, ...]:
+    """Return all interface endpoints that some clusters need, e.g. to name one that an update removes."""
+    return tuple(endpoint for endpoint, _ in _TABLE)
+
+
 def has_s3_endpoint(cluster: Cluster) -> bool:
     """Return whether the private route tables that cfngen creates get a gateway endpoint for S3, which is free."""
     return is_private(cluster) and cluster.network.endpoints.create

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.logical_ids import auto_scaling_group_id, master_prefix, node_group_prefix, wait_condition_id
 from cfngen.cluster.model import Cluster, Instances, NodeGroup, Slot
 from cfngen.cluster.names import api_host
 from cfngen.cluster.upgrade_timeouts import master_upgrade_wait
-from cfngen.releases import PAUSE_IMAGE, exact_version, master_tools, release
+from cfngen.releases import PAUSE_IMAGE, exact_version
 from cfngen.releases import Asset as PinnedAsset
-from cfngen.userdata import addons, cloud_controller, files, instances, kubeadm, node_rights, pod_network
+from cfngen.userdata import addons, cloud_controller, downloads, files, instances, kubeadm, node_rights, pod_network
 from cfngen.userdata import references as reference_names
 from cfngen.userdata.mirror import mirrored
 from cfngen.userdata.pack import BOOT_UNIT_NAME, UserData, pack
@@ -71,7 +70,7 @@ def master(
         "manifests": [*node_rights.manifests(cluster), *cloud_controller.manifests(cluster)],
         "addons": addons.releases(cluster),
     }
-    config["assets"] += _assets(cluster, master_tools(architecture(control_plane.instance_type)))
+    config["assets"] += _assets(cluster, downloads.of_master(cluster))
     config["packages"] = {**PACKAGES, **MASTER_PACKAGES}
     if cluster.certificate_authority.secret:
         config["ownCa"] = cluster.certificate_authority.secret
@@ -183,7 +182,7 @@ def _common_config(cluster: Cluster, group: Instances, role: str) -> Config:
 
 def _common_assets(cluster: Cluster, group: Instances) -> list[Asset]:
     """Return the downloads of every instance of a group: containerd and Kubernetes' programs."""
-    return _assets(cluster, release(cluster.kubernetes_version, architecture(group.instance_type)).assets)
+    return _assets(cluster, downloads.of_instance(cluster, group))
 
 
 def _assets(cluster: Cluster, pinned_assets: tuple[PinnedAsset, ...]) -> list[Asset]:

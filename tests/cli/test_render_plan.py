@@ -15,6 +15,7 @@ from cfngen.deploy.preview.bill_of_materials import ComponentCount, Cost, Creati
 from cfngen.deploy.preview.changes import Change, Counts, Danger, Impact, PropertyChange, Replacement, StackPlan
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.quotas.quota import Quota
+from cfngen.userdata.downloads import Downloads
 
 ADDRESS = Impact("API address changes: kubeconfigs and nodes stop reaching it", Danger.DANGEROUS)
 ROLLS = Impact("node group `gpu`: its instances are replaced one at a time", Danger.DISRUPTIVE)
@@ -244,6 +245,38 @@ def test_a_new_cluster_is_a_list_of_what_there_will_be():
     ]
     insisted = text(replace(plan, quotas_ignored=True))
     assert insisted[-1] == "  ! Elastic IPs: ask for more in Service Quotas"
+
+
+def test_a_cluster_without_a_way_out_lists_what_mirrors_must_serve():
+    downloads = Downloads(
+        mirror="https://m.example.com/k8s",
+        files=("https://dl.k8s.io/release/v1.36.3/bin/linux/amd64/kubelet",),
+        charts=("https://charts.example.com/a-1.tgz", "https://charts.example.com/b-2.tgz"),
+        registries=("registry.k8s.io",),
+    )
+    plan = Plan("kubernetes", "arn:stack", "create", "arn:change-set", creation=CreationSummary(), downloads=downloads)
+    plan = replace(plan, stacks=(stack(Change("Vpc", "", "AWS::EC2::VPC", "add"), action="create"),))
+    registries = [
+        "  Mirrors of registries (containerd.registryMirrors) must serve the images of registry.k8s.io and",
+        "  those of the charts' images. Packages of the distribution that the image lacks come from its own",
+        "  mirrors.",
+    ]
+    said = text(plan)
+    assert said[said.index("Without a way to the internet") + 1 :] == [
+        "  https://m.example.com/k8s must serve 1 file and 2 charts to instances whose images do not contain",
+        "  them:",
+        "    https://m.example.com/k8s/dl.k8s.io/release/v1.36.3/bin/linux/amd64/kubelet",
+        "    https://m.example.com/k8s/charts.example.com/a-1.tgz",
+        "    https://m.example.com/k8s/charts.example.com/b-2.tgz",
+        *registries,
+    ]
+    # An update does not repeat the list.
+    said = text(replace(plan, operation="update", creation=None, downloads=replace(downloads, mirror="")))
+    assert said[said.index("Without a way to the internet") + 1 :] == [
+        "  assets.mirror, which is not set, must serve 1 file and 2 charts to instances whose images do not",
+        "  contain them; --full lists them.",
+        *registries,
+    ]
 
 
 def test_an_update_says_what_it_adds_to_costs_and_quotas():

@@ -31,6 +31,7 @@ NAMES_IN_AWS = (
     field_types.InternetGatewayId,
     field_types.KeyArn,
     field_types.KeyName,
+    field_types.NatGatewayId,
     field_types.PolicyArn,
     field_types.PrefixListId,
     field_types.RouteTableId,
@@ -45,6 +46,7 @@ NOTHING_IN_AWS = (
     field_types.ClusterName,
     field_types.Command,
     field_types.DeviceName,
+    field_types.EndpointService,
     field_types.FileMode,
     field_types.GroupName,
     field_types.HostName,
@@ -86,6 +88,7 @@ LISTED = Named("region", silence="deploying asks EC2 for its entries where quota
 IMAGE = Named("region", silence=TYPED)
 SUBNET = "subnets: [{id: subnet-00000001, cidr: 172.20.0.0/24}]"
 VPC = "vpc: {id: vpc-00000001, cidr: 172.20.0.0/16}"
+IN_NO_VPC = "topology: private, plugin: cilium, subnets: [{zone: us-west-2a"
 CIDR = "subnets: [{cidr: 172.20.0.0/24}]"
 
 
@@ -144,6 +147,17 @@ TABLE: Mapping[str, Named] = {
             "table of another VPC": "and the cluster is in vpc-",
             "table that is not there": "network.routeTable: there is no rtb-00000001 in us-west-2",
         },
+    ),
+    # What only the account shows of these is in test_existing_private_network.py.
+    "network.subnets[].natGateway": Named(
+        "VPC and zone", {f"network: {{{IN_NO_VPC}, natGateway: nat-00000001}}]}}": "nat-00000001 is in an existing VPC"}
+    ),
+    "network.subnets[].routeTable": Named(
+        "VPC", {f"network: {{{IN_NO_VPC}, routeTable: rtb-00000001}}]}}": "rtb-00000001 is in an existing VPC"}
+    ),
+    "network.subnets[].public.id": Named(
+        "VPC, and its zone and range",
+        {f"network: {{{IN_NO_VPC}, public: {{id: subnet-00000001}}}}]}}": "subnet-00000001 is in an existing VPC"},
     ),
     "network.internetGateway": Named(
         "VPC",

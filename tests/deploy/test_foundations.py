@@ -45,6 +45,27 @@ NEW_SUBNETS = {
     },
     "api": ALLOWED,
 }
+PRIVATE = {
+    "network": {"topology": "private", "plugin": "cilium", "nat": "perZone", "subnets": SUBNETS},
+    "api": ALLOWED,
+}
+PRIVATE_IN_EXISTING = {
+    "network": {
+        **NEW_SUBNETS["network"],
+        "topology": "private",
+        "plugin": "cilium",
+        "subnets": [{"zone": "us-west-2a", "cidr": "10.0.0.0/24", "public": {"cidr": "10.0.9.0/24"}}],
+    },
+    "api": ALLOWED,
+}
+
+
+def with_public_subnet(**keys: str) -> Mapping[str, Any]:
+    [subnet] = PRIVATE_IN_EXISTING["network"]["subnets"]
+    gateway = None if "id" in keys else "igw-0123456789abcdef0"  # only of subnets that are created
+    return {"network": {"subnets": [{**subnet, "public": keys}], "internetGateway": gateway}}
+
+
 KEY = "arn:aws:kms:us-west-2:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 SECRET = "arn:aws:secretsmanager:us-west-2:123456789012:secret:ca-AbCdEf"
 
@@ -69,6 +90,13 @@ REFUSED: Mapping[str, tuple[Change, ...]] = {
         (EXISTING, {"network": {"subnets": [{**EXISTING["network"]["subnets"][0], "id": "subnet-0123456789abcdef1"}]}}),
     ),
     "network.subnets.zone": ((ONE, {"network": {"subnets": [{"zone": "us-west-2b", "cidr": "172.20.0.0/24"}]}}),),
+    "network.topology": (
+        (ONE, {"network": {"topology": "private"}}),
+        (THREE, {"network": {"topology": "private"}}),
+        (PRIVATE, {"network": {"topology": "public", "nat": None}}),
+    ),
+    "network.subnets.public.cidr": ((PRIVATE_IN_EXISTING, with_public_subnet(cidr="10.0.8.0/24")),),
+    "network.subnets.public.id": ((PRIVATE_IN_EXISTING, with_public_subnet(id="subnet-0123456789abcdef1")),),
     "network.plugin": ((ONE, {"network": {"plugin": "cilium"}}),),
     "network.podCidr": ((ONE, {"network": {"podCidr": "10.200.0.0/16"}}),),
     "network.serviceCidr": ((ONE, {"network": {"serviceCidr": "10.96.0.0/16"}}),),
@@ -87,6 +115,11 @@ DANGEROUS: Mapping[str, tuple[Change, ...]] = {
     "api.public": (),
     "api.elasticIp.allocationId": (),
     "api.elasticIp.address": (),
+    # The addresses under which others see instances.
+    "network.nat": (
+        (PRIVATE, {"network": {"nat": "single"}}),
+        (PRIVATE, {"network": {"nat": "none"}, "assets": {"mirror": "https://m.example.com"}}),
+    ),
     "controlPlane.addresses": ((ONE, {"controlPlane": {"addresses": ["172.20.0.10"]}}),),
     "controlPlane.count": ((ONE, {"controlPlane": {"count": 3}}),),
 }
@@ -104,6 +137,7 @@ INSTANCES: Mapping[str, Any] = {
     "preBootCommands": ["true"], "postBootCommands": ["true"], "cloudConfig": {"timezone": "UTC"},
 }  # fmt: skip
 FREE: Mapping[str, Any] = {
+    "network.endpoints.create": False, "network.endpoints.additional": ["kms"],
     "network.vpc.name": "other", "network.dhcpOptions": "default", "network.nonMasqueradeCidr": "10.0.0.0/9",
     "api.allowedCidrs": ["198.51.100.0/24"],
     "api.allowedPrefixLists": [{"id": "pl-00000001", "maxEntries": 9}],
@@ -127,6 +161,7 @@ FREE: Mapping[str, Any] = {
 }  # fmt: skip
 # Only with others: what a change of these does is what a change of those does.
 TOGETHER = {
+    "network.subnets.natGateway", "network.subnets.routeTable",
     "network.routeTable", "network.internetGateway", "network.pluginValues", "nodeGroups.publicIp",
     *(f"{of}.image.{key}" for of in ("controlPlane", "nodeGroups") for key in ("architecture", "rootDevice")),
     "image.architecture", "image.rootDevice",
@@ -261,6 +296,8 @@ def test_what_may_change_exchanges_nothing(key: str) -> None:
         change["ssh"]["keyName"] = "key"
     if key.startswith("nodeGroups.zones"):
         bases = (THREE,)
+    if key.startswith("network.endpoints."):
+        bases = (merged(PRIVATE, {"network": {"nat": "none"}}),)
     for file in bases:
         base = {**file, "nodeGroups": groups("general")}
         if key.endswith("etcd.backups.bucket"):

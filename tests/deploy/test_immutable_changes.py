@@ -30,6 +30,7 @@ def root(**keys):
         ("network.dnsDomain", {"network": {"dnsDomain": "k8s.example"}}),
         ("network.plugin", {"network": {"plugin": "cilium"}}),
         ("network.plugin", {"network": {"plugin": "amazon-vpc"}}),
+        ("network.topology", {"network": {"topology": "private"}}),
     ],
 )
 def test_what_is_decided_once_is_refused(key, change):
@@ -45,6 +46,24 @@ def test_what_is_decided_once_is_refused(key, change):
 def test_versions_that_kubernetes_cannot_go_to_are_refused(before, after, message):
     with pytest.raises(ImmutableSettingError, match=message):
         setting_impacts(root(kubernetesVersion=before), parse({**ONE, "kubernetesVersion": after}))
+
+
+def test_a_private_cluster_does_not_become_public():
+    with pytest.raises(
+        ImmutableSettingError, match=r"^network\.topology: was private .* to public: instances"
+    ) as raised:
+        setting_impacts(root(network={"topology": "private"}), parse(ONE))
+    assert "create a new cluster" in raised.value.hint
+
+
+def test_a_single_private_master_with_a_public_api_keeps_its_load_balancer():
+    zones = {"topology": "private", "subnets": [{"zone": f"us-west-2{letter}"} for letter in "abc"]}
+    three = {"network": zones, "controlPlane": {"count": 3}}
+    [impact] = setting_impacts(root(network=zones), parse({**ONE, **three}))
+    assert impact.text.startswith("1 master becomes 3: the API keeps its load balancer. The existing master is")
+    internal = {"api": {"public": False}}
+    [impact] = setting_impacts(root(network=zones, **internal), parse({**ONE, **three, **internal}))
+    assert impact.text.startswith("1 master becomes 3: the API moves to the address of a load balancer, so fetch")
 
 
 def test_a_minor_version_that_is_skipped_is_no_reason_for_a_new_cluster():

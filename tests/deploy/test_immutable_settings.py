@@ -48,6 +48,7 @@ def refused(was: dict[str, str], wanted: dict[str, Any]) -> ImmutableSettingErro
         "network.serviceCidr",
         "network.dnsServiceIp",
         "network.dnsDomain",
+        "network.topology",
     ],
 )
 def test_what_is_decided_once_is_refused(key: str) -> None:

@@ -16,6 +16,7 @@ from cfngen.deploy.quotas.demand import Demand, InstanceCount
 
 EC2, ASG = "AWS::EC2::", "AWS::AutoScaling::AutoScalingGroup"
 BALANCER, NAT = "AWS::ElasticLoadBalancingV2::LoadBalancer", f"{EC2}NatGateway"
+ENDPOINTS = "interface endpoints, counted in each zone"
 SECRET, KEY, BUCKET = "AWS::SecretsManager::Secret", "AWS::KMS::Key", "AWS::S3::Bucket"
 
 
@@ -44,6 +45,8 @@ SECRET, KEY, BUCKET = "AWS::SecretsManager::Secret", "AWS::KMS::Key", "AWS::S3::
             Demand(count_by_resource_type={f"{EC2}EIP": 3}, public_addresses=5),
             [Cost(3, "address", "public IPv4")],
         ),
+        (Demand(), Demand(endpoint_interfaces=21), [Cost(21, "endpoint", "PrivateLink", ENDPOINTS)]),
+        (Demand(endpoint_interfaces=21), Demand(), [Cost(-21, "endpoint", "PrivateLink", ENDPOINTS)]),
         (Demand(public_addresses=1), Demand(count_by_resource_type={f"{EC2}EIP": 1}), []),
         (
             Demand(count_by_resource_type={SECRET: 3, f"{EC2}VPC": 1}),
@@ -209,7 +212,20 @@ def test_what_else_it_consists_of_is_counted(type_: str, what: str, detail: str)
         (
             [added("Lb", BALANCER, {"Scheme": "internet-facing", "Subnets": ["a", "b"]}), added("Eip", f"{EC2}EIP")],
             PRIVATE,
-            Cost(3, "address", "public IPv4", "the masters', the API's and the nodes'"),
+            Cost(3, "address", "public IPv4", "the masters' and the API's"),
+        ),
+        (
+            [added("NatElasticIpA", f"{EC2}EIP"), added("NatElasticIpB", f"{EC2}EIP")],
+            PRIVATE,
+            Cost(2, "address", "public IPv4", "the NAT gateways'"),
+        ),
+        (
+            [
+                added("Lb", BALANCER, {"Scheme": "internet-facing", "Subnets": ["a", "b"]}),
+                added("NatElasticIpA", f"{EC2}EIP"),
+            ],
+            PRIVATE,
+            Cost(3, "address", "public IPv4", "the API's and the NAT gateways'"),
         ),
         ([added("Lb", BALANCER, {"Scheme": "internal", "Subnets": ["a", "b"]})], PRIVATE, None),
         ([added("Lb", BALANCER, {"Scheme": "internet-facing"})], PRIVATE, None),
@@ -226,6 +242,37 @@ def test_of_several_masters_the_public_addresses_are_the_masters() -> None:
     made = summarize_creation(PRIVATE, described(added("Lb", BALANCER), added("Eip", f"{EC2}EIP")))
     assert ComponentCount(1, "public address of a master (Elastic IP)") in made.items
     assert "public address of the API (Elastic IP)" not in {item.what for item in made.items}
+
+
+SUBNETS_OF_A_PRIVATE_CLUSTER = parse({"network": {"topology": "private"}})
+
+
+def test_the_parts_of_a_private_network_are_told_apart() -> None:
+    interface = {"VpcEndpointType": "Interface", "SubnetIds": ["a", "b"]}
+    entries = (
+        *(added(name, f"{EC2}Subnet") for name in ("SubnetA", "SubnetB", "PublicSubnetA")),
+        added("NatGatewayA", NAT),
+        added("NatElasticIpA", f"{EC2}EIP"),
+        added("EndpointS3", f"{EC2}VPCEndpoint", {"VpcEndpointType": "Gateway"}),
+        *(added(f"Endpoint{name}", f"{EC2}VPCEndpoint", interface) for name in ("Ec2", "EcrApi", "Ssm")),
+        added("ApiLoadBalancer", BALANCER, {"Scheme": "internet-facing", "Subnets": ["a", "b"]}),
+    )
+    made = summarize_creation(SUBNETS_OF_A_PRIVATE_CLUSTER, described(*entries))
+    assert [(item.count, item.what) for item in made.items[2:]] == [
+        (2, "private subnet"),
+        (1, "public subnet"),
+        (1, "NAT gateway"),
+        (1, "public address of a NAT gateway (Elastic IP)"),
+        (1, "gateway endpoint"),
+        (3, "interface endpoint"),
+        (1, "network load balancer of the API"),
+    ]
+    assert [cost for cost in made.costs if cost.unit not in ("instance", "GiB")] == [
+        Cost(3, "address", "public IPv4", "the API's and the NAT gateways'"),
+        Cost(1, "load balancer", "Elastic Load Balancing"),
+        Cost(1, "gateway", "NAT", "each by the hour, and by GB"),
+        Cost(6, "endpoint", "PrivateLink", "3 interface endpoints, in each zone by the hour, and by GB"),
+    ]
 
 
 def test_services_that_cost_money() -> None:

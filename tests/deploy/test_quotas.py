@@ -56,6 +56,31 @@ def test_the_uploaded_root_tells_the_same_as_the_generated_one(account, document
     assert count_demand(uploaded, {}) == count_demand(documents, {})
 
 
+ZONES = [{"zone": f"us-west-2{letter}", "cidr": f"172.20.{number}.0/24"} for number, letter in enumerate("abc")]
+
+
+def test_the_parts_of_a_private_network_count(account):
+    network = {"topology": "private", "nat": "perZone", "plugin": "cilium", "subnets": ZONES}
+    found = count_demand(generate(parse({"network": network})), {"ZoneB": "us-west-2d"})
+    assert found.nat_gateway_zones == {"A": "us-west-2a", "B": "us-west-2d", "C": "us-west-2c"}
+    # Masters have none: only NAT gateways do, and the load balancer has an address in each zone.
+    assert (found.count_by_resource_type["AWS::EC2::EIP"], found.public_addresses) == (3, 3)
+    assert (found.gateway_endpoints, found.interface_endpoints) == (1, 0)
+    named = by_name(service_quotas.check(account, found))
+    assert named["Elastic IPs"].needed == 3
+    assert (named["NAT gateways in one zone"].needed, named["NAT gateways in one zone"].limit) == (1, 5)
+
+
+def test_the_endpoints_of_a_network_without_a_way_out_count(account):
+    network = {"topology": "private", "nat": "none", "plugin": "cilium", "subnets": ZONES}
+    found = count_demand(generate(parse({"network": network, "api": {"public": False}})), {})
+    assert found.count_by_resource_type["AWS::EC2::EIP"] == found.public_addresses == 0
+    assert found.interface_endpoints >= 7
+    assert found.endpoint_interfaces == 3 * found.interface_endpoints
+    endpoints = by_name(service_quotas.check(account, found))["Gateway endpoints"]
+    assert (endpoints.needed, endpoints.limit) == (1, 20)
+
+
 def test_spot_instances_and_the_desired_size_are_seen():
     group = {
         "name": "batch",

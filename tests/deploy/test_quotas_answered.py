@@ -134,12 +134,71 @@ def test_of_nat_gateways_those_of_the_fullest_zone_count() -> None:
     api = account(
         {("vpc", "L-FE5A380F"): 5}, ec2__DescribeNatGateways={"NatGateways": gateways}, ec2__DescribeSubnets=subnets
     )
-    quota = check(api, Demand(count_by_resource_type={"AWS::EC2::NatGateway": 2}))["NAT gateways in one zone"]
-    assert (quota.used, quota.sufficient) == (3, True)
+    wanted = Demand(nat_gateway_zones={"A": "", "B": "us-west-2b"})
+    quota = check(api, wanted)["NAT gateways in one zone"]
+    assert (quota.needed, quota.used, quota.sufficient) == (1, 3, True)
     [sent] = api.named("ec2:DescribeNatGateways")
     assert sent["Filter"] == [{"Name": "state", "Values": ["pending", "available"]}]
+    # Of an update that adds one in another zone, only that zone counts.
+    before = Demand(nat_gateway_zones={"B": "us-west-2b"})
+    assert check(api, wanted, before)["NAT gateways in one zone"].used == 1
+    assert "NAT gateways in one zone" not in check(api, wanted, wanted)
     api.given["ec2:DescribeNatGateways"] = {"NatGateways": []}
-    assert check(api, Demand(count_by_resource_type={"AWS::EC2::NatGateway": 2}))["NAT gateways in one zone"].used == 0
+    assert check(api, wanted)["NAT gateways in one zone"].used == 0
+
+
+def endpoints(*kinds: str) -> Mapping[str, Any]:
+    return {"VpcEndpoints": [{"VpcEndpointId": f"vpce-{n}", "VpcEndpointType": kind} for n, kind in enumerate(kinds)]}
+
+
+def test_endpoints_of_each_kind_have_a_quota() -> None:
+    found = endpoints("Interface", "Gateway", "GatewayLoadBalancer", "Interface")
+    api = account({("vpc", "L-29B6F2EB"): 14, ("vpc", "L-1B52E74A"): 1}, ec2__DescribeVpcEndpoints=found)
+    quotas = check(api, Demand(vpc_id="vpc-1", interface_endpoints=11, gateway_endpoints=1))
+    interface, gateway = quotas["Interface endpoints of one VPC"], quotas["Gateway endpoints"]
+    assert (interface.needed, interface.used, interface.limit, interface.sufficient) == (11, 3, 14, True)
+    assert (gateway.needed, gateway.used, gateway.limit, gateway.sufficient) == (1, 1, 1, False)
+    assert "--service-code vpc --quota-code L-1B52E74A --desired-value 2`" in gateway.hint
+    # Those of the whole region count for the one, those of the VPC for the other.
+    assert {str(sent.get("Filters")) for sent in api.named("ec2:DescribeVpcEndpoints")} == {
+        str([{"Name": "vpc-id", "Values": ["vpc-1"]}]),
+        "[]",
+    }
+    assert not check(api, Demand(vpc_id="vpc-1"), Demand(interface_endpoints=11, gateway_endpoints=1))
+
+
+@pytest.mark.parametrize(("count", "told"), [(50, False), (51, True)])
+def test_a_new_vpc_has_room_for_fifty_endpoints(count: int, told: bool) -> None:
+    quotas = check(account({("vpc", "L-29B6F2EB"): 50}), Demand(interface_endpoints=count))
+    assert ("Interface endpoints of one VPC" in quotas) == told
+    if told:
+        assert quotas["Interface endpoints of one VPC"].sufficient is False
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "code", "call", "three"),
+    [
+        (
+            "AWS::EC2::RouteTable", "Route tables of one VPC", "L-589F43AA", "ec2:DescribeRouteTables",
+            {"RouteTables": [{}, {}, {}]},
+        ),
+        ("AWS::EC2::Subnet", "Subnets of one VPC", "L-407747CB", "ec2:DescribeSubnets", {"Subnets": [{}, {}, {}]}),
+    ],
+)  # fmt: skip
+def test_parts_of_a_vpc_that_exists_are_counted(
+    kind: str, name: str, code: str, call: str, three: Mapping[str, Any]
+) -> None:
+    api = account({("vpc", code): 4})
+    api.given[call] = three
+    wanted = Demand(count_by_resource_type={kind: 2})
+    assert name not in check(api, wanted)  # a new VPC has room
+    quota = check(api, dataclasses.replace(wanted, vpc_id="vpc-1"))[name]
+    assert (quota.needed, quota.used, quota.limit, quota.sufficient) == (2, 3, 4, False)
+    assert f"--quota-code {code} --desired-value 5`" in quota.hint
+    [sent] = api.named(call)
+    assert sent["Filters"] == [{"Name": "vpc-id", "Values": ["vpc-1"]}]
+    # The VPC of a cluster that has created it is known from its stack.
+    assert check(api, wanted, Demand(count_by_resource_type={kind: 1}, vpc_id="vpc-1"))[name].sufficient
 
 
 def test_a_quota_that_was_never_changed_is_that_of_everybody() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.quotas import service_quotas
+from cfngen.deploy.quotas import network_quotas, service_quotas
 
 
 @pytest.fixture
@@ -32,18 +32,28 @@ def gateways(account: Account, subnets: Sequence[str]) -> list[str]:
     ]
 
 
+def used(account: Account, *zones: str) -> int:
+    return network_quotas._count_nat_gateways(zones)(account)
+
+
 def test_of_nat_gateways_those_of_the_fullest_zone_count(account: Account, subnets: dict[str, str]) -> None:
-    assert service_quotas._count_nat_gateways(account) == 0
+    assert used(account, "us-west-2a", "us-west-2b") == 0
     gateways(account, [subnets["b"]])
-    assert service_quotas._count_nat_gateways(account) == 1
+    assert used(account, "us-west-2a", "us-west-2b") == 1
     gateways(account, [subnets["a"], subnets["a too"], subnets["a"]])
-    assert service_quotas._count_nat_gateways(account) == 3
+    assert used(account, "us-west-2a", "us-west-2b") == 3
+
+
+def test_nat_gateways_of_zones_that_get_none_do_not_count(account: Account, subnets: dict[str, str]) -> None:
+    gateways(account, [subnets["a"], subnets["a"], subnets["b"]])
+    assert used(account, "us-west-2b") == 1
+    assert used(account, "us-west-2c") == 0
 
 
 def test_a_nat_gateway_that_is_gone_does_not_count(account: Account, subnets: dict[str, str]) -> None:
     gone, _ = gateways(account, [subnets["a"], subnets["a"]])
     account.client("ec2").delete_nat_gateway(NatGatewayId=gone)
-    assert service_quotas._count_nat_gateways(account) == 1
+    assert used(account, "us-west-2a") == 1
 
 
 def test_only_network_load_balancers_count(account: Account, subnets: dict[str, str]) -> None:

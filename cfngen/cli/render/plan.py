@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cfngen.cli.render.plan_changes import CHANGE_STYLES, CHANGE_SYMBOLS, change_lines, effect_in_words, impact_lines
 from cfngen.cli.render.plan_costs import cost_and_quota_lines, creation_lines
+from cfngen.cli.render.plan_downloads import download_lines
 from cfngen.cli.render.resource_names import stack_path
 from cfngen.cli.render.styled_text import BOLD, FAINT, PLAIN, Piece, bullets, flow, paragraph
 
@@ -66,6 +67,8 @@ def _plan_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
             program_changes = [change for change in plan.changes if _is_boot_program_change(change)]
             yield from _boot_program_lines(program_changes, width)
         yield from paragraph(_summary(plan), BOLD, width)
+    if plan.downloads is not None:
+        yield from download_lines(plan.downloads, width, is_complete=full or plan.creation is not None)
     if plan.express:
         yield from paragraph("Express mode: it ends before resources are stable.", PLAIN, width)
     if plan.on_failure in _ON_FAILURE_SENTENCES:

@@ -45,6 +45,10 @@ def _cost_differences(current: Demand, planned: Demand) -> Iterator[Cost]:
         planned_count = planned.count_by_resource_type.get(resource_type, 0)
         if planned_count != current_count:
             yield Cost(planned_count - current_count, unit, what=label)
+    # AWS PrivateLink pricing: an interface endpoint is charged by the hour in each zone.
+    if planned.endpoint_interfaces != current.endpoint_interfaces:
+        added_interfaces = planned.endpoint_interfaces - current.endpoint_interfaces
+        yield Cost(added_interfaces, "endpoint", what="PrivateLink", detail="interface endpoints, counted in each zone")
 
 
 def _count_addresses(demand: Demand) -> int:

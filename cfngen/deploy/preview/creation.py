@@ -8,18 +8,33 @@ from dataclasses import dataclass, field
 
 from cfngen.cluster.logical_ids import auto_scaling_group_id, launch_template_id, master_prefix, node_group_prefix
 from cfngen.cluster.model import Cluster, NodeGroup
+from cfngen.cluster.subnet_ids import SubnetId, ZonalId
+from cfngen.cluster.topology import is_private
 from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.preview.bill_of_materials import ComponentCount, Cost, CreationSummary
 from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE, ChangeSet, ResourceChange
+from cfngen.deploy.quotas.demand import LOAD_BALANCER, VPC_ENDPOINT
+from cfngen.text import join_and, pluralize
 
-_LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
-# Resources that are listed by their CloudFormation type, in this order, and what they are called.
+_ELASTIC_IP = "AWS::EC2::EIP"
+_NAT_GATEWAY = "AWS::EC2::NatGateway"
+# Components that a CloudFormation type alone does not distinguish; see `_component_kind`.
+_NAT_ELASTIC_IP = "Elastic IP of a NAT gateway"
+_PUBLIC_SUBNET, _PRIVATE_SUBNET = "public subnet", "private subnet"
+_GATEWAY_ENDPOINT, _INTERFACE_ENDPOINT = "gateway endpoint", "interface endpoint"
+# Resources that are listed by their CloudFormation type, or kind of component, in this order, and what they are called.
 _COMPONENT_LABELS = {
     "AWS::EC2::VPC": "VPC",
     "AWS::EC2::Subnet": "subnet",
+    _PRIVATE_SUBNET: "private subnet",
+    _PUBLIC_SUBNET: "public subnet",
     "AWS::EC2::RouteTable": "route table",
-    "AWS::EC2::EIP": "public address of the API (Elastic IP)",
-    _LOAD_BALANCER: "network load balancer of the API",
+    _NAT_GATEWAY: "NAT gateway",
+    _NAT_ELASTIC_IP: "public address of a NAT gateway (Elastic IP)",
+    _GATEWAY_ENDPOINT: "gateway endpoint",
+    _INTERFACE_ENDPOINT: "interface endpoint",
+    _ELASTIC_IP: "public address of the API (Elastic IP)",
+    LOAD_BALANCER: "network load balancer of the API",
     "AWS::EC2::SecurityGroup": "security group",
     "AWS::IAM::Role": "IAM role",
     "AWS::SecretsManager::Secret": "secret",
@@ -27,7 +42,12 @@ _COMPONENT_LABELS = {
     "AWS::EC2::KeyPair": "SSH key pair",
     "AWS::S3::Bucket": "bucket of etcd's snapshots",
 }
-_COMPONENT_DETAILS = {"AWS::S3::Bucket": "stays when the cluster is deleted"}
+_COMPONENT_DETAILS = {
+    "AWS::S3::Bucket": "stays when the cluster is deleted",
+    _NAT_ELASTIC_IP: "under which others see the instances",
+    _GATEWAY_ENDPOINT: "for S3, free of charge",
+    _INTERFACE_ENDPOINT: "for AWS services at private addresses",
+}
 
 
 @dataclass(frozen=True)
@@ -51,13 +71,17 @@ class _Usage:
         count_by_instance_type: number of instances by instance type; for spot instances, ` (spot)` follows the type.
         groups_by_instance_type: by the same key, the node groups (or `masters`) that use the instance type.
         gib_by_volume_type: GiB of EBS volumes by volume type.
-        public_addresses: number of public IPv4 addresses, without Elastic IPs.
+        api_addresses: number of public IPv4 addresses of the API's load balancer.
+        node_addresses: number of public IPv4 addresses of nodes.
+        endpoint_interfaces: number of network interfaces of interface endpoints: one in each zone of each.
     """
 
     count_by_instance_type: Counter[str] = field(default_factory=Counter)
     groups_by_instance_type: dict[str, list[str]] = field(default_factory=dict)
     gib_by_volume_type: Counter[str] = field(default_factory=Counter)
-    public_addresses: int = 0
+    api_addresses: int = 0
+    node_addresses: int = 0
+    endpoint_interfaces: int = 0
 
 
 def summarize_creation(cluster: Cluster, root: ChangeSet) -> CreationSummary:
@@ -78,24 +102,36 @@ def summarize_creation(cluster: Cluster, root: ChangeSet) -> CreationSummary:
             master_volume = cluster.control_plane.volume
             volume_type = str(_known_value(properties.get("VolumeType")) or master_volume.type)
             usage.gib_by_volume_type[volume_type] += _to_int(properties.get("Size")) or master_volume.size
-        elif change.type == _LOAD_BALANCER and properties.get("Scheme") == "internet-facing":
+        elif change.type == LOAD_BALANCER and properties.get("Scheme") == "internet-facing":
             # An internet-facing load balancer has a public address in each zone.
-            usage.public_addresses += len(properties.get("Subnets", ()))
-    count_by_resource_type = Counter(change.type for change in resource_changes.values())
+            usage.api_addresses += len(properties.get("Subnets", ()))
+        elif change.type == VPC_ENDPOINT and properties.get("VpcEndpointType") == "Interface":
+            usage.endpoint_interfaces += len(properties.get("SubnetIds", ()))
+    count_by_kind = Counter(_component_kind(cluster, resource_changes, change) for change in resource_changes.values())
     labels = dict(_COMPONENT_LABELS)
-    if count_by_resource_type[_LOAD_BALANCER]:
+    if count_by_kind[LOAD_BALANCER]:
         # Behind a load balancer, masters use their Elastic IPs only to reach the internet.
-        labels["AWS::EC2::EIP"] = "public address of a master (Elastic IP)"
+        labels[_ELASTIC_IP] = "public address of a master (Elastic IP)"
     components += [
-        ComponentCount(
-            count_by_resource_type[resource_type], what=label, detail=_COMPONENT_DETAILS.get(resource_type, "")
-        )
-        for resource_type, label in labels.items()
-        if count_by_resource_type[resource_type]
+        ComponentCount(count_by_kind[kind], what=label, detail=_COMPONENT_DETAILS.get(kind, ""))
+        for kind, label in labels.items()
+        if count_by_kind[kind]
     ]
-    return CreationSummary(
-        items=_merge_equal_components(components), costs=tuple(_costs(usage, count_by_resource_type))
-    )
+    return CreationSummary(items=_merge_equal_components(components), costs=tuple(_costs(usage, count_by_kind)))
+
+
+def _component_kind(cluster: Cluster, resource_changes: Mapping[str, ResourceChange], change: ResourceChange) -> str:
+    """Return the CloudFormation type of a new resource, or what it is if its type has several kinds of components."""
+    if change.type == _ELASTIC_IP:
+        zonal = ZonalId.parse(change.logical_id)
+        return _NAT_ELASTIC_IP if zonal and zonal.kind == "NatElasticIp" else _ELASTIC_IP
+    if change.type == "AWS::EC2::Subnet" and is_private(cluster):
+        subnet = SubnetId.parse(change.logical_id)
+        return _PUBLIC_SUBNET if subnet and subnet.is_public else _PRIVATE_SUBNET
+    if change.type == VPC_ENDPOINT:
+        is_interface = _properties(resource_changes, change.logical_id).get("VpcEndpointType") == "Interface"
+        return _INTERFACE_ENDPOINT if is_interface else _GATEWAY_ENDPOINT
+    return change.type
 
 
 def _add_instances(
@@ -141,7 +177,7 @@ def _add_instances(
     volume_size = _to_int(root_volume.get("VolumeSize")) or from_cluster_file.root_volume.size
     usage.gib_by_volume_type[volume_type] += count * volume_size
     if node_group and node_group.public_ip:
-        usage.public_addresses += count
+        usage.node_addresses += count
     return ComponentCount(count, what="node" if node_group else "master", detail=", ".join(details))
 
 
@@ -153,8 +189,13 @@ def _merge_equal_components(components: Iterable[ComponentCount]) -> tuple[Compo
     return tuple(ComponentCount(count, what, detail) for (what, detail), count in counts.items())
 
 
-def _costs(usage: _Usage, count_by_resource_type: Mapping[str, int]) -> Iterator[Cost]:
-    """Yield what AWS charges for: instances, storage, public addresses, and resources with a price of their own."""
+def _costs(usage: _Usage, count_by_kind: Mapping[str, int]) -> Iterator[Cost]:
+    """Yield what AWS charges for: instances, storage, public addresses, and resources with a price of their own.
+
+    Args:
+        usage: instances, storage and addresses.
+        count_by_kind: number of resources by CloudFormation type or kind of component.
+    """
     for instance_type, count in usage.count_by_instance_type.items():
         if count:
             group_names = dict.fromkeys(usage.groups_by_instance_type[instance_type])
@@ -163,24 +204,35 @@ def _costs(usage: _Usage, count_by_resource_type: Mapping[str, int]) -> Iterator
         if gib:
             yield Cost(gib, "GiB", what=f"{volume_type} volumes", detail="root volumes and the masters' data")
     # Amazon VPC pricing: every public IPv4 address is charged, in use or not, Elastic or an instance's own.
-    elastic_ips = count_by_resource_type.get("AWS::EC2::EIP", 0)
-    if elastic_ips + usage.public_addresses:
-        if count_by_resource_type.get(_LOAD_BALANCER):
-            detail = "the masters', the API's and the nodes'"
-        elif elastic_ips and usage.public_addresses:
-            detail = "the API's and the nodes'"
-        elif elastic_ips:
-            detail = "the API's"
-        else:
-            detail = "the nodes'"
-        yield Cost(elastic_ips + usage.public_addresses, "address", what="public IPv4", detail=detail)
+    elastic_ips = count_by_kind.get(_ELASTIC_IP, 0)
+    has_load_balancer = bool(count_by_kind.get(LOAD_BALANCER))
+    count_by_owner = {
+        "the masters'": elastic_ips if has_load_balancer else 0,
+        "the API's": usage.api_addresses if has_load_balancer else elastic_ips,
+        "the NAT gateways'": count_by_kind.get(_NAT_ELASTIC_IP, 0),
+        "the nodes'": usage.node_addresses,
+    }
+    owners = [owner for owner, count in count_by_owner.items() if count]
+    if owners:
+        yield Cost(sum(count_by_owner.values()), "address", what="public IPv4", detail=join_and(owners))
+    # Amazon VPC pricing: a NAT gateway is charged by the hour and by GB. AWS PrivateLink pricing: an interface endpoint
+    # is charged by the hour in each zone, and by GB.
+    for kind, unit, label, detail in (
+        (LOAD_BALANCER, "load balancer", "Elastic Load Balancing", ""),
+        (_NAT_GATEWAY, "gateway", "NAT", "each by the hour, and by GB"),
+    ):
+        if count_by_kind.get(kind):
+            yield Cost(count_by_kind[kind], unit, what=label, detail=detail)
+    if usage.endpoint_interfaces:
+        endpoints = pluralize(count_by_kind.get(_INTERFACE_ENDPOINT, 0), "interface endpoint")
+        detail = f"{endpoints}, in each zone by the hour, and by GB"
+        yield Cost(usage.endpoint_interfaces, "endpoint", what="PrivateLink", detail=detail)
     for resource_type, unit, label in (
-        (_LOAD_BALANCER, "load balancer", "Elastic Load Balancing"),
         ("AWS::SecretsManager::Secret", "secret", "Secrets Manager"),
         ("AWS::KMS::Key", "key", "KMS"),
     ):
-        if count_by_resource_type.get(resource_type):
-            yield Cost(count_by_resource_type[resource_type], unit, what=label)
+        if count_by_kind.get(resource_type):
+            yield Cost(count_by_kind[resource_type], unit, what=label)
 
 
 def _instance_groups(cluster: Cluster) -> Iterator[_InstanceGroup]:

@@ -19,6 +19,7 @@ from cfngen.cluster.subnet_ids import SubnetId, ZoneId, zone_id
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
+from cfngen.deploy.preview import existing_private_network
 from cfngen.deploy.stacks import StackView
 from cfngen.errors import CfngenError
 
@@ -38,7 +39,7 @@ class ForeignObjectsError(CfngenError):
 
 
 def check(account: Account, cluster: Cluster, values: Mapping[str, str], existing: StackView | None) -> None:
-    """Check the VPC of security groups, subnets, route table and internet gateway, and the account of policies.
+    """Check the VPC of security groups and of the network's existing parts, and the account of policies.
 
     Args:
         account: the account and region.
@@ -60,6 +61,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
             if cluster.network.vpc.id:
                 problems += _find_subnet_problems(account, cluster, values, vpc_id)
                 problems += _find_routing_problems(account, values, vpc_id)
+                problems += existing_private_network.find_problems(account, cluster, values, vpc_id)
             problems += _find_elastic_ip_problems(account, values)
     except AwsError:
         pass

@@ -1,8 +1,8 @@
-"""Refuses updates that would replace the cluster's VPC, or the cluster's subnet in a zone.
+"""Refuses updates that would replace the cluster's VPC, or one of the cluster's subnets in a zone.
 
 CloudFormation would try: it creates the new VPC beside the old one and moves what it can. Network interfaces and
 volumes of masters cannot move, so the update fails half-way, and the load balancer of several masters would be moved
-to subnets without masters.
+to subnets without masters. A NAT gateway in a new public subnet cannot have the Elastic IP that the old one still has.
 
 VPC and subnets are parameters of the root. The stack's current values are compared with those of the deployment.
 """
@@ -10,10 +10,14 @@ VPC and subnets are parameters of the root. The stack's current values are compa
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from cfngen.cluster.subnet_ids import SubnetId, ZoneId
 from cfngen.deploy.preview.immutable_changes import ImmutableSettingError
+
+_SUBNET_REASON = "the instances and network interfaces in this subnet cannot move"
+_PUBLIC_SUBNET_REASON = "the NAT gateway and the load balancers in this subnet cannot move"
 
 
 class NetworkPart(NamedTuple):
@@ -78,10 +82,10 @@ def _network_parts(parameters: Mapping[str, str]) -> Iterator[NetworkPart]:
     for name in sorted(parameters):
         if (subnet := SubnetId.parse(name)) and subnet.part in ("Cidr", "Id"):
             yield NetworkPart(
-                f"network.subnets (zone {subnet.zone})",
-                range_parameter=str(SubnetId(subnet.zone, "Cidr")),
-                id_parameter=str(SubnetId(subnet.zone, "Id")),
-                reason="the instances and network interfaces in this subnet cannot move",
+                f"network.subnets (zone {subnet.zone}{', public' if subnet.is_public else ''})",
+                range_parameter=str(replace(subnet, part="Cidr")),
+                id_parameter=str(replace(subnet, part="Id")),
+                reason=_PUBLIC_SUBNET_REASON if subnet.is_public else _SUBNET_REASON,
             )
         elif parameter := ZoneId.parse(name):
             yield NetworkPart(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.topology import is_private
 from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.errors import CfngenError
@@ -100,7 +101,7 @@ def setting_impacts(deployed_root_template: TemplatePart, cluster: Cluster) -> t
             version_impact = Impact(f"Kubernetes {old} becomes {new}", Danger.DISRUPTIVE)
     if problems:
         raise ImmutableSettingError(tuple(problems), hint)
-    impacts = (version_impact, _added_masters_impact(recorded, requested))
+    impacts = (version_impact, _added_masters_impact(recorded, requested, cluster))
     return tuple(impact for impact in impacts if impact)
 
 
@@ -128,8 +129,14 @@ def _master_problems(recorded: Mapping[str, str], requested: Mapping[str, str]) 
     ]
 
 
-def _added_masters_impact(recorded: Mapping[str, str], requested: Mapping[str, str]) -> Impact | None:
-    """Return the impact of additional masters; None if there are none."""
+def _added_masters_impact(recorded: Mapping[str, str], requested: Mapping[str, str], cluster: Cluster) -> Impact | None:
+    """Return the impact of additional masters; None if there are none.
+
+    Args:
+        recorded: the settings of the deployed cluster by key.
+        requested: the settings of the cluster as it is to be deployed by key.
+        cluster: the cluster as it is to be deployed.
+    """
     old_count = int(recorded.get(MASTER_COUNT_KEY, requested[MASTER_COUNT_KEY]))
     new_count = int(requested[MASTER_COUNT_KEY])
     if new_count <= old_count:
@@ -140,10 +147,16 @@ def _added_masters_impact(recorded: Mapping[str, str], requested: Mapping[str, s
         "and must be restored from an earlier snapshot"
     )
     if old_count == 1:
+        # A single private master has a load balancer already if its API is public.
+        has_load_balancer = is_private(cluster) and cluster.api.public
+        move = (
+            "the API keeps its load balancer"
+            if has_load_balancer
+            else "the API moves to the address of a load balancer, so fetch kubeconfigs again"
+        )
         return Impact(
-            f"1 master becomes {new_count}: the API moves to the address of a load balancer, so fetch kubeconfigs "
-            "again. The existing master is replaced first, and the API is unavailable while it boots, for some "
-            f"minutes; then the others join it one after another. {advice}",
+            f"1 master becomes {new_count}: {move}. The existing master is replaced first, and the API is unavailable "
+            f"while it boots, for some minutes; then the others join it one after another. {advice}",
             Danger.DANGEROUS,
         )
     return Impact(

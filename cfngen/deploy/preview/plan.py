@@ -14,6 +14,7 @@ from cfngen.deploy.messages import Message
 from cfngen.deploy.preview.bill_of_materials import Cost, CreationSummary
 from cfngen.deploy.preview.changes import Change, Counts, Danger, Impact, Replacement, StackPlan
 from cfngen.deploy.quotas.quota import Quota
+from cfngen.userdata.downloads import Downloads
 
 PhaseKind = Literal["volumes", "control-plane", "node-groups", "removed-node-groups"]
 
@@ -81,6 +82,7 @@ class Plan(Message):
         predicted: impacts that the change set does not show, e.g. of a new Kubernetes version.
         retries: paths of failed resources that are retried; there is no change set then, since templates and parameters
             have not changed.
+        downloads: what mirrors must serve, since instances have no way to the internet; null if they have one.
         phases: the stack updates that the deployment consists of, in order; none if there is only one.
     """
 
@@ -103,6 +105,7 @@ class Plan(Message):
     shell: bool = False
     predicted: tuple[Impact, ...] = ()
     retries: tuple[str, ...] = ()
+    downloads: Downloads | None = None
     phases: tuple[Phase, ...] = ()
     _executed: list[str] = field(default_factory=list, repr=False, compare=False)
 

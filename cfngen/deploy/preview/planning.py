@@ -19,7 +19,7 @@ from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.preview.replacement import AnalyzedChange, ReplacementAnalysis
 from cfngen.deploy.publishing.publish import with_template_urls
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, list_resources, read_template, stack_name
-from cfngen.userdata import user_data_diff
+from cfngen.userdata import downloads, user_data_diff
 
 # How a plan calls an action that CloudFormation lists.
 _ACTIONS = {"Add": "add", "Modify": "update", "Remove": "remove", "Import": "import", "Dynamic": "update"}
@@ -74,6 +74,7 @@ def plan_from_change_set(
         express=request.express,
         shell=is_stack_empty,
         predicted=request.predicted,
+        downloads=downloads.without_internet(request.cluster),
     )
 
 

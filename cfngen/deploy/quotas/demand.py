@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from cfngen.cluster.subnet_ids import ZonalId, ZoneId
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.aws_types import TemplatePart
@@ -18,6 +19,7 @@ from cfngen.templates.document import Document
 from cfngen.templates.expressions import reference, resolve
 
 LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
+VPC_ENDPOINT = "AWS::EC2::VPCEndpoint"
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,12 @@ class Demand:
             mapping from each rule's logical id to the prefix list that is its source, or to "" for any other source.
         max_groups_per_interface: number of security groups of the network interface that has the most.
         max_policies_per_role: number of managed policies of the role that has the most.
+        vpc_id: id of the VPC; empty if it has yet to be created.
+        nat_gateway_zones: the zones with a NAT gateway, by their part of logical ids (`cfngen.cluster.subnet_ids`); an
+            empty text if the templates do not name the zone.
+        gateway_endpoints: number of gateway endpoints, which are free.
+        interface_endpoints: number of interface endpoints.
+        endpoint_interfaces: number of network interfaces of interface endpoints: one in each zone of each.
     """
 
     count_by_resource_type: Mapping[str, int] = field(default_factory=dict)
@@ -66,6 +74,11 @@ class Demand:
     prefix_lists_by_security_group: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     max_groups_per_interface: int = 0
     max_policies_per_role: int = 0
+    vpc_id: str = ""
+    nat_gateway_zones: Mapping[str, str] = field(default_factory=dict)
+    gateway_endpoints: int = 0
+    interface_endpoints: int = 0
+    endpoint_interfaces: int = 0
 
 
 class _IngressRule(NamedTuple):
@@ -138,6 +151,16 @@ class _TemplateWithValues:
                     prefix_list=str(properties.get("SourcePrefixListId", "")),
                 )
 
+    def nat_gateway_zones(self) -> dict[str, str]:
+        """Return the zones with a NAT gateway, as in `Demand.nat_gateway_zones`."""
+        parsed_ids = (
+            ZonalId.parse(logical_id)
+            for logical_id, resource in self.resources.items()
+            if resource["Type"] == "AWS::EC2::NatGateway"
+        )
+        short_zones = [parsed.zone for parsed in parsed_ids if parsed]
+        return {short_zone: str(self.values.get(str(ZoneId(short_zone)), "")) for short_zone in short_zones}
+
     def security_groups_of_interfaces(self) -> Iterator[Sequence[object]]:
         """Yield the list of security groups of each network interface, load balancer and launch template."""
         for interface in self.properties_of_type("AWS::EC2::NetworkInterface"):
@@ -161,6 +184,8 @@ def count_demand(documents: Sequence[Document], values: Mapping[str, str]) -> De
     max_gib_by_volume_type: Counter[str] = Counter()
     instances: list[InstanceCount] = []
     prefix_lists_by_security_group: dict[str, dict[str, str]] = {}
+    nat_gateway_zones: dict[str, str] = {}
+    gateway_endpoints = interface_endpoints = endpoint_interfaces = 0
     public_addresses = max_groups = max_policies = 0
     for template in _nested_templates(documents, values):
         count_by_resource_type.update(resource["Type"] for resource in template.resources.values())
@@ -201,6 +226,13 @@ def count_demand(documents: Sequence[Document], values: Mapping[str, str]) -> De
             # A load balancer that faces the internet has one public address in each of its subnets.
             if load_balancer.get("Scheme") == "internet-facing":
                 public_addresses += len(load_balancer.get("Subnets", ()))
+        nat_gateway_zones.update(template.nat_gateway_zones())
+        for endpoint in template.properties_of_type(VPC_ENDPOINT):
+            if endpoint.get("VpcEndpointType") == "Interface":
+                interface_endpoints += 1
+                endpoint_interfaces += len(endpoint.get("SubnetIds", ()))
+            else:
+                gateway_endpoints += 1
         for security_groups in template.security_groups_of_interfaces():
             max_groups = max(max_groups, len(security_groups))
         for role in template.properties_of_type("AWS::IAM::Role"):
@@ -216,6 +248,11 @@ def count_demand(documents: Sequence[Document], values: Mapping[str, str]) -> De
         prefix_lists_by_security_group=prefix_lists_by_security_group,
         max_groups_per_interface=max_groups,
         max_policies_per_role=max_policies,
+        vpc_id=values.get("VpcId", ""),
+        nat_gateway_zones=nat_gateway_zones,
+        gateway_endpoints=gateway_endpoints,
+        interface_endpoints=interface_endpoints,
+        endpoint_interfaces=endpoint_interfaces,
     )
 
 
@@ -245,7 +282,13 @@ def read_deployed_demand(account: Account, stack: StackView) -> Demand:
         for logical_id, name in names_by_stack.items():
             documents.append(Document(name, dict(template_of(account, physical_ids[logical_id])), module=""))
     has_nested_stacks = len(documents) > 1
-    return count_demand(documents, stack.parameters) if has_nested_stacks else Demand()
+    if not has_nested_stacks:
+        return Demand()
+    # The root outputs the id of a VPC that it has created.
+    return replace(
+        count_demand(documents, stack.parameters),
+        vpc_id=stack.parameters.get("VpcId") or stack.outputs.get("VpcId", ""),
+    )
 
 
 def _nested_templates(documents: Sequence[Document], values: Mapping[str, str]) -> Iterator[_TemplateWithValues]:

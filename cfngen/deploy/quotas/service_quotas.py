@@ -15,6 +15,7 @@ from typing import NamedTuple
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.quotas.demand import Demand
+from cfngen.deploy.quotas.network_quotas import network_checks
 from cfngen.deploy.quotas.quota import Quota, QuotaCheck, ReadCount, check_quota, known_usage
 from cfngen.deploy.quotas.vcpu_quotas import check_vcpu_quotas
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
@@ -43,6 +44,7 @@ def check(account: Account, demand: Demand, current: Demand | None = None) -> tu
         vcpu_quotas_future = pool.submit(check_vcpu_quotas, account, demand.instances, current.instances)
         quota_checks = [
             *_resource_checks(added_resources),
+            *network_checks(account, demand, current),
             *_storage_checks(demand, current),
             *_iam_checks(added_resources),
             *_rules_per_security_group_check(account, demand, current),
@@ -70,20 +72,6 @@ def _count_listed(service: str, operation: str, key: str) -> ReadCount:
 def _count_elastic_ips(account: Account) -> int:
     """Return the number of Elastic IPs that the account has in the region."""
     return len(account.client("ec2").describe_addresses()["Addresses"])
-
-
-def _count_nat_gateways(account: Account) -> int:
-    """Return the number of NAT gateways in the zone that has the most."""
-    ec2 = account.client("ec2")
-    states = [{"Name": "state", "Values": ["pending", "available"]}]
-    pages = ec2.get_paginator("describe_nat_gateways").paginate(Filter=states)
-    subnet_of_each_gateway = [nat_gateway["SubnetId"] for page in pages for nat_gateway in page["NatGateways"]]
-    if not subnet_of_each_gateway:
-        return 0
-    pages = ec2.get_paginator("describe_subnets").paginate(SubnetIds=sorted(set(subnet_of_each_gateway)))
-    zones = {subnet["SubnetId"]: subnet["AvailabilityZone"] for page in pages for subnet in page["Subnets"]}
-    gateways_by_zone = Counter(zones[subnet] for subnet in subnet_of_each_gateway)
-    return max(gateways_by_zone.values())
 
 
 def _count_network_load_balancers(account: Account) -> int:
@@ -124,14 +112,6 @@ _COUNTED_RESOURCES = (
         service="vpc",
         code="L-A4707A72",
         used=_count_listed("ec2", "describe_internet_gateways", "InternetGateways"),
-    ),
-    # All new NAT gateways are assumed to be in the zone that has the most.
-    _CountedResource(
-        "AWS::EC2::NatGateway",
-        "NAT gateways in one zone",
-        service="vpc",
-        code="L-FE5A380F",
-        used=_count_nat_gateways,
     ),
     _CountedResource("AWS::EC2::EIP", "Elastic IPs", service="ec2", code="L-0263D0A3", used=_count_elastic_ips),
     _CountedResource(

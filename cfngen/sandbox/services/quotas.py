@@ -44,6 +44,7 @@ RULES = ("vpc", "L-0EA8095F")
 GROUPS_OF_AN_INTERFACE = ("vpc", "L-2AFB9258")
 SUBNETS = ("vpc", "L-407747CB")
 ROUTES = ("vpc", "L-93826ACB")
+ROUTE_TABLES = ("vpc", "L-589F43AA")
 
 # Codes, names and defaults: "AWS service endpoints and quotas" in the AWS general reference.
 QUOTAS = (
@@ -60,6 +61,7 @@ QUOTAS = (
     Quota(*GROUPS_OF_AN_INTERFACE, "Security groups per network interface", default=5, applied=5),
     Quota(*SUBNETS, "Subnets per VPC", default=200, applied=200),
     Quota(*ROUTES, "Routes per route table", default=500, applied=500),
+    Quota(*ROUTE_TABLES, "Route tables per VPC", default=200, applied=200),
     Quota("ebs", "L-D18FCD1D", "Storage for General Purpose SSD (gp2) volumes, in TiB", default=50, applied=50),
     Quota("ebs", "L-7A658B76", "Storage for General Purpose SSD (gp3) volumes, in TiB", default=50, applied=50),
     Quota("autoscaling", "L-CDE20ADC", "Auto Scaling groups per region", default=500),

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 
-from cfngen.cluster.logical_ids import NodeGroupId
+from cfngen.cluster.logical_ids import ENDPOINTS_STACK, NodeGroupId
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.preview.change_set_reading import ChangeSet, ResourceChange
 from cfngen.deploy.preview.changes import Change, Danger, Impact, Replacement
-from cfngen.deploy.preview.impact import backups, instances, network, program, secrets
+from cfngen.deploy.preview.impact import backups, instances, network, private_network, program, secrets
 from cfngen.deploy.preview.impact.context import ChangeContext, owner_of
 from cfngen.deploy.preview.impact.instances import size_range
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
@@ -43,6 +43,7 @@ _IMPACT_BY_TYPE = {
     **backups.IMPACT_BY_TYPE,
     **instances.IMPACT_BY_TYPE,
     **network.IMPACT_BY_TYPE,
+    **private_network.IMPACT_BY_TYPE,
     **program.IMPACT_BY_TYPE,
     **secrets.IMPACT_BY_TYPE,
 }
@@ -85,13 +86,15 @@ class ImpactAssessment:
         return Danger.DANGEROUS if change.type in _PERSISTENT_TYPES else Danger.NONE
 
     def of_stack(self, change_set: ChangeSet | None, path: tuple[str, ...], action: str) -> Impact | None:
-        """Return the impact of creating or deleting a nested stack; None if the stack is not that of a node group.
+        """Return the impact of creating or deleting a nested stack; None unless it is of a node group or of endpoints.
 
         Args:
             change_set: the nested stack's change set; None if CloudFormation has created none.
             path: logical ids from the root to the stack.
             action: `create` or `delete`.
         """
+        if path[-1] == ENDPOINTS_STACK and action == "create":
+            return private_network.endpoints_stack_impact(self._cluster)
         owner = owner_of(self._cluster, logical_id=path[-1])
         if not owner.is_node_group:
             return None

@@ -1,0 +1,205 @@
+"""Checks the existing parts of a private cluster's network: public subnets, NAT gateways and route tables of subnets.
+
+EC2 creates a NAT gateway also in a subnet without a route to an internet gateway, and a route also to a NAT gateway of
+another zone. Instances would then reach nothing, and the first master would fail after minutes. So this is checked
+before anything is created. Objects are described by filters, since a call with ids fails if one of them does not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from cfngen.cluster.model import Cluster, Subnet
+from cfngen.cluster.subnet_ids import SubnetId, ZonalId, ZoneId, zone_id
+from cfngen.deploy.account import Account
+from cfngen.deploy.aws_types import AwsObject
+
+_ANY_IPV4 = "0.0.0.0/0"
+
+
+class _ExistingPart(NamedTuple):
+    """An existing part of the network in one zone.
+
+    Attributes:
+        key: its key in the cluster file.
+        id: its id.
+        zone: the zone of the cluster's subnet that it is for.
+        subnet: the cluster's subnet in this zone.
+    """
+
+    key: str
+    id: str
+    zone: str
+    subnet: Subnet
+
+
+def find_problems(account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str) -> Iterator[str]:
+    """Yield a problem for each existing part of a private network that instances could not use.
+
+    Args:
+        account: the account and region.
+        cluster: the cluster, in an existing VPC.
+        values: values of the root's parameters.
+        vpc_id: the cluster's VPC.
+
+    Raises:
+        cfngen.deploy.aws_errors.AwsError: AWS does not answer; the caller translates boto3's errors.
+    """
+    public_subnets = list(_parts(cluster, values, "public.id"))
+    nat_gateways = list(_parts(cluster, values, "natGateway"))
+    route_tables = list(_parts(cluster, values, "routeTable"))
+    if not (public_subnets or nat_gateways or route_tables):
+        return
+    network = _Network(account, vpc_id)
+    for part in public_subnets:
+        yield from network.public_subnet_problems(part)
+    for part in nat_gateways:
+        yield from network.nat_gateway_problems(part)
+    for part in route_tables:
+        yield from network.route_table_problems(part)
+
+
+def _parts(cluster: Cluster, values: Mapping[str, str], key: str) -> Iterator[_ExistingPart]:
+    """Yield the existing parts that a key of `subnets[]` names; the parameters' values take precedence.
+
+    Args:
+        cluster: the cluster.
+        values: values of the root's parameters.
+        key: `public.id`, `natGateway` or `routeTable`.
+    """
+    for index, subnet in enumerate(cluster.network.subnets):
+        short_zone = zone_id(subnet.zone)
+        parameter = {
+            "public.id": str(SubnetId(short_zone, "Id", is_public=True)),
+            "natGateway": str(ZonalId("NatGateway", short_zone, is_parameter=True)),
+            "routeTable": str(ZonalId("RouteTable", short_zone, is_parameter=True)),
+        }[key]
+        if part_id := values.get(parameter, ""):
+            zone = values.get(str(ZoneId(short_zone)), subnet.zone)
+            yield _ExistingPart(f"network.subnets[{index}].{key}", part_id, zone, subnet)
+
+
+class _Network:
+    """The subnets, route tables and NAT gateways of a VPC, and what is wrong with those that the cluster file names."""
+
+    def __init__(self, account: Account, vpc_id: str) -> None:
+        self._account = account
+        self._vpc_id = vpc_id
+        filters = [{"Name": "vpc-id", "Values": [vpc_id]}]
+        tables = self._pages("describe_route_tables", "RouteTables", Filters=filters)
+        self._tables = {table["RouteTableId"]: table for table in tables}
+
+    def public_subnet_problems(self, part: _ExistingPart) -> Iterator[str]:
+        """Yield what is wrong with an existing public subnet."""
+        subnet = self._subnet(part.id)
+        if subnet is None:
+            yield f"{part.key}: there is no subnet {part.id} in {self._account.region}; enter an existing one"
+        elif subnet["VpcId"] != self._vpc_id:
+            yield self._other_vpc_problem(part, subnet["VpcId"])
+        elif subnet["AvailabilityZone"] != part.zone:
+            yield (
+                f"{part.key}: {part.id} is in {subnet['AvailabilityZone']} and not in {part.zone}; use a public subnet "
+                f"in {part.zone}"
+            )
+        else:
+            public = part.subnet.public
+            if public and public.id == part.id and public.cidr and subnet["CidrBlock"] != str(public.cidr):
+                key = part.key.removesuffix("id") + "cidr"
+                yield (
+                    f"{key}: {part.id} has the range {subnet['CidrBlock']} and not {public.cidr}; correct it, or "
+                    "remove the key"
+                )
+            if not self._is_public(part.id):
+                yield (
+                    f"{part.key}: {part.id} has no route to an internet gateway, so that nothing in it reaches the "
+                    f"internet; add the route {_ANY_IPV4} to its route table, or use another subnet"
+                )
+
+    def nat_gateway_problems(self, part: _ExistingPart) -> Iterator[str]:
+        """Yield what is wrong with an existing NAT gateway."""
+        filters = [{"Name": "nat-gateway-id", "Values": [part.id]}]
+        gateways = self._pages("describe_nat_gateways", "NatGateways", Filter=filters)
+        # EC2 describes a deleted gateway for about an hour (DescribeNatGateways, EC2 API Reference).
+        if not gateways or gateways[0]["State"] == "deleted":
+            yield f"{part.key}: there is no NAT gateway {part.id} in {self._account.region}; enter an existing one"
+            return
+        gateway = gateways[0]
+        if gateway["VpcId"] != self._vpc_id:
+            yield self._other_vpc_problem(part, gateway["VpcId"])
+            return
+        if gateway["State"] != "available":
+            yield (
+                f"{part.key}: {part.id} is {gateway['State']} and not available; wait until it is, or use another NAT "
+                "gateway"
+            )
+            return
+        if gateway.get("ConnectivityType", "public") == "private":
+            yield (
+                f"{part.key}: {part.id} is a private NAT gateway, which does not lead to the internet itself; use a "
+                "public one, or enter a route table of your own (routeTable)"
+            )
+            return
+        subnet_id = gateway["SubnetId"]
+        subnet = self._subnet(subnet_id) or {}
+        zone = subnet.get("AvailabilityZone", part.zone)
+        if zone != part.zone:
+            yield f"{part.key}: {part.id} is in {zone} and not in {part.zone}; use a NAT gateway in {part.zone}"
+        if not self._is_public(subnet_id):
+            yield (
+                f"{part.key}: the subnet {subnet_id} of {part.id} has no route to an internet gateway; add the route "
+                f"{_ANY_IPV4} to the subnet's route table"
+            )
+
+    def route_table_problems(self, part: _ExistingPart) -> Iterator[str]:
+        """Yield what is wrong with the existing route table of a private subnet."""
+        if part.id not in self._tables:
+            filters = [{"Name": "route-table-id", "Values": [part.id]}]
+            elsewhere = self._pages("describe_route_tables", "RouteTables", Filters=filters)
+            if elsewhere:
+                yield self._other_vpc_problem(part, elsewhere[0]["VpcId"])
+            else:
+                yield f"{part.key}: there is no route table {part.id} in {self._account.region}; enter an existing one"
+        elif self._leads_to_internet_gateway(self._tables[part.id]):
+            yield (
+                f"{part.key}: {part.id} routes {_ANY_IPV4} to an internet gateway, through which instances without "
+                "public addresses reach nothing; use a table with a route to a NAT gateway"
+            )
+
+    def _other_vpc_problem(self, part: _ExistingPart, vpc_id: str) -> str:
+        """Return the problem of a part that is in another VPC."""
+        return (
+            f"{part.key}: {part.id} belongs to {vpc_id}, and the cluster is in {self._vpc_id}; use one of "
+            f"{self._vpc_id}"
+        )
+
+    def _is_public(self, subnet_id: str) -> bool:
+        """Return whether the route table of a subnet, or else the VPC's main one, leads to an internet gateway."""
+        main_table = None
+        for table in self._tables.values():
+            for association in table["Associations"]:
+                if association.get("SubnetId") == subnet_id:
+                    return self._leads_to_internet_gateway(table)
+                if association.get("Main"):
+                    main_table = table
+        return main_table is not None and self._leads_to_internet_gateway(main_table)
+
+    @staticmethod
+    def _leads_to_internet_gateway(table: AwsObject) -> bool:
+        """Return whether a route table has a route to an internet gateway for all addresses."""
+        return any(
+            route.get("DestinationCidrBlock") == _ANY_IPV4
+            and route.get("GatewayId", "").startswith("igw-")
+            and route.get("State", "active") == "active"
+            for route in table["Routes"]
+        )
+
+    def _subnet(self, subnet_id: str) -> AwsObject | None:
+        """Return the description of a subnet, or None if there is none with this id."""
+        filters = [{"Name": "subnet-id", "Values": [subnet_id]}]
+        return next(iter(self._pages("describe_subnets", "Subnets", Filters=filters)), None)
+
+    def _pages(self, operation: str, result_key: str, **arguments: object) -> list[AwsObject]:
+        """Return the descriptions of all pages of an operation of EC2."""
+        pages = self._account.client("ec2").get_paginator(operation).paginate(**arguments)
+        return [item for page in pages for item in page[result_key]]

@@ -58,8 +58,8 @@ def test_snapshots_of_all_volumes_that_there_ever_were_are_named(aws: Aws) -> No
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"copy": "authorities.json"}, "authorities.json contains a copy of them"),
-        ({"created": False}, "etcd's data, or blank if no master came up"),
+        ({"authority_copy": "authorities.json"}, "authorities.json contains a copy of them"),
+        ({"has_run": False}, "etcd's data, or blank if no master came up"),
     ],
 )
 def test_what_a_snapshot_is_worth_is_said(aws: Aws, more: dict[str, Any], words: str) -> None:

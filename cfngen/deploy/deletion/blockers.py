@@ -194,11 +194,7 @@ def _find_foreign_interfaces(
     orphaned_load_balancers = {orphan.name for orphan in orphans if orphan.kind == "load balancer"}
     # An interface of a VPC endpoint or similar is not reported: the endpoint itself is in `contents`.
     listed_ids = {content.id for content in contents}
-    listed_ids |= {
-        network_interface_id
-        for content in contents
-        for network_interface_id in content.item.get("NetworkInterfaceIds", ())
-    }
+    listed_ids |= {interface_id for content in contents for interface_id in content.interface_ids}
     for interface in interfaces:
         instance_id = _attached_instance_id(interface)
         tags = tag_map(interface.get("TagSet"))

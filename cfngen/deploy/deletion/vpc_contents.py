@@ -45,6 +45,12 @@ class VpcContent:
         """
         return bool(self.item.get("RequesterManaged"))
 
+    @property
+    def interface_ids(self) -> frozenset[str]:
+        """Ids of the network interfaces of a NAT gateway or VPC endpoint; AWS deletes them together with it."""
+        of_addresses = (address.get("NetworkInterfaceId", "") for address in self.item.get("NatGatewayAddresses", ()))
+        return frozenset((*self.item.get("NetworkInterfaceIds", ()), *of_addresses)) - {""}
+
     def command(self, region: str) -> str:
         """Return the AWS CLI command that deletes a NAT gateway or VPC endpoint; empty for anything else.
 

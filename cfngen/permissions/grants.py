@@ -16,6 +16,7 @@ from cfngen.permissions.instances import master_statements, node_statements
 from cfngen.permissions.load_balancer import load_balancer_statements
 from cfngen.permissions.operators import SERVICE_ROLE, operator_statements
 from cfngen.permissions.pod_network import pod_network_statements
+from cfngen.permissions.private_network import needs_private_network_statements, private_network_statements
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.service_role import network_and_instance_statements, role_and_secret_statements
 from cfngen.permissions.statements import Statement, policy_size, split_into_documents
@@ -118,6 +119,7 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
                 *network_and_instance_statements(scope),
                 *role_and_secret_statements(scope),
                 *(load_balancer_statements(scope) if has_api_load_balancer(cluster) else []),
+                *(private_network_statements(scope) if needs_private_network_statements(cluster) else []),
             ],
         ),
         *_etcd_grants(cluster, scope),

@@ -1,7 +1,8 @@
-"""Additional statements of CloudFormation's service role for a cluster of several masters: the API's load balancer.
+"""Additional statements of CloudFormation's service role for a cluster whose API has a load balancer.
 
-They form a separate policy, since clusters with one master do not need them, and since all statements of the service
-role together exceed the size of one managed policy.
+Clusters with several masters have one, and private clusters with a public API. The statements form a separate policy,
+since other clusters do not need them, and since all statements of the service role together exceed the size of one
+managed policy.
 Resources and conditions: "Actions, resources, and condition keys for AWS Elastic Load Balancing V2", Service
 Authorization Reference.
 """

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from cfngen.permissions.etcd_snapshots import snapshot_statements
 from cfngen.permissions.load_balancer import load_balancer_statements
 from cfngen.permissions.operators import SERVICE_ROLE, operator_statements
+from cfngen.permissions.private_network import private_network_statements
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.service_role import network_and_instance_statements, role_and_secret_statements
 from cfngen.permissions.statements import PolicyDocument, policy_document
@@ -44,8 +45,16 @@ def roles_and_secrets_policy(scope: Scope = ANY) -> PolicyDocument:
 
 
 def several_masters_policy(scope: Scope = ANY) -> PolicyDocument:
-    """Return the third policy of CloudFormation's service role, which only clusters with several masters need."""
+    """Return the third policy of CloudFormation's service role, for clusters whose API has a load balancer.
+
+    Only clusters with several masters need it, and private clusters with a public API.
+    """
     return policy_document(load_balancer_statements(scope))
+
+
+def private_cluster_policy(scope: Scope = ANY) -> PolicyDocument:
+    """Return the fourth policy of CloudFormation's service role, which only private clusters need."""
+    return policy_document(private_network_statements(scope))
 
 
 def etcd_policy(scope: Scope = ANY) -> PolicyDocument:

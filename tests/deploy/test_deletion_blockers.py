@@ -103,6 +103,26 @@ def test_what_lies_in_a_clusters_subnet_of_an_existing_network_is_named() -> Non
         assert [each.id for each in found.blockers] == [guest]
 
 
+def test_a_gateway_and_an_endpoint_in_a_clusters_subnet_of_an_existing_network_are_named_with_their_commands() -> None:
+    with cloud_of(golden("existing-vpc-new-subnets")) as cloud:
+        account = connect(cloud.session, cloud.cluster.region, clock=cloud.clock)
+        name, vpc = cloud.cluster.name, _rented(cloud, account)
+        [subnet, *_] = _subnets(cloud)
+        ec2 = account.client("ec2")
+        gateway = GUESTS["NAT gateway"](Place(account, vpc, subnet, ""))
+        created_endpoint = ec2.create_vpc_endpoint(
+            VpcId=vpc, VpcEndpointType="Interface", ServiceName=f"com.amazonaws.{REGION}.ec2", SubnetIds=[subnet]
+        )
+        endpoint = created_endpoint["VpcEndpoint"]["VpcEndpointId"]
+        # Beside the cluster's subnets, it is not in the way.
+        ec2.create_vpc_endpoint(VpcId=vpc, VpcEndpointType="Gateway", ServiceName=f"com.amazonaws.{REGION}.s3")
+        found = preview_deletion(account, DeletionRequest(name, name, vpc_id=vpc))
+        assert {each.id: each.command for each in found.blockers} == {
+            gateway: f"aws ec2 delete-nat-gateway --nat-gateway-id {gateway} --region {cloud.cluster.region}",
+            endpoint: f"aws ec2 delete-vpc-endpoints --vpc-endpoint-ids {endpoint} --region {cloud.cluster.region}",
+        }
+
+
 def _rented(cloud: Cloud, account: Account) -> str:
     lent, names = landlord(cloud.account), cloud.account.templates["cluster"]["Parameters"]
     given = {key: value for key, value in lent.items() if key in names}

@@ -196,7 +196,53 @@ def test_a_group_and_an_endpoint_are_described_by_what_they_are_for(aws: Aws) ->
         "VpcEndpoints": [{**HERE, "VpcEndpointId": "vpce-1", "State": "available", "ServiceName": "com.s3"}]
     }
     blocking = blockers.find_blockers(aws.account, OWN, ())
-    assert blocking == (Blocker("vpce-1", "VPC endpoint for com.s3"), Blocker("sg-db", "security group database"))
+    delete = "aws ec2 delete-vpc-endpoints --vpc-endpoint-ids vpce-1 --region us-west-2"
+    assert blocking == (
+        Blocker("vpce-1", "VPC endpoint for com.s3", delete),
+        Blocker("sg-db", "security group database"),
+    )
+    assert blocking[0].text == f"VPC endpoint for com.s3; to delete it: {delete}"
+    assert blocking[0].text in str(OccupiedError("one", blocking))
+
+
+def test_an_endpoint_that_a_service_manages_has_no_command(aws: Aws) -> None:
+    endpoint = {**HERE, "VpcEndpointId": "vpce-1", "State": "available", "ServiceName": "com.aoss"}
+    aws.answers["ec2:DescribeVpcEndpoints"] = {"VpcEndpoints": [{**endpoint, "RequesterManaged": True}]}
+    [found] = blockers.find_blockers(aws.account, OWN, ())
+    assert found == Blocker("vpce-1", "VPC endpoint for com.aoss (managed by that service: disable it there)")
+
+
+NAT_OF_OTHERS = {**HERE, "NatGatewayId": "nat-9", "State": "available"}
+ENDPOINT_OF_OTHERS = {**HERE, "VpcEndpointId": "vpce-9", "State": "available", "ServiceName": "com.ec2"}
+
+
+@pytest.mark.parametrize(
+    ("nat_gateway", "endpoint", "named"),
+    [
+        ({"SubnetId": "subnet-1"}, {"SubnetIds": ["subnet-9"]}, ["nat-9"]),
+        ({"SubnetId": "subnet-9"}, {"SubnetIds": ["subnet-9", "subnet-1"]}, ["vpce-9"]),
+        ({"SubnetId": "subnet-9"}, {"Groups": [{"GroupId": "sg-own"}]}, ["vpce-9"]),
+        # EC2 deletes a route table with the route of a gateway endpoint in it (hashicorp/terraform-provider-aws#26502).
+        ({"SubnetId": "subnet-9"}, {"RouteTableIds": ["rtb-1"]}, []),
+        ({"SubnetId": "subnet-1", "NatGatewayId": "nat-1"}, {"SubnetIds": ["subnet-9"]}, []),
+    ],
+)
+def test_in_a_network_that_was_lent_gateways_and_endpoints_of_others_are_named_in_the_clusters_subnets(
+    aws: Aws, nat_gateway: dict[str, Any], endpoint: dict[str, Any], named: list[str]
+) -> None:
+    aws.answers["ec2:DescribeNatGateways"] = {"NatGateways": [{**NAT_OF_OTHERS, **nat_gateway}]}
+    aws.answers["ec2:DescribeVpcEndpoints"] = {"VpcEndpoints": [{**ENDPOINT_OF_OTHERS, **endpoint}]}
+    interfaces(aws, {"SubnetId": "subnet-1", "Description": "Interface for NAT Gateway nat-1"})
+    blocking = blockers.find_blockers(aws.account, LENT, ())
+    assert [each.id for each in blocking if each.command] == [each.id for each in blocking] == named
+
+
+def test_their_interfaces_are_not_named_again(aws: Aws) -> None:
+    aws.answers["ec2:DescribeNatGateways"] = {"NatGateways": [{**NAT_OF_OTHERS, "SubnetId": "subnet-1"}]}
+    endpoint = {**ENDPOINT_OF_OTHERS, "SubnetIds": ["subnet-1"], "NetworkInterfaceIds": ["eni-1"]}
+    aws.answers["ec2:DescribeVpcEndpoints"] = {"VpcEndpoints": [endpoint]}
+    interfaces(aws, *({"SubnetId": "subnet-1", "Description": text} for text in ("NAT Gateway nat-9", "endpoint", "x")))
+    assert [each.id for each in blockers.find_blockers(aws.account, LENT, ())] == ["eni-2", "nat-9", "vpce-9"]
 
 
 def test_groups_whose_rules_name_the_clusters_are_in_the_way(aws: Aws) -> None:

@@ -50,6 +50,16 @@ HAS: dict[str, tuple[str, dict[str, Any]]] = {
             ]
         },
     ),
+    "AWS::EC2::VPCEndpoint": (
+        "ec2:DescribeVpcEndpoints",
+        {
+            "VpcEndpoints": [
+                {"VpcEndpointId": "id-1", "State": "available"},
+                {"VpcEndpointId": "id-2", "State": "deleting"},
+                {"VpcEndpointId": "id-3", "State": "Deleted"},
+            ]
+        },
+    ),
     "AWS::EC2::DHCPOptions": ("ec2:DescribeDhcpOptions", {"DhcpOptions": [{"DhcpOptionsId": "id-1"}]}),
     "AWS::EC2::KeyPair": ("ec2:DescribeKeyPairs", {"KeyPairs": [{"KeyName": "id-1"}]}),
 }
@@ -63,6 +73,7 @@ FILTERS = {
     "AWS::EC2::RouteTable": "route-table-id",
     "AWS::EC2::InternetGateway": "internet-gateway-id",
     "AWS::EC2::NatGateway": "nat-gateway-id",
+    "AWS::EC2::VPCEndpoint": "vpc-endpoint-id",
     "AWS::EC2::DHCPOptions": "dhcp-options-id",
     "AWS::EC2::KeyPair": "key-name",
 }

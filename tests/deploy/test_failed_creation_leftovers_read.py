@@ -67,6 +67,29 @@ def test_everything_that_stays_of_a_creation_is_told_with_its_kind(aws: Aws, sai
     assert remains.retained[-1].why.startswith("1 snapshot, 1.0 MiB; ")
 
 
+def test_what_stays_of_a_private_network_is_told_with_commands_in_their_order(aws: Aws, said: list[Message]) -> None:
+    members = (
+        resource("192.0.2.1", "DELETE_FAILED", type_name="AWS::EC2::EIP", name="NatElasticIpA"),
+        resource("subnet-1", "DELETE_FAILED", name="PublicSubnetA"),
+        resource("rtb-1", "DELETE_FAILED", name="PrivateRouteTableA"),
+        resource("nat-1", "DELETE_FAILED", name="NatGatewayA", type_name="AWS::EC2::NatGateway"),
+        resource("vpce-1", "DELETE_FAILED", name="EndpointEc2", type_name="AWS::EC2::VPCEndpoint"),
+    )
+    stacked(aws, stack(status="ROLLBACK_FAILED"), resources={"one": members})
+    aws.answers["ec2:DescribeAddresses"] = {"Addresses": [{"PublicIp": "192.0.2.1", "AllocationId": "eipalloc-1"}]}
+    report_failed_creation(aws.account, root(aws), "one", said.append)
+    [remains] = said
+    assert isinstance(remains, Remains)
+    assert [str(each.command).removesuffix(" --region us-west-2") for each in remains.retained] == [
+        "aws ec2 delete-nat-gateway --nat-gateway-id nat-1",
+        "aws ec2 delete-vpc-endpoints --vpc-endpoint-ids vpce-1",
+        "aws ec2 release-address --allocation-id eipalloc-1",
+        "aws ec2 delete-subnet --subnet-id subnet-1",
+        "aws ec2 delete-route-table --route-table-id rtb-1",
+    ]
+    assert [bool(each.cost) for each in remains.retained] == [True, True, True, False, False]
+
+
 def test_where_nothing_stays_nothing_is_said(aws: Aws, said: list[Message]) -> None:
     stacked(aws, stack(status="ROLLBACK_COMPLETE"), resources={"one": (resource("vpc-1", "DELETE_COMPLETE"),)})
     report_failed_creation(aws.account, root(aws), "one", said.append)

@@ -229,6 +229,14 @@ def test_routes_to_living_instances_are_told() -> None:
     assert api.named("ec2:DescribeRouteTables")[1]["Filters"][0]["Values"] == ["rtb-0", "rtb-1"]
 
 
+def test_in_a_private_cluster_the_table_of_public_subnets_has_no_routes_to_pods() -> None:
+    api = Answers({"ec2:DescribeRouteTables": {"RouteTables": []}})
+    tables = (view("RouteTable", "rtb-1", TABLE), view("PrivateRouteTable", "rtb-2", TABLE))
+    find_instance_routes(api.account, parse({"network": {"topology": "private"}}), STACK, tables)
+    [asked] = api.named("ec2:DescribeRouteTables")
+    assert asked["Filters"][0]["Values"] == ["rtb-2"]
+
+
 def test_where_there_is_no_table_or_no_route_nothing_is_asked() -> None:
     api = Answers({})
     assert routes(api) == ()

@@ -179,6 +179,51 @@ def test_what_has_no_id_is_named_by_its_logical_one_and_has_no_command(aws: Aws)
     assert (found.id, found.command, found.cost) == ("Vpc", "", "")
 
 
+def test_an_elastic_ip_is_released_by_its_allocation_id(aws: Aws) -> None:
+    aws.answers["ec2:DescribeAddresses"] = {"Addresses": [{"PublicIp": "192.0.2.1", "AllocationId": "eipalloc-1"}]}
+    addresses = [
+        resource(address, "DELETE_FAILED", type_name="AWS::EC2::EIP") for address in ("192.0.2.1", "192.0.2.2")
+    ]
+    found = retained_resources.find_undeleted(aws.account, addresses)
+    release = "aws ec2 release-address --allocation-id eipalloc-1 --region us-west-2"
+    assert [(each.id, each.command) for each in found] == [("192.0.2.1", release), ("192.0.2.2", "")]
+    [asked] = aws.sent("ec2:DescribeAddresses")
+    assert filtered(asked, "public-ip") == ["192.0.2.1", "192.0.2.2"]
+    aws.answers["ec2:DescribeAddresses"] = refusing("UnauthorizedOperation")
+    assert [each.command for each in retained_resources.find_undeleted(aws.account, addresses)] == ["", ""]
+    aws.answers["ec2:DescribeAddresses"] = refusing("InternalError")
+    with pytest.raises(Exception, match="InternalError"):
+        retained_resources.find_undeleted(aws.account, addresses)
+
+
+def test_commands_are_in_an_order_in_which_they_work(aws: Aws) -> None:
+    aws.answers["ec2:DescribeAddresses"] = {"Addresses": [{"PublicIp": "192.0.2.1", "AllocationId": "eipalloc-1"}]}
+    kept = {
+        "192.0.2.1": "AWS::EC2::EIP",
+        "subnet-1": "AWS::EC2::Subnet",
+        "nat-1": "AWS::EC2::NatGateway",
+        "vpce-1": "AWS::EC2::VPCEndpoint",
+    }
+    found = retained_resources.find_undeleted(
+        aws.account, [resource(each, "DELETE_FAILED", type_name=kind) for each, kind in kept.items()]
+    )
+    assert [each.id for each in found] == ["nat-1", "vpce-1", "192.0.2.1", "subnet-1"]
+    assert all(each.command for each in found)
+
+
+@pytest.mark.parametrize(("name", "billed"), [("EndpointS3", False), ("EndpointEc2", True)])
+def test_a_gateway_endpoint_is_free(aws: Aws, name: str, billed: bool) -> None:
+    member = resource("vpce-1", "DELETE_FAILED", type_name="AWS::EC2::VPCEndpoint", name=name)
+    [found] = retained_resources.find_undeleted(aws.account, [member])
+    assert bool(found.cost) is billed
+    assert found.command == "aws ec2 delete-vpc-endpoints --vpc-endpoint-ids vpce-1 --region us-west-2"
+
+
+def test_what_several_zones_use_is_named_once() -> None:
+    lent = [("RouteTableAId", "rtb-7"), ("RouteTableBId", "rtb-7")]
+    assert [each.id for each in retained_resources.list_existing_resources(Inventory("one"), lent)] == ["rtb-7"]
+
+
 BILLED = {
     "AWS::EC2::EIP",
     "AWS::EC2::Volume",
@@ -307,6 +352,10 @@ def test_who_may_not_see_log_groups_is_not_kept_from_deleting(aws: Aws) -> None:
         ("ApiElasticIpAllocationId", "eipalloc-7", "Elastic IP"),
         ("KeyName", "alice", "key pair"),
         ("SubnetAId", "subnet-7", "subnet"),
+        ("PublicSubnetAId", "subnet-7", "subnet"),
+        ("NatGatewayAId", "nat-7", "NAT gateway"),
+        ("RouteTableLax1AId", "rtb-7", "route table"),
+        ("NatGatewayA", "nat-7", None),
         ("VpcId", "", None),
         ("VpcId", "vpc-1", None),
         ("ApiAllowedCidr", "0.0.0.0/0", None),
@@ -315,6 +364,6 @@ def test_who_may_not_see_log_groups_is_not_kept_from_deleting(aws: Aws) -> None:
 def test_what_was_lent_is_the_operators_and_stays(name: str, value: str, kind: str | None) -> None:
     found = retained_resources.list_existing_resources(Inventory("one", (resource("vpc-1"),)), [(name, value)])
     assert [(each.kind, each.id, bool(each.cost)) for each in found] == (
-        [(kind, value, kind == "Elastic IP")] if kind else []
+        [(kind, value, kind in ("Elastic IP", "NAT gateway"))] if kind else []
     )
     assert not any(not each.why.startswith("yours") for each in found)

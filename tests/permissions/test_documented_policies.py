@@ -19,6 +19,7 @@ from cfngen.permissions.policies import (
     etcd_policy,
     execution_policy,
     operator_policy,
+    private_cluster_policy,
     roles_and_secrets_policy,
     several_masters_policy,
 )
@@ -30,6 +31,7 @@ DOCUMENTED = {
     "operator-policy.json": operator_policy(),
     "execution-policy.json": execution_policy(),
     "several-masters-policy.json": several_masters_policy(),
+    "private-cluster-policy.json": private_cluster_policy(),
     "execution-policy-2.json": roles_and_secrets_policy(),
     "etcd-policy.json": etcd_policy(),
 }
@@ -39,6 +41,7 @@ POLICIES = {
     "operator of one cluster": operator_policy(NARROW),
     "execution for one cluster": execution_policy(NARROW),
     "several masters of one cluster": several_masters_policy(NARROW),
+    "private network of one cluster": private_cluster_policy(NARROW),
     "roles and secrets of one cluster": roles_and_secrets_policy(NARROW),
     "snapshots of one cluster": etcd_policy(NARROW),
     "operator in China": operator_policy(Scope("123456789012", "cn-north-1", "kubernetes", "aws-cn")),
@@ -168,9 +171,11 @@ def accepted(finding: Any) -> bool:
         return "backupbucket-" in detail or "backupbucket-" in str(finding)
     if finding.issue == "UNKNOWN_ACTION":
         return "cloudformation:DescribeEvents" in detail  # younger than parliament's table
-    # Two statements for two kinds of resources of one call; parameters of AWS belong to no account; and parliament asks
-    # for one resource of every kind that an action knows, those of application load balancers too.
-    known = ("ec2:CreateSnapshot", "ssm:GetParameters", "elasticloadbalancing:", "s3:GetStorageLensConfiguration")
+    # Several statements for the kinds of resources of one call; parameters of AWS belong to no account; and parliament
+    # asks for one resource of every kind that an action knows, those of application load balancers too.
+    of_several_kinds = ("ec2:CreateNatGateway", "ec2:CreateSnapshot", "ec2:CreateVpcEndpoint", "ec2:ModifyVpcEndpoint")
+    others = ("ssm:GetParameters", "elasticloadbalancing:", "s3:GetStorageLensConfiguration")
+    known = (*of_several_kinds, *others)
     return finding.issue == "RESOURCE_MISMATCH" and any(known_detail in detail for known_detail in known)
 
 
@@ -280,7 +285,7 @@ def test_a_stack_may_be_named_unlike_its_cluster():
 
 
 def test_arns_are_those_of_the_partition():
-    made = (execution_policy, roles_and_secrets_policy, several_masters_policy, etcd_policy)
+    made = (execution_policy, roles_and_secrets_policy, several_masters_policy, private_cluster_policy, etcd_policy)
     text = json.dumps(
         [
             operator_policy(Scope(partition="aws-cn")),

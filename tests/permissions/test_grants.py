@@ -34,6 +34,12 @@ CLUSTERS: dict[str, dict[str, Any]] = {
     "group with a role of its own": {
         "nodeGroups": [{"name": "batch", "additionalPolicies": ["arn:aws:iam::aws:policy/ReadOnlyAccess"]}]
     },
+    "private": {"network": {"topology": "private"}},
+    "private, without a way out": {
+        "network": {"topology": "private", "plugin": "cilium", "nat": "none"},
+        "api": {"public": False, "allowedCidrs": ["172.20.0.0/16"]},
+        "assets": {"mirror": "https://mirror.example.com/kubernetes"},
+    },
     "longest names": {"name": "c" * 28, "nodeGroups": [{"name": "general"}, {"name": "batch"}]},
 }
 

@@ -13,6 +13,7 @@ from cfngen.permissions.policies import (
     etcd_policy,
     execution_policy,
     operator_policy,
+    private_cluster_policy,
     roles_and_secrets_policy,
     several_masters_policy,
 )
@@ -24,6 +25,7 @@ POLICIES = {
     "machines": execution_policy(NARROW),
     "secrets": roles_and_secrets_policy(NARROW),
     "masters": several_masters_policy(NARROW),
+    "private": private_cluster_policy(NARROW),
     "etcd": etcd_policy(NARROW),
 }
 WIDE = {
@@ -31,6 +33,7 @@ WIDE = {
     "machines": execution_policy(),
     "secrets": roles_and_secrets_policy(),
     "masters": several_masters_policy(),
+    "private": private_cluster_policy(),
     "etcd": etcd_policy(),
 }
 
@@ -151,6 +154,19 @@ ALLOWED: list[tuple[str, str, str, dict[str, str]]] = [
     *(("masters", "elasticloadbalancing:AddTags", arn, {}) for arn in (API, INTERNAL, LISTENER, TARGETS)),
     *(("masters", "elasticloadbalancing:RemoveTags", arn, OWN) for arn in (API, INTERNAL, LISTENER, TARGETS)),
     ("masters", "iam:CreateServiceLinkedRole", f"{LINKED}/elasticloadbalancing.amazonaws.com/AWSServiceRole", {}),
+    *(("private", "ec2:CreateNatGateway", ec2(f"{resource}/*"), {}) for resource in ("natgateway", "subnet")),
+    ("private", "ec2:CreateNatGateway", ec2("elastic-ip/eipalloc-1"), OWN),
+    ("private", "ec2:DeleteNatGateway", ec2("natgateway/nat-1"), OWN),
+    *(("private", "ec2:CreateVpcEndpoint", ec2(f"{resource}/*"), {}) for resource in ("vpc", "subnet", "vpc-endpoint")),
+    *(
+        ("private", f"ec2:{action}VpcEndpoint", ec2(resource), OWN)
+        for action in ("Create", "Modify")
+        for resource in ("route-table/rtb-1", "security-group/sg-1")
+    ),
+    ("private", "ec2:ModifyVpcEndpoint", ec2("subnet/subnet-1"), {}),
+    ("private", "ec2:ModifyVpcEndpoint", ec2("vpc-endpoint/vpce-1"), OWN),
+    ("private", "ec2:DeleteVpcEndpoints", ec2("vpc-endpoint/vpce-1"), OWN),
+    ("private", "route53:AssociateVPCWithHostedZone", "arn:aws:route53:::hostedzone/Z1", {}),
     ("etcd", "s3:GetObject", f"{ETCD}/snapshots/1.db", {}),
     ("etcd", "s3:PutObject", f"{ETCD}/backup-request.json", {}),
     ("etcd", "s3:DeleteObject", f"{ETCD}/restore.json", {}),

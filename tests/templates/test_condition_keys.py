@@ -25,6 +25,7 @@ CLUSTERS: list[dict[str, Any]] = [
     {"addons": ADDONS},
     {"network": {"plugin": "amazon-vpc"}, "addons": ADDONS},
     {"network": {"plugin": "cilium"}},
+    {"network": {"topology": "private"}},
     {"etcd": {"backups": {"bucket": "my-backups"}}},
     {"certificateAuthority": {"secret": "arn:aws:secretsmanager:us-west-2:123456789012:secret:my-ca-AbCdEf"}},
 ]
@@ -125,6 +126,7 @@ def test_conditions_of_instances_rest_on_what_requests_carry(templates: Any, con
         policies.execution_policy,
         policies.roles_and_secrets_policy,
         policies.several_masters_policy,
+        policies.private_cluster_policy,
         policies.etcd_policy,
     ],
 )

@@ -54,7 +54,7 @@ def deletion_plan_lines(plan: DeletionPlan, width: int | None = None) -> list[st
         deleted_orphans += plan.volumes
     if plan.delete_snapshots:
         deleted_orphans += plan.snapshots
-    blockers = [(blocker.id, blocker.what) for blocker in plan.blockers]
+    blockers = [(blocker.id, blocker.text) for blocker in plan.blockers]
     for title, rows, colour in (
         ("Deleted with the stack", _stack_resource_rows(plan.deleted_parts), "red"),
         ("Created by Kubernetes, and deleted", _orphan_rows(deleted_orphans), "red"),
@@ -109,7 +109,7 @@ def failed_attempt_lines(message: DeletionFailed, width: int | None = None) -> l
     rows = [(resource.name, resource.id, resource.reason) for resource in message.undeleted]
     max_width = max_line_width(width)
     lines = wrapped(f"{heading} (attempt {message.round} of {message.rounds})", max_width, indent="  ", first_indent="")
-    blockers = [(blocker.id, blocker.what) for blocker in message.blockers]
+    blockers = [(blocker.id, blocker.text) for blocker in message.blockers]
     return [
         *(click.style(line, fg="yellow", bold=True) for line in lines),
         *_table(rows, max_width),
@@ -137,7 +137,7 @@ def result_lines(deleted: Deleted, width: int | None = None) -> list[Line]:
         lines.append("  the bucket of the templates has been deleted")
     for title, colour, possibly_no_lines in (
         ("Created by Kubernetes, but not deleted", "red", _undeleted_orphan_lines(deleted, max_width)),
-        (_BLOCKERS_TITLE, "red", _table(((blocker.id, blocker.what) for blocker in deleted.blockers), max_width)),
+        (_BLOCKERS_TITLE, "red", _table(((blocker.id, blocker.text) for blocker in deleted.blockers), max_width)),
         ("Kept in your account", "yellow", _retained_lines(deleted.retained, max_width)),
     ):
         section_lines = list(possibly_no_lines)

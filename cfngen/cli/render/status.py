@@ -10,6 +10,7 @@ import click
 
 from cfngen.cli.suggested_commands import colored
 from cfngen.cli.terminal import table
+from cfngen.deploy.inspection.cluster_problems import Problem
 from cfngen.deploy.inspection.cluster_status import (
     AddonState,
     ApiState,
@@ -59,6 +60,7 @@ def status_lines(status: ClusterStatus) -> list[Line]:
             *_section_lines("Node groups", status.node_groups, _group_table),
             *_section_lines("Left behind", status.stale_groups, _stale_group_lines),
             *_section_lines("Lost addresses", status.lost_addresses, _lost_address_lines),
+            *_section_lines("Network", status.network_problems, _network_problem_lines),
             *_section_lines("Data volumes", status.volumes, _volume_table),
             *_section_lines("Backups of etcd", status.backups, lambda backups: _backup_lines(backups, status.time)),
             *_section_lines("Add-ons", status.addons, lambda addons: _addon_table(addons, status.time)),
@@ -80,6 +82,11 @@ def _lost_address_lines(lost_addresses: Sequence[LostAddress]) -> Iterator[str]:
     for address in lost_addresses:
         yield f"  {address.text}; to associate the address again, run:"
         yield f"    {address.command}"
+
+
+def _network_problem_lines(problems: Sequence[Problem]) -> list[str]:
+    """Return a line for each problem; `cfngen validate cluster` shows what to do."""
+    return [f"  {problem.sentence}" for problem in problems]
 
 
 def _stack_lines(stack: StackState, now: datetime) -> Iterator[Line]:

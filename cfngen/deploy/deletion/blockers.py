@@ -35,7 +35,7 @@ class OccupiedError(CfngenError):
     code = "network-in-use"
 
     def __init__(self, cluster: str, blockers: tuple[Blocker, ...]) -> None:
-        lines = "".join(f"\n  - {blocker.id}: {blocker.what}" for blocker in blockers)
+        lines = "".join(f"\n  - {blocker.id}: {blocker.text}" for blocker in blockers)
         super().__init__(
             f"resources that do not belong to the cluster {cluster} block its deletion:{lines}",
             hint="move or delete them first; or continue with --even-if-occupied: then the network is retained, "
@@ -51,10 +51,17 @@ class Blocker:
     Attributes:
         id: its id.
         what: its type and owner in words, e.g. `instance web of the cluster two`.
+        command: command that deletes it; empty if that is not done with one command.
     """
 
     id: str
     what: str
+    command: str = ""
+
+    @property
+    def text(self) -> str:
+        """What it is, and the command that deletes it."""
+        return f"{self.what}; to delete it: {self.command}" if self.command else self.what
 
 
 def find_blockers(account: Account, inventory: Inventory, orphans: tuple[OrphanedResource, ...]) -> tuple[Blocker, ...]:
@@ -74,7 +81,7 @@ def find_blockers(account: Account, inventory: Inventory, orphans: tuple[Orphane
         )
         for instance_id in sorted(inventory.unmanaged_instances)
     ]
-    contents = tuple(_find_foreign_contents(account, inventory, orphans)) if inventory.own_vpc else ()
+    contents = tuple(_find_foreign_contents(account, inventory, orphans))
     balancers = tuple(_find_foreign_load_balancers(account, inventory, orphans)) if inventory.own_vpc else ()
     blockers += _find_foreign_interfaces(
         account, inventory, orphans, contents, frozenset(balancer.name for balancer in balancers)
@@ -88,7 +95,9 @@ def find_blockers(account: Account, inventory: Inventory, orphans: tuple[Orphane
         for reference in security_groups.find_references(account, inventory, group_ids)
         if not reference.owned
     )
-    blockers += (Blocker(id=content.id, what=_describe(content)) for content in contents)
+    blockers += (
+        Blocker(id=content.id, what=_describe(content), command=content.command(account.region)) for content in contents
+    )
     blockers += _find_subnets_using_route_tables(account, inventory)
     return _without_duplicates(blockers)
 
@@ -104,20 +113,33 @@ def _without_duplicates(blockers: Iterable[Blocker]) -> tuple[Blocker, ...]:
 def _find_foreign_contents(
     account: Account, inventory: Inventory, orphans: tuple[OrphanedResource, ...]
 ) -> Iterator[VpcContent]:
-    """Yield foreign resources in the VPC, or attached to it."""
+    """Yield foreign resources in the cluster's own VPC, or attached to it.
+
+    In an existing VPC, only NAT gateways and VPC endpoints that use the cluster's subnets or security groups.
+    """
     cluster_ids = inventory.ids() | {orphan.id for orphan in orphans}
-    return (
-        content
-        for content in vpc_contents.find_vpc_contents(account, inventory.vpc_id)
-        if content.id not in cluster_ids
-    )
+    used_ids = {*inventory.existing_ids("AWS::EC2::Subnet"), *inventory.security_groups}
+    if not inventory.vpc_id or not (inventory.own_vpc or used_ids):
+        return
+    kinds = () if inventory.own_vpc else (vpc_contents.NAT_GATEWAY, vpc_contents.VPC_ENDPOINT)
+    for content in vpc_contents.find_vpc_contents(account, inventory.vpc_id, kinds):
+        if content.id not in cluster_ids and (inventory.own_vpc or _uses(content, used_ids)):
+            yield content
+
+
+def _uses(content: VpcContent, ids: Collection[str]) -> bool:
+    """Return whether a NAT gateway or VPC endpoint is in one of the subnets, or has one of the security groups."""
+    item = content.item
+    group_ids = (group["GroupId"] for group in item.get("Groups", ()))
+    return not set(ids).isdisjoint((item.get("SubnetId", ""), *item.get("SubnetIds", ()), *group_ids))
 
 
 def _describe(content: VpcContent) -> str:
     """Return a resource in words, e.g. `VPC endpoint web for com.amazonaws.eu-central-1.s3`."""
     name = tag_map(content.item.get("Tags")).get("Name", "") or content.item.get("GroupName", "")
     service = content.item.get("ServiceName", "")
-    return " ".join(filter(None, (content.kind, name, f"for {service}" if service else "")))
+    managed = "(managed by that service: disable it there)" if content.is_requester_managed else ""
+    return " ".join(filter(None, (content.kind, name, f"for {service}" if service else "", managed)))
 
 
 def _find_foreign_load_balancers(
@@ -172,11 +194,7 @@ def _find_foreign_interfaces(
     orphaned_load_balancers = {orphan.name for orphan in orphans if orphan.kind == "load balancer"}
     # An interface of a VPC endpoint or similar is not reported: the endpoint itself is in `contents`.
     listed_ids = {content.id for content in contents}
-    listed_ids |= {
-        network_interface_id
-        for content in contents
-        for network_interface_id in content.item.get("NetworkInterfaceIds", ())
-    }
+    listed_ids |= {interface_id for content in contents for interface_id in content.interface_ids}
     for interface in interfaces:
         instance_id = _attached_instance_id(interface)
         tags = tag_map(interface.get("TagSet"))

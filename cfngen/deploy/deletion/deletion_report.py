@@ -98,7 +98,10 @@ def _make_ec2_finder(
         for start in range(0, len(ids), FILTER_BATCH_SIZE):
             filters = [{"Name": filter_name, "Values": ids[start : start + FILTER_BATCH_SIZE]}]
             items = getattr(account.client("ec2"), operation)(**{filters_argument: filters})[response_key]
-            existing_ids |= {str(item[id_key]) for item in items if item.get("State") not in ("deleting", "deleted")}
+            # The states of VPC endpoints are capitalized in the API reference, and lower-case in answers.
+            existing_ids |= {
+                str(item[id_key]) for item in items if str(item.get("State")).lower() not in ("deleting", "deleted")
+            }
         return existing_ids
 
     return find_existing
@@ -275,6 +278,16 @@ _RESOURCE_KINDS: tuple[_ResourceKind, ...] = (
             filter_name="nat-gateway-id",
             id_key="NatGatewayId",
             filters_argument="Filter",
+        ),
+    ),
+    _ResourceKind(
+        name="VPC endpoints",
+        type="AWS::EC2::VPCEndpoint",
+        find_existing=_make_ec2_finder(
+            operation="describe_vpc_endpoints",
+            response_key="VpcEndpoints",
+            filter_name="vpc-endpoint-id",
+            id_key="VpcEndpointId",
         ),
     ),
     _ResourceKind(

@@ -251,6 +251,7 @@ DELETED_RESOURCE_TYPES = (
     ("VPCs", "AWS::EC2::VPC"),
     ("subnets", "AWS::EC2::Subnet"),
     ("NAT gateways", "AWS::EC2::NatGateway"),
+    ("VPC endpoints", "AWS::EC2::VPCEndpoint"),
     ("security groups", "AWS::EC2::SecurityGroup"),
     ("secrets", "AWS::SecretsManager::Secret"),
     ("KMS keys", "AWS::KMS::Key"),

@@ -7,10 +7,12 @@ CloudWatch Logs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cfngen.cluster.subnet_ids import is_subnet_parameter
+from cfngen.cluster import endpoints
+from cfngen.cluster.logical_ids import EndpointId
+from cfngen.cluster.subnet_ids import ZonalId, is_subnet_parameter
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.deletion.inventory import Inventory
@@ -22,7 +24,10 @@ from cfngen.text import pluralize
 
 UNDELETED_STATUSES = frozenset({"DELETE_SKIPPED", "DELETE_FAILED"})
 FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
+_ELASTIC_IP_TYPE = "AWS::EC2::EIP"
 _VOLUME_TYPE = "AWS::EC2::Volume"
+# Elastic IPs, subnets and security groups are in use as long as these exist, so their commands come first.
+_DELETED_FIRST = ("AWS::EC2::NatGateway", "AWS::EC2::VPCEndpoint")
 
 
 @dataclass(frozen=True)
@@ -118,17 +123,50 @@ def find_secrets(account: Account, inventory: Inventory) -> tuple[RetainedResour
 
 def find_undeleted(account: Account, resources: Sequence[StackResource]) -> tuple[RetainedResource, ...]:
     """Return the resources that CloudFormation did not delete, except nested stacks."""
+    undeleted = [
+        resource
+        for resource in resources
+        if resource.view.status in UNDELETED_STATUSES and resource.view.type != NESTED_STACK
+    ]
+    allocation_ids = _read_allocation_ids(account, undeleted)
     return tuple(
         RetainedResource(
             kind=resource.view.type,
             id=resource.view.physical_id or resource.view.logical_id,
             why=_why_undeleted(resource),
-            cost=COST_BY_RESOURCE_TYPE.get(resource.view.type, ""),
-            command=_delete_command(resource, account.region),
+            cost=_cost(resource),
+            command=_delete_command(resource, account.region, allocation_ids),
         )
-        for resource in resources
-        if resource.view.status in UNDELETED_STATUSES and resource.view.type != NESTED_STACK
+        for resource in sorted(undeleted, key=lambda resource: resource.view.type not in _DELETED_FIRST)
     )
+
+
+def _cost(resource: StackResource) -> str:
+    """Return how a resource of the stacks is billed; empty if it is free."""
+    if resource.view.logical_id == str(EndpointId.of(endpoints.S3)):
+        return ""  # "There is no additional charge for using gateway endpoints" (AWS PrivateLink Guide)
+    return COST_BY_RESOURCE_TYPE.get(resource.view.type, "")
+
+
+def _read_allocation_ids(account: Account, resources: Sequence[StackResource]) -> dict[str, str]:
+    """Return the allocation ids of Elastic IPs by address; an address is released by its allocation id."""
+    from botocore.exceptions import ClientError
+
+    addresses = [
+        resource.view.physical_id
+        for resource in resources
+        if resource.view.type == _ELASTIC_IP_TYPE and resource.view.physical_id
+    ]
+    if not addresses:
+        return {}
+    filters = [{"Name": "public-ip", "Values": addresses}]
+    try:
+        found = account.client("ec2").describe_addresses(Filters=filters)["Addresses"]
+    except ClientError as error:
+        if error_code(error) not in ACCESS_DENIED_CODES:
+            raise
+        return {}
+    return {address["PublicIp"]: address["AllocationId"] for address in found if address.get("AllocationId")}
 
 
 def _why_undeleted(resource: StackResource) -> str:
@@ -223,25 +261,29 @@ def list_existing_resources(
         inventory: the resources of the cluster's stacks.
         parameters: names and values of the root's parameters; the values are the ids of these resources.
     """
-    kinds_by_parameter = {
-        "VpcId": "VPC",
-        "RouteTableId": "route table",
-        "InternetGatewayId": "internet gateway",
-        "ApiElasticIpAllocationId": "Elastic IP",
-        "KeyName": "key pair",
-    }
     cluster_ids = inventory.ids()
     retained = [
         RetainedResource(
-            kind=kinds_by_parameter.get(name, "subnet"),
+            kind=kind,
             id=value,
             why="yours: it existed before the cluster",
-            cost=COST_BY_RESOURCE_TYPE["AWS::EC2::EIP"] if name == "ApiElasticIpAllocationId" else "",
+            cost=_COST_BY_EXISTING_KIND.get(kind, ""),
         )
         for name, value in parameters
-        if value and value not in cluster_ids and (name in kinds_by_parameter or is_subnet_parameter(name))
+        if value and value not in cluster_ids and (kind := _existing_kind(name))
     ]
-    return tuple(retained)
+    # Several zones may use one existing route table or NAT gateway.
+    return tuple(dict.fromkeys(retained))
+
+
+def _existing_kind(parameter: str) -> str:
+    """Return what kind of existing resource a parameter of the root names; empty for any other parameter."""
+    if is_subnet_parameter(parameter):
+        return "subnet"
+    zonal = ZonalId.parse(parameter)
+    if zonal and zonal.is_parameter:
+        return {"NatGateway": "NAT gateway", "RouteTable": "route table"}.get(zonal.kind, "")
+    return _EXISTING_KIND_BY_PARAMETER.get(parameter, "")
 
 
 def _describe_key_pending_deletion(account: Account, key_id: str) -> RetainedResource | None:
@@ -304,12 +346,15 @@ def _ebs_cost(description: str) -> str:
     return f"EBS {description}, billed per {unit} and month"
 
 
-def _delete_command(resource: StackResource, region: str) -> str:
+def _delete_command(resource: StackResource, region: str, allocation_ids: Mapping[str, str]) -> str:
     """Return the AWS CLI command that deletes a resource; empty if cfngen knows none."""
     subcommand = DELETE_COMMAND_BY_RESOURCE_TYPE.get(resource.view.type, "")
-    if not subcommand or not resource.view.physical_id:
+    resource_id = resource.view.physical_id
+    if resource.view.type == _ELASTIC_IP_TYPE:
+        resource_id = allocation_ids.get(resource_id, "")
+    if not subcommand or not resource_id:
         return ""
-    return f"aws {subcommand} {resource.view.physical_id} --region {region}"
+    return f"aws {subcommand} {resource_id} --region {region}"
 
 
 COST_BY_RESOURCE_TYPE = {
@@ -322,11 +367,23 @@ COST_BY_RESOURCE_TYPE = {
     "AWS::SecretsManager::Secret": "secret, billed per month",
     "AWS::S3::Bucket": "S3 storage, billed per GiB and month",
 }
+_EXISTING_KIND_BY_PARAMETER = {
+    "VpcId": "VPC",
+    "RouteTableId": "route table",
+    "InternetGatewayId": "internet gateway",
+    "ApiElasticIpAllocationId": "Elastic IP",
+    "KeyName": "key pair",
+}
+_COST_BY_EXISTING_KIND = {
+    "Elastic IP": COST_BY_RESOURCE_TYPE["AWS::EC2::EIP"],
+    "NAT gateway": COST_BY_RESOURCE_TYPE["AWS::EC2::NatGateway"],
+}
 COST_BY_ORPHAN_KIND = {"load balancer": "load balancer, billed per hour"}
 DELETE_COMMAND_BY_RESOURCE_TYPE = {
     "AWS::AutoScaling::AutoScalingGroup": "autoscaling delete-auto-scaling-group --force-delete "
     "--auto-scaling-group-name",
     "AWS::EC2::DHCPOptions": "ec2 delete-dhcp-options --dhcp-options-id",
+    _ELASTIC_IP_TYPE: "ec2 release-address --allocation-id",
     "AWS::EC2::InternetGateway": "ec2 delete-internet-gateway --internet-gateway-id",
     "AWS::EC2::KeyPair": "ec2 delete-key-pair --key-name",
     "AWS::EC2::LaunchTemplate": "ec2 delete-launch-template --launch-template-id",

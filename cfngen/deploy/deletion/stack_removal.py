@@ -160,7 +160,7 @@ def _delete_and_retain_failed_resources(
                 f"{resource.name} ({resource.id or resource.type}) remains: {resource.reason}"
                 for resource in failed_resources
             ),
-            *(f"{blocker.id} blocks the deletion: {blocker.what}" for blocker in blockers),
+            *(f"{blocker.id} blocks the deletion: {blocker.text}" for blocker in blockers),
         ),
         dangerous=True,
     )

@@ -7,7 +7,7 @@ out. Load balancers, instances and network interfaces are listed by `blockers`, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from cfngen.deploy.account import Account
@@ -17,6 +17,10 @@ from cfngen.deploy.aws_types import AwsObject
 _ENDED_STATES = frozenset({"deleted", "deleting", "failed", "rejected", "expired", "detached", "detaching"})
 # The region or partition does not offer this kind of resource.
 _UNSUPPORTED_CODES = frozenset({"InvalidAction", "UnsupportedOperation"})
+
+
+NAT_GATEWAY = "NAT gateway"
+VPC_ENDPOINT = "VPC endpoint"
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,30 @@ class VpcContent:
     id: str
     kind: str
     item: AwsObject
+
+    @property
+    def is_requester_managed(self) -> bool:
+        """Whether an AWS service manages a VPC endpoint, which nobody else may delete then.
+
+        Source: `RequesterManaged` of DescribeVpcEndpoints; gruntwork-io/cloud-nuke#1037.
+        """
+        return bool(self.item.get("RequesterManaged"))
+
+    @property
+    def interface_ids(self) -> frozenset[str]:
+        """Ids of the network interfaces of a NAT gateway or VPC endpoint; AWS deletes them together with it."""
+        of_addresses = (address.get("NetworkInterfaceId", "") for address in self.item.get("NatGatewayAddresses", ()))
+        return frozenset((*self.item.get("NetworkInterfaceIds", ()), *of_addresses)) - {""}
+
+    def command(self, region: str) -> str:
+        """Return the AWS CLI command that deletes a NAT gateway or VPC endpoint; empty for anything else.
+
+        These hold nothing of their own, while others, such as subnets, may have contents.
+        """
+        subcommand = _DELETE_COMMAND_BY_KIND.get(self.kind, "")
+        if not subcommand or self.is_requester_managed:
+            return ""
+        return f"aws {subcommand} {self.id} --region {region}"
 
 
 @dataclass(frozen=True)
@@ -57,9 +85,17 @@ class _ResourceKind:
     filters_argument: str = "Filters"
 
 
-def find_vpc_contents(account: Account, vpc_id: str) -> Iterator[VpcContent]:
-    """Yield the resources that are in a VPC or attached to it, by kind."""
+def find_vpc_contents(account: Account, vpc_id: str, kinds: Collection[str] = ()) -> Iterator[VpcContent]:
+    """Yield the resources that are in a VPC or attached to it, by kind.
+
+    Args:
+        account: the AWS account.
+        vpc_id: the VPC.
+        kinds: the kinds to list, such as `VPC endpoint`; if empty, all kinds.
+    """
     for kind in _RESOURCE_KINDS:
+        if kinds and kind.name not in kinds:
+            continue
         items_by_id = {
             item[kind.id_key]: item for item in _describe_resources(account, kind, vpc_id) if kind.blocks(item, vpc_id)
         }
@@ -119,9 +155,13 @@ def _is_peered(item: AwsObject, vpc_id: str) -> bool:
     return vpc_id in sides and item.get("Status", {}).get("Code", "") not in _ENDED_STATES
 
 
+_DELETE_COMMAND_BY_KIND = {
+    NAT_GATEWAY: "ec2 delete-nat-gateway --nat-gateway-id",
+    VPC_ENDPOINT: "ec2 delete-vpc-endpoints --vpc-endpoint-ids",
+}
 _RESOURCE_KINDS = (
     _ResourceKind(
-        name="NAT gateway",
+        name=NAT_GATEWAY,
         operation="describe_nat_gateways",
         response_key="NatGateways",
         id_key="NatGatewayId",
@@ -129,7 +169,7 @@ _RESOURCE_KINDS = (
         filters_argument="Filter",
     ),
     _ResourceKind(
-        name="VPC endpoint",
+        name=VPC_ENDPOINT,
         operation="describe_vpc_endpoints",
         response_key="VpcEndpoints",
         id_key="VpcEndpointId",

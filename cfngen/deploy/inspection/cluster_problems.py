@@ -9,6 +9,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy.access.kubernetes_objects import Node, Pod, Readiness
 from cfngen.deploy.inspection.machines import GroupView, InstanceView
 from cfngen.deploy.inspection.pod_routes import InstanceRoute
+from cfngen.deploy.inspection.private_network import PrivateNetwork
 from cfngen.deploy.inspection.versions import describe_skew, target_version
 from cfngen.deploy.next_steps import as_hint, next_steps
 from cfngen.deploy.stacks import StackView
@@ -23,6 +24,9 @@ _NOUN_BY_AREA = {
     "version": "the Node",
     "route": "the route table",
     "pod": "the pod",
+    "natGateway": "the NAT gateway",
+    "subnet": "the subnet",
+    "endpoint": "the VPC endpoint",
 }
 STATIC_PODS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
@@ -32,7 +36,8 @@ class Problem:
     """A problem of a cluster.
 
     Attributes:
-        area: `stack`, `api`, `version`, `group`, `instance`, `node`, `route` or `pod`.
+        area: `stack`, `api`, `version`, `group`, `instance`, `node`, `route` or `pod`; in a private cluster also
+            `natGateway`, `subnet` or `endpoint`.
         subject: id or name of the object, e.g. `i-0123456789abcdef0`.
         text: the problem without its subject, e.g. `is not ready`; `sentence` adds the subject.
         detail: the object's own message; it may change while the problem remains the same, so it is not compared.
@@ -83,12 +88,14 @@ class ClusterState:
         groups: the Auto Scaling groups.
         kubernetes: the data from the Kubernetes API, or the problem that prevented reading it.
         routes: routes to instances, in the route table of the pods.
+        network: the way out of a private cluster.
     """
 
     stack: StackView
     groups: tuple[GroupView, ...]
     kubernetes: KubernetesReading | Problem
     routes: tuple[InstanceRoute, ...] = ()
+    network: PrivateNetwork = field(default_factory=PrivateNetwork)
 
 
 def find_cluster_problems(state: ClusterState, cluster: Cluster) -> list[Problem]:

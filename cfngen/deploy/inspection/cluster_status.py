@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
+from cfngen.deploy.inspection.cluster_problems import Problem
 from cfngen.deploy.inspection.drift import Drift
 from cfngen.deploy.messages import Message
 from cfngen.deploy.next_steps import next_steps
@@ -237,6 +238,7 @@ class ClusterStatus(Message):
         stale_groups: groups that use another version of the launch template than the one in their stack, or whose
             instances cannot boot.
         lost_addresses: Elastic IPs that masters should have but do not have.
+        network_problems: what is wrong with NAT gateways, route tables and VPC endpoints of a private cluster.
     """
 
     kind: ClassVar[str] = "status"
@@ -260,6 +262,7 @@ class ClusterStatus(Message):
     drift: Drift | Unknown | None = None
     stale_groups: tuple[StaleGroup, ...] | Unknown | None = None
     lost_addresses: tuple[LostAddress, ...] | Unknown | None = None
+    network_problems: tuple[Problem, ...] | Unknown | None = None
 
 
 def stack_state(
@@ -298,7 +301,7 @@ def next_command(
 
     Args:
         status: status of the root stack.
-        healthy: whether the API server and all nodes are ready.
+        healthy: whether the API server and all nodes are ready, and nothing is wrong with a private cluster's network.
         stale_groups: whether groups use another version of the launch template than the one in their stack.
         lost_addresses: Elastic IPs that masters should have but do not have.
     """

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.topology import is_private
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
+from cfngen.deploy.inspection.private_network import PUBLIC_TABLE
 from cfngen.deploy.stacks import ResourceView, StackView
 
 ROUTE_TABLE = "AWS::EC2::RouteTable"
@@ -54,6 +56,8 @@ def find_instance_routes(
         resource.physical_id
         for resource in resources
         if resource.type == ROUTE_TABLE and resource.physical_id and resource.status != "DELETE_COMPLETE"
+        # The route table of a private cluster's public subnets has no routes to pods.
+        if resource.logical_id != PUBLIC_TABLE or not is_private(cluster)
     }
     if existing_route_table := stack.parameters.get("RouteTableId", ""):
         table_ids.add(existing_route_table)

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.topology import is_private
 from cfngen.deploy import protection
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.api_connection import CONNECT_TIMEOUT_SECONDS, Endpoint
@@ -23,6 +24,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.inspection import drift, reports
+from cfngen.deploy.inspection.cluster_problems import Problem
 from cfngen.deploy.inspection.cluster_status import (
     AddonState,
     ApiState,
@@ -37,6 +39,8 @@ from cfngen.deploy.inspection.cluster_status import (
 )
 from cfngen.deploy.inspection.group_states import all_nodes_ready, masters_and_node_groups
 from cfngen.deploy.inspection.machines import GroupView, find_groups
+from cfngen.deploy.inspection.network_problems import find_network_problems
+from cfngen.deploy.inspection.private_network import read_private_network
 from cfngen.deploy.inspection.versions import target_version
 from cfngen.deploy.messages import Report, Step
 from cfngen.deploy.public_addresses import find_lost_addresses
@@ -138,11 +142,17 @@ def read_status(
         serving_expiry_read = submit(lambda: _read_serving_certificate_expiry(_require(endpoint)))
         stack_resources = _read_or_unknown(lambda: _read_all_resources(account, stack, pool))
         groups_read = submit(lambda: find_groups(account, cluster, _require(stack_resources)))
-        # During an update, groups and Elastic IPs are being changed, so a difference is no problem.
+        # During an update, groups, addresses and routes are being changed, so a difference is no problem.
         is_updating = stack.status.in_progress
         stale_groups_read = submit(lambda: () if is_updating else find_stale_groups(account, _require(stack_resources)))
         lost_addresses_read = submit(
             lambda: () if is_updating else find_lost_addresses(account, _require(stack_resources), stack.parameters)
+        )
+        is_network_read = is_private(cluster) and not is_updating
+        network_problems_read = submit(
+            lambda: (
+                _read_network_problems(account, cluster, stack, _require(stack_resources)) if is_network_read else ()
+            )
         )
         image_dates_read = submit(lambda: _read_image_dates(account, _require(groups_read.result())))
         volumes_read = submit(lambda: _read_volume_states(account, _require(stack_resources)))
@@ -150,6 +160,7 @@ def read_status(
         backups_read = submit(lambda: reports.read_backups(account, _require(outputs), cluster))
         authority_expiry, kubernetes = kubernetes_read.result()
     stale_groups, lost_addresses = stale_groups_read.result(), lost_addresses_read.result()
+    network_problems = network_problems_read.result()
     drift_state = None
     if detect_drift:
         report(Step("CloudFormation is comparing the resources with the templates"))
@@ -163,7 +174,9 @@ def read_status(
         stack=stack_state(stack, since_read.result(), without_policy_read.result()),
         next_command=next_command(
             stack.status,
-            healthy=api_ready and all_nodes_ready(masters, node_groups),
+            healthy=api_ready
+            and all_nodes_ready(masters, node_groups)
+            and (not network_problems or isinstance(network_problems, Unknown)),
             stale_groups=bool(stale_groups) and not isinstance(stale_groups, Unknown),
             lost_addresses=() if isinstance(lost_addresses, Unknown) else lost_addresses,
         ),
@@ -189,6 +202,7 @@ def read_status(
         drift=drift_state,
         stale_groups=stale_groups or None,
         lost_addresses=lost_addresses or None,
+        network_problems=network_problems or None,
     )
 
 
@@ -354,6 +368,13 @@ def _volume_state(slot: str, volume_id: str, description: AwsObject) -> VolumeSt
         zone=description.get("AvailabilityZone", ""),
         instance=attachment.get("InstanceId", ""),
     )
+
+
+def _read_network_problems(
+    account: Account, cluster: Cluster, stack: StackView, stack_resources: Iterable[ResourceView]
+) -> tuple[Problem, ...]:
+    """Return what is wrong with the NAT gateways, route tables and VPC endpoints of a private cluster."""
+    return tuple(find_network_problems(read_private_network(account, cluster, stack, stack_resources)))
 
 
 def _read_join_token_expiry(account: Account, stack_resources: Iterable[ResourceView]) -> datetime:

@@ -1,5 +1,7 @@
 """Validate a cluster: all instances in service and Ready Nodes, the API server ready, the system pods running.
 
+Of a private cluster, NAT gateways, route tables and VPC endpoints are validated too.
+
 `read_cluster_state` reads the state of the cluster once, `validate_state` finds the problems in it, and
 `wait_until_valid` repeats both until there are none.
 """
@@ -27,7 +29,9 @@ from cfngen.deploy.inspection.cluster_problems import (
     find_cluster_problems,
 )
 from cfngen.deploy.inspection.machines import find_groups
+from cfngen.deploy.inspection.network_problems import find_network_problems
 from cfngen.deploy.inspection.pod_routes import find_instance_routes
+from cfngen.deploy.inspection.private_network import read_private_network
 from cfngen.deploy.messages import Message, Report
 from cfngen.deploy.stacks import StackView, list_resource_tree
 
@@ -173,12 +177,14 @@ def read_cluster_state(
         stack_resources = [resource.view for resource in list_resource_tree(account, stack.id)]
         cluster_groups = find_groups(account, cluster, stack_resources)
         routes = find_instance_routes(account, cluster, stack, stack_resources)
+        network = read_private_network(account, cluster, stack, stack_resources)
         # Nodes are read after the routes: a Node that joins in between would otherwise be missing for its route.
         return ClusterState(
             stack=stack,
             groups=cluster_groups,
             kubernetes=_read_kubernetes(account, stack, find_url_override),
             routes=routes,
+            network=network,
         )
 
 
@@ -190,7 +196,7 @@ def validate_state(state: ClusterState, cluster: Cluster, now: datetime) -> Vali
         cluster: the cluster file.
         now: the current time.
     """
-    problems = find_cluster_problems(state, cluster)
+    problems = [*find_network_problems(state.network), *find_cluster_problems(state, cluster)]
     kubernetes = state.kubernetes if isinstance(state.kubernetes, KubernetesReading) else None
     nodes = kubernetes.nodes_by_instance_id if kubernetes else {}
     members = tuple(

@@ -169,7 +169,7 @@ def _nat_gateway_works(backend: MotoBackend, gateway: MotoModel) -> bool:
     """Return whether a NAT gateway passes packets on to the internet."""
     return (
         gateway.state == "available"
-        and gateway.connectivity_type == "public"
+        and gateway.connectivity_type != "private"
         and _leads_to_internet_gateway(backend, backend.get_subnet(gateway.subnet_id))
     )
 

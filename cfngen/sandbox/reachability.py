@@ -35,7 +35,8 @@ DEFAULT_ROUTE = "0.0.0.0/0"
 HTTPS = 443
 # Hosts of a region's services, e.g. `bucket.s3.us-west-2.amazonaws.com` (Amazon S3 user guide, "Virtual hosting").
 _SERVICE_HOST = re.compile(
-    r"(?:.+\.)?(?P<service>dkr\.ecr|[a-z0-9]+)(?:\.dualstack)?\.(?P<region>[a-z]+(?:-[a-z]+)+-\d)\.amazonaws\.com(?:\.cn)?"
+    r"(?:.+\.)?(?P<service>dkr\.ecr|(?!dualstack)[a-z0-9]+)(?:\.dualstack)?"
+    r"\.(?P<region>[a-z]+(?:-[a-z]+)+-\d)\.amazonaws\.com(?:\.cn)?"
 )
 
 

@@ -119,7 +119,6 @@ class PrivateNetwork:
             f"network.routeTable={self.table_id}",
             "network.serviceCidr=10.250.0.0/16",
             "api.public=false",
-            "api.allowedCidrs=[10.20.0.0/16]",
             *overrides,
         )
         return load(DEFAULT_CASE, environ={}, overrides=settings).cluster

@@ -96,10 +96,9 @@ def test_images_need_a_way_to_their_registry(account: EmulatedAccount, network: 
         network.add_endpoint(service)
     place = Place(account, network.cluster(*ISOLATED[:2]))
     assert place.create().status == "ROLLBACK_COMPLETE"
-    # The nodes, which wait for the master, give up first.
-    last = last_words(place, MASTERS)[-1]
-    assert last.startswith("waiting for kubeadm's preflight (")
-    assert "[ERROR ImagePull]: failed to pull image registry.k8s.io/kube-apiserver:v" in last
+    goal = "waiting for kubeadm's preflight (60 s): "
+    [line] = [line for line in said(place.instances(MASTERS)[0]) if line.startswith(goal)]
+    assert "[ERROR ImagePull]: failed to pull image registry.k8s.io/kube-apiserver:v" in line
 
 
 def test_commands_before_the_boot_may_lead_to_other_repositories(

@@ -14,12 +14,22 @@ from collections.abc import Callable, Generator
 
 from botocore.exceptions import ClientError
 
-from cfngen.sandbox.boot_state import FIRMWARE_SECONDS, Boot, BootEnvironment, BootFailure, BootState, StepRun
+from cfngen.sandbox.boot_state import (
+    CALL_SECONDS,
+    FIRMWARE_SECONDS,
+    SERVICE_HINT,
+    Boot,
+    BootEnvironment,
+    BootFailure,
+    BootState,
+    StepRun,
+)
 from cfngen.sandbox.cloudformation import ApiError
+from cfngen.sandbox.connections import NO_BOTOCORE
 from cfngen.sandbox.instance import Instance, kernel_console_lines
 from cfngen.sandbox.master_steps import MasterSteps
 from cfngen.sandbox.node_steps import NodeSteps
-from cfngen.sandbox.routine_steps import DRAINING, ROUTINE
+from cfngen.sandbox.routine_steps import DRAINING, POD_NETWORK, ROUTINE
 from cfngen.sandbox.user_data import ProgramError, substitute, with_second_stage
 
 CLOUD_INIT_SECONDS = 11.0  # seconds from the kernel to the boot program
@@ -44,6 +54,7 @@ class BootProgram:
         self._instance = instance
         self._master = MasterSteps(self._state)
         self._node = NodeSteps(self._state)
+        self._lacks_boto3 = False
 
     @property
     def steps(self) -> dict[str, Callable[[], StepRun]]:
@@ -59,6 +70,7 @@ class BootProgram:
         if title in ROUTINE:
             return functools.partial(self._run_routine_step, title)
         return {
+            "first pod": self._node.run_first_pod,
             "packages": self._install_packages,
             "program": self._fetch_program,
             "downloads": self._download_files,
@@ -95,10 +107,17 @@ class BootProgram:
                 hint = failure.hint if isinstance(failure, BootFailure) else DEFAULT_HINT
                 elapsed = state.clock.now - started
                 state.log(f"{numbered_title} FAILED after {elapsed:.1f} s: {failure}. What to do: {hint}")
-                state.log((yield from self._signal_stacks("FAILURE")))
+                yield from self._signal_failure()
                 return
             state.log(f"{numbered_title}: {outcome} ({state.clock.now - started:.1f} s)")
         state.log(f"done in {state.clock.now - state.started:.1f} s")
+
+    def _signal_failure(self) -> Boot:
+        """Signal CloudFormation that the boot failed; log why that was not possible."""
+        try:
+            self._state.log((yield from self._signal_stacks("FAILURE")))
+        except BootFailure as error:
+            self._state.log(f"CloudFormation was not signalled: {error}")
 
     def _signal_stacks(self, status: str) -> Generator[float, None, str]:
         """Signal the Auto Scaling group and, on a master, the wait condition; retry while that does not exist yet.
@@ -108,7 +127,13 @@ class BootProgram:
 
         Returns:
             The text to log: the status that was signalled, or the errors if no signal was accepted.
+
+        Raises:
+            BootFailure: CloudFormation cannot be reached, or boto3 was not installed.
         """
+        if self._lacks_boto3:
+            raise BootFailure(NO_BOTOCORE, "")
+        yield from self._state.await_service("cloudformation", "signal_resource")
         references, clock = self._state.references, self._state.clock
         # An empty text stands for an accepted signal.
         errors = [self._send_signal(references["stack"], references["resource"], status)]
@@ -141,6 +166,8 @@ class BootProgram:
         """Run a step that takes time and logs a line, but has no further effect, except that draining is set up."""
         seconds, log_line = ROUTINE[title]
         yield seconds
+        if title == POD_NETWORK and self._state.configuration["podNetwork"]["interfaces"]:
+            yield from self._state.await_service("ec2", "describe_instance_types")
         if title == DRAINING:
             self._instance.runs_drain_service = True
         return log_line(self._state.configuration, self._instance)
@@ -151,7 +178,18 @@ class BootProgram:
         # Amazon Linux images lack iptables as well as boto3.
         missing_programs = ["iptables"] if "amazon" in self._instance.image.lower() else []
         package_names = [self._state.configuration["packages"][program][1] for program in missing_programs]
-        return "installed " + ", ".join([*package_names, "python3-boto3"])
+        package_names.append("python3-boto3")
+        names = ", ".join(package_names)
+        self._lacks_boto3 = True
+        # Commands before the boot may set a proxy, or other repositories.
+        if not self._state.configuration.get("before"):
+            yield from self._state.wait(
+                "packages " + names,
+                lambda: self._state.connections.why_no_packages(package_names),
+                "check that the instance can reach its package mirror",
+            )
+        self._lacks_boto3 = False
+        return "installed " + names
 
     def _fetch_program(self) -> StepRun:
         """Fetch the second stage from the stack's metadata; wait while it is missing or has another digest."""
@@ -159,6 +197,9 @@ class BootProgram:
         first_stage = self._instance.boot_data
 
         def why_not_fetched() -> str:
+            if unreachable := self._state.connections.why_no_service("cloudformation"):
+                goal = "describe_stack_resource"
+                raise BootFailure(f"waited {CALL_SECONDS:.0f} s for {goal}: {unreachable}", SERVICE_HINT)
             try:
                 self._instance.boot_data = with_second_stage(first_stage, self._state.environment.read_metadata)
             except (ApiError, ProgramError) as error:
@@ -174,6 +215,10 @@ class BootProgram:
 
     def _download_files(self) -> StepRun:
         """Download the pinned files of Kubernetes and containerd."""
+        for asset in self._state.configuration["assets"]:
+            url = asset["url"]
+            why_not = functools.partial(self._state.connections.why_no_download, url)
+            yield from self._state.wait("download", why_not, f"check that the instance can reach {url}")
         yield 18.6 + self._state.jitter_seconds
         files = len(self._state.configuration["assets"])
         return f"fetched {files} of {files} files"

@@ -5,6 +5,7 @@ A step of the boot is a generator: it yields the simulated seconds to wait, and 
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Generator, Mapping
 from typing import Protocol
@@ -13,6 +14,7 @@ from botocore.exceptions import ClientError
 
 from cfngen.sandbox.cloudformation import CloudFormation, client
 from cfngen.sandbox.cluster import KubernetesCluster
+from cfngen.sandbox.connections import Connections
 from cfngen.sandbox.instance import BootFault, Instance
 from cfngen.sandbox.kubernetes_objects import NodeFacts, register_node
 from cfngen.sandbox.user_data import JsonObject, substitute
@@ -22,10 +24,14 @@ StepRun = Generator[float, None, str]  # yields the simulated seconds to wait; r
 
 FIRMWARE_SECONDS = 9.0  # seconds from launch to the kernel
 POLL_SECONDS = 10.0  # between two checks of a condition; the boot program's longest pause between two attempts
+CALL_SECONDS = 60.0  # for how long the boot program tries to reach an AWS service
 LOG_INTERVAL_SECONDS = 60.0  # between two log lines of one wait
 MIN_WAIT_SECONDS = 60.0  # how long a step waits at least, even if the boot has almost timed out
 # How long before the boot's timeout its steps stop to wait, so that a failure signal can reach CloudFormation in time.
 SIGNAL_RESERVE_SECONDS = 120.0
+
+
+SERVICE_HINT = "check that the instance can reach AWS and that its role allows the call"
 
 
 class BootFailure(Exception):  # noqa: N818 - the instance's failure, not this program's
@@ -82,6 +88,7 @@ class BootState:
         references: physical ids and addresses by name, which CloudFormation filled into the user data.
         started: when the boot program started, in seconds of the simulated clock.
         deadline: until when steps wait, in seconds of the simulated clock.
+        connections: the servers outside of the cluster that the instance reaches.
     """
 
     def __init__(self, environment: BootEnvironment, instance: Instance) -> None:
@@ -90,6 +97,7 @@ class BootState:
         self.configuration: JsonObject = substitute(instance.boot_data.configuration, instance.facts)
         self.references = instance.boot_data.references
         self.clock = environment.cloud.clock
+        self.connections = Connections(environment.cloud.region, instance)
         self.started = 0.0
         self.deadline = 0.0
 
@@ -119,8 +127,8 @@ class BootState:
 
         Args:
             goal: what the boot waits for, as a phrase of the log line.
-            blocker: returns the reason to keep waiting; an empty text ends the wait.
-            hint: what to look at after a timeout.
+            blocker: returns the reason to keep waiting, or raises it as a BootFailure; an empty text ends the wait.
+            hint: what to look at after a timeout, unless the last BootFailure has a hint of its own.
             timeout: seconds to wait; by default until the boot's deadline.
 
         Raises:
@@ -129,14 +137,34 @@ class BootState:
         started = last_logged = self.clock.now
         if timeout is None:
             timeout = max(MIN_WAIT_SECONDS, self.deadline - started)
-        while reason := blocker():
+        while True:
+            last_hint = hint
+            try:
+                reason = blocker()
+            except BootFailure as failure:
+                reason, last_hint = str(failure), failure.hint or hint
+            if not reason:
+                return
             now = self.clock.now
             if now >= started + timeout:
-                raise BootFailure(f"waited {now - started:.0f} s for {goal}: {reason}", hint)
+                raise BootFailure(f"waited {now - started:.0f} s for {goal}: {reason}", last_hint)
             if now - last_logged >= LOG_INTERVAL_SECONDS:
                 last_logged = now
                 self.log(f"waiting for {goal} ({now - started:.0f} s): {reason}")
             yield POLL_SECONDS
+
+    def await_service(self, service: str, operation: str) -> Boot:
+        """Wait until an AWS service can be reached, as the boot program does in every call.
+
+        Args:
+            service: boto3's name of the service, e.g. `ec2`.
+            operation: boto3's method that is to be called, e.g. `attach_volume`.
+
+        Raises:
+            BootFailure: it cannot be reached within a minute.
+        """
+        why_not = functools.partial(self.connections.why_no_service, service)
+        yield from self.wait(operation, why_not, SERVICE_HINT, timeout=CALL_SECONDS)
 
     def register_node(self, cluster: KubernetesCluster) -> None:
         """Register the instance as a node of its cluster, and add the route to its pods."""

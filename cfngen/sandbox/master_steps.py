@@ -6,7 +6,7 @@ The durations are estimates.
 from __future__ import annotations
 
 from cfngen.sandbox import certificates
-from cfngen.sandbox.boot_state import BootFailure, BootState, StepRun
+from cfngen.sandbox.boot_state import Boot, BootFailure, BootState, StepRun
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.cluster import KubernetesCluster
 from cfngen.sandbox.kubernetes_objects import start_addons, start_control_plane
@@ -60,6 +60,7 @@ class MasterSteps:
 
     def attach_volume(self) -> StepRun:
         """Attach the data volume; it is blank until a master with this volume has started its control plane."""
+        yield from self.boot.await_service("ec2", "describe_volumes")
         yield 7.5
         client("ec2", self.boot.environment.cloud.region).attach_volume(
             VolumeId=self._volume_id, InstanceId=self.boot.instance.id, Device=VOLUME_DEVICE
@@ -70,6 +71,7 @@ class MasterSteps:
 
     def prepare_control_plane(self) -> StepRun:
         """Choose the boot mode, and prepare the certificate authorities."""
+        yield from self.boot.await_service("secretsmanager", "get_secret_value")
         yield 2.8
         result = yield from self._choose_boot_mode()
         return f"{self._boot_mode}: {result}"
@@ -90,12 +92,13 @@ class MasterSteps:
                     f"{self._volume_id} contains a cluster's data, but secret {self._ca_secret_arn} is empty",
                     RESTORE_SECRET_HINT,
                 )
-            bucket = self.boot.references.get("bucket", "")
-            self._restore_request = self._cluster.backups.pending_restore(bucket, self._volume_id)
+            yield from self._read_restore_request()
             self._boot_mode = "restore" if self._restore_request else "resume"
             return "installed the certificate authorities of the secret"
         if self.boot.references["slot"] != FIRST_SLOT:
             yield from self.boot.wait("the first master", self._why_not_initialised, FIRST_MASTER_HINT)
+        if self.boot.references.get("bucket"):
+            yield from self.boot.await_service("s3", "list_objects_v2")
         self._ca_bundle = self.boot.read_secret(self._ca_secret_arn)
         initialised_at = self._ca_bundle.get(certificates.INITIALISED)
         if initialised_at and self.boot.has_several_masters:
@@ -115,6 +118,17 @@ class MasterSteps:
         self._ca_bundle = certificates.authorities(self.boot.clock.time)
         self.boot.write_secret(self._ca_secret_arn, self._ca_bundle)
         return "created the certificate authorities"
+
+    def _read_restore_request(self) -> Boot:
+        """Read whether a restore was requested; a master whose volume has data boots even without S3."""
+        bucket = self.boot.references.get("bucket", "")
+        if bucket:
+            try:
+                yield from self.boot.await_service("s3", "list_objects_v2")
+            except BootFailure as error:
+                self.boot.log(f"could not check whether a restore was requested, so the volume's data is used: {error}")
+                return
+        self._restore_request = self._cluster.backups.pending_restore(bucket, self._volume_id)
 
     def _why_not_initialised(self) -> str:
         """Return why a master other than the first must wait; empty once the first has initialised the cluster."""
@@ -144,6 +158,12 @@ class MasterSteps:
         boot, environment = self.boot, self.boot.environment
         if self._boot_mode == "join":
             yield from boot.wait("etcd to add this member", self._why_no_quorum, self._quorum_hint)
+        if self._boot_mode in ("init", "join"):
+            yield from boot.wait(
+                "kubeadm's preflight",
+                lambda: boot.connections.why_no_control_plane_images(boot.configuration["kubernetesVersion"]),
+                "check that the instance can reach registry.k8s.io, or the mirrors in the cluster file",
+            )
         yield CONTROL_PLANE_SECONDS[self._boot_mode]
         details = ""
         if self._boot_mode == "init":
@@ -197,6 +217,7 @@ class MasterSteps:
 
     def publish_join_information(self) -> StepRun:
         """Publish what nodes need to join the cluster."""
+        yield from self.boot.await_service("secretsmanager", "put_secret_value")
         yield 0.9
         return self._cluster.publish()
 

@@ -23,6 +23,7 @@ class NodeSteps:
 
     def await_masters_upgrade(self) -> StepRun:
         """Wait while any master has an older minor version than this node's kubelet."""
+        yield from self.boot.await_service("secretsmanager", "get_secret_value")
         started = self.boot.clock.now
         yield from self.boot.wait(
             "masters of this version",
@@ -77,6 +78,20 @@ class NodeSteps:
         cluster.state.set_ready(self.boot.instance.id, True)
         schedule_pending_pods(cluster.state)
         return f"node {self.boot.instance.id} is Ready"
+
+    def run_first_pod(self) -> StepRun:
+        """Run a pod of the pause image, for which the registry or a mirror of it is needed."""
+        if "staticPodPath" in self.boot.configuration["kubeletPatch"]:
+            return "skipped: the cluster file sets another staticPodPath"
+        image = self.boot.configuration["pause"]
+        registry = image.partition("/")[0]
+        yield from self.boot.wait(
+            "a first pod to run",
+            lambda: "" if self.boot.connections.reaches_registry(registry) else "its container is not running yet",
+            "`journalctl -u kubelet -u containerd`; check that the instance can reach the registry of the pause image",
+        )
+        yield 1.6
+        return f"a pod of {image} ran"
 
 
 def _minor_version(version: str) -> int:

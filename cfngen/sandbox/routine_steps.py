@@ -96,13 +96,6 @@ def backups(configuration: JsonObject, instance: Instance) -> str:
     return f"a snapshot of etcd every {configuration['backups']['interval']} minutes into s3://{bucket}"
 
 
-def first_pod(configuration: JsonObject, instance: Instance) -> str:
-    """Return the log line: the test pod ran, or why there was none."""
-    if "staticPodPath" in configuration["kubeletPatch"]:
-        return "skipped: the cluster file sets another staticPodPath"
-    return f"a pod of {configuration['pause']} ran"
-
-
 def serving_certificates(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: the serving certificate of the master's own kubelet was approved."""
     return f"approved the certificate requests of {instance.id}"
@@ -114,11 +107,12 @@ def addresses_looked_up(configuration: JsonObject, instance: Instance) -> str:
 
 
 STORAGE_MOUNT_POINT = "/mnt/instance-storage"
+POD_NETWORK = "pod network"  # prepares the instance for the pods' network plug-in
 DRAINING = "draining"  # starts the service that drains the node before the instance is terminated
 ROUTINE: Mapping[str, tuple[float, Callable[[JsonObject, Instance], str]]] = {
     "pre-boot commands": (1.0, commands_before),
     "settings": (0.6, settings),
-    "pod network": (0.5, pod_network),
+    POD_NETWORK: (0.5, pod_network),
     DRAINING: (0.3, draining),
     "further files": (0.2, further_files),
     "instance storage": (0.4, instance_storage),
@@ -127,7 +121,6 @@ ROUTINE: Mapping[str, tuple[float, Callable[[JsonObject, Instance], str]]] = {
     "names": (0.1, names),
     "serving certificates": (0.8, serving_certificates),
     "backups": (0.4, backups),
-    "first pod": (1.6, first_pod),
     "addresses": (0.2, addresses_looked_up),
     "post-boot commands": (1.0, commands_after),
 }

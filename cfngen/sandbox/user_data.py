@@ -9,10 +9,13 @@ import json
 import lzma
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 REFERENCES_LINE = re.compile(r"^REFERENCES = (\{.*\})$", re.MULTILINE)
+# A file of the second stage with the mirrors of a registry, and the beginning of a mirror in it.
+REGISTRY_FILE = re.compile(r"files/etc/containerd/certs\.d/([^/]+)/hosts\.toml")
+REGISTRY_MIRROR = re.compile(r'^\[host\."?(https?://[^"\]]+)"?\]$', re.MULTILINE)
 PROGRAM_LINE = re.compile(r'^PROGRAM = "(.*)"$', re.MULTILINE)
 JsonObject = Mapping[str, Any]
 """A JSON object; its fields depend on the version of cfngen that generated the user data."""
@@ -35,11 +38,14 @@ class BootData:
         references: physical ids and addresses by name, which CloudFormation substitutes in the user data.
         configuration: configuration of a master or a node; before the second stage is fetched, only the first stage's.
         files: how many files the second stage writes; 0 before it is fetched.
+        registry_mirrors: URLs of the mirrors of registries by the registry's host; empty before the second stage is
+            fetched.
     """
 
     references: Mapping[str, str]
     configuration: JsonObject
     files: int = 0
+    registry_mirrors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def master(self) -> bool:
@@ -107,6 +113,11 @@ def with_second_stage(first_stage: BootData, read_metadata: MetadataReader) -> B
         references=first_stage.references,
         configuration={**first_stage.configuration, **json.loads(second_stage_files["role.json"])},
         files=sum(path.startswith("files/") for path in second_stage_files),
+        registry_mirrors={
+            match[1]: tuple(REGISTRY_MIRROR.findall(text))
+            for path, text in second_stage_files.items()
+            if (match := REGISTRY_FILE.fullmatch(path))
+        },
     )
 
 

@@ -32,6 +32,7 @@ from cfngen.deploy.watching.events import (
     read_all_events,
     repeats_another_failure,
 )
+from cfngen.deploy.watching.network_reasons import explain_consoles
 from cfngen.deploy.watching.progress import operation_of_status
 from cfngen.deploy.watching.reasons import EXPORT_IN_USE, Explanation, explain_event, explain_reason
 from cfngen.hints import Hint, suggest
@@ -291,6 +292,8 @@ def _add_instance_evidence(account: Account, cause: Cause) -> Cause:
     if launch_failures:
         meaning = "instances could not be launched" + (f": {explanation.meaning}" if explanation.meaning else "")
         cause = replace(cause, explanation=meaning, hint=explanation.hint or cause.hint)
+    elif (network := explain_consoles(consoles, account.region)).hint:
+        cause = replace(cause, explanation=f"{cause.explanation}: {network.meaning}", hint=network.hint)
     elif group and not consoles and not notes:
         notes = ("EC2 lists no instance that the group has launched",)
     return replace(cause, launches=launch_failures, instances=consoles, notes=notes)

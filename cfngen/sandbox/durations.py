@@ -58,6 +58,7 @@ TABLE_OF_DURATIONS = (
     Duration("AWS::EC2::Subnet", 4),
     Duration("AWS::EC2::SubnetRouteTableAssociation", 15, "seen", VPC_LOG),
     Duration("AWS::EC2::VPC", 16, "seen", ECS_LOG),
+    Duration("AWS::EC2::VPCCidrBlock", 15),
     Duration("AWS::EC2::VPCDHCPOptionsAssociation", 3),
     Duration("AWS::EC2::VPCGatewayAttachment", 15, delete=10),
     # A deletion only starts the snapshot.

@@ -125,7 +125,7 @@ def _check_pods_table(cluster: Cluster) -> Iterator[Problem]:
             instead = "" if is_only_there or not is_private(cluster) else "set tables to public, "
             message = (
                 "with vpc-routes, cloud controller manager would take the interface for that of a missing node and "
-                f"stop writing the pods' routes; {instead}route through a transitGateway, or choose another network.plugin"
+                f"stop writing the pods' routes; {instead}use a transitGateway, or choose another network.plugin"
             )
             yield Problem((*_ROUTES_PATH, index, "networkInterface"), message, related_paths=(("network", "plugin"),))
 

@@ -58,6 +58,7 @@ SECONDS_BY_RESOURCE_TYPE: Mapping[str, UsualSeconds] = {
     "AWS::EC2::Subnet": UsualSeconds(create=10, update=10, delete=10),
     "AWS::EC2::SubnetRouteTableAssociation": UsualSeconds(create=5, update=5, delete=5),
     "AWS::EC2::VPC": UsualSeconds(create=15, update=10, delete=10),
+    "AWS::EC2::VPCCidrBlock": UsualSeconds(create=15, update=15, delete=15),
     "AWS::EC2::VPCDHCPOptionsAssociation": UsualSeconds(create=10, update=10, delete=5),
     "AWS::EC2::VPCGatewayAttachment": UsualSeconds(create=15, update=10, delete=15),
     # Deletion first takes a snapshot, which needs minutes for each of the first gigabytes.

@@ -82,8 +82,8 @@ def _network_statements(scope: Scope) -> list[Statement]:
                 ec2:DeleteNetworkInterface ec2:DeleteRoute ec2:DeleteRouteTable ec2:DeleteSecurityGroup ec2:DeleteSubnet
                 ec2:DeleteTags ec2:DeleteVolume ec2:DeleteVpc ec2:DetachInternetGateway ec2:DetachNetworkInterface
                 ec2:DetachVolume ec2:DisassociateRouteTable ec2:DisassociateVpcCidrBlock ec2:ModifyLaunchTemplate
-                ec2:ModifyVolume ec2:ModifyVolumeAttribute ec2:ReleaseAddress ec2:ReplaceRoute ec2:RevokeSecurityGroupIngress
-                ec2:UnassignPrivateIpAddresses""",
+                ec2:ModifyVolume ec2:ModifyVolumeAttribute ec2:ReleaseAddress ec2:ReplaceRoute
+                ec2:RevokeSecurityGroupIngress ec2:UnassignPrivateIpAddresses""",
             resources=scope.ec2_arns("*"),
             condition=if_resource_has_tag(scope),
         ),

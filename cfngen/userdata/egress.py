@@ -34,7 +34,7 @@ class Destination:
     """A host that instances connect to.
 
     Attributes:
-        host: name or address; an asterisk at the beginning stands for any name, as in `*.s3.us-west-2.amazonaws.com`.
+        host: name or address; an asterisk stands for any name, as in `*.s3.us-west-2.amazonaws.com`.
         port: the port.
         protocol: `tcp` or `udp`.
         endpoint: name of the VPC endpoint through which the host can be reached; empty if there is none.
@@ -144,19 +144,19 @@ def _downloads(cluster: Cluster) -> Iterator[Destination]:
     for group, sources in _groups(cluster):
         processor = architecture(group.instance_type)
         for asset in release(cluster.kubernetes_version, processor).assets:
-            yield from _download(cluster, mirrored(cluster, asset.url), sources, asset.name)
+            yield from _download(mirrored(cluster, asset.url), sources, asset.name)
     for asset in master_tools(architecture(cluster.control_plane.instance_type)):
-        yield from _download(cluster, mirrored(cluster, asset.url), (MASTERS,), asset.name)
+        yield from _download(mirrored(cluster, asset.url), (MASTERS,), asset.name)
     for helm_release in addons.releases(cluster):
         reason = f"chart of {helm_release['name']}"
-        yield from _download(cluster, helm_release["chart"]["url"], (MASTERS,), reason)
+        yield from _download(helm_release["chart"]["url"], (MASTERS,), reason)
 
 
-def _download(cluster: Cluster, url: str, sources: tuple[str, ...], reason: str) -> Iterator[Destination]:
+def _download(url: str, sources: tuple[str, ...], reason: str) -> Iterator[Destination]:
     """Yield the host of a URL, and those to which it redirects."""
     destination = _to_url(url, sources, reason)
     yield destination
-    for host in redirect_targets(destination.host, cluster.region):
+    for host in redirect_targets(destination.host):
         yield _to(host, sources, f"redirects of {destination.host}")
 
 
@@ -183,7 +183,7 @@ def _images(cluster: Cluster) -> Iterator[Destination]:
     for registry, sources, reason in needs:
         host, _, port = registry.partition(":")
         yield _to(host, sources, reason, int(port or _HTTPS))
-        for target in redirect_targets(host, cluster.region):
+        for target in redirect_targets(host):
             yield _to(target, sources, f"redirects of {host}")
     for group, sources in _groups(cluster):
         for registry, urls in group.containerd.registry_mirrors.items():

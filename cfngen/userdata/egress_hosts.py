@@ -29,20 +29,25 @@ REGISTRIES_BY_RELEASE: Mapping[str, tuple[str, ...]] = {
     "prometheus": ("quay.io", "registry.k8s.io", "docker.io", "ghcr.io"),
 }
 
-# By host, the hosts to which it redirects. An asterisk stands for any name, `{region}` for the cluster's region.
-# Sources: registry.k8s.io's own documentation (kubernetes/registry.k8s.io, README.md and docs/request-handling.md:
-# clients in AWS get layers from a bucket in their region, others from Artifact Registry); "Configuring your firewall"
+# By host, the hosts to which it redirects. An asterisk stands for any name.
+# Sources: kubernetes/registry.k8s.io (README.md, cmd/archeio/internal/app/buckets.go: clients in AWS get layers from a
+# bucket in their region or in one near it, others from Artifact Registry); "Configuring your firewall"
 # (OpenShift documentation) for quay.io; "Docker Desktop allow list" (docs.docker.com) for Docker Hub; "Working with the
 # Container registry" (docs.github.com) for ghcr.io; the blog post about Amazon ECR Public for its use of CloudFront.
 _REDIRECTS: Mapping[str, tuple[str, ...]] = {
     "dl.k8s.io": ("cdn.dl.k8s.io",),
     "github.com": ("release-assets.githubusercontent.com", "objects.githubusercontent.com"),
-    "registry.k8s.io": ("*.pkg.dev", "prod-registry-k8s-io-{region}.s3.dualstack.{region}.amazonaws.com"),
+    "registry.k8s.io": (
+        "cdn.registry.k8s.io",
+        "*.pkg.dev",
+        "prod-registry-k8s-io-*.s3.dualstack.*.amazonaws.com",
+    ),
     "quay.io": ("cdn.quay.io", "*.quay.io"),
     "docker.io": (
         "registry-1.docker.io",
         "auth.docker.io",
         "production.cloudflare.docker.com",
+        "production.cloudfront.docker.com",
         "*.r2.cloudflarestorage.com",
     ),
     "ghcr.io": ("pkg-containers.githubusercontent.com",),
@@ -54,9 +59,9 @@ _REDIRECTS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def redirect_targets(host: str, region: str) -> tuple[str, ...]:
+def redirect_targets(host: str) -> tuple[str, ...]:
     """Return the hosts to which a host redirects."""
-    return tuple(target.format(region=region) for target in _REDIRECTS.get(host, ()))
+    return _REDIRECTS.get(host, ())
 
 
 def package_hosts(distribution: str, architecture: str, region: str) -> tuple[tuple[str, int], ...]:

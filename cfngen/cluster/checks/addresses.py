@@ -62,6 +62,11 @@ def vpc_ranges_by_path(cluster: Cluster) -> tuple[tuple[Path, IPv4Network], ...]
     )
 
 
+def vpc_range_paths(cluster: Cluster) -> tuple[Path, ...]:
+    """Return the path of each range of the VPC, the primary one first."""
+    return tuple(path for path, _ in vpc_ranges_by_path(cluster))
+
+
 def why_not_in_vpc(cluster: Cluster, cidr: IPv4Network) -> str | None:
     """Return why a subnet cannot have a range, to be followed by what to do; None if one of the VPC's contains it."""
     ranges = vpc_ranges(cluster)
@@ -143,7 +148,7 @@ def _check_subnets_inside_vpc(cluster: Cluster) -> Iterator[Problem]:
             message = f"{reason}; choose a range inside it, or change network.vpc.cidr"
             if cluster.network.vpc.additional_cidrs:
                 message = f"{reason}; choose a range inside one of them"
-            yield Problem(subnet_path(index), message, related_paths=(VPC_CIDR_PATH, ADDITIONAL_CIDRS_PATH))
+            yield Problem(subnet_path(index), message, related_paths=vpc_range_paths(cluster))
 
 
 def _check_subnets_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:

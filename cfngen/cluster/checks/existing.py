@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.cluster.checks.addresses import VPC_CIDR_PATH, subnet_path
-from cfngen.cluster.checks.vpc_ranges import SUBNET_SIZES_PATH, no_room
+from cfngen.cluster.checks.vpc_ranges import no_room, size_paths
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
@@ -44,7 +44,7 @@ def _check_subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
             )
         else:
             message = no_room(cluster)
-        yield Problem(subnet_path(index), message, related_paths=(subnet_path(index, "id"), SUBNET_SIZES_PATH))
+        yield Problem(subnet_path(index), message, related_paths=(subnet_path(index, "id"), *size_paths(cluster)))
 
 
 def _check_subnets_have_vpc(cluster: Cluster) -> Iterator[Problem]:

@@ -7,14 +7,13 @@ from ipaddress import IPv4Network
 from itertools import combinations
 
 from cfngen.cluster.checks.addresses import (
-    ADDITIONAL_CIDRS_PATH,
     MAX_AWS_PREFIX,
     MIN_AWS_PREFIX,
-    VPC_CIDR_PATH,
     subnet_path,
+    vpc_range_paths,
     why_not_in_vpc,
 )
-from cfngen.cluster.checks.vpc_ranges import SUBNET_SIZES_PATH, no_room
+from cfngen.cluster.checks.vpc_ranges import no_room, size_paths
 from cfngen.cluster.defaults import is_local_zone
 from cfngen.cluster.endpoints import interface_endpoints
 from cfngen.cluster.model import Cluster, Endpoints
@@ -156,7 +155,7 @@ def _check_public_ranges_known(cluster: Cluster) -> Iterator[Problem]:
             )
         else:
             message = no_room(cluster)
-        yield Problem(path, message, related_paths=(_TOPOLOGY, _NAT, ("api", "public"), SUBNET_SIZES_PATH))
+        yield Problem(path, message, related_paths=(_TOPOLOGY, _NAT, ("api", "public"), *size_paths(cluster)))
 
 
 def _public_ranges(cluster: Cluster) -> Iterator[tuple[Path, IPv4Network]]:
@@ -181,7 +180,7 @@ def _check_public_ranges(cluster: Cluster) -> Iterator[Problem]:
         if reason:
             container = "one of them" if cluster.network.vpc.additional_cidrs else "it"
             message = f"{reason}; choose a range inside {container}"
-            yield Problem(path, message, related_paths=(VPC_CIDR_PATH, ADDITIONAL_CIDRS_PATH))
+            yield Problem(path, message, related_paths=vpc_range_paths(cluster))
         ranges.append((path, cidr))
     for (first_path, first), (second_path, second) in combinations(ranges, 2):
         if first.overlaps(second) and "public" in second_path:

@@ -12,7 +12,7 @@ from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 from cfngen.cluster.topology import is_private
 
-SUBNET_SIZES_PATH: Path = ("network", "subnetSizes")
+_SUBNET_SIZES_PATH: Path = ("network", "subnetSizes")
 _VPC_ID_PATH: Path = ("network", "vpc", "id")
 # The quota "IPv4 CIDR blocks per VPC" (L-83CA0A9D) is five with the primary one, unless AWS has raised it
 # (https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html).
@@ -35,6 +35,11 @@ def no_room(cluster: Cluster) -> str:
     if network.vpc.additional_cidrs:
         remedies.append("give the subnet a range in network.vpc.additionalCidrs")
     return f"is missing, and {network.vpc.cidr} has no room for another subnet; {', or '.join(remedies)}"
+
+
+def size_paths(cluster: Cluster) -> tuple[Path, ...]:
+    """Return the path of `network.subnetSizes` if the cluster file has it."""
+    return (_SUBNET_SIZES_PATH,) if cluster.network.subnet_sizes.model_fields_set else ()
 
 
 def _check_number_of_ranges(cluster: Cluster) -> Iterator[Problem]:
@@ -103,10 +108,10 @@ def _check_sizes_used(cluster: Cluster) -> Iterator[Problem]:
     sizes = network.subnet_sizes
     if sizes.model_fields_set and network.vpc.id:
         message = f"the free ranges of {network.vpc.id} are not known; give each subnet a cidr, and remove the key"
-        yield Problem(SUBNET_SIZES_PATH, message, related_paths=(_VPC_ID_PATH,))
+        yield Problem(_SUBNET_SIZES_PATH, message, related_paths=(_VPC_ID_PATH,))
     elif sizes.public and not is_private(cluster):
         message = "the subnets of a public cluster have instances; use network.subnetSizes.instances"
-        yield Problem((*SUBNET_SIZES_PATH, "public"), message, related_paths=(("network", "topology"),))
+        yield Problem((*_SUBNET_SIZES_PATH, "public"), message, related_paths=(("network", "topology"),))
 
 
 PROBLEM_CHECKS = (_check_number_of_ranges, _check_associations, _check_sizes_used)

@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv4Network, summarize_address_range
 from cfngen.cluster.checks.addresses import NODE_PREFIX, RESERVED_ADDRESSES
 from cfngen.cluster.model import Cluster, Subnet
 from cfngen.cluster.network_plugins import network_plugin
-from cfngen.cluster.topology import is_private, nat_gateway_zones, public_subnets
+from cfngen.cluster.topology import is_private, nat_gateway_zones, public_subnets, vpc_ranges
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,8 @@ class AddressRange:
     Attributes:
         first: the first address.
         last: the last address.
-        tier: `VPC`, `subnet` (of a public cluster), `private subnet`, `public subnet`, `free`, `pods` or `services`.
+        tier: `VPC` (each of its ranges), `subnet` (of a public cluster), `private subnet`, `public subnet`, `free`,
+            `pods` or `services`.
         zone: the zone of a subnet; empty for other ranges.
         usable: number of addresses that instances, pods or services can have.
         purpose: who has addresses of the range.
@@ -55,16 +56,19 @@ def _of_cidr(
 
 
 def address_plan(cluster: Cluster) -> tuple[AddressRange, ...]:
-    """Return the ranges of the VPC, its subnets and its free parts in ascending order, then those of pods and services.
+    """Return the ranges of the VPC, each followed by its subnets and free parts, then those of pods and services.
 
     In an existing VPC the free parts are not known, so none are returned.
     """
-    network = cluster.network
-    vpc = _of_cidr(network.vpc.cidr, "VPC", is_existing=bool(network.vpc.id))
-    subnets = sorted((*_instance_subnets(cluster), *_public_subnets(cluster)), key=lambda subnet: subnet.first)
-    free = () if network.vpc.id else _free_ranges(vpc, subnets)
-    in_vpc = sorted((*subnets, *free), key=lambda item: item.first)
-    return (vpc, *in_vpc, *_pods(cluster), _services(cluster))
+    is_existing = bool(cluster.network.vpc.id)
+    subnets = (*_instance_subnets(cluster), *_public_subnets(cluster))
+    of_vpc: list[AddressRange] = []
+    for cidr in vpc_ranges(cluster):
+        vpc_range = _of_cidr(cidr, "VPC", is_existing=is_existing)
+        inside = sorted((subnet for subnet in subnets if subnet.first in cidr), key=lambda subnet: subnet.first)
+        free = () if is_existing else _free_ranges(vpc_range, inside)
+        of_vpc += [vpc_range, *sorted((*inside, *free), key=lambda item: item.first)]
+    return (*of_vpc, *_pods(cluster), _services(cluster))
 
 
 def _instance_subnets(cluster: Cluster) -> Iterator[AddressRange]:

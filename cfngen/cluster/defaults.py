@@ -244,6 +244,28 @@ def _share_prefix(vpc: IPv4Network, subnet_count: int) -> int | None:
     return prefix if prefix <= IPV4_BITS else None
 
 
+def _subnet_prefix(
+    completed: CompletedData, vpc: IPv4Network, tier: str, default_prefix: int, *, subnet_count: int
+) -> int | None:
+    """Return the prefix length of the subnets that are derived, or None if the VPC cannot have such subnets.
+
+    It is that of `network.subnetSizes`, or else the default one, with which a small VPC is shared equally.
+
+    Args:
+        completed: the cluster file's data.
+        vpc: the VPC's range.
+        tier: which subnets: the key of `network.subnetSizes`.
+        default_prefix: the prefix length in a VPC that is large enough.
+        subnet_count: number of subnets of all tiers.
+    """
+    size = lookup(completed.data, ("network", "subnetSizes", tier))
+    # Not `isinstance`, by which a boolean is an int, too; validation reports what is no prefix length.
+    if type(size) is int and vpc.prefixlen <= size <= IPV4_BITS:
+        return size
+    share_prefix = None if size is not None else _share_prefix(vpc, subnet_count)
+    return None if share_prefix is None else max(default_prefix, share_prefix)
+
+
 def _fill_public_subnet_cidrs(completed: CompletedData) -> None:
     """Give each public subnet of a private cluster the next free range, from the end of the VPC's range downwards.
 
@@ -257,10 +279,9 @@ def _fill_public_subnet_cidrs(completed: CompletedData) -> None:
         lookup(completed.data, ("api", "public")) is not False
     )
     subnets = list(completed.sections_in(("network", "subnets")))
-    share_prefix = _share_prefix(vpc, 2 * len(subnets))
-    if share_prefix is None:
+    prefix = _subnet_prefix(completed, vpc, "public", PUBLIC_SUBNET_PREFIX, subnet_count=2 * len(subnets))
+    if prefix is None:
         return
-    prefix = max(PUBLIC_SUBNET_PREFIX, share_prefix)
     used_cidrs = _used_cidrs(completed)
     block_size = 1 << (IPV4_BITS - prefix)
     last_block = vpc.broadcast_address + 1 - block_size
@@ -284,7 +305,7 @@ def _fill_public_subnet_cidrs(completed: CompletedData) -> None:
 
 
 def _fill_subnet_cidrs(completed: CompletedData) -> None:
-    """Give each subnet without a CIDR the next free range of the VPC: a /24, or an equal share if the VPC is small.
+    """Give each subnet without a CIDR the next free range of the VPC, of the size that `_subnet_prefix` returns.
 
     In an existing VPC the free ranges are not known, so its subnets must have a CIDR in the cluster file.
     """
@@ -295,10 +316,10 @@ def _fill_subnet_cidrs(completed: CompletedData) -> None:
     used_cidrs = _used_cidrs(completed)
     # In a private cluster, each zone may also have a public subnet.
     tier_count = 2 if lookup(completed.data, ("network", "topology")) == "private" else 1
-    share_prefix = _share_prefix(vpc, tier_count * len(subnets))
-    if share_prefix is None:
+    prefix = _subnet_prefix(completed, vpc, "instances", SUBNET_PREFIX, subnet_count=tier_count * len(subnets))
+    if prefix is None:
         return
-    candidates = vpc.subnets(new_prefix=max(SUBNET_PREFIX, share_prefix))
+    candidates = vpc.subnets(new_prefix=prefix)
     free_cidrs = (candidate for candidate in candidates if not any(map(candidate.overlaps, used_cidrs)))
     is_default = str(vpc) == DEFAULT_VPC_CIDR and len(subnets) == 1
     derivation = Derivation(reason="next free part of network.vpc.cidr", source=("network", "vpc", "cidr"))

@@ -1,4 +1,4 @@
-"""The VPC endpoints that instances need where they have no way to the internet, each with the reason.
+"""The AWS services that instances call, each with the reason: their VPC endpoints, and the hosts that answer.
 
 Names are those of "AWS services that integrate with AWS PrivateLink" (AWS PrivateLink Guide, November 2026), without
 the region. Masters and nodes do not call AWS KMS themselves: EBS, Secrets Manager and S3 do.
@@ -14,6 +14,20 @@ from cfngen.cluster.topology import is_private
 
 S3 = "s3"
 _CN_PREFIXED = frozenset({"autoscaling", "cloudformation", "ec2", "ecr.api", "ecr.dkr", "sts"})
+# Services with one host for all regions of a partition, by the partition ("Service endpoints and quotas", AWS General
+# Reference).
+_GLOBAL_HOSTS = {
+    "iam": {
+        "": "iam.amazonaws.com",
+        "cn": "iam.cn-north-1.amazonaws.com.cn",
+        "us-gov": "iam.us-gov.amazonaws.com",
+    },
+    "route53": {
+        "": "route53.amazonaws.com",
+        "cn": "route53.amazonaws.com.cn",
+        "us-gov": "route53.us-gov.amazonaws.com",
+    },
+}
 
 
 class Endpoint(NamedTuple):
@@ -55,12 +69,17 @@ _TABLE: tuple[tuple[Endpoint, Callable[[Cluster], bool]], ...] = (
 )
 
 
+def required_services(cluster: Cluster) -> tuple[Endpoint, ...]:
+    """Return the services with an interface endpoint that instances call, whichever way they reach them."""
+    return tuple(endpoint for endpoint, is_required in _TABLE if is_required(cluster))
+
+
 def interface_endpoints(cluster: Cluster) -> tuple[Endpoint, ...]:
     """Return the interface endpoints to create; none if instances reach the services through a NAT gateway."""
     network = cluster.network
     if not is_private(cluster) or network.nat != "none" or not network.endpoints.create:
         return ()
-    required = [endpoint for endpoint, is_required in _TABLE if is_required(cluster)]
+    required = required_services(cluster)
     services = {endpoint.service for endpoint in required}
     additional = [
         Endpoint(service, "network.endpoints.additional")
@@ -90,3 +109,26 @@ def service_name(service: str, region: str) -> str:
         return service
     prefix = "cn.com.amazonaws" if region.startswith("cn-") and service in _CN_PREFIXED else "com.amazonaws"
     return f"{prefix}.{region}.{service}"
+
+
+def service_hosts(service: str, region: str) -> tuple[str, ...]:
+    """Return the hosts at which a service answers in a region, such as `ec2.us-west-2.amazonaws.com`.
+
+    An asterisk stands for any name: that of a bucket, or of an account's registry.
+    """
+    suffix = dns_suffix(region)
+    if service in _GLOBAL_HOSTS:
+        partition = "cn" if region.startswith("cn-") else "us-gov" if region.startswith("us-gov-") else ""
+        return (_GLOBAL_HOSTS[service][partition],)
+    if service == S3:
+        return (f"s3.{region}.{suffix}", f"*.s3.{region}.{suffix}")
+    if service == "ecr.api":
+        return (f"api.ecr.{region}.{suffix}",)
+    if service == "ecr.dkr":
+        return (f"*.dkr.ecr.{region}.{suffix}",)
+    return (f"{service}.{region}.{suffix}",)
+
+
+def dns_suffix(region: str) -> str:
+    """Return the domain of AWS's services in a region's partition."""
+    return "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"

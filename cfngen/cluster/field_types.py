@@ -108,6 +108,22 @@ Address = Annotated[
     WithJsonSchema({"type": "string", "format": "ipv4"}),
 ]
 
+
+def _parse_route_destination(value: object) -> str:
+    """Return a route's destination: a CIDR as text, or the id of a prefix list."""
+    if isinstance(value, str) and value.startswith("pl-"):
+        if re.fullmatch(r"pl-[0-9a-f]{8,17}", value):
+            return value
+        raise _invalid_value(f"{value!r} is not a prefix list's id such as pl-0123456789abcdef0")
+    return str(_parse_cidr(value))
+
+
+RouteDestination = Annotated[
+    str,
+    BeforeValidator(_parse_route_destination),
+    WithJsonSchema({"type": "string", "pattern": r"^(pl-[0-9a-f]{8,17}|[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2})$"}),
+]
+
 # A version or a price may be unquoted in YAML: the loader keeps 1.30 as text, but for an editor it is a number.
 _NUMBER_LIKE = ("string", "number")
 ClusterName = Annotated[str, TextPattern(_NAME_PATTERN, expected=f"a cluster name: {_NAME_RULE}")]
@@ -187,6 +203,18 @@ SecurityGroupId = Annotated[
 ]
 PrefixListId = Annotated[
     str, TextPattern(r"pl-[0-9a-f]{8,17}", expected="a prefix list's id such as pl-0123456789abcdef0")
+]
+TransitGatewayId = Annotated[
+    str, TextPattern(r"tgw-[0-9a-f]{8,17}", expected="a transit gateway id such as tgw-0123456789abcdef0")
+]
+PeeringConnectionId = Annotated[
+    str, TextPattern(r"pcx-[0-9a-f]{8,17}", expected="a VPC peering connection id such as pcx-0123456789abcdef0")
+]
+VpnGatewayId = Annotated[
+    str, TextPattern(r"vgw-[0-9a-f]{8,17}", expected="a virtual private gateway id such as vgw-0123456789abcdef0")
+]
+NetworkInterfaceId = Annotated[
+    str, TextPattern(r"eni-[0-9a-f]{8,17}", expected="a network interface id such as eni-0123456789abcdef0")
 ]
 ImageId = Annotated[str, TextPattern(r"ami-[0-9a-f]{8,17}", expected="an AMI id such as ami-0123456789abcdef0")]
 AllocationId = Annotated[

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
 from cfngen.cluster.security_group_ids import RuleId, SecurityGroupId
-from cfngen.cluster.subnet_ids import SubnetId, ZonalId, ZoneId
+from cfngen.cluster.subnet_ids import RouteId, SubnetId, VpcRangeId, ZonalId, ZoneId
 
 # What belongs to one master; the end of the logical id.
 MasterPart = Literal[
@@ -249,6 +249,8 @@ LogicalId = (
     | ProgramId
     | SubnetId
     | ZonalId
+    | VpcRangeId
+    | RouteId
     | EndpointId
     | ZoneId
     | RuleId
@@ -256,7 +258,8 @@ LogicalId = (
     | ImageId
 )
 FORMS = (
-    SingleId, MasterId, NodeGroupId, ProgramId, SubnetId, ZonalId, EndpointId, ZoneId, RuleId, SecurityGroupId, ImageId,
+    SingleId, MasterId, NodeGroupId, ProgramId, SubnetId, ZonalId, VpcRangeId, RouteId,
+    EndpointId, ZoneId, RuleId, SecurityGroupId, ImageId,
 )  # fmt: skip
 
 

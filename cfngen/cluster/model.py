@@ -12,7 +12,18 @@ from pydantic import Field
 from cfngen.cluster import field_types
 from cfngen.cluster.sections.base import Architecture, Distribution, List, Model, Plugin
 from cfngen.cluster.sections.instances import ControlPlane, Image, Instances, NodeGroup, Slot, Taint, Unit, Volume
-from cfngen.cluster.sections.network import Api, ElasticIp, Endpoints, Network, PublicSubnet, Ssh, Subnet, Vpc
+from cfngen.cluster.sections.network import (
+    Api,
+    ElasticIp,
+    Endpoints,
+    Network,
+    PublicSubnet,
+    Route,
+    Ssh,
+    Subnet,
+    SubnetSizes,
+    Vpc,
+)
 from cfngen.cluster.sections.services import (
     Addon,
     Addons,
@@ -49,9 +60,11 @@ __all__ = [
     "NodeGroup",
     "Plugin",
     "PublicSubnet",
+    "Route",
     "Slot",
     "Ssh",
     "Subnet",
+    "SubnetSizes",
     "Taint",
     "Unit",
     "Volume",

@@ -1,4 +1,4 @@
-"""The logical ids of the parts of a network, by zone: how they are made and parsed."""
+"""The logical ids of the parts of a network, by zone or by address range: how they are made and parsed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 from cfngen.cluster.defaults import zone_region
+from cfngen.cluster.security_group_ids import source_id
 
 # What belongs to one subnet; the end of the logical id, empty for the subnet itself.
 SubnetPart = Literal["", "Id", "Cidr", "RouteTableAssociation"]
@@ -17,6 +18,8 @@ _SUBNET_PARTS: Mapping[str, SubnetPart] = {part: part for part in get_args(Subne
 _ZONAL_KINDS: Mapping[str, ZonalKind] = {kind: kind for kind in get_args(ZonalKind)}
 # A zone without its region, as `zone_id` returns it: a letter, for a Local Zone after its city and number.
 _ZONE_PATTERN = r"(?:[A-Z][a-z]{2}[0-9])?[A-Z]"
+# A CIDR as `source_id` spells it.
+_CIDR_PATTERN = r"[0-9]+(?:x[0-9]+){4}"
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,62 @@ class ZoneId:
         """Return the parts of an id of this form, or None for any other text."""
         match = cls._PATTERN.fullmatch(logical_id)
         return cls(match[1]) if match else None
+
+
+@dataclass(frozen=True)
+class VpcRangeId:
+    """A further address range of the VPC, e.g. `VpcCidrBlock100x64x0x0x16`.
+
+    Attributes:
+        cidr: the range, e.g. `100.64.0.0/16`.
+    """
+
+    cidr: str
+
+    _PATTERN: ClassVar = re.compile(rf"VpcCidrBlock({_CIDR_PATTERN})")
+
+    def __str__(self) -> str:
+        return f"VpcCidrBlock{source_id(self.cidr)}"
+
+    @classmethod
+    def parse(cls, logical_id: str) -> VpcRangeId | None:
+        """Return the parts of an id of this form, or None for any other text."""
+        match = cls._PATTERN.fullmatch(logical_id)
+        return cls(_destination(match[1])) if match else None
+
+
+@dataclass(frozen=True)
+class RouteId:
+    """A route to a network beyond the VPC, e.g. `RouteTo10x64x0x0x16InPrivateRouteTableA`.
+
+    Attributes:
+        destination: the address range, or the id of the prefix list, to which it leads.
+        table: the logical id of the route table.
+    """
+
+    destination: str
+    table: str
+
+    _PATTERN: ClassVar = re.compile(
+        rf"RouteTo({_CIDR_PATTERN}|Pl[0-9a-f]+)In(RouteTable|PrivateRouteTable(?:{_ZONE_PATTERN})?)"
+    )
+
+    def __str__(self) -> str:
+        return f"RouteTo{source_id(self.destination)}In{self.table}"
+
+    @classmethod
+    def parse(cls, logical_id: str) -> RouteId | None:
+        """Return the parts of an id of this form, or None for any other text."""
+        match = cls._PATTERN.fullmatch(logical_id)
+        return cls(_destination(match[1]), match[2]) if match else None
+
+
+def _destination(spelled: str) -> str:
+    """Return the CIDR, or the prefix list's id, that `source_id` spells as letters and digits."""
+    if spelled.startswith("Pl"):
+        return f"pl-{spelled.removeprefix('Pl')}"
+    address, _, prefix = spelled.rpartition("x")
+    return f"{address.replace('x', '.')}/{prefix}"
 
 
 def zone_id(zone: str) -> str:

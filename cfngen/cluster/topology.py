@@ -7,6 +7,8 @@ for a NAT gateway and for internet-facing load balancers.
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network
+
 from cfngen.cluster.defaults import is_local_zone
 from cfngen.cluster.model import Cluster, PublicSubnet, Subnet
 from cfngen.cluster.network_plugins import network_plugin
@@ -20,6 +22,11 @@ def is_private(cluster: Cluster) -> bool:
 def created_subnets(cluster: Cluster) -> tuple[Subnet, ...]:
     """Return the subnets of instances that cfngen creates."""
     return tuple(subnet for subnet in cluster.network.subnets if not subnet.id)
+
+
+def vpc_ranges(cluster: Cluster) -> tuple[IPv4Network, ...]:
+    """Return the address ranges of the VPC: the primary one, and those that are associated with it besides."""
+    return (cluster.network.vpc.cidr, *cluster.network.vpc.additional_cidrs)
 
 
 def availability_zones(cluster: Cluster) -> tuple[str, ...]:

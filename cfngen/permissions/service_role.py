@@ -76,13 +76,14 @@ def _network_statements(scope: Scope) -> list[Statement]:
         allow(
             sid="ChangeOwn",
             actions="""
-                ec2:AssignPrivateIpAddresses ec2:CreateLaunchTemplateVersion ec2:DeleteDhcpOptions
-                ec2:DeleteInternetGateway ec2:DeleteKeyPair ec2:DeleteLaunchTemplate ec2:DeleteLaunchTemplateVersions
+                ec2:AssignPrivateIpAddresses ec2:AssociateVpcCidrBlock
+                ec2:CreateLaunchTemplateVersion ec2:DeleteDhcpOptions ec2:DeleteInternetGateway ec2:DeleteKeyPair
+                ec2:DeleteLaunchTemplate ec2:DeleteLaunchTemplateVersions
                 ec2:DeleteNetworkInterface ec2:DeleteRoute ec2:DeleteRouteTable ec2:DeleteSecurityGroup ec2:DeleteSubnet
                 ec2:DeleteTags ec2:DeleteVolume ec2:DeleteVpc ec2:DetachInternetGateway ec2:DetachNetworkInterface
-                ec2:DetachVolume ec2:DisassociateRouteTable ec2:ModifyLaunchTemplate ec2:ModifyVolume
-                ec2:ModifyVolumeAttribute ec2:ReleaseAddress ec2:ReplaceRoute ec2:RevokeSecurityGroupIngress
-                ec2:UnassignPrivateIpAddresses""",
+                ec2:DetachVolume ec2:DisassociateRouteTable ec2:DisassociateVpcCidrBlock ec2:ModifyLaunchTemplate
+                ec2:ModifyVolume ec2:ModifyVolumeAttribute ec2:ReleaseAddress ec2:ReplaceRoute
+                ec2:RevokeSecurityGroupIngress ec2:UnassignPrivateIpAddresses""",
             resources=scope.ec2_arns("*"),
             condition=if_resource_has_tag(scope),
         ),

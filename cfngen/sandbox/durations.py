@@ -60,6 +60,7 @@ TABLE_OF_DURATIONS = (
     Duration("AWS::EC2::Subnet", 4),
     Duration("AWS::EC2::SubnetRouteTableAssociation", 15, "seen", VPC_LOG),
     Duration("AWS::EC2::VPC", 16, "seen", ECS_LOG),
+    Duration("AWS::EC2::VPCCidrBlock", 15),
     Duration("AWS::EC2::VPCDHCPOptionsAssociation", 3),
     # The same for both types of endpoints, although those of gateways are there within seconds.
     Duration("AWS::EC2::VPCEndpoint", 75, update=30, delete=60),

@@ -14,20 +14,21 @@ from troposphere import GetAtt, Ref, Sub, ec2
 from cfngen.cluster import endpoints
 from cfngen.cluster.logical_ids import EndpointId
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.routes import PUBLIC_TABLE, SHARED_PRIVATE_TABLE, private_table, route_ids
 from cfngen.cluster.subnet_ids import SubnetId, ZonalId, zone_id
 from cfngen.cluster.topology import (
     created_subnets,
-    has_one_route_table,
+    is_private,
     nat_gateway_zone,
     nat_gateway_zones,
     public_subnets,
 )
 from cfngen.templates.existing_network import nat_gateway_parameter, public_subnet_parameter
 from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.routes import add_routes
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
 
-_SHARED_TABLE = "PrivateRouteTable"
 _SHARED_ROUTE = "NatRoute"
 
 
@@ -42,7 +43,7 @@ def add_route_tables(stack: Stack, cluster: Cluster, vpc: PropertyValue) -> Mapp
     tables: dict[str, ec2.RouteTable] = {}
     table_by_zone: dict[str, PropertyValue] = {}
     for zone in zones:
-        table_id = _SHARED_TABLE if has_one_route_table(cluster) else str(ZonalId("PrivateRouteTable", zone_id(zone)))
+        table_id = private_table(cluster, zone)
         if table_id not in tables:
             tables[table_id] = _add_table(stack, cluster, vpc, table_id, zone, gateways)
         table_by_zone[zone] = Ref(tables[table_id])
@@ -66,10 +67,12 @@ def way_out(cluster: Cluster, zone: str) -> tuple[str, ...]:
     Instances may only be launched once those that cfngen creates are complete; the others do not exist.
     """
     short_zone = zone_id(zone)
+    table = private_table(cluster, zone) if is_private(cluster) else PUBLIC_TABLE
     return (
         "InternetRoute",
         _SHARED_ROUTE,
         str(ZonalId("NatRoute", short_zone)),
+        *(str(route_id) for route_id, _ in route_ids(cluster, table)),
         str(EndpointId.of(endpoints.S3)),
         *(str(EndpointId.of(endpoint.service)) for endpoint in endpoints.interface_endpoints(cluster)),
         str(SubnetId(short_zone, "RouteTableAssociation")),
@@ -80,7 +83,7 @@ def _add_table(
     stack: Stack, cluster: Cluster, vpc: PropertyValue, table_id: str, zone: str, gateways: Mapping[str, PropertyValue]
 ) -> ec2.RouteTable:
     """Add the route table of a zone, or of all zones, and its route to a NAT gateway if the zone uses one."""
-    is_shared = table_id == _SHARED_TABLE
+    is_shared = table_id == SHARED_PRIVATE_TABLE
     name = f"{cluster.name}-private" if is_shared else f"{cluster.name}-private-{zone_id(zone).lower()}"
     table = stack.add(ec2.RouteTable(table_id, VpcId=vpc, Tags=tags(cluster, name)))
     gateway_zone = nat_gateway_zone(cluster, zone)
@@ -93,6 +96,7 @@ def _add_table(
                 NatGatewayId=gateways[gateway_zone],
             )
         )
+    add_routes(stack, cluster, table)
     return table
 
 

@@ -7,11 +7,13 @@ balancers. A cluster whose subnets all exist has no VPC stack.
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network
+
 from troposphere import GetAtt, Ref, ec2
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
-from cfngen.cluster.subnet_ids import SubnetId, zone_id
+from cfngen.cluster.subnet_ids import SubnetId, VpcRangeId, zone_id
 from cfngen.cluster.topology import (
     created_subnets,
     is_private,
@@ -28,6 +30,7 @@ from cfngen.templates.existing_network import (
 )
 from cfngen.templates.patterns import VPC_CIDR_PATTERN
 from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.routes import add_routes
 from cfngen.templates.stack import NETWORK, Stack
 from cfngen.templates.tagging import tags
 
@@ -53,6 +56,7 @@ def build(cluster: Cluster) -> Stack | None:
     )
     vpc: PropertyValue = vpc_parameter(stack, cluster) if network.vpc.id else Ref(_add_vpc(stack, cluster))
     if not network.vpc.id:
+        _add_further_ranges(stack, cluster, vpc)
         _add_dhcp_options(stack, cluster, vpc)
     public_route_table = _add_public_route_table(stack, cluster, vpc) if uses_internet_gateway(cluster) else None
     for zone, public in created_public_subnets.items():
@@ -176,6 +180,7 @@ def _add_public_route_table(stack: Stack, cluster: Cluster, vpc: PropertyValue) 
             **depends_on,
         )
     )
+    add_routes(stack, cluster, route_table)
     return route_table
 
 
@@ -230,8 +235,23 @@ def _add_subnet(
             CidrBlock=cidr_parameter,
             AvailabilityZone=zone_parameter(stack, zone),
             Tags=tags(cluster, f"{cluster.name}-{kind}-{short_zone.lower()}", **role_tags),
+            **_depends_on_range(cluster, cidr),
         )
     )
+
+
+def _add_further_ranges(stack: Stack, cluster: Cluster, vpc: PropertyValue) -> None:
+    """Associate the further ranges of the cluster file with the VPC."""
+    for cidr in cluster.network.vpc.additional_cidrs:
+        stack.add(ec2.VPCCidrBlock(str(VpcRangeId(str(cidr))), VpcId=vpc, CidrBlock=str(cidr)))
+
+
+def _depends_on_range(cluster: Cluster, cidr: str) -> dict[str, list[str]]:
+    """Return the dependency of a subnet in a further range of a created VPC: without the range, EC2 refuses it."""
+    if cluster.network.vpc.id:
+        return {}
+    ranges = [further for further in cluster.network.vpc.additional_cidrs if IPv4Network(cidr).subnet_of(further)]
+    return {"DependsOn": [str(VpcRangeId(str(further))) for further in ranges]} if ranges else {}
 
 
 def _associate(stack: Stack, subnet_id: SubnetId, subnet: ec2.Subnet, route_table: PropertyValue) -> None:

@@ -131,7 +131,35 @@ def _address_of_an_instance_that_is_gone(_: CloudFormation) -> None:
     ec2().associate_address(AllocationId=allocation, InstanceId=instance["InstanceId"])
 
 
+def _gateway_that_is_not_attached() -> Resources:
+    gateway = ec2().create_vpn_gateway(Type="ipsec.1")["VpnGateway"]["VpnGatewayId"]
+    return {"Vpc": VPC, "Table": table(), "Route": _route("10.9.0.0/16", GatewayId=gateway)}
+
+
+def _connection_of_other_vpcs() -> Resources:
+    first, second = (ec2().create_vpc(CidrBlock=block)["Vpc"]["VpcId"] for block in ("10.2.0.0/16", "10.3.0.0/16"))
+    connection = ec2().create_vpc_peering_connection(VpcId=first, PeerVpcId=second)["VpcPeeringConnection"]
+    target = connection["VpcPeeringConnectionId"]
+    return {"Vpc": VPC, "Table": table(), "Route": _route("10.2.0.0/16", VpcPeeringConnectionId=target)}
+
+
+TRANSIT_GATEWAY = seen(
+    "terraform-provider-aws#10025", "https://github.com/hashicorp/terraform-provider-aws/issues/10025"
+)
 ROWS = [
+    Refusal(
+        "AWS::EC2::Route", "transit gateway that the VPC is not attached to", "The transitGateway ID", TRANSIT_GATEWAY,
+        "seen", network(Table=table(), Route=_route("10.9.0.0/16", TransitGatewayId="tgw-0123456789abcdef0")),
+    ),
+    Refusal(
+        "AWS::EC2::Route", "virtual private gateway that is not attached", "belong to different networks",
+        operation("CreateRoute", "GatewayId"), CONDITION, Creation(_gateway_that_is_not_attached, fails="Route"),
+    ),
+    Refusal(
+        "AWS::EC2::Route", "peering connection of other VPCs", "belong to different networks",
+        operation("CreateRoute", "VpcPeeringConnectionId"), CONDITION,
+        Creation(_connection_of_other_vpcs, fails="Route"),
+    ),
     Refusal(
         "ec2:CreateRoute", "two targets", "The request names several targets", operation("CreateRoute"), CONDITION,
         _routed("GatewayId", "NetworkInterfaceId"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ec2_parts import (
     CONDITION,
+    GATEWAY,
     OTHER_VPC,
     VPC,
     code,
@@ -15,6 +16,7 @@ from ec2_parts import (
     ref,
     resource,
     subnet,
+    table,
 )
 from refusal import Creation, Refusal, Resources, ServiceCall
 
@@ -62,6 +64,13 @@ def _options(*servers: str, domain: str = "example.com") -> Creation:
     return only(Options=resource("DHCPOptions", DomainName=domain, DomainNameServers=list(servers)))
 
 
+FURTHER_RANGES = guide("vpc-cidr-blocks", "VPC CIDR blocks")
+
+
+def _further_range(block: str) -> Creation:
+    return network(Range=resource("VPCCidrBlock", VpcId=ref("Vpc"), CidrBlock=block))
+
+
 SUBNET_SIZES = guide("subnet-sizing", "Subnet CIDR blocks")
 SERVERS = operation("CreateDhcpOptions", "domain-name-servers")
 ROWS = [
@@ -85,6 +94,23 @@ ROWS = [
         "AWS::EC2::VPC", "DNS host names without DNS support", "can only be enabled if DNS support is enabled",
         operation("ModifyVpcAttribute", "EnableDnsHostnames"), CONDITION,
         only(Vpc=resource("VPC", CidrBlock="10.0.0.0/16", EnableDnsSupport=False, EnableDnsHostnames=True)),
+    ),
+    Refusal(
+        "AWS::EC2::VPCCidrBlock", "larger than /16", "The CIDR '100.64.0.0/10' is invalid", FURTHER_RANGES, CONDITION,
+        _further_range("100.64.0.0/10"),
+    ),
+    Refusal(
+        "AWS::EC2::VPCCidrBlock", "overlaps the VPC's range", "conflicts with another CIDR", FURTHER_RANGES, CONDITION,
+        _further_range("10.0.128.0/17"),
+    ),
+    Refusal(
+        "AWS::EC2::VPCCidrBlock", "contains the destination of a route", "contains the destination of a route",
+        FURTHER_RANGES, CONDITION, network(
+            Gateway=GATEWAY, Attachment=resource(
+                "VPCGatewayAttachment", VpcId=ref("Vpc"), InternetGatewayId=ref("Gateway")),
+            Table=table(), Route={"DependsOn": "Attachment", **resource(
+                "Route", RouteTableId=ref("Table"), DestinationCidrBlock="100.64.4.0/24", GatewayId=ref("Gateway"))},
+            Range={"DependsOn": "Route", **resource("VPCCidrBlock", VpcId=ref("Vpc"), CidrBlock="100.64.0.0/16")}),
     ),
     Refusal(
         "ec2:ModifyVpcAttribute", "DNS host names where DNS support was turned off",

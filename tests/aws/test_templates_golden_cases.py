@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from clusters import CASES, Account, Machines, describe, golden, inventory, landlord, leftovers, prepared, resources
@@ -13,7 +14,7 @@ from cfngen.sandbox.cloudformation import CloudFormation, Resource, Stack, clien
 pytestmark = pytest.mark.drill
 
 NESTED = ("existing-vpc", "existing-vpc-new-subnets", "own-images", "private-api", "several-groups", "three-masters")
-SEPARATELY = ("existing-elastic-ip", "extra-policies")  # name things that only an account can name
+SEPARATELY = ("existing-elastic-ip", "extra-policies", "transit-gateway")  # name things that only an account can name
 
 
 def created(where: Account, form: str) -> tuple[Stack, dict[str, Resource]]:
@@ -155,3 +156,42 @@ def test_additional_policies_and_security_groups(account: None) -> None:
     identifier = found["MasterANetworkInterface"].physical_id
     interface = describe(where, "network_interfaces", NetworkInterfaceIds=[identifier])
     assert {group["GroupId"] for group in interface["Groups"]} == {found["MasterSecurityGroup"].physical_id, groups[0]}
+
+
+def test_routes_lead_to_what_somebody_else_connected_with_the_vpc(tmp_path: Path) -> None:
+    ec2 = client("ec2", "us-west-2")
+    vpc, peer = (ec2.create_vpc(CidrBlock=block)["Vpc"]["VpcId"] for block in ("10.20.0.0/16", "10.64.0.0/16"))
+    ec2.associate_vpc_cidr_block(VpcId=vpc, CidrBlock="100.64.0.0/16")
+    subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.20.0.0/28")["Subnet"]["SubnetId"]
+    transit_gateway = ec2.create_transit_gateway()["TransitGateway"]["TransitGatewayId"]
+    ec2.create_transit_gateway_vpc_attachment(TransitGatewayId=transit_gateway, VpcId=vpc, SubnetIds=[subnet])
+    vpn_gateway = ec2.create_vpn_gateway(Type="ipsec.1")["VpnGateway"]["VpnGatewayId"]
+    ec2.attach_vpn_gateway(VpnGatewayId=vpn_gateway, VpcId=vpc)
+    connection = ec2.create_vpc_peering_connection(VpcId=vpc, PeerVpcId=peer)["VpcPeeringConnection"]
+    interface = ec2.create_network_interface(SubnetId=subnet)["NetworkInterface"]["NetworkInterfaceId"]
+    prefix_list = ec2.create_managed_prefix_list(PrefixListName="offices", MaxEntries=5, AddressFamily="IPv4")
+    ids = {
+        "vpc": vpc,
+        "tgw": transit_gateway,
+        "vgw": vpn_gateway,
+        "pcx": connection["VpcPeeringConnectionId"],
+        "eni": interface,
+        "pl": prefix_list["PrefixList"]["PrefixListId"],
+    }
+    text = (CASES / "transit-gateway" / "cluster.yaml").read_text()
+    for prefix, identifier in ids.items():
+        text = text.replace(f"{prefix}-0123456789abcdef0", identifier)
+    cluster_file = tmp_path / "cluster.yaml"
+    cluster_file.write_text(text)
+    where = prepared(load(cluster_file, environ={}).cluster, seed=3)
+    stack = where.create("cluster")
+    assert stack.status == "CREATE_COMPLETE", [event for event in stack.events if event.reason]
+    table = resources(stack)["PrivateRouteTableA"].physical_id
+    [described] = ec2.describe_route_tables(RouteTableIds=[table])["RouteTables"]
+    destinations = {
+        route.get("DestinationCidrBlock") or route["DestinationPrefixListId"] for route in described["Routes"]
+    }
+    assert destinations == {
+        "10.20.0.0/16", "100.64.0.0/16", "0.0.0.0/0", "10.64.0.0/12", "192.168.8.0/24", ids["pl"],
+    }  # fmt: skip
+    assert where.delete(stack).status == "DELETE_COMPLETE"

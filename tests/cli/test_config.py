@@ -118,3 +118,22 @@ def test_addresses_are_a_table_by_zone_and_tier(cfngen, directory):
     assert ["172.20.255.192/26", "public", "subnet", "us-west-2a", "59", "NAT", "gateway,", "load", "balancers"] in rows
     document = json.loads(cfngen("config", "--addresses", "--output", "json").out)
     assert [item["range"] for item in document["addresses"]] == [row[0] for row in rows]
+
+
+def test_egress_is_a_table_of_hosts_and_services(cfngen):
+    ran = cfngen("config", "--egress", "--defaults")
+    assert ran.code == 0
+    header, *rows = ran.out.splitlines()
+    assert header.split() == ["host", "port", "from", "VPC", "endpoint", "for"]
+    assert any(row.startswith("dl.k8s.io ") and "443/tcp" in row and "kubelet" in row for row in rows)
+    document = json.loads(cfngen("config", "--egress", "--defaults", "-o", "json").out)
+    assert [item["host"] for item in document["egress"]] == [row.split()[0] for row in rows]
+    [ec2] = [item for item in document["egress"] if item["host"] == "ec2.us-west-2.amazonaws.com"]
+    assert (ec2["endpoint"], ec2["sources"]) == ("com.amazonaws.us-west-2.ec2", ["masters"])
+    assert cfngen("config", "--egress", "--defaults", "-o", "yaml").out.startswith("egress:\n- host: ")
+
+
+def test_addresses_and_egress_are_two_tables(cfngen):
+    ran = cfngen("config", "--egress", "--addresses", "--defaults")
+    assert ran.code == 64
+    assert "choose one" in ran.err

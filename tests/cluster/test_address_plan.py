@@ -72,3 +72,20 @@ def test_pods_with_addresses_of_the_subnets_have_no_range() -> None:
 def test_an_address_range_that_is_no_cidr_shows_its_ends() -> None:
     [free] = [item for item in _plan(3) if item.tier == "free"]
     assert str(free) == "172.20.3.0-172.20.255.255"
+
+
+def test_each_range_of_the_vpc_is_followed_by_what_lies_in_it() -> None:
+    plan = _plan(
+        vpc={"cidr": "172.20.0.0/16", "additionalCidrs": ["100.64.0.0/16"]},
+        subnetSizes={"instances": 20},
+        subnets=[{"zone": "us-west-2a", "cidr": "100.64.16.0/20"}, {"zone": "us-west-2b"}],
+    )
+    assert [(str(item), item.tier) for item in plan if item.tier not in ("pods", "services")] == [
+        ("172.20.0.0/16", "VPC"),
+        ("172.20.0.0/20", "subnet"),
+        ("172.20.16.0-172.20.255.255", "free"),
+        ("100.64.0.0/16", "VPC"),
+        ("100.64.0.0/20", "free"),
+        ("100.64.16.0/20", "subnet"),
+        ("100.64.32.0-100.64.255.255", "free"),
+    ]

@@ -13,6 +13,9 @@ from cfngen.cluster.problems import ClusterFileError
 
 # Key: least, greatest. An index stands for an entry of a list.
 BOUNDS = {
+    # "Subnet CIDR blocks", Amazon VPC user guide.
+    "network.subnetSizes.instances": (16, 28),
+    "network.subnetSizes.public": (16, 28),
     # "Amazon VPC quotas": rules times groups may not exceed 1,000; a group for each interface may be raised to 16.
     "network.quotas.rulesPerSecurityGroup": (60, 1000),
     "network.quotas.securityGroupsPerInterface": (1, 16),

@@ -30,7 +30,7 @@ from cfngen.cluster.logical_ids import (
     pascal,
 )
 from cfngen.cluster.security_group_ids import RuleId, SecurityGroupId, source_id
-from cfngen.cluster.subnet_ids import SubnetId, SubnetPart, ZoneId, is_subnet_parameter, zone_id
+from cfngen.cluster.subnet_ids import RouteId, SubnetId, SubnetPart, VpcRangeId, ZoneId, is_subnet_parameter, zone_id
 from cfngen.templates import generate
 
 ZONES = [
@@ -67,6 +67,12 @@ made: st.SearchStrategy[LogicalId] = st.one_of(
     programs,
     st.builds(SubnetId, zones, st.sampled_from(get_args(SubnetPart))),
     st.builds(ZoneId, zones),
+    st.builds(VpcRangeId, networks),
+    st.builds(
+        RouteId,
+        networks | prefix_lists,
+        st.just("RouteTable") | zones.map(lambda zone: f"PrivateRouteTable{zone}") | st.just("PrivateRouteTable"),
+    ),
     st.builds(RuleId, roles, st.sampled_from(["", "Api", "Ssh", "DnsTcp", "NodeExporterMetrics"]), sources),
     st.builds(SecurityGroupId, roles, st.integers(1, 60), st.sampled_from(["", "Id"])),
     st.builds(ImageId, st.sampled_from(["Master", "Node"]), group_names.map(pascal)),

@@ -71,6 +71,12 @@ def meaning(
         (("SubnetA", f"{EC2}Subnet", {"replacement": WILL}), DANGEROUS, "the subnet in us-west-2a"),
         (("RouteTable", f"{EC2}RouteTable", {"replacement": WILL}), DISRUPTIVE, "do not reach each other"),
         (("InternetGateway", f"{EC2}InternetGateway", {"action": "remove"}), DISRUPTIVE, "the route to the internet"),
+        (("VpcCidrBlock100x64x0x0x16", f"{EC2}VPCCidrBlock", {"action": "remove"}), DISRUPTIVE, "range 100.64.0.0/16"),
+        (
+            ("RouteTo10x64x0x0x16InPrivateRouteTableA", f"{EC2}Route", {"action": "remove"}),
+            DISRUPTIVE,
+            "the route to 10.64.0.0/16 is removed",
+        ),
         (("MasterSecurityGroup", f"{EC2}SecurityGroup", {"replacement": WILL}), DISRUPTIVE, "of the masters"),
         # Its instances
         (("MasterAAutoScalingGroup", ASG, {"action": "remove"}), DANGEROUS, "master a is removed"),
@@ -151,6 +157,11 @@ def test_what_goes_is_named_by_what_is_lost(change, danger, words):
             ("BackupBucket", "AWS::S3::Bucket", ("LifecycleConfiguration/Rules/0/ExpirationInDays", "7", "3")),
             NONE,
             "backups: the retention of snapshots changes, also for existing snapshots",
+        ),
+        (
+            ("RouteToPl0123456789InRouteTable", f"{EC2}Route", ("TransitGatewayId", "tgw-1", "tgw-2")),
+            DISRUPTIVE,
+            "network: the way to pl-0123456789 changes at once",
         ),
         (
             ("MasterANetworkInterface", ENI, ("GroupSet/0", "sg-1", "sg-2")),

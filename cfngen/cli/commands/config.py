@@ -29,6 +29,8 @@ if TYPE_CHECKING:
         "NUM_NODES=6 cfngen config -f prod.yaml",
         "cfngen config --output yaml > complete.yaml",
         "cfngen config --addresses                  ranges of VPC, subnets, pods and services",
+        "cfngen config --egress                     hosts that a firewall has to let instances reach",
+        "cfngen config --egress -o json | jq -r '.egress[] | select(.endpoint == \"\") | .host'",
     ),
 )
 @source_options
@@ -44,16 +46,24 @@ if TYPE_CHECKING:
 @click.option(
     "--addresses", is_flag=True, help="Show the address ranges by zone and tier, and what is free in the VPC."
 )
-def command(source: Source, output_format: str, *, addresses: bool) -> None:
+@click.option(
+    "--egress", is_flag=True, help="Show what instances and add-ons must reach: hosts and services of AWS, and why."
+)
+def command(source: Source, output_format: str, *, addresses: bool, egress: bool) -> None:
     """Show the complete configuration: every value in effect, and where each came from.
 
     A value is kube-up's default, is derived from another value, or is set in the cluster file, by an environment
     variable or by --set; each of these overrides those named before it. The YAML output is itself a cluster file, with
     the origins as comments.
     """
+    if addresses and egress:
+        raise click.UsageError("--addresses and --egress are two different tables; choose one")
     loaded = source.load()
     if addresses:
         _show_addresses(loaded.cluster, output_format)
+        return
+    if egress:
+        _show_egress(loaded.cluster, output_format)
         return
     cluster_values = loaded.cluster.model_dump(mode="json", by_alias=True)
     if output_format == "json":
@@ -97,12 +107,39 @@ def _show_addresses(cluster: Cluster, output_format: str) -> None:
             for item in ranges
         ]
     }
+    _print_document(document, output_format)
+
+
+def _show_egress(cluster: Cluster, output_format: str) -> None:
+    """Print what instances must reach, as a table or as JSON or YAML."""
+    from cfngen.userdata.egress import egress
+
+    destinations = egress(cluster)
+    if output_format == "text":
+        rows = [
+            (
+                item.host,
+                f"{item.port}/{item.protocol}",
+                ", ".join(item.sources),
+                item.endpoint or ("link-local" if item.is_link_local else ""),
+                "; ".join(item.reasons),
+            )
+            for item in destinations
+        ]
+        click.echo("\n".join(align_columns([("host", "port", "from", "VPC endpoint", "for"), *rows], indent="")))
+        return
+    _print_document({"egress": [dataclasses.asdict(item) for item in destinations]}, output_format)
+
+
+def _print_document(document: Mapping[str, object], output_format: str) -> None:
+    """Print data as JSON or YAML."""
     if output_format == "json":
         print_verbatim(json.dumps(document, indent=2))
     else:
         import yaml
 
-        print_verbatim(yaml.safe_dump(document, sort_keys=False).rstrip())
+        # YAML has no tuples.
+        print_verbatim(yaml.safe_dump(json.loads(json.dumps(document)), sort_keys=False).rstrip())
 
 
 def _origin_text(origin: Origin) -> str:

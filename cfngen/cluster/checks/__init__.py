@@ -20,11 +20,13 @@ from cfngen.cluster.checks import (
     networking,
     nodes,
     placement,
+    routes,
     sizes,
     sources,
     tags,
     topology,
     volumes,
+    vpc_ranges,
 )
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import Problem
@@ -40,6 +42,8 @@ PROBLEM_CHECKS: tuple[Check, ...] = (
     *existing.PROBLEM_CHECKS,
     *topology.PROBLEMS,
     *addresses.PROBLEM_CHECKS,
+    *vpc_ranges.PROBLEM_CHECKS,
+    *routes.PROBLEM_CHECKS,
     *networking.PROBLEM_CHECKS,
     *access.PROBLEM_CHECKS,
     *instances.PROBLEM_CHECKS,
@@ -57,6 +61,7 @@ WARNING_CHECKS: tuple[Check, ...] = (
     *local_zones.WARNING_CHECKS,
     *addresses.WARNING_CHECKS,
     *topology.WARNINGS,
+    *routes.WARNING_CHECKS,
     *networking.WARNING_CHECKS,
     *access.WARNING_CHECKS,
     *instances.WARNING_CHECKS,

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, collapse_addresses
 from itertools import combinations
 
 from cfngen.cluster.model import Cluster, Subnet
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.topology import vpc_ranges
 from cfngen.text import pluralize
 
 VPC_CIDR_PATH: Path = ("network", "vpc", "cidr")
+ADDITIONAL_CIDRS_PATH: Path = ("network", "vpc", "additionalCidrs")
 POD_CIDR_PATH: Path = ("network", "podCidr")
 SERVICE_CIDR_PATH: Path = ("network", "serviceCidr")
 DNS_ADDRESS_PATH: Path = ("network", "dnsServiceIp")
@@ -51,9 +53,33 @@ def usable_address_count(subnet: Subnet) -> int:
     return max(subnet.cidr.num_addresses - RESERVED_ADDRESSES, 0)
 
 
+def vpc_ranges_by_path(cluster: Cluster) -> tuple[tuple[Path, IPv4Network], ...]:
+    """Return the path and the value of each range of the VPC, the primary one first."""
+    additional = cluster.network.vpc.additional_cidrs
+    return (
+        (VPC_CIDR_PATH, cluster.network.vpc.cidr),
+        *(((*ADDITIONAL_CIDRS_PATH, index), cidr) for index, cidr in enumerate(additional)),
+    )
+
+
+def vpc_range_paths(cluster: Cluster) -> tuple[Path, ...]:
+    """Return the path of each range of the VPC, the primary one first."""
+    return tuple(path for path, _ in vpc_ranges_by_path(cluster))
+
+
+def why_not_in_vpc(cluster: Cluster, cidr: IPv4Network) -> str | None:
+    """Return why a subnet cannot have a range, to be followed by what to do; None if one of the VPC's contains it."""
+    ranges = vpc_ranges(cluster)
+    if any(map(cidr.subnet_of, ranges)):
+        return None
+    if len(ranges) == 1:
+        return f"{cidr} is not inside the VPC's {ranges[0]}"
+    return f"{cidr} is inside none of the VPC's ranges ({', '.join(map(str, ranges))})"
+
+
 def _check_vpc_and_subnet_sizes(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the VPC and each subnet have a size that AWS allows."""
-    ranges = [(VPC_CIDR_PATH, cluster.network.vpc.cidr, "a VPC")]
+    """Check that the ranges of the VPC and each subnet have a size that AWS allows."""
+    ranges = [(path, cidr, "a VPC") for path, cidr in vpc_ranges_by_path(cluster)]
     ranges += [(subnet_path(index), subnet.cidr, "a subnet") for index, subnet in enumerate(cluster.network.subnets)]
     for path, cidr, kind in ranges:
         if not MIN_AWS_PREFIX <= cidr.prefixlen <= MAX_AWS_PREFIX:
@@ -87,12 +113,12 @@ def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
 def _cluster_ranges(cluster: Cluster) -> tuple[tuple[Path, IPv4Network], ...]:
     """Return the path and the value of the ranges of the VPC, of pods (if the plug-in uses podCidr) and of services."""
     network = cluster.network
-    vpc_range = (VPC_CIDR_PATH, network.vpc.cidr)
+    of_vpc = vpc_ranges_by_path(cluster)
     pod_range = (POD_CIDR_PATH, network.pod_cidr)
     service_range = (SERVICE_CIDR_PATH, network.service_cidr)
     if network_plugin(cluster).uses_pod_cidr:
-        return (vpc_range, pod_range, service_range)
-    return (vpc_range, service_range)
+        return (*of_vpc, pod_range, service_range)
+    return (*of_vpc, service_range)
 
 
 def _check_no_reserved_ranges(cluster: Cluster) -> Iterator[Problem]:
@@ -115,14 +141,14 @@ def _subnets_with_cidr(cluster: Cluster) -> Iterator[tuple[int, Subnet]]:
 
 
 def _check_subnets_inside_vpc(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each subnet's range is inside the VPC's."""
-    vpc = cluster.network.vpc.cidr
+    """Check that each subnet's range is inside one of the VPC's."""
     for index, subnet in _subnets_with_cidr(cluster):
-        if not subnet.cidr.subnet_of(vpc):
-            message = (
-                f"{subnet.cidr} is not inside the VPC's {vpc}; choose a range inside it, or change network.vpc.cidr"
-            )
-            yield Problem(subnet_path(index), message, related_paths=(VPC_CIDR_PATH,))
+        reason = why_not_in_vpc(cluster, subnet.cidr)
+        if reason:
+            message = f"{reason}; choose a range inside it, or change network.vpc.cidr"
+            if cluster.network.vpc.additional_cidrs:
+                message = f"{reason}; choose a range inside one of them"
+            yield Problem(subnet_path(index), message, related_paths=vpc_range_paths(cluster))
 
 
 def _check_subnets_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
@@ -208,16 +234,19 @@ def _kubeadm_dns_address(cidr: IPv4Network) -> IPv4Address:
 def _warn_of_pods_unreachable_beyond_vpc(cluster: Cluster) -> Iterator[Problem]:
     """Warn if pods keep their own addresses as source addresses towards networks outside the VPC.
 
-    That is, if nonMasqueradeCidr contains the VPC's range and more.
+    That is, if nonMasqueradeCidr contains a range of the VPC and more.
     """
     not_masqueraded = cluster.network.non_masquerade_cidr
-    vpc = cluster.network.vpc.cidr
+    ranges = vpc_ranges(cluster)
     pods = cluster.network.pod_cidr
-    if not_masqueraded is None or not_masqueraded.subnet_of(vpc) or not vpc.subnet_of(not_masqueraded):
+    if not_masqueraded is None or not any(vpc_range.subnet_of(not_masqueraded) for vpc_range in ranges):
+        return
+    # Two neighbouring ranges may be one larger range together.
+    if any(map(not_masqueraded.subnet_of, collapse_addresses(ranges))):
         return
     message = (
-        f"pods use their own addresses towards all of {not_masqueraded}, but outside the VPC's {vpc} (peered "
-        "networks, VPN, "
+        f"pods use their own addresses towards all of {not_masqueraded}, but outside the VPC's "
+        f"{' and '.join(map(str, ranges))} (peered networks, VPN, "
         f"on premises) there may be no route back to {pods}; remove the key unless those networks have such a route"
     )
     yield Problem(("network", "nonMasqueradeCidr"), message)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.cluster.checks.addresses import VPC_CIDR_PATH, subnet_path
+from cfngen.cluster.checks.vpc_ranges import no_room, size_paths
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
@@ -42,8 +43,8 @@ def _check_subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
                 "from AWS"
             )
         else:
-            message = f"is missing, and {vpc.cidr} has no room for another subnet; enlarge network.vpc.cidr"
-        yield Problem(subnet_path(index), message, related_paths=(subnet_path(index, "id"),))
+            message = no_room(cluster)
+        yield Problem(subnet_path(index), message, related_paths=(subnet_path(index, "id"), *size_paths(cluster)))
 
 
 def _check_subnets_have_vpc(cluster: Cluster) -> Iterator[Problem]:

@@ -6,13 +6,21 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from itertools import combinations
 
-from cfngen.cluster.checks.addresses import MAX_AWS_PREFIX, MIN_AWS_PREFIX, VPC_CIDR_PATH, subnet_path
+from cfngen.cluster.checks.addresses import (
+    MAX_AWS_PREFIX,
+    MIN_AWS_PREFIX,
+    subnet_path,
+    vpc_range_paths,
+    why_not_in_vpc,
+)
+from cfngen.cluster.checks.vpc_ranges import no_room, size_paths
 from cfngen.cluster.defaults import is_local_zone
 from cfngen.cluster.endpoints import interface_endpoints
 from cfngen.cluster.model import Cluster, Endpoints
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.routes import has_default_route
 from cfngen.cluster.topology import (
     availability_zones,
     created_subnets,
@@ -146,8 +154,8 @@ def _check_public_ranges_known(cluster: Cluster) -> Iterator[Problem]:
                 "existing one (public.id)"
             )
         else:
-            message = f"is missing, and {vpc.cidr} has no room for another subnet; enlarge network.vpc.cidr"
-        yield Problem(path, message, related_paths=(_TOPOLOGY, _NAT, ("api", "public")))
+            message = no_room(cluster)
+        yield Problem(path, message, related_paths=(_TOPOLOGY, _NAT, ("api", "public"), *size_paths(cluster)))
 
 
 def _public_ranges(cluster: Cluster) -> Iterator[tuple[Path, IPv4Network]]:
@@ -159,7 +167,6 @@ def _public_ranges(cluster: Cluster) -> Iterator[tuple[Path, IPv4Network]]:
 
 def _check_public_ranges(cluster: Cluster) -> Iterator[Problem]:
     """Check that public subnets have a valid size, are inside the VPC and overlap no other subnet."""
-    vpc = cluster.network.vpc.cidr
     ranges = [
         (subnet_path(index), subnet.cidr)
         for index, subnet in enumerate(cluster.network.subnets)
@@ -169,9 +176,11 @@ def _check_public_ranges(cluster: Cluster) -> Iterator[Problem]:
         if not MIN_AWS_PREFIX <= cidr.prefixlen <= MAX_AWS_PREFIX:
             message = f"{cidr} is a /{cidr.prefixlen}; AWS allows /{MIN_AWS_PREFIX} to /{MAX_AWS_PREFIX} for a subnet"
             yield Problem(path, message)
-        if not cidr.subnet_of(vpc):
-            message = f"{cidr} is not inside the VPC's {vpc}; choose a range inside it"
-            yield Problem(path, message, related_paths=(VPC_CIDR_PATH,))
+        reason = why_not_in_vpc(cluster, cidr)
+        if reason:
+            container = "one of them" if cluster.network.vpc.additional_cidrs else "it"
+            message = f"{reason}; choose a range inside {container}"
+            yield Problem(path, message, related_paths=vpc_range_paths(cluster))
         ranges.append((path, cidr))
     for (first_path, first), (second_path, second) in combinations(ranges, 2):
         if first.overlaps(second) and "public" in second_path:
@@ -200,6 +209,8 @@ def _check_endpoints(cluster: Cluster) -> Iterator[Problem]:
 def _warn_of_no_way_out(cluster: Cluster) -> Iterator[Problem]:
     """Warn of a cluster without a way to the internet that downloads from the internet."""
     if not is_private(cluster) or cluster.network.nat != "none":
+        return
+    if all(has_default_route(cluster, subnet.zone) for subnet in created_subnets(cluster)):
         return
     if not cluster.assets.mirror:
         message = (

@@ -12,6 +12,7 @@ Distribution = Literal["ubuntu-24.04", "ubuntu-22.04", "debian-12", "debian-13",
 Plugin = Literal["vpc-routes", "cilium", "calico", "flannel", "amazon-vpc", "none"]
 Topology = Literal["public", "private"]
 Nat = Literal["perZone", "single", "none"]
+RouteTables = Literal["all", "private", "public"]
 ListItem = TypeVar("ListItem")
 # The type of a list in the cluster file. Its value is a tuple, which cannot be changed. In strict mode pydantic would
 # refuse YAML's list for it, so the container is lenient; the items stay strict.

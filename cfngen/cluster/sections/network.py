@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from cfngen.cluster import field_types
-from cfngen.cluster.sections.base import List, Model, Nat, Plugin, Topology
+from cfngen.cluster.sections.base import List, Model, Nat, Plugin, RouteTables, Topology
 
 
 class Vpc(Model):
@@ -18,6 +18,11 @@ class Vpc(Model):
     cidr: field_types.Cidr = Field(
         IPv4Network("172.20.0.0/16"),
         description="Address range of the VPC, /16 to /28. For an existing VPC, enter its range.",
+    )
+    additional_cidrs: List[field_types.Cidr] = Field(
+        (),
+        description="Further ranges of the VPC, /16 to /28, in which subnets may lie by their `cidr`. A created VPC "
+        "gets them, four at most; for an existing VPC, enter those that it has.",
     )
     name: str = Field(
         "kubernetes-vpc",
@@ -69,6 +74,25 @@ class Subnet(Model):
     )
 
 
+class SubnetSizes(Model):
+    """Prefix lengths of the subnets that are created without a `cidr`."""
+
+    instances: int | None = Field(
+        None,
+        ge=16,
+        le=28,
+        description="Prefix length of the subnets of instances, 16 to 28. Default: 24, or an equal share of a small "
+        "VPC for each subnet.",
+    )
+    public: int | None = Field(
+        None,
+        ge=16,
+        le=28,
+        description="Prefix length of the public subnets of a private cluster, 16 to 28. Default: 26, or less in a "
+        "small VPC.",
+    )
+
+
 class Endpoints(Model):
     """VPC endpoints of a private cluster: private addresses of AWS services."""
 
@@ -107,6 +131,31 @@ class PrefixList(Model):
     )
 
 
+class Route(Model):
+    """A route to a network beyond the VPC: one destination, and one target."""
+
+    destination: field_types.RouteDestination = Field(
+        description="Address range, or the id of a prefix list, e.g. `10.64.0.0/16` or `pl-0123456789abcdef0`."
+    )
+    transit_gateway: field_types.TransitGatewayId | None = Field(
+        None, description="Id of the transit gateway that leads there; the VPC must be attached to it."
+    )
+    peering_connection: field_types.PeeringConnectionId | None = Field(
+        None, description="Id of the VPC peering connection that leads there; it must be accepted."
+    )
+    vpn_gateway: field_types.VpnGatewayId | None = Field(
+        None, description="Id of the virtual private gateway that leads there; it must be attached to the VPC."
+    )
+    network_interface: field_types.NetworkInterfaceId | None = Field(
+        None, description="Id of the network interface that leads there, e.g. that of a firewall in the VPC."
+    )
+    tables: RouteTables = Field(
+        "all",
+        description="Which of the created route tables have the route: those of `private` subnets, that of `public` "
+        "subnets, or `all`. The subnets of a public cluster are public.",
+    )
+
+
 class Network(Model):
     """Addresses and routes of the VPC, of pods and of services."""
 
@@ -125,6 +174,12 @@ class Network(Model):
     vpc: Vpc = Field(default_factory=Vpc, description="The VPC.")
     subnets: List[Subnet] = Field(
         default_factory=lambda: (Subnet(),), min_length=1, description="Subnets of the cluster, one for each zone."
+    )
+    subnet_sizes: SubnetSizes = Field(
+        default_factory=SubnetSizes, description="Sizes of the subnets whose ranges are derived from the VPC's."
+    )
+    routes: List[Route] = Field(
+        (), description="Further routes of the route tables that are created, to networks beyond the VPC."
     )
     route_table: field_types.RouteTableId | None = Field(
         None,

@@ -59,6 +59,7 @@ SECONDS_BY_RESOURCE_TYPE: Mapping[str, UsualSeconds] = {
     "AWS::EC2::Subnet": UsualSeconds(create=10, update=10, delete=10),
     "AWS::EC2::SubnetRouteTableAssociation": UsualSeconds(create=5, update=5, delete=5),
     "AWS::EC2::VPC": UsualSeconds(create=15, update=10, delete=10),
+    "AWS::EC2::VPCCidrBlock": UsualSeconds(create=15, update=15, delete=15),
     "AWS::EC2::VPCDHCPOptionsAssociation": UsualSeconds(create=10, update=10, delete=5),
     # An interface endpoint; a gateway endpoint takes seconds only.
     "AWS::EC2::VPCEndpoint": UsualSeconds(create=90, update=30, delete=80),

@@ -62,6 +62,7 @@ def check_target_of_a_route(call: PendingCall) -> None:
             "InvalidParameterValue",
             f"route table {table.id} and network gateway {gateway_id} belong to different networks",
         )
+    _check_connected_with_vpc(call, table)
     if interface_id := call.get("NetworkInterfaceId"):
         vpc_id = backend.get_network_interface(interface_id).subnet.vpc_id
         _check_same_vpc(table, vpc_id, f"interface {interface_id}")
@@ -70,6 +71,28 @@ def check_target_of_a_route(call: PendingCall) -> None:
         _check_same_vpc(table, instance.vpc_id, f"interface of {instance_id}")
         if instance.state in ("terminated", "shutting-down"):
             raise Refused("IncorrectInstanceState", f"Instance '{instance_id}' is not in the correct state")
+
+
+def _check_connected_with_vpc(call: PendingCall, table: MotoModel) -> None:
+    """Refuse a transit gateway, virtual private gateway or peering connection that the table's VPC does not have."""
+    backend = call.backend
+    if gateway_id := call.get("TransitGatewayId"):
+        attachments = backend.transit_gateway_attachments.values()
+        if not any(item.transit_gateway_id == gateway_id and item.resource_id == table.vpc_id for item in attachments):
+            raise Refused("InvalidTransitGatewayID.NotFound", f"The transitGateway ID '{gateway_id}' does not exist.")
+    vpn_gateway_id = str(call.get("GatewayId", ""))
+    if vpn_gateway_id.startswith("vgw-") and table.vpc_id not in backend.get_vpn_gateway(vpn_gateway_id).attachments:
+        raise Refused(
+            "InvalidParameterValue",
+            f"route table {table.id} and network gateway {vpn_gateway_id} belong to different networks",
+        )
+    if connection_id := call.get("VpcPeeringConnectionId"):
+        connection = backend.get_vpc_peering_connection(connection_id)
+        if table.vpc_id not in (connection.vpc.id, connection.peer_vpc.id):
+            raise Refused(
+                "InvalidParameterValue",
+                f"route table {table.id} and peering connection {connection_id} belong to different networks",
+            )
 
 
 @rule("ec2", "CreateRoute")
@@ -83,8 +106,10 @@ def check_destination_of_a_route(call: PendingCall) -> None:
         destination = ipaddress.ip_network(block, strict=False)
     except ValueError:
         return  # moto refuses it
-    vpc_range = ipaddress.ip_network(call.backend.get_vpc(table.vpc_id).cidr_block, strict=False)
-    is_in_vpc = isinstance(destination, ipaddress.IPv4Network) and destination.subnet_of(vpc_range)  # type: ignore[arg-type]
+    vpc_ranges = call.backend.get_vpc(table.vpc_id).get_cidr_block_association_set()
+    is_in_vpc = isinstance(destination, ipaddress.IPv4Network) and any(
+        destination.subnet_of(ipaddress.IPv4Network(vpc_range["cidr_block"], strict=False)) for vpc_range in vpc_ranges
+    )
     if is_in_vpc and not call.get("NetworkInterfaceId") and not call.get("InstanceId"):
         raise Refused(
             "InvalidParameterValue",

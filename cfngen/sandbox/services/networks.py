@@ -31,6 +31,31 @@ def check_quota_of_vpcs(call: PendingCall) -> None:
         raise Refused("VpcLimitExceeded", "The maximum number of VPCs has been reached.")
 
 
+@rule("ec2", "AssociateVpcCidrBlock")
+def check_further_range_of_a_vpc(call: PendingCall) -> None:
+    """Refuse a range of a wrong size, or one that overlaps a range of the VPC or contains the destination of a route.
+
+    VPC User Guide, "VPC CIDR blocks", section "Secondary IPv4 CIDR blocks".
+    """
+    block = str(call.get("CidrBlock", ""))
+    try:
+        added = ipaddress.IPv4Network(block)
+    except ValueError:
+        raise Refused("InvalidParameterValue", f"Value ({block}) for parameter cidrBlock is invalid.") from None
+    if added.prefixlen not in SUBNET_PREFIX_LENGTHS:
+        raise Refused("InvalidVpc.Range", f"The CIDR '{block}' is invalid.")
+    vpc = call.backend.get_vpc(call.get("VpcId"))
+    for association in vpc.get_cidr_block_association_set():
+        is_there = association["cidr_block_state"]["state"] != "disassociated"
+        if is_there and added.overlaps(ipaddress.IPv4Network(association["cidr_block"], strict=False)):
+            raise Refused("InvalidVpc.Range", f"The CIDR '{block}' conflicts with another CIDR of the VPC.")
+    for table in call.backend.route_tables.values():
+        for route in table.routes if table.vpc_id == vpc.id else ():
+            destination = route.destination_cidr_block
+            if destination and not route.local and ipaddress.IPv4Network(destination).subnet_of(added):
+                raise Refused("InvalidVpc.Range", f"The CIDR '{block}' contains the destination of a route.")
+
+
 @rule("ec2", "ModifyVpcAttribute")
 def check_host_names_need_dns_support(call: PendingCall) -> None:
     """Refuse DNS host names where DNS is not supported (API: ModifyVpcAttribute)."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from cfngen.cluster.allowed_sources import SecurityGroupRole
 from cfngen.cluster.security_group_ids import RuleId, SecurityGroupId
-from cfngen.cluster.subnet_ids import SubnetId
+from cfngen.cluster.subnet_ids import RouteId, SubnetId, VpcRangeId
 from cfngen.cluster.topology import has_api_load_balancer
 from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.preview.impact import private_network
@@ -145,8 +145,33 @@ def _subnet_impact(context: ChangeContext) -> Impact | None:
     )
 
 
+def _vpc_range_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of removing or replacing a further range of the VPC."""
+    if not context.disappears:
+        return None
+    vpc_range = VpcRangeId.parse(context.change.logical_id)
+    return Impact(
+        f"network: the VPC's range {vpc_range.cidr if vpc_range else ''} {context.verb}; EC2 refuses that while a "
+        "subnet lies in it",
+        Danger.DISRUPTIVE,
+    )
+
+
+def _further_route_impact(context: ChangeContext, route: RouteId) -> Impact | None:
+    """Return the impact of a change of a route to a network beyond the VPC."""
+    if context.disappears:
+        text = f"network: the route to {route.destination} {context.verb}; connections to it are interrupted"
+        return Impact(text, Danger.DISRUPTIVE)
+    if context.touches("TransitGatewayId", "VpcPeeringConnectionId", "GatewayId", "NetworkInterfaceId"):
+        return Impact(f"network: the way to {route.destination} changes at once", Danger.DISRUPTIVE)
+    return None
+
+
 def _routing_impact(context: ChangeContext) -> Impact | None:
     """Return the impact of a change of a route table, a route, an association, or the internet gateway."""
+    route = RouteId.parse(context.change.logical_id)
+    if route:
+        return _further_route_impact(context, route)
     if private_network.is_private_routing(context):
         return private_network.private_routing_impact(context)
     if private_network.is_public_subnet(context):
@@ -242,6 +267,7 @@ IMPACT_BY_TYPE: Mapping[str, Callable[[ChangeContext], Impact | None]] = {
     "AWS::EC2::Subnet": _subnet_impact,
     "AWS::EC2::SubnetRouteTableAssociation": _routing_impact,
     "AWS::EC2::VPC": _vpc_impact,
+    "AWS::EC2::VPCCidrBlock": _vpc_range_impact,
     "AWS::EC2::VPCGatewayAttachment": _routing_impact,
     "AWS::ElasticLoadBalancingV2::Listener": _listener_impact,
     "AWS::ElasticLoadBalancingV2::LoadBalancer": _load_balancer_impact,

@@ -39,6 +39,7 @@ HANDLERS: dict[str, Handler] = {
     "AWS::EC2::Subnet": network.Subnet(),
     "AWS::EC2::SubnetRouteTableAssociation": network.SubnetRouteTableAssociation(),
     "AWS::EC2::VPC": network.Vpc(),
+    "AWS::EC2::VPCCidrBlock": network.VpcCidrBlock(),
     "AWS::EC2::VPCDHCPOptionsAssociation": network.DhcpOptionsAssociation(),
     "AWS::EC2::VPCEndpoint": vpc_endpoints.VpcEndpoint(),
     "AWS::EC2::VPCGatewayAttachment": network.VpcGatewayAttachment(),

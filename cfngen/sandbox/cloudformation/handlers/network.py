@@ -38,6 +38,20 @@ class Vpc(Handler):
         call.ec2.delete_vpc(VpcId=call.physical_id)
 
 
+class VpcCidrBlock(Handler):
+    """A further address range of a VPC."""
+
+    supported_properties = frozenset({"VpcId", "CidrBlock"})
+
+    def create(self, call: HandlerCall) -> CreatedResource:
+        response = call.ec2.associate_vpc_cidr_block(**call.properties)
+        association_id = response["CidrBlockAssociation"]["AssociationId"]
+        return CreatedResource(association_id, {"Id": association_id})
+
+    def delete(self, call: HandlerCall) -> None:
+        call.ec2.disassociate_vpc_cidr_block(AssociationId=call.physical_id)
+
+
 class DhcpOptions(Handler):
     supported_properties = frozenset({"DomainName", "DomainNameServers", "Tags"})
     updatable_properties = frozenset({"Tags"})
@@ -112,19 +126,26 @@ class RouteTable(Handler):
 
 
 class Route(Handler):
-    supported_properties = frozenset({"RouteTableId", "DestinationCidrBlock", "GatewayId", "NatGatewayId"})
-    updatable_properties = frozenset({"GatewayId", "NatGatewayId"})
+    """A route; the attribute CidrBlock, its destination, is part of the physical id."""
+
+    _DESTINATIONS = ("DestinationCidrBlock", "DestinationPrefixListId")
+    _TARGETS = frozenset(
+        {"GatewayId", "NatGatewayId", "NetworkInterfaceId", "TransitGatewayId", "VpcPeeringConnectionId"}
+    )
+    supported_properties = frozenset({"RouteTableId", *_DESTINATIONS, *_TARGETS})
+    updatable_properties = _TARGETS
 
     def create(self, call: HandlerCall) -> CreatedResource:
         call.ec2.create_route(**call.properties)
-        return CreatedResource(f"{call['RouteTableId']}|{call['DestinationCidrBlock']}")
+        destination = next(iter(call.pick(*self._DESTINATIONS).values()))
+        return CreatedResource(f"{call['RouteTableId']}|{destination}", {"CidrBlock": destination})
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         call.ec2.replace_route(**call.properties)
         return {}
 
     def delete(self, call: HandlerCall) -> None:
-        call.ec2.delete_route(**call.pick("RouteTableId", "DestinationCidrBlock"))
+        call.ec2.delete_route(**call.pick("RouteTableId", *self._DESTINATIONS))
 
 
 class Subnet(Handler):

@@ -58,7 +58,7 @@ SINGLE_IDS = frozenset(
         "RouteTableId", "Vpc", "VpcCidr", "VpcId",
         # API endpoint
         "ApiAllowedCidr", "ApiElasticIp", "ApiElasticIpAllocationId", "ApiEndpoint", "ApiListener", "ApiLoadBalancer",
-        "ApiPrivateAddress", "ApiTargetGroup", "InternalApiListener", "InternalApiLoadBalancer",
+        "ApiInternalEndpoint", "ApiPrivateAddress", "ApiTargetGroup", "InternalApiListener", "InternalApiLoadBalancer",
         "InternalApiTargetGroup", "KubeconfigCommand", "ShellCommand",
         # Permissions
         "AddonsPolicy", "MasterInstanceProfile", "MasterInstanceProfileArn", MASTER_ROLE, "NodeInstanceProfile",

@@ -193,6 +193,17 @@ class Api(Model):
         "masters an internet-facing load balancer; in a private cluster always a load balancer. If false, use "
         "`network.topology: private`, or existing subnets with a NAT gateway.",
     )
+    internal: bool = Field(
+        False,
+        description="Whether clients in the VPC and in connected networks have an endpoint of their own beside the "
+        "public one: the private address of a single master, or for several masters an internal load balancer. If "
+        "`public` is false, this is the only endpoint, and the key may be left out.",
+    )
+    internal_cidrs: List[field_types.Cidr] = Field(
+        (),
+        description="Address ranges that may reach the internal endpoint beside a public one. Default: the VPC's "
+        "range. If the internal endpoint is the only one, use `allowedCidrs`.",
+    )
     elastic_ip: ElasticIp | None = Field(
         None, description="An existing Elastic IP to use instead of a new one; only for a cluster with one master."
     )

@@ -16,6 +16,7 @@ _ROLE_NAMES: Mapping[SecurityGroupRole, str] = {
     "Master": "masters",
     "Node": "nodes",
     "ApiLoadBalancer": "API's load balancer",
+    "InternalApiLoadBalancer": "API's internal load balancer",
 }
 
 

@@ -57,6 +57,7 @@ SINGLE_IDS = frozenset(
         "EndpointsSecurityGroup", ENDPOINTS_STACK, "InternetRoute", "NatRoute", "PrivateRouteTable", "RouteTable",
         "RouteTableId", "Vpc", "VpcCidr", "VpcId",
         # API endpoint
+        "ApiNameServers", "ApiPrivateRecord", "ApiPrivateZone", "ApiPublicRecord", "ApiPublicZone",
         "ApiAllowedCidr", "ApiElasticIp", "ApiElasticIpAllocationId", "ApiEndpoint", "ApiListener", "ApiLoadBalancer",
         "ApiInternalEndpoint", "ApiPrivateAddress", "ApiTargetGroup", "InternalApiListener", "InternalApiLoadBalancer",
         "InternalApiTargetGroup", "KubeconfigCommand", "ShellCommand",

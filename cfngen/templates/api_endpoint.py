@@ -13,11 +13,20 @@ from troposphere import GetAtt, Ref, ec2
 from troposphere import elasticloadbalancingv2 as elb
 
 from cfngen.cluster.allowed_sources import SecurityGroupRole
+from cfngen.cluster.api_dns import internal_name, public_name
 from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.names import load_balancer_name
 from cfngen.cluster.security_group_ids import SecurityGroupId
-from cfngen.cluster.topology import availability_zones, is_private
+from cfngen.cluster.topology import (
+    availability_zones,
+    has_both_endpoints,
+    has_internal_load_balancer,
+    has_public_endpoint,
+    has_public_load_balancer,
+    is_private,
+)
+from cfngen.templates import api_dns
 from cfngen.templates.network import public_subnet_id, subnet_id, vpc_id
 from cfngen.templates.patterns import IPV4_PATTERN
 from cfngen.templates.property_value import PropertyValue
@@ -113,7 +122,7 @@ def add_elastic_ip(stack: Stack, cluster: Cluster, master_slot: Slot, interface:
     return PublicAddress(public_address, association)
 
 
-def add_load_balancer(
+def _add_load_balancer(
     stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInterface], *, is_public: bool
 ) -> elb.LoadBalancer:
     """Add the API's public or internal load balancer; return it.
@@ -182,3 +191,48 @@ def add_load_balancer(
         )
     )
     return balancer
+
+
+class Endpoints(NamedTuple):
+    """The endpoints of the API.
+
+    Attributes:
+        host: address or name in the API's URL: of the public endpoint, or of the internal one without a public one.
+        internal_host: address or name of the internal endpoint.
+        references: addresses of the API, or names of its load balancers, that the API server's certificate contains
+            besides those that kubeadm adds, by the names of the references in UserData.
+    """
+
+    host: PropertyValue
+    internal_host: PropertyValue
+    references: dict[str, PropertyValue]
+
+
+def add_endpoints(
+    stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInterface], first_public_address: PropertyValue
+) -> Endpoints:
+    """Add the load balancers of the API, if it has any, and its DNS records.
+
+    Args:
+        stack: the master stack.
+        cluster: the cluster.
+        interfaces: network interfaces of the masters.
+        first_public_address: public address of the first master; None if masters have no public addresses.
+    """
+    internal_target: PropertyValue = GetAtt(interfaces[0], "PrimaryPrivateIpAddress")
+    internal_host = internal_target
+    if has_internal_load_balancer(cluster):
+        internal_target = _add_load_balancer(stack, cluster, interfaces, is_public=False)
+        internal_host = GetAtt(internal_target, "DNSName")
+    target, host = (first_public_address, first_public_address) if cluster.api.public else (None, internal_host)
+    if has_public_load_balancer(cluster):
+        target = _add_load_balancer(stack, cluster, interfaces, is_public=True)
+        host = GetAtt(target, "DNSName")
+    api_dns.add_public_record(stack, cluster, target)
+    api_dns.add_private_record(stack, cluster, internal_target)
+    references: dict[str, PropertyValue] = {"publicAddress": host} if has_public_endpoint(cluster) else {}
+    if has_both_endpoints(cluster) and has_internal_load_balancer(cluster):
+        references["internalAddress"] = internal_host
+    internal_dns_name = internal_name(cluster)
+    dns_name = public_name(cluster) if cluster.api.public else internal_dns_name
+    return Endpoints(dns_name or host, internal_dns_name or internal_host, references)

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from troposphere import GetAtt, Ref, Sub, autoscaling, ec2
+from troposphere import GetAtt, Ref, autoscaling, ec2
 
 from cfngen import userdata
 from cfngen.cluster.checks.volumes import VOLUME_TYPES
@@ -36,16 +36,10 @@ from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.logical_ids import ENDPOINTS_STACK, MASTER_STACK, MasterId, master_prefix
 from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.network_plugins import network_plugin
-from cfngen.cluster.topology import (
-    has_both_endpoints,
-    has_internal_load_balancer,
-    has_public_endpoint,
-    has_public_load_balancer,
-    masters_have_elastic_ips,
-)
+from cfngen.cluster.topology import has_both_endpoints, masters_have_elastic_ips
 from cfngen.permissions.references import MASTER_ROLE_TAG
 from cfngen.templates import access
-from cfngen.templates.api_endpoint import PublicAddress, add_elastic_ip, add_load_balancer
+from cfngen.templates.api_endpoint import PublicAddress, add_elastic_ip, add_endpoints
 from cfngen.templates.backups import backup_bucket_name
 from cfngen.templates.existing_network import zone_parameter
 from cfngen.templates.iam import master_profile
@@ -94,20 +88,10 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
         for master_slot, interface in zip(cluster.slots, interfaces, strict=True)
     ]
     first_private_address = GetAtt(interfaces[0], "PrimaryPrivateIpAddress")
+    first_public_address = public_addresses[0].address if public_addresses[0] else None
     # The address at which users open a shell on the first master.
-    first_master_host = public_addresses[0].address if public_addresses[0] else first_private_address
-    # The address or DNS name of the internal endpoint, and of the one for clients outside the cluster: the public one,
-    # or the internal one without a public one.
-    internal_host: PropertyValue = first_private_address
-    if has_internal_load_balancer(cluster):
-        internal_host = GetAtt(add_load_balancer(stack, cluster, interfaces, is_public=False), "DNSName")
-    api_host = first_master_host if cluster.api.public else internal_host
-    if has_public_load_balancer(cluster):
-        api_host = GetAtt(add_load_balancer(stack, cluster, interfaces, is_public=True), "DNSName")
-    # The names and addresses in the API server's certificate besides those that kubeadm adds.
-    endpoints: dict[str, PropertyValue] = {"publicAddress": api_host} if has_public_endpoint(cluster) else {}
-    if has_both_endpoints(cluster) and has_internal_load_balancer(cluster):
-        endpoints["internalAddress"] = internal_host
+    first_master_host = first_public_address or first_private_address
+    endpoints = add_endpoints(stack, cluster, interfaces, first_public_address)
     auto_scaling_groups: list[autoscaling.AutoScalingGroup] = []
     # The UserData of each master contains the addresses of all masters, for the API's name in /etc/hosts and for etcd.
     private_addresses = {
@@ -122,7 +106,7 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
                 master_slot,
                 interface=interface,
                 public_address=public_address,
-                endpoints=endpoints,
+                endpoints=endpoints.references,
                 private_addresses=private_addresses,
                 previous_auto_scaling_group=auto_scaling_groups[-1] if auto_scaling_groups else None,
                 user_data=user_data,
@@ -131,14 +115,14 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
 
     stack.output(
         "ApiEndpoint",
-        value=Sub(access.api_url(cluster), Host=api_host),
+        value=access.fill(access.api_url(cluster), Host=endpoints.host),
         description="Kubernetes API endpoint",
         also_output_of_root=True,
     )
     if has_both_endpoints(cluster):
         stack.output(
             "ApiInternalEndpoint",
-            value=Sub(access.api_url(cluster), Host=internal_host),
+            value=access.fill(access.api_url(cluster), Host=endpoints.internal_host),
             description="Kubernetes API endpoint inside the VPC and connected networks",
             also_output_of_root=True,
         )
@@ -148,10 +132,7 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
         description="Private address of the first master, one of those that nodes use",
     )
     for command in access.shell_commands(cluster):
-        # Fn::Sub may have only variables that its text uses; cfn-lint reports others.
-        variables = {"Host": api_host, "Master": first_master_host}
-        used_variables = {name: value for name, value in variables.items() if f"${{{name}}}" in command.text}
-        text = Sub(command.text, **used_variables) if used_variables else command.text
+        text = access.fill(command.text, Host=endpoints.host, Master=first_master_host)
         stack.output(command.output, value=text, description=command.description, also_output_of_root=True)
     return stack
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from cfngen.cluster.api_dns import certificate_names
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.names import api_host
 from cfngen.cluster.network_plugins import network_plugin
@@ -86,7 +87,7 @@ def _cluster_configuration(cluster: Cluster) -> JsonObject:
         "apiServer": {
             # kubeadm adds the endpoint's name, the master's own address and name, the first service address and the
             # kubernetes.default names.
-            "certSANs": [*endpoint_names, "127.0.0.1", "localhost", *cluster.api.additional_names],
+            "certSANs": [*endpoint_names, "127.0.0.1", "localhost", *certificate_names(cluster)],
             "extraArgs": _extra_args(
                 {**audit.api_server_flags(cluster), "encryption-provider-config": ENCRYPTION_FILE}
             ),

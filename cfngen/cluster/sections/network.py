@@ -176,6 +176,31 @@ class ElasticIp(Model):
     address: field_types.Address = Field(description="The address itself; it goes into the API server's certificate.")
 
 
+class DnsZone(Model):
+    """A Route 53 hosted zone: an existing one named by `id`, or one that is created with `name`."""
+
+    id: field_types.HostedZoneId | None = Field(None, description="Id of an existing hosted zone of the account.")
+    name: field_types.HostName | None = Field(
+        None, description="Domain of a hosted zone to create, e.g. `k8s.example.com`; the API's name is in it."
+    )
+
+
+class ApiDns(Model):
+    """A DNS name of yours for the API, in Route 53."""
+
+    name: field_types.HostName = Field(
+        description="The API's name, e.g. `api.example.com`; it goes into the API server's certificate and kubeconfigs."
+    )
+    public_zone: DnsZone | None = Field(
+        None, description="Public hosted zone, in which the name leads to the public endpoint."
+    )
+    private_zone: DnsZone | None = Field(
+        None,
+        description="Private hosted zone, in which the name leads to the internal endpoint. A created one is for the "
+        "cluster's VPC; an existing one has to be associated with the VPCs whose clients use the name.",
+    )
+
+
 class Api(Model):
     """The Kubernetes API endpoint."""
 
@@ -206,6 +231,9 @@ class Api(Model):
     )
     elastic_ip: ElasticIp | None = Field(
         None, description="An existing Elastic IP to use instead of a new one; only for a cluster with one master."
+    )
+    dns: ApiDns | None = Field(
+        None, description="A DNS name for the API in Route 53, in a public zone, a private zone or one of each."
     )
     additional_names: List[field_types.HostName] = Field(
         (), description="Further DNS names or addresses for the API server's certificate."

@@ -252,6 +252,8 @@ DELETED_RESOURCE_TYPES = (
     ("subnets", "AWS::EC2::Subnet"),
     ("NAT gateways", "AWS::EC2::NatGateway"),
     ("security groups", "AWS::EC2::SecurityGroup"),
+    ("hosted zones", "AWS::Route53::HostedZone"),
+    ("DNS records", "AWS::Route53::RecordSet"),
     ("secrets", "AWS::SecretsManager::Secret"),
     ("KMS keys", "AWS::KMS::Key"),
     ("roles", "AWS::IAM::Role"),

@@ -75,7 +75,10 @@ def _move_verb(context: ChangeContext) -> str:
 
 
 def _load_balancer_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the load balancer through which the API of several masters is reached."""
+    """Return the impact of a change of one of the load balancers through which the API is reached."""
+    is_internal = context.change.logical_id == "InternalApiLoadBalancer"
+    if is_internal and context.cluster.api.public:
+        return _internal_load_balancer_impact(context)
     if context.disappears:
         return Impact(
             f"API address changes: its load balancer {context.verb}; existing kubeconfigs stop working, and its "
@@ -90,6 +93,27 @@ def _load_balancer_impact(context: ChangeContext) -> Impact | None:
         return Impact("the API's load balancer gets an address in other zones, or loses one", Danger.DISRUPTIVE)
     if context.touches("SecurityGroups"):
         return Impact("who may reach the API changes at once", Danger.DISRUPTIVE)
+    return None
+
+
+def _internal_load_balancer_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of the internal load balancer, if the API is or becomes public as well."""
+    if context.disappears:
+        return Impact(
+            f"the API's internal endpoint (its load balancer) {context.verb}; kubeconfigs with its name stop working",
+            Danger.DANGEROUS,
+        )
+    if context.change.action == "add":
+        return Impact(
+            "the API gets an internal endpoint beside its public one; the masters are replaced one after another, for "
+            "its name in their certificate"
+        )
+    if context.touches("Subnets"):
+        return Impact(
+            "the API's internal load balancer gets an address in other zones, or loses one", Danger.DISRUPTIVE
+        )
+    if context.touches("SecurityGroups"):
+        return Impact("who may reach the API's internal endpoint changes at once", Danger.DISRUPTIVE)
     return None
 
 

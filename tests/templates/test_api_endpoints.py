@@ -101,3 +101,58 @@ def test_a_second_endpoint_leaves_load_balancer_target_group_and_listener_of_the
         # The security groups of a network load balancer may be exchanged without an interruption.
         changed = {key for key in kept["Properties"] if kept["Properties"][key] != resource["Properties"][key]}
         assert changed <= {"SecurityGroups"}
+
+
+RECORD, ZONE = "AWS::Route53::RecordSet", "AWS::Route53::HostedZone"
+NAME = "api.k8s.example.com"
+
+
+def _record(generated: Any, name: str) -> dict[str, Any]:
+    """Return the properties of a DNS record."""
+    properties: dict[str, Any] = generated.of_type(RECORD)[name]["Properties"]
+    return properties
+
+
+def test_a_name_in_a_public_zone_is_an_alias_of_the_public_load_balancer(templates: Any) -> None:
+    dns = {"name": NAME, "publicZone": {"id": "Z0123456789ABC"}}
+    generated = templates({**PUBLIC, "api": {"dns": dns}})
+    record = _record(generated, "ApiPublicRecord")
+    assert (record["HostedZoneId"], record["Name"], record["Type"]) == ("Z0123456789ABC", NAME, "A")
+    assert record["AliasTarget"]["DNSName"] == {"Fn::GetAtt": ["ApiLoadBalancer", "DNSName"]}
+    assert not generated.of_type(ZONE)
+    assert generated["master"]["Outputs"]["ApiEndpoint"]["Value"] == f"https://{NAME}"
+
+
+def test_a_name_of_one_master_has_its_addresses(templates: Any) -> None:
+    dns = {"name": NAME, "publicZone": {"id": "Z0123456789ABC"}, "privateZone": {"id": "Z123456789ABCD"}}
+    generated = templates({"api": {"internal": True, "dns": dns}})
+    assert _record(generated, "ApiPublicRecord")["ResourceRecords"] == [
+        {"Fn::GetAtt": ["MasterAElasticIp", "PublicIp"]}
+    ]
+    assert _record(generated, "ApiPrivateRecord")["ResourceRecords"] == [
+        {"Fn::GetAtt": ["MasterANetworkInterface", "PrimaryPrivateIpAddress"]}
+    ]
+
+
+def test_a_new_private_zone_is_for_the_clusters_vpc_and_goes_with_it(templates: Any) -> None:
+    generated = templates({**INTERNAL, "api": {"public": False, "dns": {"name": NAME, "privateZone": {"name": NAME}}}})
+    [zone] = generated.of_type(ZONE).values()
+    assert zone["Properties"]["VPCs"] == [{"VPCId": {"Ref": "Vpc"}, "VPCRegion": {"Ref": "AWS::Region"}}]
+    assert zone["DeletionPolicy"] == "Delete"
+    assert "ApiNameServers" not in generated["cluster"]["Outputs"]
+
+
+def test_a_new_public_zone_stays_when_the_cluster_goes_and_tells_its_name_servers(templates: Any) -> None:
+    generated = templates({"api": {"dns": {"name": NAME, "publicZone": {"name": "k8s.example.com"}}}})
+    [zone] = generated.of_type(ZONE).values()
+    assert (zone["DeletionPolicy"], zone["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
+    assert "VPCs" not in zone["Properties"]
+    assert "ApiNameServers" in generated["cluster"]["Outputs"]
+
+
+def test_a_name_leads_to_the_endpoint_of_its_zone_only(templates: Any) -> None:
+    api = {**BOTH["api"], "dns": {"name": NAME, "privateZone": {"id": "Z0123456789ABC"}}}
+    generated = templates({**BOTH, "api": api})
+    assert set(generated.of_type(RECORD)) == {"ApiPrivateRecord"}
+    assert _host(generated, "ApiEndpoint") == {"Fn::GetAtt": ["ApiLoadBalancer", "DNSName"]}
+    assert generated["master"]["Outputs"]["ApiInternalEndpoint"]["Value"] == f"https://{NAME}"

@@ -20,7 +20,7 @@ def _route53(call: HandlerCall) -> AwsClient:
 
 class HostedZone(Handler):
     supported_properties = frozenset({"Name", "VPCs", "HostedZoneTags"})
-    updatable_properties = frozenset({"HostedZoneTags"})
+    updatable_properties = frozenset({"VPCs", "HostedZoneTags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         route53 = _route53(call)
@@ -40,11 +40,20 @@ class HostedZone(Handler):
         return created
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
-        old_tags, new_tags = (each.get("HostedZoneTags", []) for each in (old_properties, call.properties))
-        arguments: JsonDict = {"AddTags": new_tags} if new_tags else {}
-        if removed_keys := sorted({tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}):
-            arguments["RemoveTagKeys"] = removed_keys
-        _route53(call).change_tags_for_resource(ResourceType="hostedzone", ResourceId=call.physical_id, **arguments)
+        route53, zone_id = _route53(call), call.physical_id
+        if "VPCs" in changed:
+            old_vpcs, new_vpcs = old_properties.get("VPCs", []), call.properties.get("VPCs", [])
+            # A private zone always has a VPC, so the new ones come first.
+            for vpc in (vpc for vpc in new_vpcs if vpc not in old_vpcs):
+                route53.associate_vpc_with_hosted_zone(HostedZoneId=zone_id, VPC=vpc)
+            for vpc in (vpc for vpc in old_vpcs if vpc not in new_vpcs):
+                route53.disassociate_vpc_from_hosted_zone(HostedZoneId=zone_id, VPC=vpc)
+        if "HostedZoneTags" in changed:
+            old_tags, new_tags = (each.get("HostedZoneTags", []) for each in (old_properties, call.properties))
+            arguments: JsonDict = {"AddTags": new_tags} if new_tags else {}
+            if removed_keys := sorted({tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}):
+                arguments["RemoveTagKeys"] = removed_keys
+            route53.change_tags_for_resource(ResourceType="hostedzone", ResourceId=zone_id, **arguments)
         return {}
 
     def delete(self, call: HandlerCall) -> None:
@@ -53,7 +62,7 @@ class HostedZone(Handler):
 
 class RecordSet(Handler):
     supported_properties = frozenset({"HostedZoneId", "Name", "Type", "TTL", "ResourceRecords", "AliasTarget"})
-    updatable_properties = frozenset({"Name", "TTL", "ResourceRecords", "AliasTarget"})
+    updatable_properties = frozenset({"Name", "Type", "TTL", "ResourceRecords", "AliasTarget"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         self._refuse_existing(call)
@@ -61,10 +70,11 @@ class RecordSet(Handler):
         return CreatedResource(call["Name"])
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
-        if "Name" in changed:
+        is_another = bool(changed & {"Name", "Type"})
+        if is_another:
             self._refuse_existing(call)
         _change(call, "UPSERT", call.properties)
-        if "Name" in changed:
+        if is_another:
             _change(call, "DELETE", old_properties)
         return {}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import IPv4Network
 
 from cfngen.cluster.model import Cluster, Instances
 from cfngen.cluster.names import aws_partition
@@ -26,6 +27,8 @@ _PORTS_IN_USE = {
     10258: "the cloud controller manager",
     10259: "kube-scheduler",
 }
+# Ranges whose addresses the internet does not route (RFC 1918 and RFC 6598).
+_PRIVATE_RANGES = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")))
 # Kubernetes' default range of ports for services of the type NodePort.
 _NODE_PORTS = range(30000, 32768)
 # A role can have ten managed policies by default, and up to twenty if the account's quota was raised ("IAM and AWS STS
@@ -243,7 +246,7 @@ def _warn_of_private_ranges_for_public_endpoint(cluster: Cluster) -> Iterator[Pr
     if not has_both_endpoints(cluster):
         return
     for position, cidr in enumerate(cluster.api.allowed_cidrs):
-        if cidr.is_private:
+        if any(cidr.subnet_of(private_range) for private_range in _PRIVATE_RANGES):
             message = (
                 f"connections to the public endpoint never come from {cidr}, a private range; move it to "
                 "api.internalCidrs"

@@ -52,6 +52,7 @@ class References(_OptionalReferences):
 class _OptionalMasterReferences(TypedDict, total=False):
     routeTableId: str
     publicAddress: str
+    internalAddress: str
     bucket: str
     addressA: str
     addressB: str
@@ -72,6 +73,7 @@ class MasterReferences(References, _OptionalMasterReferences):
         caSecretArn: ARN of the secret with the certificate authorities.
         routeTableId: id of the route table with the routes to pods, if the cluster uses VPC routes.
         publicAddress: public name or address of the API, if it has one.
+        internalAddress: name of the API's internal load balancer, if it has one beside the public one.
         bucket: name of the cluster's bucket, if snapshots of etcd are taken.
         addressA: the private address of slot a, and so on for each slot.
     """

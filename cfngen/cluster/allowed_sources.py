@@ -15,10 +15,13 @@ from typing import Literal, NamedTuple
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.sections.network import Api, PrefixList, Ssh
-from cfngen.cluster.topology import has_api_load_balancer
+from cfngen.cluster.topology import has_api_load_balancer, has_both_endpoints, has_internal_load_balancer
 
-SecurityGroupRole = Literal["Master", "Node", "ApiLoadBalancer"]
-SECURITY_GROUP_ROLES: tuple[SecurityGroupRole, ...] = ("Master", "Node", "ApiLoadBalancer")
+# `ApiLoadBalancer` is the public load balancer, or an internal one without a public one; `InternalApiLoadBalancer` is
+# the internal one beside a public one.
+SecurityGroupRole = Literal["Master", "Node", "ApiLoadBalancer", "InternalApiLoadBalancer"]
+SECURITY_GROUP_ROLES: tuple[SecurityGroupRole, ...] = ("Master", "Node", "ApiLoadBalancer", "InternalApiLoadBalancer")
+LOAD_BALANCER_ROLES: tuple[SecurityGroupRole, ...] = ("ApiLoadBalancer", "InternalApiLoadBalancer")
 SSH_PORT = 22
 # The most that AWS grants.
 MAX_RULES_PER_INTERFACE = 1000
@@ -52,14 +55,25 @@ class Source(NamedTuple):
 def sources(cluster: Cluster, role: SecurityGroupRole) -> Iterator[Source]:
     """Yield the sources for which the security groups of a role have rules.
 
-    Masters and nodes have rules for SSH; the load balancer, or a single master, has rules for the API. The range of the
-    stack parameter ApiAllowedCidr is not yielded, although it needs a rule.
+    Masters and nodes have rules for SSH; the load balancers, or a single master, have rules for the API. The range of
+    the stack parameter ApiAllowedCidr is not yielded, although it needs a rule.
     """
     api_role = "ApiLoadBalancer" if has_api_load_balancer(cluster) else "Master"
-    if role == api_role:
-        yield from (Source(purpose="Api", port=cluster.api.port, origin=origin) for origin in _origins(cluster.api))
-    if role != "ApiLoadBalancer":
+    api_origins = _origins(cluster.api) if role == api_role else []
+    yield from (Source(purpose="Api", port=cluster.api.port, origin=origin) for origin in api_origins)
+    if role not in LOAD_BALANCER_ROLES:
         yield from (Source(purpose="Ssh", port=SSH_PORT, origin=origin) for origin in _origins(cluster.ssh))
+    internal_role = "InternalApiLoadBalancer" if has_internal_load_balancer(cluster) else "Master"
+    if has_both_endpoints(cluster) and role == internal_role:
+        for cidr in internal_cidrs(cluster):
+            # A single master has one rule for a range that may reach both endpoints.
+            if cidr not in api_origins:
+                yield Source(purpose="Api", port=cluster.api.port, origin=cidr)
+
+
+def internal_cidrs(cluster: Cluster) -> tuple[IPv4Network, ...]:
+    """Return the ranges that may reach the internal endpoint beside a public one: by default the VPC's."""
+    return cluster.api.internal_cidrs or (cluster.network.vpc.cidr,)
 
 
 def _origins(section: Api | Ssh) -> list[IPv4Network | PrefixList]:

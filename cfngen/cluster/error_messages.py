@@ -12,8 +12,11 @@ from cfngen.cluster.keys import fields, section_at, sections_with
 from cfngen.cluster.paths import Path, dotted
 
 _DASHBOARD_PATH: Path = ("addons", "kubernetesDashboard")
-# The message for each key that earlier versions had, by path.
-_REMOVED_KEYS: Mapping[Path, str] = {
+# The message for each key that earlier versions had, or that users of other tools expect, by path.
+_EXPLAINED_KEYS: Mapping[Path, str] = {
+    # "Access logs for your Network Load Balancer", Elastic Load Balancing User Guide, November 2026.
+    ("api", "accessLogs"): "the API's load balancers pass TLS through (TCP listeners), and network load balancers log "
+    "TLS listeners only; remove the key, and use VPC flow logs, or Kubernetes' audit log (controlPlane.auditLog)",
     _DASHBOARD_PATH: "Kubernetes Dashboard has ended (its repository is archived since January 2026); "
     "use addons.headlamp, its successor, and remove this key",
 }
@@ -55,8 +58,8 @@ def describe_value(value: object) -> str:
 
 def unknown_key(path: Path) -> str:
     """Return the message for an unknown key: the key that was probably meant, where it belongs, or all keys here."""
-    if path in _REMOVED_KEYS:
-        return _REMOVED_KEYS[path]
+    if path in _EXPLAINED_KEYS:
+        return _EXPLAINED_KEYS[path]
     key = str(path[-1])
     section = section_at(path[:-1])
     known_keys = list(fields(section)) if section else []

@@ -57,8 +57,9 @@ SINGLE_IDS = frozenset(
         "EndpointsSecurityGroup", ENDPOINTS_STACK, "InternetRoute", "NatRoute", "PrivateRouteTable", "RouteTable",
         "RouteTableId", "Vpc", "VpcCidr", "VpcId",
         # API endpoint
+        "ApiNameServers", "ApiPrivateRecord", "ApiPrivateZone", "ApiPublicRecord", "ApiPublicZone",
         "ApiAllowedCidr", "ApiElasticIp", "ApiElasticIpAllocationId", "ApiEndpoint", "ApiListener", "ApiLoadBalancer",
-        "ApiPrivateAddress", "ApiTargetGroup", "InternalApiListener", "InternalApiLoadBalancer",
+        "ApiInternalEndpoint", "ApiPrivateAddress", "ApiTargetGroup", "InternalApiListener", "InternalApiLoadBalancer",
         "InternalApiTargetGroup", "KubeconfigCommand", "ShellCommand",
         # Permissions
         "AddonsPolicy", "MasterInstanceProfile", "MasterInstanceProfileArn", MASTER_ROLE, "NodeInstanceProfile",

@@ -79,13 +79,13 @@ GROUP_NAMES = (
 )
 
 
-def load_balancer_name(cluster: Cluster) -> str:
-    """Return the name of the API's load balancer.
+def load_balancer_name(cluster: Cluster, *, is_public: bool) -> str:
+    """Return the name of the API's public or internal load balancer.
 
-    The name depends on the scheme (public or internal): a change of the scheme replaces the load balancer, and the new
-    one cannot have the name of the old one while both exist.
+    The names differ because a cluster may have both, and because a change from one to the other creates the new load
+    balancer while the old one still exists.
     """
-    return f"{cluster.name}-api" if cluster.api.public else f"{cluster.name}-int"
+    return f"{cluster.name}-api" if is_public else f"{cluster.name}-int"
 
 
 def api_host(cluster: Cluster) -> str:

@@ -21,7 +21,7 @@ class RuleId:
         role: whose security group has the rule.
         purpose: what the open port is for, e.g. `Api`; empty for a rule that opens every port, and for the rules of the
             API's load balancer.
-        source: who may connect: other instances or the load balancer of the cluster, the range of the parameter
+        source: who may connect: other instances or a load balancer of the cluster, the range of the parameter
             `ApiAllowedCidr`, or a CIDR or prefix list as `source_id` spells it.
     """
 
@@ -31,7 +31,7 @@ class RuleId:
 
     _PATTERN: ClassVar = re.compile(
         rf"({_ANY_ROLE_PATTERN})([A-Z][A-Za-z0-9]*?)?From"
-        r"(Masters|Nodes|LoadBalancer|AllowedCidr|Pl[0-9a-f]+|[0-9]+(?:x[0-9]+){4})"
+        r"(Masters|Nodes|LoadBalancer|InternalLoadBalancer|AllowedCidr|Pl[0-9a-f]+|[0-9]+(?:x[0-9]+){4})"
     )
 
     def __str__(self) -> str:
@@ -45,8 +45,8 @@ class RuleId:
 
     @property
     def from_outside(self) -> bool:
-        """Whether the rule's source is neither an instance nor the load balancer of the cluster."""
-        return self.source not in ("Masters", "Nodes", "LoadBalancer")
+        """Whether the rule's source is neither an instance nor a load balancer of the cluster."""
+        return self.source not in ("Masters", "Nodes", "LoadBalancer", "InternalLoadBalancer")
 
     @property
     def origin(self) -> str:

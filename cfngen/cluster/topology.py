@@ -84,9 +84,29 @@ def masters_have_elastic_ips(cluster: Cluster) -> bool:
     return cluster.api.public and not is_private(cluster)
 
 
+def has_internal_endpoint(cluster: Cluster) -> bool:
+    """Return whether the API has an endpoint for clients in the VPC: beside the public one, or the only one."""
+    return cluster.api.internal or not cluster.api.public
+
+
+def has_both_endpoints(cluster: Cluster) -> bool:
+    """Return whether the API has an internal endpoint beside its public one."""
+    return cluster.api.public and cluster.api.internal
+
+
+def has_public_load_balancer(cluster: Cluster) -> bool:
+    """Return whether the public endpoint is a load balancer: for several masters, and for private masters."""
+    return cluster.api.public and (cluster.control_plane.count > 1 or is_private(cluster))
+
+
+def has_internal_load_balancer(cluster: Cluster) -> bool:
+    """Return whether the internal endpoint is a load balancer; for one master it is the master's fixed address."""
+    return has_internal_endpoint(cluster) and cluster.control_plane.count > 1
+
+
 def has_api_load_balancer(cluster: Cluster) -> bool:
-    """Return whether the API has a load balancer: for several masters, and for a public API of private masters."""
-    return cluster.control_plane.count > 1 or (cluster.api.public and is_private(cluster))
+    """Return whether the API has a load balancer, public or internal."""
+    return has_public_load_balancer(cluster) or has_internal_load_balancer(cluster)
 
 
 def has_public_endpoint(cluster: Cluster) -> bool:

@@ -11,6 +11,7 @@ from cfngen.cluster.names import aws_partition
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.topology import has_api_load_balancer
 from cfngen.permissions.addons import addon_statements
+from cfngen.permissions.api_dns import api_dns_statements
 from cfngen.permissions.etcd_snapshots import snapshot_statements
 from cfngen.permissions.instances import master_statements, node_statements
 from cfngen.permissions.load_balancer import load_balancer_statements
@@ -120,6 +121,7 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
                 *role_and_secret_statements(scope),
                 *(load_balancer_statements(scope) if has_api_load_balancer(cluster) else []),
                 *(private_network_statements(scope) if needs_private_network_statements(cluster) else []),
+                *api_dns_statements(cluster, scope),
             ],
         ),
         *_etcd_grants(cluster, scope),

@@ -94,7 +94,8 @@ class KubernetesCluster:
             instance_id: id of the master's instance.
             configuration: the configuration of masters, with the Kubernetes version of the API server.
             references: the values that CloudFormation filled into its user data.
-            bundle: its certificate authorities; if they changed, a new serving certificate is issued.
+            bundle: its certificate authorities; if they or the API's names changed, a new serving certificate is
+                issued.
         """
         previous_address = self.references.get("publicAddress")
         self.members[references["volumeId"]] = instance_id
@@ -102,8 +103,10 @@ class KubernetesCluster:
         self.state.version = self._versions[references["volumeId"]] = _kubernetes_version(configuration)
         self._backup_interval_minutes = configuration.get("backups", {}).get("interval", 0)
         self._addresses = _master_addresses(configuration)
-        self._names = list(dict.fromkeys([*self._names, *_certificate_names(configuration)]))
-        if bundle["ca.crt"] != self.bundle["ca.crt"] or references.get("publicAddress") != previous_address:
+        previous_names = self._names
+        self._names = list(dict.fromkeys([*previous_names, *_certificate_names(configuration)]))
+        has_new_name = references.get("publicAddress") != previous_address or self._names != previous_names
+        if bundle["ca.crt"] != self.bundle["ca.crt"] or has_new_name:
             self.close()
         self.bundle = dict(bundle)
 

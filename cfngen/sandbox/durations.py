@@ -73,6 +73,9 @@ TABLE_OF_DURATIONS = (
     Duration("AWS::IAM::InstanceProfile", 122, "seen", INSTANCE_PROFILE_LOG),
     Duration("AWS::IAM::Role", 16, "seen", ECS_LOG),
     Duration("AWS::KMS::Key", 18),
+    # Changes are on all name servers within 60 seconds ("How Route 53 determines the status of changes").
+    Duration("AWS::Route53::HostedZone", 45, delete=45),
+    Duration("AWS::Route53::RecordSet", 45, update=45, delete=45),
     Duration("AWS::S3::Bucket", 22),
     Duration("AWS::S3::BucketPolicy", 2),
     Duration("AWS::SecretsManager::Secret", 2),

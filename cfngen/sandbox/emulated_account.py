@@ -65,7 +65,7 @@ class KubernetesEndpoint:
 
     Attributes:
         stack: name of the root stack.
-        api_endpoint: the API's URL in the stack's outputs.
+        api_endpoint: one of the API's URLs in the stack's outputs.
         address: the API's URL on this machine.
     """
 
@@ -139,9 +139,18 @@ class EmulatedAccount:
         """Return the endpoints of all clusters' APIs; start the APIs that do not listen yet."""
         with self.lock:
             return [
-                KubernetesEndpoint(self._root_stack_name(cluster), cluster.api_endpoint, self.address(cluster))
+                KubernetesEndpoint(self._root_stack_name(cluster), url, self.address(cluster))
                 for cluster in self.clusters
+                for url in self._api_urls(cluster)
             ]
+
+    def _api_urls(self, cluster: KubernetesCluster) -> list[str]:
+        """Return the URLs of a cluster's API: those in its stack's outputs, which a stack in creation does not have."""
+        outputs: Mapping[str, str] = {}
+        with contextlib.suppress(ApiError):
+            outputs = self.cloud.stack(cluster.references["stack"]).outputs
+        urls = [outputs[name] for name in ("ApiEndpoint", "ApiInternalEndpoint") if name in outputs]
+        return list(dict.fromkeys([*urls, cluster.api_endpoint]))
 
     def address(self, cluster: KubernetesCluster) -> str:
         """Return the URL of a cluster's API on this machine; start it if it does not listen yet."""

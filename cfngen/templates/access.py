@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from troposphere import Sub
+
 from cfngen.cluster.model import Cluster
 from cfngen.templates.images import has_ssm_agent, login_name
+from cfngen.templates.property_value import PropertyValue
 
 
 class ShellCommand(NamedTuple):
@@ -25,6 +28,21 @@ class ShellCommand(NamedTuple):
 def api_url(cluster: Cluster) -> str:
     """Return the URL of the Kubernetes API, with the placeholder `${Host}` for its address, for use in Fn::Sub."""
     return "https://${Host}" if cluster.api.port == 443 else f"https://${{Host}}:{cluster.api.port}"
+
+
+def fill(text: str, **values: PropertyValue) -> PropertyValue:
+    """Return a text with values for its placeholders: a plain text if all of them are known, otherwise an Fn::Sub.
+
+    Fn::Sub may have only variables that its text uses; cfn-lint reports others.
+    """
+    variables: dict[str, PropertyValue] = {}
+    for name, value in values.items():
+        placeholder = f"${{{name}}}"
+        if isinstance(value, str):
+            text = text.replace(placeholder, value)
+        elif placeholder in text:
+            variables[name] = value
+    return Sub(text, **variables) if variables else text
 
 
 def shell_commands(cluster: Cluster) -> list[ShellCommand]:

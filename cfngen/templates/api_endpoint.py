@@ -1,7 +1,7 @@
-"""The public endpoint of the Kubernetes API: the Elastic IP of a single master, or a load balancer for several.
+"""The endpoints of the Kubernetes API: the addresses of a single master, or load balancers for several.
 
-Only clients outside the cluster use it. On masters and nodes, /etc/hosts resolves the API's name to the masters' fixed
-private addresses.
+Only clients outside the cluster use them. On masters and nodes, /etc/hosts resolves the API's name to the masters'
+fixed private addresses.
 """
 
 from __future__ import annotations
@@ -12,14 +12,25 @@ from typing import NamedTuple
 from troposphere import GetAtt, Ref, ec2
 from troposphere import elasticloadbalancingv2 as elb
 
+from cfngen.cluster.allowed_sources import SecurityGroupRole
+from cfngen.cluster.api_dns import internal_name, public_name
 from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.names import load_balancer_name
-from cfngen.cluster.topology import availability_zones, is_private
+from cfngen.cluster.security_group_ids import SecurityGroupId
+from cfngen.cluster.topology import (
+    availability_zones,
+    has_both_endpoints,
+    has_internal_load_balancer,
+    has_public_endpoint,
+    has_public_load_balancer,
+    is_private,
+)
+from cfngen.templates import api_dns
 from cfngen.templates.network import public_subnet_id, subnet_id, vpc_id
 from cfngen.templates.patterns import IPV4_PATTERN
 from cfngen.templates.property_value import PropertyValue
-from cfngen.templates.security_groups import extra_security_groups
+from cfngen.templates.security_groups import extra_security_groups, first_group_description
 from cfngen.templates.stack import ACCESS, Stack
 from cfngen.templates.tagging import tags
 
@@ -111,18 +122,22 @@ def add_elastic_ip(stack: Stack, cluster: Cluster, master_slot: Slot, interface:
     return PublicAddress(public_address, association)
 
 
-def add_load_balancer(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInterface]) -> PropertyValue:
-    """Add the load balancer of a cluster with several masters; return its DNS name.
+def _add_load_balancer(
+    stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInterface], *, is_public: bool
+) -> elb.LoadBalancer:
+    """Add the API's public or internal load balancer; return it.
 
     A network load balancer passes TLS through, so client certificates reach the API server. The targets are the fixed
     private addresses of the masters, which do not change when an instance is replaced, so no instance has to register
-    itself.
+    itself. Each load balancer has a target group of its own: a target group can belong to one load balancer only
+    ("Target groups for your Network Load Balancers", Elastic Load Balancing User Guide).
     """
-    is_public = cluster.api.public
-    # The logical ids differ between the two schemes, so a change of the scheme replaces the load balancer, the target
-    # group and the listener.
+    # The logical ids differ between the two schemes, so a cluster that gets a second endpoint keeps the first one, and
+    # a change of the scheme creates the new load balancer before the old one is deleted.
     logical_id_prefix = "Api" if is_public else "InternalApi"
-    balancer_name = load_balancer_name(cluster)
+    balancer_name = load_balancer_name(cluster, is_public=is_public)
+    # Beside a public load balancer, the internal one has security groups of its own.
+    role: SecurityGroupRole = "InternalApiLoadBalancer" if not is_public and cluster.api.public else "ApiLoadBalancer"
     # Network load balancers take no subnets of Local Zones (CreateLoadBalancer, Elastic Load Balancing API Reference).
     zones = availability_zones(cluster)
     balancer_subnet_id = public_subnet_id if is_public and is_private(cluster) else subnet_id
@@ -136,9 +151,9 @@ def add_load_balancer(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.N
             Subnets=[balancer_subnet_id(stack, cluster, zone) for zone in zones],
             SecurityGroups=[
                 stack.parameter_from_other_stack(
-                    "ApiLoadBalancerSecurityGroupId", description="Security group of the API's load balancer"
+                    str(SecurityGroupId(role, part="Id")), description=first_group_description(role)
                 ),
-                *extra_security_groups(stack, cluster, "ApiLoadBalancer"),
+                *extra_security_groups(stack, cluster, role),
             ],
             # A connection that arrives in a zone without a healthy master goes to a master in another zone.
             LoadBalancerAttributes=[elb.LoadBalancerAttributes(Key="load_balancing.cross_zone.enabled", Value="true")],
@@ -175,4 +190,49 @@ def add_load_balancer(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.N
             Tags=tags(cluster, balancer_name),
         )
     )
-    return GetAtt(balancer, "DNSName")
+    return balancer
+
+
+class Endpoints(NamedTuple):
+    """The endpoints of the API.
+
+    Attributes:
+        host: address or name in the API's URL: of the public endpoint, or of the internal one without a public one.
+        internal_host: address or name of the internal endpoint.
+        references: addresses of the API, or names of its load balancers, that the API server's certificate contains
+            besides those that kubeadm adds, by the names of the references in UserData.
+    """
+
+    host: PropertyValue
+    internal_host: PropertyValue
+    references: dict[str, PropertyValue]
+
+
+def add_endpoints(
+    stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInterface], first_public_address: PropertyValue
+) -> Endpoints:
+    """Add the load balancers of the API, if it has any, and its DNS records.
+
+    Args:
+        stack: the master stack.
+        cluster: the cluster.
+        interfaces: network interfaces of the masters.
+        first_public_address: public address of the first master; None if masters have no public addresses.
+    """
+    internal_target: PropertyValue = GetAtt(interfaces[0], "PrimaryPrivateIpAddress")
+    internal_host = internal_target
+    if has_internal_load_balancer(cluster):
+        internal_target = _add_load_balancer(stack, cluster, interfaces, is_public=False)
+        internal_host = GetAtt(internal_target, "DNSName")
+    target, host = (first_public_address, first_public_address) if cluster.api.public else (None, internal_host)
+    if has_public_load_balancer(cluster):
+        target = _add_load_balancer(stack, cluster, interfaces, is_public=True)
+        host = GetAtt(target, "DNSName")
+    api_dns.add_public_record(stack, cluster, target)
+    api_dns.add_private_record(stack, cluster, internal_target)
+    references: dict[str, PropertyValue] = {"publicAddress": host} if has_public_endpoint(cluster) else {}
+    if has_both_endpoints(cluster) and has_internal_load_balancer(cluster):
+        references["internalAddress"] = internal_host
+    internal_dns_name = internal_name(cluster)
+    dns_name = public_name(cluster) if cluster.api.public else internal_dns_name
+    return Endpoints(dns_name or host, internal_dns_name or internal_host, references)

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from troposphere import GetAtt, Ref, Sub, autoscaling, ec2
+from troposphere import GetAtt, Ref, autoscaling, ec2
 
 from cfngen import userdata
 from cfngen.cluster.checks.volumes import VOLUME_TYPES
@@ -36,10 +36,10 @@ from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.logical_ids import ENDPOINTS_STACK, MASTER_STACK, MasterId, master_prefix
 from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.network_plugins import network_plugin
-from cfngen.cluster.topology import has_api_load_balancer, has_public_endpoint, masters_have_elastic_ips
+from cfngen.cluster.topology import has_both_endpoints, masters_have_elastic_ips
 from cfngen.permissions.references import MASTER_ROLE_TAG
 from cfngen.templates import access
-from cfngen.templates.api_endpoint import PublicAddress, add_elastic_ip, add_load_balancer
+from cfngen.templates.api_endpoint import PublicAddress, add_elastic_ip, add_endpoints
 from cfngen.templates.backups import backup_bucket_name
 from cfngen.templates.existing_network import zone_parameter
 from cfngen.templates.iam import master_profile
@@ -88,12 +88,10 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
         for master_slot, interface in zip(cluster.slots, interfaces, strict=True)
     ]
     first_private_address = GetAtt(interfaces[0], "PrimaryPrivateIpAddress")
+    first_public_address = public_addresses[0].address if public_addresses[0] else None
     # The address at which users open a shell on the first master.
-    first_master_host = public_addresses[0].address if public_addresses[0] else first_private_address
-    has_load_balancer = has_api_load_balancer(cluster)
-    # The address or DNS name at which clients outside the cluster reach the API.
-    api_host = add_load_balancer(stack, cluster, interfaces) if has_load_balancer else first_master_host
-    public_endpoint = api_host if has_public_endpoint(cluster) else None
+    first_master_host = first_public_address or first_private_address
+    endpoints = add_endpoints(stack, cluster, interfaces, first_public_address)
     auto_scaling_groups: list[autoscaling.AutoScalingGroup] = []
     # The UserData of each master contains the addresses of all masters, for the API's name in /etc/hosts and for etcd.
     private_addresses = {
@@ -108,7 +106,7 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
                 master_slot,
                 interface=interface,
                 public_address=public_address,
-                public_endpoint=public_endpoint,
+                endpoints=endpoints.references,
                 private_addresses=private_addresses,
                 previous_auto_scaling_group=auto_scaling_groups[-1] if auto_scaling_groups else None,
                 user_data=user_data,
@@ -117,20 +115,24 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
 
     stack.output(
         "ApiEndpoint",
-        value=Sub(access.api_url(cluster), Host=api_host),
+        value=access.fill(access.api_url(cluster), Host=endpoints.host),
         description="Kubernetes API endpoint",
         also_output_of_root=True,
     )
+    if has_both_endpoints(cluster):
+        stack.output(
+            "ApiInternalEndpoint",
+            value=access.fill(access.api_url(cluster), Host=endpoints.internal_host),
+            description="Kubernetes API endpoint inside the VPC and connected networks",
+            also_output_of_root=True,
+        )
     stack.output(
         "ApiPrivateAddress",
         value=first_private_address,
         description="Private address of the first master, one of those that nodes use",
     )
     for command in access.shell_commands(cluster):
-        # Fn::Sub may have only variables that its text uses; cfn-lint reports others.
-        variables = {"Host": api_host, "Master": first_master_host}
-        used_variables = {name: value for name, value in variables.items() if f"${{{name}}}" in command.text}
-        text = Sub(command.text, **used_variables) if used_variables else command.text
+        text = access.fill(command.text, Host=endpoints.host, Master=first_master_host)
         stack.output(command.output, value=text, description=command.description, also_output_of_root=True)
     return stack
 
@@ -226,7 +228,7 @@ def _add_slot(
     *,
     interface: ec2.NetworkInterface,
     public_address: PublicAddress | None,
-    public_endpoint: PropertyValue,
+    endpoints: Mapping[str, PropertyValue],
     private_addresses: Mapping[str, PropertyValue],
     previous_auto_scaling_group: autoscaling.AutoScalingGroup | None,
     user_data: MakeUserData,
@@ -241,8 +243,8 @@ def _add_slot(
         master_slot: the master slot.
         interface: network interface of the slot.
         public_address: public address of the slot, or None if the API has only private addresses.
-        public_endpoint: public address of the API, or name of its load balancer; None if the API has only private
-            addresses.
+        endpoints: addresses of the API, or names of its load balancers, that the certificate contains, by the names of
+            the references in UserData.
         private_addresses: references to the private addresses of all slots.
         previous_auto_scaling_group: Auto Scaling group of the previous slot; None for the first slot.
         user_data: returns the UserData of the slot's instances.
@@ -268,8 +270,7 @@ def _add_slot(
         user_data_references["routeTableId"] = route_table_id(stack, cluster)
     if cluster.etcd.backups.enabled:
         user_data_references["bucket"] = backup_bucket_name(stack)
-    if public_endpoint:
-        user_data_references["publicAddress"] = public_endpoint
+    user_data_references.update(endpoints)
     user_data_references["condition"] = wait_condition_id
     user_data_references["conditionStack"] = stack.parameter_from_other_stack(
         "ClusterStackName", description="Name of the stack that waits for the masters"

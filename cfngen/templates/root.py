@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import troposphere
 from troposphere import GetAtt, Join, Ref, Sub, cloudformation
 
+from cfngen.cluster.allowed_sources import LOAD_BALANCER_ROLES
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.security_group_ids import SecurityGroupId
 from cfngen.templates.document import Document
@@ -96,7 +97,7 @@ def _nested_stack(cluster: Cluster, stack: Stack, wiring: Wiring) -> cloudformat
         group_id for logical_id in stack.resource_ids if (group_id := SecurityGroupId.parse(logical_id))
     ]
     has_group_without_tag = any(
-        group_id.role == "ApiLoadBalancer" or group_id.number > 1 for group_id in security_group_ids
+        group_id.role in LOAD_BALANCER_ROLES or group_id.number > 1 for group_id in security_group_ids
     )
     tag_function = tags_without_kubernetes_io_tag if has_group_without_tag else tags
     optional_properties: dict[str, object] = {}

@@ -14,16 +14,22 @@ from typing import Literal
 from troposphere import GetAtt, ec2
 
 from cfngen.cluster import addon_ports
-from cfngen.cluster.allowed_sources import SecurityGroupRole, sources_by_group
+from cfngen.cluster.allowed_sources import LOAD_BALANCER_ROLES, SecurityGroupRole, sources_by_group
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import load_balancer_name
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.sections.network import PrefixList
 from cfngen.cluster.security_group_ids import RuleId, SecurityGroupId, source_id
-from cfngen.cluster.topology import has_api_load_balancer
+from cfngen.cluster.topology import has_api_load_balancer, has_both_endpoints, has_internal_load_balancer
 from cfngen.templates.network import vpc_id
 from cfngen.templates.patterns import CIDR_PATTERN
 from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.security_group_rules import (
+    allow_from_address_source,
+    allow_from_group,
+    egress_to_anywhere,
+    egress_to_masters,
+)
 from cfngen.templates.stack import ACCESS, Stack
 from cfngen.templates.tagging import tags, tags_without_kubernetes_io_tag
 
@@ -35,6 +41,7 @@ _PROTECTED_BY_ROLE: Mapping[SecurityGroupRole, str] = {
     "Master": "masters",
     "Node": "nodes",
     "ApiLoadBalancer": "load balancer of the API",
+    "InternalApiLoadBalancer": "internal load balancer of the API",
 }
 
 
@@ -55,21 +62,21 @@ def build(cluster: Cluster) -> Stack:
     nodes_group = GetAtt(_add_instances_group(stack, cluster, vpc_reference, role="Node", instances="nodes"), "GroupId")
 
     # `purpose` is the part of a rule's logical id that names the opened port; it is empty if all ports are opened.
-    _allow_from_group(
+    allow_from_group(
         stack,
         RuleId("Node", purpose="", source="Nodes"),
         target_group=nodes_group,
         source_group=nodes_group,
         description="Nodes and pods to nodes and pods",
     )
-    _allow_from_group(
+    allow_from_group(
         stack,
         RuleId("Node", purpose="", source="Masters"),
         target_group=nodes_group,
         source_group=masters_group,
         description="API server to kubelets, webhooks and pods",
     )
-    _allow_from_group(
+    allow_from_group(
         stack,
         RuleId("Master", purpose="", source="Masters"),
         target_group=masters_group,
@@ -78,7 +85,7 @@ def build(cluster: Cluster) -> Stack:
     )
     # kube-up let nodes reach every port of the master, including etcd's. On masters, cfngen opens to nodes only the
     # ports that kubeadm documents and those of the network plug-in and the add-ons.
-    _allow_from_group(
+    allow_from_group(
         stack,
         RuleId("Master", purpose="Api", source="Nodes"),
         target_group=masters_group,
@@ -87,7 +94,7 @@ def build(cluster: Cluster) -> Stack:
         protocol="tcp",
         ports=(cluster.api.port, cluster.api.port),
     )
-    _allow_from_group(
+    allow_from_group(
         stack,
         RuleId("Master", purpose="Kubelet", source="Nodes"),
         target_group=masters_group,
@@ -99,7 +106,7 @@ def build(cluster: Cluster) -> Stack:
     for opening in (*network_plugin(cluster).master_ports, *addon_ports.master_ports(cluster)):
         # For ICMP, FromPort is the type and ToPort the code; -1 means all codes.
         last_port = -1 if opening.protocol == "icmp" else opening.port
-        _allow_from_group(
+        allow_from_group(
             stack,
             RuleId("Master", purpose=opening.rule_purpose, source="Nodes"),
             target_group=masters_group,
@@ -108,7 +115,7 @@ def build(cluster: Cluster) -> Stack:
             protocol=opening.protocol,
             ports=(opening.port, last_port),
         )
-    _allow_from_group(
+    allow_from_group(
         stack,
         RuleId("Master", purpose="PathMtu", source="Nodes"),
         target_group=masters_group,
@@ -121,7 +128,12 @@ def build(cluster: Cluster) -> Stack:
     has_load_balancer = has_api_load_balancer(cluster)
     if has_load_balancer:
         balancer_group = _add_load_balancer_group(
-            stack, cluster, vpc_reference, masters_group=masters_group, nodes_group=nodes_group
+            stack,
+            cluster,
+            vpc_reference,
+            is_public=cluster.api.public,
+            masters_group=masters_group,
+            nodes_group=nodes_group,
         )
         first_groups["ApiLoadBalancer"] = balancer_group
         _allow_range_of_parameter(
@@ -129,17 +141,28 @@ def build(cluster: Cluster) -> Stack:
         )
     else:
         _allow_range_of_parameter(stack, cluster, masters_group, RuleId("Master", purpose="Api", source="AllowedCidr"))
+    if has_both_endpoints(cluster) and has_internal_load_balancer(cluster):
+        first_groups["InternalApiLoadBalancer"] = _add_load_balancer_group(
+            stack,
+            cluster,
+            vpc_reference,
+            role="InternalApiLoadBalancer",
+            is_public=False,
+            masters_group=masters_group,
+            nodes_group=nodes_group,
+        )
     for role, first_group in first_groups.items():
         _allow_listed_sources(stack, cluster, vpc_reference, role, first_group=first_group, masters_group=masters_group)
 
     stack.output("MasterSecurityGroupId", value=masters_group, description="Security group of the masters")
     stack.output("NodeSecurityGroupId", value=nodes_group, description="Security group of the nodes")
-    if has_load_balancer:
-        stack.output(
-            "ApiLoadBalancerSecurityGroupId",
-            value=first_groups["ApiLoadBalancer"],
-            description="Security group of the API's load balancer",
-        )
+    for role in LOAD_BALANCER_ROLES:
+        if role in first_groups:
+            stack.output(
+                str(SecurityGroupId(role, part="Id")),
+                value=first_groups[role],
+                description=first_group_description(role),
+            )
     return stack
 
 
@@ -160,94 +183,8 @@ def _add_instances_group(
             str(SecurityGroupId(role)),
             GroupDescription=f"Kubernetes cluster {cluster.name}: {instances}",
             VpcId=vpc_reference,
-            SecurityGroupEgress=[_egress_to_anywhere()],
+            SecurityGroupEgress=[egress_to_anywhere()],
             Tags=tags(cluster, f"{cluster.name}-{instances}"),
-        )
-    )
-
-
-def _egress_to_anywhere() -> ec2.SecurityGroupRule:
-    """Return the rule that allows all outgoing traffic."""
-    return ec2.SecurityGroupRule(
-        CidrIp="0.0.0.0/0", IpProtocol="-1", Description="Images, packages, AWS APIs and whatever pods call"
-    )
-
-
-def _egress_to_masters(cluster: Cluster, masters_group: PropertyValue) -> ec2.SecurityGroupRule:
-    """Return the rule for outgoing connections to the API servers, the only ones that the load balancer makes."""
-    return ec2.SecurityGroupRule(
-        DestinationSecurityGroupId=masters_group,
-        IpProtocol="tcp",
-        FromPort=cluster.api.port,
-        ToPort=cluster.api.port,
-        Description="API servers, and their health",
-    )
-
-
-def _allow_from_group(
-    stack: Stack,
-    rule_id: RuleId,
-    *,
-    target_group: PropertyValue,
-    source_group: PropertyValue,
-    description: str,
-    protocol: str = "-1",
-    ports: tuple[int, int] | None = None,
-) -> None:
-    """Add a rule that lets instances of `source_group` reach those of `target_group`.
-
-    Args:
-        stack: the stack to add to.
-        rule_id: logical id of the rule.
-        target_group: security group that gets the rule.
-        source_group: security group that the traffic comes from.
-        description: description of the rule.
-        protocol: `tcp`, `udp` or `icmp`; by default all protocols.
-        ports: first and last port, or type and code for `icmp`; None for all ports.
-    """
-    port_properties = {"FromPort": ports[0], "ToPort": ports[1]} if ports else {}
-    stack.add(
-        ec2.SecurityGroupIngress(
-            str(rule_id),
-            GroupId=target_group,
-            SourceSecurityGroupId=source_group,
-            IpProtocol=protocol,
-            Description=description,
-            **port_properties,
-        )
-    )
-
-
-def _allow_from_address_source(
-    stack: Stack,
-    rule_id: RuleId,
-    target_group: PropertyValue,
-    *,
-    source_property: Literal["CidrIp", "SourcePrefixListId"],
-    source: PropertyValue,
-    port: int,
-    description: str,
-) -> None:
-    """Add a rule to `target_group` that allows TCP connections to a port from an address range or a prefix list.
-
-    Args:
-        stack: the stack to add to.
-        rule_id: logical id of the rule.
-        target_group: security group that gets the rule.
-        source_property: property of the rule that takes the source.
-        source: the address range, or the id of the prefix list.
-        port: the port.
-        description: description of the rule.
-    """
-    stack.add(
-        ec2.SecurityGroupIngress(
-            str(rule_id),
-            GroupId=target_group,
-            IpProtocol="tcp",
-            FromPort=port,
-            ToPort=port,
-            Description=description,
-            **{source_property: source},
         )
     )
 
@@ -266,6 +203,12 @@ def extra_security_groups(stack: Stack, cluster: Cluster, role: SecurityGroupRol
         )
         for group_number in range(2, group_count + 1)
     ]
+
+
+def first_group_description(role: SecurityGroupRole) -> str:
+    """Return the description of the output, and of parameters, with the id of a load balancer's first group."""
+    kind = "internal load balancer" if role == "InternalApiLoadBalancer" else "load balancer"
+    return f"Security group of the API's {kind}"
 
 
 def _allow_listed_sources(
@@ -300,7 +243,7 @@ def _allow_listed_sources(
                 ),
                 VpcId=vpc_reference,
                 SecurityGroupEgress=[
-                    _egress_to_masters(cluster, masters_group) if role == "ApiLoadBalancer" else _egress_to_anywhere()
+                    egress_to_masters(cluster, masters_group) if role in LOAD_BALANCER_ROLES else egress_to_anywhere()
                 ],
                 Tags=tags_without_kubernetes_io_tag(
                     cluster, f"{cluster.name}-{_PROTECTED_BY_ROLE[role]}-{group_number}".replace(" ", "-")
@@ -313,8 +256,8 @@ def _allow_listed_sources(
                 description=f"Security group {group_number} of the {_PROTECTED_BY_ROLE[role]}",
             )
         for source in sources:
-            # The load balancer's groups only have rules for the API, so their logical ids omit the purpose.
-            purpose = "" if role == "ApiLoadBalancer" else source.purpose
+            # The load balancers' groups only have rules for the API, so their logical ids omit the purpose.
+            purpose = "" if role in LOAD_BALANCER_ROLES else source.purpose
             port_name = "Kubernetes API" if source.purpose == "Api" else "SSH"
             # A source is a prefix list or an address range.
             if isinstance(source.origin, PrefixList):
@@ -323,7 +266,7 @@ def _allow_listed_sources(
             else:
                 source_property = "CidrIp"
                 cidr_or_list_id = str(source.origin)
-            _allow_from_address_source(
+            allow_from_address_source(
                 stack,
                 RuleId(role, purpose=purpose, source=source_id(cidr_or_list_id)),
                 target_group,
@@ -338,11 +281,13 @@ def _add_load_balancer_group(
     stack: Stack,
     cluster: Cluster,
     vpc_reference: PropertyValue,
+    role: SecurityGroupRole = "ApiLoadBalancer",
     *,
+    is_public: bool,
     masters_group: PropertyValue,
     nodes_group: PropertyValue,
 ) -> PropertyValue:
-    """Add the first security group of the API's load balancer and its rules; return the group's id.
+    """Add the first security group of one of the API's load balancers and its rules; return the group's id.
 
     One rule lets the load balancer reach the masters. Masters see the load balancer's address as the source of each
     connection, so their security group needs no rules for the clients of the load balancer.
@@ -350,31 +295,31 @@ def _add_load_balancer_group(
     port = cluster.api.port
     group = stack.add(
         ec2.SecurityGroup(
-            str(SecurityGroupId("ApiLoadBalancer")),
-            GroupDescription=f"Kubernetes cluster {cluster.name}: load balancer of the API",
+            str(SecurityGroupId(role)),
+            GroupDescription=f"Kubernetes cluster {cluster.name}: {_PROTECTED_BY_ROLE[role]}",
             VpcId=vpc_reference,
-            SecurityGroupEgress=[_egress_to_masters(cluster, masters_group)],
-            Tags=tags_without_kubernetes_io_tag(cluster, load_balancer_name(cluster)),
+            SecurityGroupEgress=[egress_to_masters(cluster, masters_group)],
+            Tags=tags_without_kubernetes_io_tag(cluster, load_balancer_name(cluster, is_public=is_public)),
         )
     )
     balancer_group = GetAtt(group, "GroupId")
-    _allow_from_group(
+    allow_from_group(
         stack,
-        RuleId("Master", purpose="Api", source="LoadBalancer"),
+        RuleId("Master", purpose="Api", source=role.replace("Api", "")),
         target_group=masters_group,
         source_group=balancer_group,
         description="Load balancer to the API servers, and their health",
         protocol="tcp",
         ports=(port, port),
     )
-    if not cluster.api.public:
+    if not is_public:
         # An internal load balancer sees the private addresses of masters and nodes, so rules can name the security
         # groups of masters and nodes. An internet-facing load balancer sees public addresses, which rules for security
         # groups do not match.
         for source, source_group in (("Masters", masters_group), ("Nodes", nodes_group)):
-            _allow_from_group(
+            allow_from_group(
                 stack,
-                RuleId("ApiLoadBalancer", purpose="", source=source),
+                RuleId(role, purpose="", source=source),
                 target_group=balancer_group,
                 source_group=source_group,
                 description=f"{source} and pods by the address that people use for the API",
@@ -399,7 +344,7 @@ def _allow_range_of_parameter(stack: Stack, cluster: Cluster, target_group: Prop
         AllowedPattern=CIDR_PATTERN,
         ConstraintDescription="must be an IPv4 CIDR such as 203.0.113.7/32",
     )
-    _allow_from_address_source(
+    allow_from_address_source(
         stack,
         rule_id,
         target_group,

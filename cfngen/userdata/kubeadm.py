@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from cfngen.cluster.api_dns import certificate_names
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.names import api_host
 from cfngen.cluster.network_plugins import network_plugin
-from cfngen.cluster.topology import has_public_endpoint
+from cfngen.cluster.topology import has_both_endpoints, has_internal_load_balancer, has_public_endpoint
 from cfngen.releases import exact_version
 from cfngen.userdata import audit
 from cfngen.userdata.deep_merge import merge
@@ -58,7 +59,10 @@ def _cluster_configuration(cluster: Cluster) -> JsonObject:
     # With several masters `publicAddress` is the DNS name of their load balancer, which exists even if the API is not
     # public; with one master it exists only if the API is public.
     has_public_address = has_public_endpoint(cluster)
-    public_names = ["${publicAddress}"] if has_public_address else []
+    endpoint_names = ["${publicAddress}"] if has_public_address else []
+    # kubeadm itself adds the private address of a single master, which is the internal endpoint then.
+    if has_both_endpoints(cluster) and has_internal_load_balancer(cluster):
+        endpoint_names.append("${internalAddress}")
     networking: JsonObject = {}
     if plugin.uses_pod_cidr:
         networking["podSubnet"] = str(network.pod_cidr)
@@ -83,7 +87,7 @@ def _cluster_configuration(cluster: Cluster) -> JsonObject:
         "apiServer": {
             # kubeadm adds the endpoint's name, the master's own address and name, the first service address and the
             # kubernetes.default names.
-            "certSANs": [*public_names, "127.0.0.1", "localhost", *cluster.api.additional_names],
+            "certSANs": [*endpoint_names, "127.0.0.1", "localhost", *certificate_names(cluster)],
             "extraArgs": _extra_args(
                 {**audit.api_server_flags(cluster), "encryption-provider-config": ENCRYPTION_FILE}
             ),

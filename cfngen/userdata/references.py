@@ -9,9 +9,11 @@ from collections.abc import Collection, Mapping
 
 from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.network_plugins import network_plugin
-from cfngen.cluster.topology import has_public_endpoint
+from cfngen.cluster.topology import has_both_endpoints, has_internal_load_balancer, has_public_endpoint
 
 _ADDRESS_LENGTH = len("255.255.255.255")
+# A load balancer's DNS name: its own name, 16 digits, and the longest region and suffix.
+_BALANCER_NAME_LENGTH = 32 + len("-0123456789abcdef.elb.ap-southeast-2.amazonaws.com.cn")
 # By the reference's name, the maximum number of characters of its value. Stack names have up to 128 characters;
 # resource ids have a prefix and 17 digits. The ARN of a secret has 66 characters up to the secret's name (in the
 # partition and region with the longest names), a logical id, and two random suffixes.
@@ -26,8 +28,7 @@ MAX_LENGTHS = {
     "joinSecretArn": 128,
     "routeTableId": len("rtb-") + 17,
     "bucket": 63,
-    # A load balancer's DNS name: its own name, 16 digits, and the longest region and suffix.
-    "publicAddress": 32 + len("-0123456789abcdef.elb.ap-southeast-2.amazonaws.com.cn"),
+    **dict.fromkeys(("publicAddress", "internalAddress"), _BALANCER_NAME_LENGTH),
     "condition": len("MasterAWaitCondition"),
     "conditionStack": 128,
 }
@@ -49,6 +50,8 @@ def of_master(cluster: Cluster) -> tuple[str, ...]:
         names.append("bucket")
     if has_public_endpoint(cluster):
         names.append("publicAddress")
+    if has_both_endpoints(cluster) and has_internal_load_balancer(cluster):
+        names.append("internalAddress")
     return (*names, "condition", "conditionStack")
 
 

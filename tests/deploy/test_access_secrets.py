@@ -75,6 +75,15 @@ def test_where_the_api_is_and_who_may_reach_it(aws: Aws) -> None:
             cluster_access.find_authority(aws.account, root(aws), {"CaSecretArn": ""})
 
 
+def test_the_internal_endpoint_is_an_output_of_its_own(aws: Aws) -> None:
+    stacked(aws, stack(parameters={"ApiAllowedCidr": "192.0.2.0/24"}))
+    outputs = {"ApiEndpoint": "https://api.example", "ApiInternalEndpoint": "https://inside.example"}
+    where = cluster_access.find_internal_api_endpoint(root(aws), outputs)
+    assert (where.url, where.allowed_cidr) == ("https://inside.example", "")
+    with pytest.raises(NoEndpointError, match=r"has no output ApiInternalEndpoint; it has one with api.internal: true"):
+        cluster_access.find_internal_api_endpoint(root(aws), {"ApiEndpoint": "https://api.example"})
+
+
 @pytest.mark.parametrize(
     ("caller", "name"),
     [

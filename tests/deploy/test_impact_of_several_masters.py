@@ -84,3 +84,47 @@ def test_a_target_group_that_changes_in_place_is_harmless(path, words):
     assert impact is not None
     assert impact.danger is Danger.NONE
     assert words in impact.text
+
+
+BOTH = THREE.model_copy(update={"api": THREE.api.model_copy(update={"internal": True})})
+RECORD, ZONE = "AWS::Route53::RecordSet", "AWS::Route53::HostedZone"
+
+
+@pytest.mark.parametrize(
+    ("logical_id", "kind", "action", "danger", "words"),
+    [
+        ("InternalApiLoadBalancer", BALANCER, "add", Danger.NONE, "an internal endpoint beside its public one"),
+        ("InternalApiLoadBalancer", BALANCER, "remove", Danger.DANGEROUS, "the API's internal endpoint"),
+        ("ApiLoadBalancer", BALANCER, "remove", Danger.DANGEROUS, "API address changes"),
+        ("ApiPublicRecord", RECORD, "add", Danger.DISRUPTIVE, "the masters are replaced one after another"),
+        ("ApiPublicRecord", RECORD, "remove", Danger.DANGEROUS, "kubeconfigs with the name stop working"),
+        ("ApiPrivateRecord", RECORD, "remove", Danger.DANGEROUS, "no longer leads to its internal endpoint"),
+        ("ApiPublicZone", ZONE, "add", Danger.DISRUPTIVE, "ApiNameServers"),
+        ("ApiPublicZone", ZONE, "remove", Danger.DANGEROUS, "leaves the stack; the old zone is kept"),
+        ("ApiPrivateZone", ZONE, "remove", Danger.DANGEROUS, "only if it has no records of others"),
+    ],
+)
+def test_endpoints_and_names_of_the_api_that_come_and_go(
+    logical_id: str, kind: str, action: str, danger: Danger, words: str
+) -> None:
+    change = Change(logical_id, "id", kind, action, Replacement.NO, "", ())
+    impact = ImpactAssessment(BOTH, 3).of_resource(change, ResourceChange("Modify", logical_id, "id", kind))
+    assert impact is not None
+    assert words in impact.text
+    assert impact.danger is danger
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "words"),
+    [
+        ("Name", "api.old.example", "api.new.example", "changes from api.old.example to api.new.example"),
+        ("AliasTarget", "{}", "{}", "clients may use the old one for 60 seconds"),
+    ],
+)
+def test_a_record_that_changes_tells_what_clients_notice(path: str, before: str, after: str, words: str) -> None:
+    changed = PropertyChange(f"/Properties/{path}", before, after, known=True, certain=True)
+    change = Change("ApiPublicRecord", "id", RECORD, "update", Replacement.NO, "", (changed,))
+    resource_change = ResourceChange("Modify", "ApiPublicRecord", "id", RECORD)
+    impact = ImpactAssessment(BOTH, 3).of_resource(change, resource_change)
+    assert impact is not None
+    assert words in impact.text

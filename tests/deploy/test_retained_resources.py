@@ -231,6 +231,7 @@ BILLED = {
     "AWS::EC2::VPCEndpoint",
     "AWS::ElasticLoadBalancingV2::LoadBalancer",
     "AWS::KMS::Key",
+    "AWS::Route53::HostedZone",
     "AWS::SecretsManager::Secret",
     "AWS::S3::Bucket",
 }
@@ -253,6 +254,7 @@ DELETED_BY = {
     "AWS::IAM::InstanceProfile": ("iam", "DeleteInstanceProfile", "InstanceProfileName"),
     "AWS::IAM::Role": ("iam", "DeleteRole", "RoleName"),
     "AWS::KMS::Key": ("kms", "ScheduleKeyDeletion", "KeyId"),
+    "AWS::Route53::HostedZone": ("route53", "DeleteHostedZone", "Id"),
     "AWS::SecretsManager::Secret": ("secretsmanager", "DeleteSecret", "SecretId"),
 }
 

@@ -234,3 +234,22 @@ def test_join_configuration_leaves_discovery_to_the_instance() -> None:
     document = kubeadm.join_configuration(NodeGroup())
     assert "discovery" not in document
     assert document["nodeRegistration"]["name"] == "${instanceId}"
+
+
+def test_the_certificate_names_the_internal_load_balancer_beside_the_public_one() -> None:
+    def names(count: int, **api: Any) -> list[str]:
+        return init(cluster(api=api, controlPlane={"count": count}))[1]["apiServer"]["certSANs"]
+
+    assert names(3, internal=True)[:2] == ["${publicAddress}", "${internalAddress}"]
+    # kubeadm adds the private address of a single master by itself.
+    assert "${internalAddress}" not in names(1, internal=True)
+    assert "${internalAddress}" not in names(3)
+
+
+def test_the_certificate_has_the_apis_dns_name_once() -> None:
+    api = {
+        "dns": {"name": "api.example.com", "publicZone": {"id": "Z0123456789ABC"}},
+        "additionalNames": ["api.example.com", "other.example.com"],
+    }
+    names = init(cluster(api=api))[1]["apiServer"]["certSANs"]
+    assert [name for name in names if name.endswith(".example.com")] == ["api.example.com", "other.example.com"]

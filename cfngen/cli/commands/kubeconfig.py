@@ -35,6 +35,7 @@ DEFAULT_DURATION = "12h"
         "cfngen kubeconfig",
         "cfngen kubeconfig --duration 1h --context prod --no-switch",
         "cfngen kubeconfig --user alice --group developers --print > alice.kubeconfig",
+        "cfngen kubeconfig --internal --context prod-internal",
         "cfngen kubeconfig --print --output json | jq .kubeconfig",
         "cfngen kubeconfig --remove",
     ),
@@ -76,6 +77,11 @@ DEFAULT_DURATION = "12h"
     type=PathArgument("give a file name"),
     help="File to change. Default: the first file in KUBECONFIG, or ~/.kube/config.",
 )
+@click.option(
+    "--internal",
+    is_flag=True,
+    help="Use the API's internal endpoint, which clients in the VPC and in connected networks reach.",
+)
 @click.option("--print", "print_only", is_flag=True, help="Print a separate kubeconfig; change no file.")
 @click.option("--no-switch", "keep_current_context", is_flag=True, help="Do not change the current context.")
 @click.option(
@@ -92,6 +98,7 @@ def command(
     user: str,
     groups: tuple[str, ...],
     kubeconfig_file: Path | None,
+    internal: bool,
     print_only: bool,
     keep_current_context: bool,
     remove_cluster_entries: bool,
@@ -103,8 +110,8 @@ def command(
     """
     if print_only and (kubeconfig_file is not None or remove_cluster_entries):
         raise click.UsageError("--print changes no file; remove --print, or remove --file and --remove.")
-    if remove_cluster_entries and (user or groups or keep_current_context):
-        raise click.UsageError("--user, --group and --no-switch cannot be used with --remove.")
+    if remove_cluster_entries and (user or groups or internal or keep_current_context):
+        raise click.UsageError("--user, --group, --internal and --no-switch cannot be used with --remove.")
     if remove_cluster_entries:
         _remove_entries(target, kubeconfig_file, context_name)
         return
@@ -118,7 +125,7 @@ def command(
     identity = Identity(user=user or kubernetes_user_name(account.caller), groups=groups or default_groups)
     now = account.clock.now()
     expires = now + certificate_lifetime
-    access = _issue_access(target, account, context_name, identity, now, certificate_lifetime)
+    access = _issue_access(target, account, context_name, identity, now, certificate_lifetime, internal=internal)
     if print_only:
         document = KubeconfigDocument(
             kubeconfig=build_kubeconfig(access), user=identity.user, groups=identity.groups, expires=expires
@@ -135,6 +142,8 @@ def _issue_access(
     identity: Identity,
     now: datetime,
     certificate_lifetime: timedelta,
+    *,
+    internal: bool,
 ) -> KubeconfigContent:
     """Issue a client certificate, and return what a kubeconfig needs to use it.
 
@@ -147,6 +156,7 @@ def _issue_access(
         identity: the user and the groups in the certificate.
         now: when the certificate becomes valid.
         certificate_lifetime: how long it is valid.
+        internal: whether to use the internal endpoint; if the API is not public, it is the only one.
     """
     from cfngen.deploy.access import cluster_access
     from cfngen.deploy.access.certificates import issue_client_certificate
@@ -154,7 +164,11 @@ def _issue_access(
 
     stack = cluster_access.require_root_stack(account, target.stack_name)
     outputs = cluster_access.read_outputs(account, stack)
-    endpoint = cluster_access.find_api_endpoint(stack, outputs, target.kubernetes_override)
+    has_both = cluster_access.INTERNAL_ENDPOINT_OUTPUT in outputs or target.cluster.api.public
+    find_endpoint = (
+        cluster_access.find_internal_api_endpoint if internal and has_both else cluster_access.find_api_endpoint
+    )
+    endpoint = find_endpoint(stack, outputs, target.kubernetes_override)
     authority = cluster_access.find_authority(account, stack, outputs)
     return KubeconfigContent(
         name=context_name or target.cluster.name,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import IPv4Network
 
 from cfngen.cluster.model import Cluster, Instances
 from cfngen.cluster.names import aws_partition
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.topology import has_both_endpoints
 
 # Ports of a master that the API cannot have, and the program that listens on each: those of
 # https://kubernetes.io/docs/reference/networking/ports-and-protocols/ (November 2026), of SSH and of the cloud
@@ -25,6 +27,8 @@ _PORTS_IN_USE = {
     10258: "the cloud controller manager",
     10259: "kube-scheduler",
 }
+# Ranges whose addresses the internet does not route (RFC 1918 and RFC 6598).
+_PRIVATE_RANGES = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")))
 # Kubernetes' default range of ports for services of the type NodePort.
 _NODE_PORTS = range(30000, 32768)
 # A role can have ten managed policies by default, and up to twenty if the account's quota was raised ("IAM and AWS STS
@@ -73,6 +77,22 @@ def _check_elastic_ip(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(("api", "elasticIp", "address"), message)
 
 
+def _check_endpoints(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the API has an endpoint, and that ranges for an internal one go with an internal one."""
+    api = cluster.api
+    public_path: Path = ("api", "public")
+    if not api.public and "internal" in api.model_fields_set and not api.internal:
+        message = "the API needs an endpoint: a public one, an internal one or both; remove the key or set it to true"
+        yield Problem(("api", "internal"), message, related_paths=(public_path,))
+    if not api.internal_cidrs or has_both_endpoints(cluster):
+        return
+    if api.public:
+        message = "the API has no internal endpoint beside its public one; set api.internal to true, or remove the key"
+    else:
+        message = "the internal endpoint is the only one; use api.allowedCidrs for who may reach it, and remove the key"
+    yield Problem(("api", "internalCidrs"), message, related_paths=(("api", "internal"), public_path))
+
+
 def _check_one_ssh_key(cluster: Cluster) -> Iterator[Problem]:
     """Check that the user names a key pair or a public key for SSH, but not both."""
     if cluster.ssh.key_name and cluster.ssh.public_key:
@@ -89,6 +109,7 @@ def _check_no_duplicates(cluster: Cluster) -> Iterator[Problem]:
     lists: list[tuple[Path, tuple[object, ...]]] = [
         (("api", "allowedCidrs"), cluster.api.allowed_cidrs),
         (("api", "allowedPrefixLists"), tuple(each.id for each in cluster.api.allowed_prefix_lists)),
+        (("api", "internalCidrs"), cluster.api.internal_cidrs),
         (("api", "additionalNames"), cluster.api.additional_names),
         (("ssh", "allowedCidrs"), cluster.ssh.allowed_cidrs),
         (("ssh", "allowedPrefixLists"), tuple(each.id for each in cluster.ssh.allowed_prefix_lists)),
@@ -220,6 +241,19 @@ def _warn_of_no_session_manager_agent(cluster: Cluster) -> Iterator[Problem]:
             return
 
 
+def _warn_of_private_ranges_for_public_endpoint(cluster: Cluster) -> Iterator[Problem]:
+    """Warn of private ranges that are listed for the public endpoint of a cluster that has an internal one too."""
+    if not has_both_endpoints(cluster):
+        return
+    for position, cidr in enumerate(cluster.api.allowed_cidrs):
+        if any(cidr.subnet_of(private_range) for private_range in _PRIVATE_RANGES):
+            message = (
+                f"connections to the public endpoint never come from {cidr}, a private range; move it to "
+                "api.internalCidrs"
+            )
+            yield Problem(("api", "allowedCidrs", position), message, related_paths=(("api", "internal"),))
+
+
 def _warn_of_open_to_the_world(cluster: Cluster) -> Iterator[Problem]:
     """Warn if every address of the internet may reach the API or SSH."""
     for path, cidrs, target in (
@@ -234,6 +268,7 @@ def _warn_of_open_to_the_world(cluster: Cluster) -> Iterator[Problem]:
 PROBLEM_CHECKS = (
     _check_api_port_free,
     _check_elastic_ip,
+    _check_endpoints,
     _check_one_ssh_key,
     _check_no_duplicates,
     _check_policy_count,
@@ -243,6 +278,7 @@ WARNING_CHECKS = (
     _warn_of_ssh_without_key,
     _warn_of_no_shell_access,
     _warn_of_no_session_manager_agent,
+    _warn_of_private_ranges_for_public_endpoint,
     _warn_of_open_to_the_world,
     _warn_of_policy_count,
 )

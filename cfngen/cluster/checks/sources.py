@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.cluster.allowed_sources import (
+    LOAD_BALANCER_ROLES,
     MAX_RULES_PER_INTERFACE,
     SECURITY_GROUP_ROLES,
     SecurityGroupRole,
@@ -26,6 +27,7 @@ _ROLE_NAMES: dict[SecurityGroupRole, str] = {
     "Master": "the masters",
     "Node": "the nodes",
     "ApiLoadBalancer": "the API's load balancer",
+    "InternalApiLoadBalancer": "the API's internal load balancer",
 }
 
 
@@ -101,9 +103,11 @@ def _check_rules_fit(cluster: Cluster) -> Iterator[Problem]:
             continue
         allowed_sources = list(sources(cluster, role))
         # The problem is reported at the section, and the list in it, whose sources come first.
-        purpose = "api" if role == "ApiLoadBalancer" or allowed_sources[0].purpose == "Api" else "ssh"
+        purpose = "api" if role in LOAD_BALANCER_ROLES or allowed_sources[0].purpose == "Api" else "ssh"
         section = cluster.api if purpose == "api" else cluster.ssh
         key = "allowedCidrs" if section.allowed_cidrs else "allowedPrefixLists"
+        if role == "InternalApiLoadBalancer" or not (section.allowed_cidrs or section.allowed_prefix_lists):
+            key = "internalCidrs"
         rules = sum(source.rule_count for source in allowed_sources)
         max_rules = sum(max_rules_for_sources(cluster, position=position) for position in range(allowed_groups))
         message = (

@@ -231,6 +231,31 @@ class ElasticIp(Model):
     address: field_types.Address = Field(description="The address itself; it goes into the API server's certificate.")
 
 
+class DnsZone(Model):
+    """A Route 53 hosted zone: an existing one named by `id`, or one that is created with `name`."""
+
+    id: field_types.HostedZoneId | None = Field(None, description="Id of an existing hosted zone of the account.")
+    name: field_types.HostName | None = Field(
+        None, description="Domain of a hosted zone to create, e.g. `k8s.example.com`; the API's name is in it."
+    )
+
+
+class ApiDns(Model):
+    """A DNS name of yours for the API, in Route 53."""
+
+    name: field_types.HostName = Field(
+        description="The API's name, e.g. `api.example.com`; it goes into the API server's certificate and kubeconfigs."
+    )
+    public_zone: DnsZone | None = Field(
+        None, description="Public hosted zone, in which the name leads to the public endpoint."
+    )
+    private_zone: DnsZone | None = Field(
+        None,
+        description="Private hosted zone, in which the name leads to the internal endpoint. A created one is for the "
+        "cluster's VPC; an existing one has to be associated with the VPCs whose clients use the name.",
+    )
+
+
 class Api(Model):
     """The Kubernetes API endpoint."""
 
@@ -248,8 +273,22 @@ class Api(Model):
         "masters an internet-facing load balancer; in a private cluster always a load balancer. If false, use "
         "`network.topology: private`, or existing subnets with a NAT gateway.",
     )
+    internal: bool = Field(
+        False,
+        description="Whether clients in the VPC and in connected networks have an endpoint of their own beside the "
+        "public one: the private address of a single master, or for several masters an internal load balancer. If "
+        "`public` is false, this is the only endpoint, and the key may be left out.",
+    )
+    internal_cidrs: List[field_types.Cidr] = Field(
+        (),
+        description="Address ranges that may reach the internal endpoint beside a public one. Default: the VPC's "
+        "range. If the internal endpoint is the only one, use `allowedCidrs`.",
+    )
     elastic_ip: ElasticIp | None = Field(
         None, description="An existing Elastic IP to use instead of a new one; only for a cluster with one master."
+    )
+    dns: ApiDns | None = Field(
+        None, description="A DNS name for the API in Route 53, in a public zone, a private zone or one of each."
     )
     additional_names: List[field_types.HostName] = Field(
         (), description="Further DNS names or addresses for the API server's certificate."

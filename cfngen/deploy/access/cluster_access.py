@@ -20,6 +20,7 @@ from cfngen.deploy.stacks import NESTED_STACK, StackView, find_stack, list_resou
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 
+INTERNAL_ENDPOINT_OUTPUT = "ApiInternalEndpoint"
 ENDPOINT_OUTPUT, CA_SECRET_OUTPUT, JOIN_SECRET_OUTPUT = "ApiEndpoint", "CaSecretArn", "JoinSecretArn"
 ALLOWED_CIDR_PARAMETER = "ApiAllowedCidr"
 CLIENT_CERTIFICATE_LIFETIME = timedelta(minutes=10)  # for a certificate that cfngen uses itself
@@ -91,6 +92,28 @@ def find_api_endpoint(
         )
     allowed_cidr = stack.parameters.get(ALLOWED_CIDR_PARAMETER, "")
     return Endpoint(url, url_override=find_url_override(url), allowed_cidr=allowed_cidr)
+
+
+def find_internal_api_endpoint(
+    stack: StackView, stack_outputs: Mapping[str, str], find_url_override: FindApiUrlOverride = no_api_url_override
+) -> Endpoint:
+    """Return the internal endpoint that a cluster's API has beside its public one.
+
+    Args:
+        stack: the cluster's root stack.
+        stack_outputs: the result of `read_outputs`.
+        find_url_override: returns the URL at which the API listens, if it is not the URL in the outputs.
+
+    Raises:
+        NoEndpointError: the stack has no output with the internal endpoint's URL.
+    """
+    url = stack_outputs.get(INTERNAL_ENDPOINT_OUTPUT, "")
+    if not url:
+        raise NoEndpointError(
+            f"{_missing_output_message(stack, INTERNAL_ENDPOINT_OUTPUT)}; it has one with api.internal: true",
+            hint=CommandText("set api.internal in the cluster file, then ", suggest("deploy"), "."),
+        )
+    return Endpoint(url, url_override=find_url_override(url))
 
 
 def find_authority(account: Account, stack: StackView, stack_outputs: Mapping[str, str]) -> Authority:

@@ -253,6 +253,8 @@ DELETED_RESOURCE_TYPES = (
     ("NAT gateways", "AWS::EC2::NatGateway"),
     ("VPC endpoints", "AWS::EC2::VPCEndpoint"),
     ("security groups", "AWS::EC2::SecurityGroup"),
+    ("hosted zones", "AWS::Route53::HostedZone"),
+    ("DNS records", "AWS::Route53::RecordSet"),
     ("secrets", "AWS::SecretsManager::Secret"),
     ("KMS keys", "AWS::KMS::Key"),
     ("roles", "AWS::IAM::Role"),

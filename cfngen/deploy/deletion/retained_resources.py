@@ -364,6 +364,7 @@ COST_BY_RESOURCE_TYPE = {
     "AWS::EC2::VPCEndpoint": "interface endpoint, billed per hour and zone",
     "AWS::ElasticLoadBalancingV2::LoadBalancer": "load balancer, billed per hour",
     "AWS::KMS::Key": "KMS key, billed per month",
+    "AWS::Route53::HostedZone": "hosted zone, billed per month",
     "AWS::SecretsManager::Secret": "secret, billed per month",
     "AWS::S3::Bucket": "S3 storage, billed per GiB and month",
 }
@@ -400,5 +401,6 @@ DELETE_COMMAND_BY_RESOURCE_TYPE = {
     "AWS::IAM::InstanceProfile": "iam delete-instance-profile --instance-profile-name",
     "AWS::IAM::Role": "iam delete-role --role-name",
     "AWS::KMS::Key": "kms schedule-key-deletion --key-id",
+    "AWS::Route53::HostedZone": "route53 delete-hosted-zone --id",
     "AWS::SecretsManager::Secret": "secretsmanager delete-secret --secret-id",
 }

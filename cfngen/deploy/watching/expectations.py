@@ -73,6 +73,9 @@ SECONDS_BY_RESOURCE_TYPE: Mapping[str, UsualSeconds] = {
     "AWS::IAM::InstanceProfile": UsualSeconds(create=130, update=10, delete=5),
     "AWS::IAM::Role": UsualSeconds(create=20, update=20, delete=10),
     "AWS::KMS::Key": UsualSeconds(create=130, update=10, delete=10),
+    # CloudFormation waits until all of Route 53's name servers have a change.
+    "AWS::Route53::HostedZone": UsualSeconds(create=60, update=30, delete=60),
+    "AWS::Route53::RecordSet": UsualSeconds(create=60, update=60, delete=60),
     "AWS::SecretsManager::Secret": UsualSeconds(create=10, update=10, delete=10),
 }
 

@@ -13,7 +13,7 @@ from cfngen.cluster.logical_ids import ENDPOINTS_STACK, NodeGroupId
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.preview.change_set_reading import ChangeSet, ResourceChange
 from cfngen.deploy.preview.changes import Change, Danger, Impact, Replacement
-from cfngen.deploy.preview.impact import backups, instances, network, private_network, program, secrets
+from cfngen.deploy.preview.impact import backups, dns, instances, network, private_network, program, secrets
 from cfngen.deploy.preview.impact.context import ChangeContext, owner_of
 from cfngen.deploy.preview.impact.instances import size_range
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
@@ -33,6 +33,7 @@ _PERSISTENT_TYPES = frozenset(
         "AWS::KMS::Key",
         "AWS::RDS::DBCluster",
         "AWS::RDS::DBInstance",
+        "AWS::Route53::HostedZone",
         "AWS::S3::Bucket",
         "AWS::SecretsManager::Secret",
     }
@@ -41,6 +42,7 @@ _TAGS_PATH = re.compile(r"(/Properties)?/Tags(?![A-Za-z])")
 # For each CloudFormation type, the function that describes the impact of changes of such a resource.
 _IMPACT_BY_TYPE = {
     **backups.IMPACT_BY_TYPE,
+    **dns.IMPACT_BY_TYPE,
     **instances.IMPACT_BY_TYPE,
     **network.IMPACT_BY_TYPE,
     **private_network.IMPACT_BY_TYPE,

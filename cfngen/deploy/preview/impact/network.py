@@ -18,6 +18,7 @@ _ROLE_NAMES: Mapping[SecurityGroupRole, str] = {
     "Master": "masters",
     "Node": "nodes",
     "ApiLoadBalancer": "API's load balancer",
+    "InternalApiLoadBalancer": "API's internal load balancer",
 }
 
 
@@ -78,7 +79,10 @@ def _move_verb(context: ChangeContext) -> str:
 
 
 def _load_balancer_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the API's load balancer: that of several masters, or of private ones."""
+    """Return the impact of a change of a load balancer of the API: several or private masters are behind one."""
+    is_internal = context.change.logical_id == "InternalApiLoadBalancer"
+    if is_internal and context.cluster.api.public:
+        return _internal_load_balancer_impact(context)
     if context.disappears:
         return Impact(
             f"API address changes: its load balancer {context.verb}; existing kubeconfigs stop working, and its "
@@ -93,6 +97,27 @@ def _load_balancer_impact(context: ChangeContext) -> Impact | None:
         return Impact("the API's load balancer gets an address in other zones, or loses one", Danger.DISRUPTIVE)
     if context.touches("SecurityGroups"):
         return Impact("who may reach the API changes at once", Danger.DISRUPTIVE)
+    return None
+
+
+def _internal_load_balancer_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of the internal load balancer, if the API is or becomes public as well."""
+    if context.disappears:
+        return Impact(
+            f"the API's internal endpoint (its load balancer) {context.verb}; kubeconfigs with its name stop working",
+            Danger.DANGEROUS,
+        )
+    if context.change.action == "add":
+        return Impact(
+            "the API gets an internal endpoint beside its public one; the masters are replaced one after another, for "
+            "its name in their certificate"
+        )
+    if context.touches("Subnets"):
+        return Impact(
+            "the API's internal load balancer gets an address in other zones, or loses one", Danger.DISRUPTIVE
+        )
+    if context.touches("SecurityGroups"):
+        return Impact("who may reach the API's internal endpoint changes at once", Danger.DISRUPTIVE)
     return None
 
 

@@ -7,6 +7,7 @@ without it. Nested stacks have no handler: `creation` and `updating` handle them
 from __future__ import annotations
 
 from cfngen.sandbox.cloudformation.handlers import (
+    dns,
     identity,
     instances,
     load_balancing,
@@ -51,6 +52,8 @@ HANDLERS: dict[str, Handler] = {
     "AWS::IAM::ManagedPolicy": identity.ManagedPolicy(),
     "AWS::IAM::Role": identity.Role(),
     "AWS::KMS::Key": identity.Key(),
+    "AWS::Route53::HostedZone": dns.HostedZone(),
+    "AWS::Route53::RecordSet": dns.RecordSet(),
     "AWS::S3::Bucket": storage.Bucket(),
     "AWS::S3::BucketPolicy": storage.BucketPolicy(),
     "AWS::SecretsManager::Secret": identity.Secret(),

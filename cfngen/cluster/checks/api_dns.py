@@ -1,0 +1,92 @@
+"""Checks of the API's DNS name: its zones, and the endpoints that it leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Address
+
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.paths import Path
+from cfngen.cluster.problems import Problem
+from cfngen.cluster.sections.network import ApiDns, DnsZone
+from cfngen.cluster.topology import has_internal_endpoint
+
+_DNS: Path = ("api", "dns")
+
+
+def _zones(dns: ApiDns) -> Iterator[tuple[Path, DnsZone]]:
+    """Yield the path of each zone of the API's name, and the zone."""
+    for key, zone in (("publicZone", dns.public_zone), ("privateZone", dns.private_zone)):
+        if zone:
+            yield (*_DNS, key), zone
+
+
+def _check_name(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the API's name is a domain name in lower case, as Route 53 stores it."""
+    dns = cluster.api.dns
+    if dns is None:
+        return
+    path: Path = (*_DNS, "name")
+    if "." not in dns.name or _is_address(dns.name):
+        yield Problem(path, f"{dns.name} is not a name in a domain; use one such as api.example.com")
+    elif dns.name != dns.name.lower():
+        yield Problem(path, f"Route 53 stores names in lower case; write {dns.name.lower()}")
+
+
+def _is_address(name: str) -> bool:
+    """Return whether a name is an IPv4 address."""
+    try:
+        IPv4Address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_zones(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the name has a zone, and that each zone is either an existing one or one whose domain has the name."""
+    dns = cluster.api.dns
+    if dns is None:
+        return
+    zones = list(_zones(dns))
+    if not zones:
+        message = "a name needs a hosted zone; add publicZone for the public endpoint, privateZone for the internal one"
+        yield Problem(_DNS, message)
+    for path, zone in zones:
+        if bool(zone.id) == bool(zone.name):
+            message = "needs either the id of an existing hosted zone, or the name of one to create"
+            yield Problem(path, message)
+        elif zone.name and dns.name != zone.name and not dns.name.endswith(f".{zone.name}"):
+            message = f"{dns.name} is not in {zone.name}; use a domain that ends the name, or the name itself"
+            yield Problem((*path, "name"), message, related_paths=((*_DNS, "name"),))
+    if dns.public_zone and dns.private_zone and dns.public_zone.id and dns.public_zone.id == dns.private_zone.id:
+        message = f"{dns.private_zone.id} is also the public zone, and no zone is both; enter the id of a private zone"
+        yield Problem((*_DNS, "privateZone", "id"), message, related_paths=((*_DNS, "publicZone"),))
+
+
+def _check_zones_have_endpoints(cluster: Cluster) -> Iterator[Problem]:
+    """Check that a public zone goes with a public endpoint, and a private zone with an internal one."""
+    dns = cluster.api.dns
+    if dns is None:
+        return
+    related_paths: tuple[Path, ...] = (("api", "public"), ("api", "internal"))
+    if dns.public_zone and not cluster.api.public:
+        message = "the API has no public endpoint; use privateZone, or set api.public to true"
+        yield Problem((*_DNS, "publicZone"), message, related_paths=related_paths)
+    if dns.private_zone and not has_internal_endpoint(cluster):
+        message = "the API has no internal endpoint; use publicZone, or set api.internal to true"
+        yield Problem((*_DNS, "privateZone"), message, related_paths=related_paths)
+
+
+def _warn_of_delegation(cluster: Cluster) -> Iterator[Problem]:
+    """Warn that a new public zone answers nobody until its parent domain names its name servers."""
+    dns = cluster.api.dns
+    if dns and dns.public_zone and dns.public_zone.name:
+        message = (
+            f"{dns.public_zone.name} is found once its parent domain has an NS record with the new zone's name servers "
+            "(the stack's output ApiNameServers); until then the API cannot be reached by its name"
+        )
+        yield Problem((*_DNS, "publicZone", "name"), message)
+
+
+PROBLEM_CHECKS = (_check_name, _check_zones, _check_zones_have_endpoints)
+WARNING_CHECKS = (_warn_of_delegation,)

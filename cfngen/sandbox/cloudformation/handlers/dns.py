@@ -1,0 +1,109 @@
+"""Handlers of AWS::Route53 types: hosted zones and record sets."""
+
+from __future__ import annotations
+
+from cfngen.sandbox.cloudformation.errors import ResourceError
+from cfngen.sandbox.cloudformation.handlers.handler import (
+    CreatedResource,
+    Handler,
+    HandlerCall,
+    client,
+    leave_to_rollback_on_failure,
+)
+from cfngen.sandbox.json_types import AwsClient, JsonDict, Properties
+
+
+def _route53(call: HandlerCall) -> AwsClient:
+    """A client of Route 53."""
+    return client("route53", call.region)
+
+
+class HostedZone(Handler):
+    supported_properties = frozenset({"Name", "VPCs", "HostedZoneTags"})
+    updatable_properties = frozenset({"VPCs", "HostedZoneTags"})
+
+    def create(self, call: HandlerCall) -> CreatedResource:
+        route53 = _route53(call)
+        vpcs = call.properties.get("VPCs", [])
+        private = {"HostedZoneConfig": {"PrivateZone": True}, "VPC": vpcs[0]} if vpcs else {}
+        # Route 53 needs a reference that no other zone of the account has.
+        reference = call.generate_name()
+        zone = route53.create_hosted_zone(Name=call["Name"], CallerReference=reference, **private)
+        zone_id = zone["HostedZone"]["Id"].removeprefix("/hostedzone/")
+        name_servers = zone.get("DelegationSet", {}).get("NameServers", [])
+        created = CreatedResource(zone_id, {"Id": zone_id, **({} if vpcs else {"NameServers": name_servers})})
+        with leave_to_rollback_on_failure(created):
+            for vpc in vpcs[1:]:
+                route53.associate_vpc_with_hosted_zone(HostedZoneId=zone_id, VPC=vpc)
+            if tags := call.properties.get("HostedZoneTags"):
+                route53.change_tags_for_resource(ResourceType="hostedzone", ResourceId=zone_id, AddTags=tags)
+        return created
+
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+        route53, zone_id = _route53(call), call.physical_id
+        if "VPCs" in changed:
+            old_vpcs, new_vpcs = old_properties.get("VPCs", []), call.properties.get("VPCs", [])
+            # A private zone always has a VPC, so the new ones come first.
+            for vpc in (vpc for vpc in new_vpcs if vpc not in old_vpcs):
+                route53.associate_vpc_with_hosted_zone(HostedZoneId=zone_id, VPC=vpc)
+            for vpc in (vpc for vpc in old_vpcs if vpc not in new_vpcs):
+                route53.disassociate_vpc_from_hosted_zone(HostedZoneId=zone_id, VPC=vpc)
+        if "HostedZoneTags" in changed:
+            old_tags, new_tags = (each.get("HostedZoneTags", []) for each in (old_properties, call.properties))
+            arguments: JsonDict = {"AddTags": new_tags} if new_tags else {}
+            if removed_keys := sorted({tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}):
+                arguments["RemoveTagKeys"] = removed_keys
+            route53.change_tags_for_resource(ResourceType="hostedzone", ResourceId=zone_id, **arguments)
+        return {}
+
+    def delete(self, call: HandlerCall) -> None:
+        _route53(call).delete_hosted_zone(Id=call.physical_id)
+
+
+class RecordSet(Handler):
+    supported_properties = frozenset({"HostedZoneId", "Name", "Type", "TTL", "ResourceRecords", "AliasTarget"})
+    updatable_properties = frozenset({"Name", "Type", "TTL", "ResourceRecords", "AliasTarget"})
+
+    def create(self, call: HandlerCall) -> CreatedResource:
+        self._refuse_existing(call)
+        _change(call, "CREATE", call.properties)
+        return CreatedResource(call["Name"])
+
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+        is_another = bool(changed & {"Name", "Type"})
+        if is_another:
+            self._refuse_existing(call)
+        _change(call, "UPSERT", call.properties)
+        if is_another:
+            _change(call, "DELETE", old_properties)
+        return {}
+
+    def delete(self, call: HandlerCall) -> None:
+        _change(call, "DELETE", call.properties)
+
+    def _refuse_existing(self, call: HandlerCall) -> None:
+        """Refuse to create a record set that the zone has already; moto replaces it.
+
+        Raises:
+            ResourceError: it exists
+        """
+        name = call["Name"].rstrip(".") + "."
+        pages = _route53(call).get_paginator("list_resource_record_sets").paginate(HostedZoneId=call["HostedZoneId"])
+        records = [record for page in pages for record in page["ResourceRecordSets"]]
+        if any((record["Name"].rstrip(".") + ".", record["Type"]) == (name, call["Type"]) for record in records):
+            message = (
+                f"[Tried to create resource record set [name='{name}', type='{call['Type']}'] but it already exists]"
+            )
+            raise ResourceError(message)
+
+
+def _change(call: HandlerCall, action: str, properties: Properties) -> None:
+    """Create, update (`UPSERT`) or delete the record set with these properties."""
+    record_set: JsonDict = {key: properties[key] for key in ("Name", "Type", "AliasTarget") if key in properties}
+    if "ResourceRecords" in properties:
+        record_set["TTL"] = int(properties["TTL"])
+        record_set["ResourceRecords"] = [{"Value": value} for value in properties["ResourceRecords"]]
+    _route53(call).change_resource_record_sets(
+        HostedZoneId=properties["HostedZoneId"],
+        ChangeBatch={"Changes": [{"Action": action, "ResourceRecordSet": record_set}]},
+    )

@@ -1,0 +1,37 @@
+"""What CloudFormation's service role may do in Route 53: nothing without a DNS name, then only in its zones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cfngen.cluster.load import parse
+from cfngen.permissions.api_dns import api_dns_statements
+from cfngen.permissions.grants import scope_of
+
+NAME = "api.k8s.example.com"
+
+
+def statements(**api: Any) -> dict[str, dict[str, Any]]:
+    """Return the statements of a cluster with these keys of `api`, by their names."""
+    cluster = parse({"api": api})
+    return {statement["Sid"]: dict(statement) for statement in api_dns_statements(cluster, scope_of(cluster))}
+
+
+def test_a_cluster_without_a_dns_name_needs_none() -> None:
+    assert statements() == {}
+
+
+def test_records_of_addresses_may_change_in_existing_zones_only() -> None:
+    found = statements(dns={"name": NAME, "publicZone": {"id": "Z0123456789ABC"}})
+    records = found["DnsRecords"]
+    assert records["Resource"] == ["arn:aws:route53:::hostedzone/Z0123456789ABC"]
+    assert records["Condition"] == {"ForAllValues:StringEquals": {"route53:ChangeResourceRecordSetsRecordTypes": ["A"]}}
+    assert "DnsMakeZones" not in found
+
+
+def test_in_a_new_zone_only_names_of_its_domain_may_change() -> None:
+    found = statements(dns={"name": NAME, "publicZone": {"name": "k8s.example.com"}})
+    names = found["DnsRecordsInNewZones"]["Condition"]["ForAllValues:StringLike"]
+    assert names == {"route53:ChangeResourceRecordSetsNormalizedRecordNames": ["k8s.example.com", "*.k8s.example.com"]}
+    assert "DnsMakeZones" in found
+    assert "DnsRecords" not in found

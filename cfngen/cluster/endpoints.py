@@ -55,12 +55,17 @@ _TABLE: tuple[tuple[Endpoint, Callable[[Cluster], bool]], ...] = (
 )
 
 
+def required_endpoints(cluster: Cluster) -> tuple[Endpoint, ...]:
+    """Return the endpoints of the services that instances call, whether or not they need endpoints for them."""
+    return tuple(endpoint for endpoint, is_required in _TABLE if is_required(cluster))
+
+
 def interface_endpoints(cluster: Cluster) -> tuple[Endpoint, ...]:
     """Return the interface endpoints to create; none if instances reach the services through a NAT gateway."""
     network = cluster.network
     if not is_private(cluster) or network.nat != "none" or not network.endpoints.create:
         return ()
-    required = [endpoint for endpoint, is_required in _TABLE if is_required(cluster)]
+    required = required_endpoints(cluster)
     services = {endpoint.service for endpoint in required}
     additional = [
         Endpoint(service, "network.endpoints.additional")

@@ -160,7 +160,11 @@ def _quotas(
         )
     ]
     table_id = values.get("RouteTableId") or next(
-        (route_table_of(described["route_tables"], subnet.id) for subnet in named_subnets(cluster, values) if subnet.id),
+        (
+            route_table_of(described["route_tables"], subnet.id)
+            for subnet in named_subnets(cluster, values)
+            if subnet.id
+        ),
         "",
     )
     tables = [table for table in described["route_tables"] if table["RouteTableId"] == table_id]

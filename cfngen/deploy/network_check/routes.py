@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from cfngen.cluster.topology import is_private, masters_have_elastic_ips
 from cfngen.deploy.aws_types import AwsObject
-from cfngen.deploy.deletion.kubernetes_tags import tag_map
 from cfngen.deploy.network_check.findings import Finding, problem, warning
 from cfngen.deploy.network_check.network import NamedSubnet
 from cfngen.deploy.network_check.situation import DEFAULT_ROUTE, Situation, default_route
@@ -98,7 +97,9 @@ def _judge_public(
                 )
 
 
-def _find_instances_without_public_address(situation: Situation, subnet: NamedSubnet, gateway: str) -> Iterator[Finding]:
+def _find_instances_without_public_address(
+    situation: Situation, subnet: NamedSubnet, gateway: str
+) -> Iterator[Finding]:
     """Yield a problem for masters and groups that cannot use an internet gateway, as they have no public addresses."""
     text = f"have no public addresses, and the default route of {subnet.name} leads to {gateway}: they have no way out"
     remedy = "use a subnet with a NAT gateway"
@@ -106,7 +107,9 @@ def _find_instances_without_public_address(situation: Situation, subnet: NamedSu
         yield problem("api.public", f"masters {text}", f"{remedy}, or set it to true")
     for position, group in subnet.groups:
         if not group.public_ip:
-            yield problem(f"nodeGroups[{position}].publicIp", f"nodes of {group.name} {text}", f"{remedy}, or set it to true")
+            yield problem(
+                f"nodeGroups[{position}].publicIp", f"nodes of {group.name} {text}", f"{remedy}, or set it to true"
+            )
 
 
 def _judge_private(
@@ -202,35 +205,3 @@ def _replace_command(situation: Situation, table: AwsObject) -> str:
         f"aws ec2 replace-route --region {situation.region} --route-table-id {table['RouteTableId']} "
         f"--destination-cidr-block {DEFAULT_ROUTE} --nat-gateway-id NAT_GATEWAY"
     )
-
-
-def find_tag_problems(situation: Situation) -> Iterator[Finding]:
-    """Yield a warning for each existing subnet in which controllers would not create load balancers of services.
-
-    The cloud controller manager leaves out subnets with another cluster's tag and without this cluster's, and prefers
-    those with a role (`findSubnets` and `findELBSubnets` in pkg/providers/v1/aws.go of cloud-provider-aws); the AWS load
-    balancer controller finds subnets by their role ("Subnet Auto Discovery" in its documentation).
-    """
-    prefix = "kubernetes.io/cluster/"
-    own_tag = f"{prefix}{situation.cluster.name}"
-    for subnet, described in situation.existing_subnets:
-        tags = tag_map(described.get("Tags"))
-        others = sorted(key.removeprefix(prefix) for key in tags if key.startswith(prefix) and key != own_tag)
-        if others and own_tag not in tags:
-            yield warning(
-                subnet.id_key,
-                f"{subnet.id} has the tag of the cluster {', '.join(others)} and not that of {situation.cluster.name}, "
-                "so it gets no load balancers of services",
-                "share it with this cluster",
-                f"aws ec2 create-tags --region {situation.region} --resources {subnet.id} --tags Key={own_tag},Value=shared",
-            )
-        is_internal = is_private(situation.cluster) and not subnet.is_public
-        role = "kubernetes.io/role/internal-elb" if is_internal else "kubernetes.io/role/elb"
-        if role not in tags:
-            kind = "internal" if is_internal else "internet-facing"
-            yield warning(
-                subnet.id_key,
-                f"{subnet.id} has no tag {role}, by which controllers find subnets for {kind} load balancers",
-                "add it, or name the subnets in each service's annotations",
-                f"aws ec2 create-tags --region {situation.region} --resources {subnet.id} --tags Key={role},Value=1",
-            )

@@ -67,9 +67,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
         raise ForeignObjectsError(tuple(problems))
 
 
-def find_network_problems(
-    account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str
-) -> Iterator[str]:
+def find_network_problems(account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str) -> Iterator[str]:
     """Yield a problem for each part of an existing network that does not exist, or is not what the cluster file says.
 
     Args:

@@ -1,0 +1,181 @@
+"""The table of checks of an existing network, and the function that carries them out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.network_plugins import network_plugin
+from cfngen.deploy.account import Account
+from cfngen.deploy.messages import Report, Step
+from cfngen.deploy.network_check import access_lists, addresses, endpoints, routes, tags, vpc
+from cfngen.deploy.network_check.findings import Finding, NetworkCheck, Severity, problem, warning
+from cfngen.deploy.network_check.network import parameter_values
+from cfngen.deploy.network_check.reading import read
+from cfngen.deploy.network_check.situation import Situation
+
+QUOTAS = "quotas"
+_ORDER = tuple(Severity)
+
+
+def _always(situation: Situation) -> bool:
+    return True
+
+
+def _has_existing_subnets(situation: Situation) -> bool:
+    return bool(situation.existing_subnets)
+
+
+def _has_subnets_to_create(situation: Situation) -> bool:
+    return any(not subnet.id for subnet in situation.subnets)
+
+
+def _has_existing_tables(situation: Situation) -> bool:
+    return any(situation.route_table(subnet) is not None for subnet in situation.subnets)
+
+
+def _has_nat_gateways(situation: Situation) -> bool:
+    return any(subnet.nat_gateway for subnet in situation.subnets)
+
+
+def _uses_vpc_routes(situation: Situation) -> bool:
+    return network_plugin(situation.cluster).uses_vpc_routes and _has_existing_subnets(situation)
+
+
+def _needs_endpoints(situation: Situation) -> bool:
+    return bool(endpoints.subnets_without_way_out(situation))
+
+
+def _find_exceeded_quotas(situation: Situation) -> Iterator[Finding]:
+    """Yield a finding for each quota that is too low."""
+    key = "network.quotas"
+    for quota in situation.facts.quotas:
+        numbers = f"{quota.name}: {quota.used} are used of {quota.limit}"
+        hint = str(quota.hint).removesuffix(".")
+        if quota.sufficient is False:
+            yield problem(key, f"{numbers}, and the cluster needs {quota.needed} more", hint)
+        elif quota.room_to_grow is False:
+            text = (
+                f"{numbers}, and the cluster needs {quota.needed_at_maximum} more when groups have their greatest size"
+            )
+            yield warning(key, text, hint)
+        elif quota.sufficient is None:
+            yield warning(key, f"{quota.name}: the quota cannot be read", hint)
+
+
+class Check(NamedTuple):
+    """A check of an existing network.
+
+    Attributes:
+        name: its name, in one word.
+        in_order: what is the case if it finds nothing, as a sentence.
+        applies: whether there is something to check.
+        find: finds what is wrong.
+    """
+
+    name: str
+    in_order: str
+    applies: Callable[[Situation], bool]
+    find: Callable[[Situation], Iterable[Finding]]
+
+
+_EXISTENCE = Check("vpc", "the VPC exists", _always, vpc.find_missing_vpc)
+CHECKS: tuple[Check, ...] = (
+    _EXISTENCE,
+    Check("range", "the VPC has the range in the cluster file", _always, vpc.find_range_problems),
+    Check("dns", "the VPC has DNS support and DNS host names", _always, vpc.find_dns_problems),
+    Check(
+        "objects",
+        "what the cluster file names exists, in the VPC, and in its zone and range",
+        _always,
+        vpc.find_foreign_objects,
+    ),
+    Check(
+        "free-ranges",
+        "the ranges of subnets that are to be created are free",
+        _has_subnets_to_create,
+        vpc.find_occupied_ranges,
+    ),
+    Check("routes", "each subnet has the default route it needs", _has_existing_tables, routes.find_unrouted_subnets),
+    Check("nat-gateways", "the NAT gateways are available", _has_nat_gateways, routes.find_unusable_nat_gateways),
+    Check("pod-routes", "the subnets use one route table", _uses_vpc_routes, routes.find_divided_route_tables),
+    Check(
+        "endpoints",
+        "instances without a default route reach the services they call",
+        _needs_endpoints,
+        endpoints.find_endpoint_problems,
+    ),
+    Check("master-addresses", "the masters' addresses are free", _always, addresses.find_used_master_addresses),
+    Check("room", "the subnets have room for masters and nodes", _always, addresses.find_full_subnets),
+    Check("overlaps", "nothing overlaps the ranges of pods and services", _always, addresses.find_overlaps),
+    Check(
+        "network-acls",
+        "the network ACLs let the cluster's traffic through",
+        _has_existing_subnets,
+        access_lists.find_blocked_traffic,
+    ),
+    Check("tags", "controllers find the subnets for load balancers", _has_existing_subnets, tags.find_tag_problems),
+    Check(QUOTAS, "the quotas of networks are large enough", _always, _find_exceeded_quotas),
+)
+"""All checks, in the order of their findings. Without a VPC only the first one is carried out."""
+
+
+def judge(situation: Situation, *, without: Collection[str] = ()) -> tuple[Finding, ...]:
+    """Return what the checks find: problems first, then warnings, then what is in order.
+
+    Args:
+        situation: the cluster and the existing network.
+        without: names of checks to leave out.
+    """
+    checks = [check for check in CHECKS if check.name not in without] if situation.facts.vpc else [_EXISTENCE]
+    findings = [finding for check in checks if check.applies(situation) for finding in _carry_out(check, situation)]
+    findings += [
+        Finding(
+            Severity.WARNING,
+            f"{label} cannot be read, so what depends on it was not checked: {reason}",
+            vpc.VPC_ID_KEY,
+            "ask for the permissions that `cfngen permissions` lists for reading",
+            check="reading",
+        )
+        for label, reason in situation.facts.unread
+    ]
+    return tuple(sorted(findings, key=lambda finding: _ORDER.index(finding.severity)))
+
+
+def _carry_out(check: Check, situation: Situation) -> Iterator[Finding]:
+    """Yield the findings of a check, or that everything is in order."""
+    findings = [replace(finding, check=check.name) for finding in check.find(situation)]
+    return iter(findings or [Finding(Severity.OK, check.in_order, check=check.name)])
+
+
+def check_network(
+    account: Account,
+    cluster: Cluster,
+    report: Report,
+    *,
+    values: Mapping[str, str] | None = None,
+    without: Collection[str] = (),
+) -> NetworkCheck:
+    """Look at the existing VPC that a cluster is to be created in. Nothing is changed.
+
+    Args:
+        account: the account and region.
+        cluster: the cluster.
+        report: receives the step, since reading takes seconds.
+        values: values of the root's parameters, which override the cluster file.
+        without: names of checks to leave out.
+
+    Returns:
+        The findings; none if the cluster file names no VPC.
+
+    Raises:
+        AwsError: not even the VPC can be read.
+    """
+    names = {**parameter_values(cluster), **{name: value for name, value in (values or {}).items() if value}}
+    vpc_id = names.get("VpcId", "")
+    if not vpc_id:
+        return NetworkCheck(cluster.name, account.region, "", ())
+    report(Step(f"looking at the network of {vpc_id}"))
+    return NetworkCheck(cluster.name, account.region, vpc_id, judge(read(account, cluster, names), without=without))

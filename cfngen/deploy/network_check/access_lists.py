@@ -13,6 +13,7 @@ from ipaddress import IPv4Network
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.topology import is_private
 from cfngen.deploy.aws_types import AwsObject
+from cfngen.deploy.network_check.endpoints import subnets_without_way_out
 from cfngen.deploy.network_check.findings import Finding, problem
 from cfngen.deploy.network_check.network import NamedSubnet
 from cfngen.deploy.network_check.situation import Situation
@@ -86,8 +87,10 @@ def _acl_of(situation: Situation, subnet_id: str) -> AwsObject | None:
 def _needed_traffic(situation: Situation, subnet: NamedSubnet) -> Iterator[_Traffic]:
     """Yield what must be allowed in a subnet."""
     cluster = situation.cluster
-    yield _Traffic("AWS services and registries", True, "tcp", _HTTPS, _HTTPS, _EVERYWHERE)
-    yield _Traffic("answers to instances", False, "tcp", _FIRST_EPHEMERAL, _LAST_PORT, _EVERYWHERE)
+    # Without a default route, instances reach endpoints in the VPC only.
+    for peer in situation.vpc_ranges if subnet in subnets_without_way_out(situation) else (_EVERYWHERE,):
+        yield _Traffic("AWS services and registries", True, "tcp", _HTTPS, _HTTPS, peer)
+        yield _Traffic("answers to instances", False, "tcp", _FIRST_EPHEMERAL, _LAST_PORT, peer)
     port = cluster.api.port
     for other in situation.subnets:
         if other.cidr is None or other.path == subnet.path:

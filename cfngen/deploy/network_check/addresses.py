@@ -12,7 +12,6 @@ from cfngen.cluster.model import NodeGroup
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.network_check.findings import Finding, problem, warning
-from cfngen.deploy.network_check.network import NamedSubnet
 from cfngen.deploy.network_check.routes import target_of
 from cfngen.deploy.network_check.situation import DEFAULT_ROUTE, Situation
 from cfngen.deploy.preview.master_addresses import describe_holder, find_used_addresses
@@ -42,8 +41,8 @@ def find_used_master_addresses(situation: Situation) -> Iterator[Finding]:
 def find_full_subnets(situation: Situation) -> Iterator[Finding]:
     """Yield a finding for each subnet without enough free addresses for its masters and nodes.
 
-    A group spreads over its zones ("Availability Zone distribution", Amazon EC2 Auto Scaling User Guide). With pods that
-    have addresses of the subnet, each node needs more than the one that is counted here.
+    A group spreads over its zones ("Availability Zone distribution", Amazon EC2 Auto Scaling User Guide). If pods have
+    addresses of the subnet, each node needs more than the one that is counted here.
     """
     pods_take_addresses = network_plugin(situation.cluster).gives_pods_vpc_addresses
     descriptions = {subnet.path: described for subnet, described in situation.existing_subnets}

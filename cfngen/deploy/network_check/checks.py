@@ -9,15 +9,39 @@ from typing import NamedTuple
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.deploy.account import Account
+from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.messages import Report, Step
 from cfngen.deploy.network_check import access_lists, addresses, endpoints, routes, tags, vpc
-from cfngen.deploy.network_check.findings import Finding, NetworkCheck, Severity, problem, warning
+from cfngen.deploy.network_check.findings import (
+    Finding,
+    NetworkCheck,
+    NetworkProblemsError,
+    Severity,
+    problem,
+    warning,
+)
 from cfngen.deploy.network_check.network import parameter_values
 from cfngen.deploy.network_check.reading import read
 from cfngen.deploy.network_check.situation import Situation
 
 QUOTAS = "quotas"
 _ORDER = tuple(Severity)
+# What to call the attributes of `NetworkFacts` that may not be readable.
+_LABELS: Mapping[str, str] = {
+    "endpoints": "the list of VPC endpoints",
+    "foreign": "what the cluster file names",
+    "has_dns_host_names": "enableDnsHostnames",
+    "has_dns_support": "enableDnsSupport",
+    "interfaces": "the list of network interfaces",
+    "internet_gateways": "the list of internet gateways",
+    "nat_gateways": "the list of NAT gateways",
+    "network_acls": "the list of network ACLs",
+    "own_instances": "the list of instances",
+    "peerings": "the list of peering connections",
+    "route_tables": "the list of route tables",
+    "security_groups": "the list of security groups",
+    "subnets": "the list of subnets",
+}
 
 
 def _always(situation: Situation) -> bool:
@@ -73,48 +97,96 @@ class Check(NamedTuple):
         in_order: what is the case if it finds nothing, as a sentence.
         applies: whether there is something to check.
         find: finds what is wrong.
+        reads: attributes of `NetworkFacts` that it judges: if one could not be read, nothing can be said to be in order.
     """
 
     name: str
     in_order: str
     applies: Callable[[Situation], bool]
     find: Callable[[Situation], Iterable[Finding]]
+    reads: tuple[str, ...] = ()
 
 
 _EXISTENCE = Check("vpc", "the VPC exists", _always, vpc.find_missing_vpc)
 CHECKS: tuple[Check, ...] = (
     _EXISTENCE,
     Check("range", "the VPC has the range in the cluster file", _always, vpc.find_range_problems),
-    Check("dns", "the VPC has DNS support and DNS host names", _always, vpc.find_dns_problems),
+    Check(
+        "dns",
+        "the VPC has DNS support and DNS host names",
+        _always,
+        vpc.find_dns_problems,
+        reads=("has_dns_support", "has_dns_host_names"),
+    ),
     Check(
         "objects",
         "what the cluster file names exists, in the VPC, and in its zone and range",
         _always,
         vpc.find_foreign_objects,
+        reads=("foreign",),
     ),
     Check(
         "free-ranges",
         "the ranges of subnets that are to be created are free",
         _has_subnets_to_create,
         vpc.find_occupied_ranges,
+        reads=("subnets",),
     ),
-    Check("routes", "each subnet has the default route it needs", _has_existing_tables, routes.find_unrouted_subnets),
-    Check("nat-gateways", "the NAT gateways are available", _has_nat_gateways, routes.find_unusable_nat_gateways),
-    Check("pod-routes", "the subnets use one route table", _uses_vpc_routes, routes.find_divided_route_tables),
+    Check(
+        "routes",
+        "each existing route table has the default route that its subnets need",
+        _has_existing_tables,
+        routes.find_unrouted_subnets,
+        reads=("route_tables", "internet_gateways", "nat_gateways"),
+    ),
+    Check(
+        "nat-gateways",
+        "the NAT gateways are available",
+        _has_nat_gateways,
+        routes.find_unusable_nat_gateways,
+        reads=("nat_gateways", "route_tables"),
+    ),
+    Check(
+        "pod-routes",
+        "the subnets use one route table",
+        _uses_vpc_routes,
+        routes.find_divided_route_tables,
+        reads=("route_tables",),
+    ),
     Check(
         "endpoints",
-        "instances without a default route reach the services they call",
+        "instances without a default route reach the services that they call",
         _needs_endpoints,
         endpoints.find_endpoint_problems,
+        reads=("endpoints", "security_groups"),
     ),
-    Check("master-addresses", "the masters' addresses are free", _always, addresses.find_used_master_addresses),
-    Check("room", "the subnets have room for masters and nodes", _always, addresses.find_full_subnets),
-    Check("overlaps", "nothing overlaps the ranges of pods and services", _always, addresses.find_overlaps),
+    Check(
+        "master-addresses",
+        "the masters' addresses are free",
+        _always,
+        addresses.find_used_master_addresses,
+        reads=("interfaces",),
+    ),
+    Check(
+        "room",
+        "the subnets have room for masters and nodes",
+        _always,
+        addresses.find_full_subnets,
+        reads=("subnets",),
+    ),
+    Check(
+        "overlaps",
+        "nothing overlaps the ranges of pods and services",
+        _always,
+        addresses.find_overlaps,
+        reads=("peerings", "route_tables"),
+    ),
     Check(
         "network-acls",
         "the network ACLs let the cluster's traffic through",
         _has_existing_subnets,
         access_lists.find_blocked_traffic,
+        reads=("network_acls",),
     ),
     Check("tags", "controllers find the subnets for load balancers", _has_existing_subnets, tags.find_tag_problems),
     Check(QUOTAS, "the quotas of networks are large enough", _always, _find_exceeded_quotas),
@@ -134,12 +206,12 @@ def judge(situation: Situation, *, without: Collection[str] = ()) -> tuple[Findi
     findings += [
         Finding(
             Severity.WARNING,
-            f"{label} cannot be read, so what depends on it was not checked: {reason}",
+            f"{_LABELS[name]} cannot be read, so what depends on it was not checked: {reason}",
             vpc.VPC_ID_KEY,
-            "ask for the permissions that `cfngen permissions` lists for reading",
+            "ask for the permissions of an operator (docs/deploy.md)",
             check="reading",
         )
-        for label, reason in situation.facts.unread
+        for name, reason in situation.facts.unread
     ]
     return tuple(sorted(findings, key=lambda finding: _ORDER.index(finding.severity)))
 
@@ -147,7 +219,9 @@ def judge(situation: Situation, *, without: Collection[str] = ()) -> tuple[Findi
 def _carry_out(check: Check, situation: Situation) -> Iterator[Finding]:
     """Yield the findings of a check, or that everything is in order."""
     findings = [replace(finding, check=check.name) for finding in check.find(situation)]
-    return iter(findings or [Finding(Severity.OK, check.in_order, check=check.name)])
+    if findings or any(name in check.reads for name, _ in situation.facts.unread):
+        return iter(findings)
+    return iter([Finding(Severity.OK, check.in_order, check=check.name)])
 
 
 def check_network(
@@ -179,3 +253,28 @@ def check_network(
         return NetworkCheck(cluster.name, account.region, "", ())
     report(Step(f"looking at the network of {vpc_id}"))
     return NetworkCheck(cluster.name, account.region, vpc_id, judge(read(account, cluster, names), without=without))
+
+
+def ensure_network(
+    account: Account, cluster: Cluster, report: Report, values: Mapping[str, str], *, without: Collection[str] = ()
+) -> None:
+    """Check the existing VPC before a cluster is created in it, and report the problems and warnings.
+
+    Args:
+        account: the account and region.
+        cluster: the cluster.
+        report: receives the step and, unless everything is in order, the findings.
+        values: values of the root's parameters.
+        without: names of checks to leave out.
+
+    Raises:
+        NetworkProblemsError: there are problems. Errors of AWS are ignored.
+    """
+    try:
+        result = check_network(account, cluster, report, values=values, without=without)
+    except AwsError:
+        return
+    if result.problems or result.warnings:
+        report(replace(result, findings=(*result.problems, *result.warnings)))
+    if result.problems:
+        raise NetworkProblemsError(result)

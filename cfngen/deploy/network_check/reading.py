@@ -17,17 +17,17 @@ from cfngen.deploy.preview import existing_objects
 from cfngen.deploy.quotas.quota import Quota, QuotaCheck, check_quota, known_usage
 from cfngen.deploy.quotas.route_tables import route_table_of
 
-# What is read of the VPC with one paginated call each: attribute of `NetworkFacts`, what to call it, operation, key of
-# the response, and the filter that selects by VPC (API reference of Amazon EC2).
+# What is read of the VPC with one paginated call each: attribute of `NetworkFacts`, operation, key of the response, and
+# the filter that selects by VPC (API reference of Amazon EC2).
 _DESCRIPTIONS = (
-    ("subnets", "subnets", "describe_subnets", "Subnets", "vpc-id"),
-    ("route_tables", "route tables", "describe_route_tables", "RouteTables", "vpc-id"),
-    ("internet_gateways", "internet gateways", "describe_internet_gateways", "InternetGateways", "attachment.vpc-id"),
-    ("nat_gateways", "NAT gateways", "describe_nat_gateways", "NatGateways", "vpc-id"),
-    ("network_acls", "network ACLs", "describe_network_acls", "NetworkAcls", "vpc-id"),
-    ("endpoints", "VPC endpoints", "describe_vpc_endpoints", "VpcEndpoints", "vpc-id"),
-    ("security_groups", "security groups", "describe_security_groups", "SecurityGroups", "vpc-id"),
-    ("interfaces", "network interfaces", "describe_network_interfaces", "NetworkInterfaces", "vpc-id"),
+    ("subnets", "describe_subnets", "Subnets", "vpc-id"),
+    ("route_tables", "describe_route_tables", "RouteTables", "vpc-id"),
+    ("internet_gateways", "describe_internet_gateways", "InternetGateways", "attachment.vpc-id"),
+    ("nat_gateways", "describe_nat_gateways", "NatGateways", "vpc-id"),
+    ("network_acls", "describe_network_acls", "NetworkAcls", "vpc-id"),
+    ("endpoints", "describe_vpc_endpoints", "VpcEndpoints", "vpc-id"),
+    ("security_groups", "describe_security_groups", "SecurityGroups", "vpc-id"),
+    ("interfaces", "describe_network_interfaces", "NetworkInterfaces", "vpc-id"),
 )
 # The two sides of a peering connection (DescribeVpcPeeringConnections).
 _PEERING_FILTERS = ("requester-vpc-info.vpc-id", "accepter-vpc-info.vpc-id")
@@ -61,25 +61,25 @@ def read(account: Account, cluster: Cluster, values: Mapping[str, str]) -> Situa
         return Situation(cluster, account.region, vpc_id, values, subnets, NetworkFacts())
     reader = _Reader()
     described = {
-        attribute: tuple(reader.read(label, _lister(ec2, operation, result_key, filter_name, vpc_id), []))
-        for attribute, label, operation, result_key, filter_name in _DESCRIPTIONS
+        attribute: tuple(reader.read(attribute, _lister(ec2, operation, result_key, filter_name, vpc_id), []))
+        for attribute, operation, result_key, filter_name in _DESCRIPTIONS
     }
-    peerings = reader.read("peering connections", lambda: _peerings(ec2, vpc_id), [])
+    peerings = reader.read("peerings", lambda: _peerings(ec2, vpc_id), [])
     facts = NetworkFacts(
         vpc=vpcs[0],
-        has_dns_support=reader.read("enableDnsSupport", lambda: _attribute(ec2, vpc_id, "enableDnsSupport"), None),
+        has_dns_support=reader.read("has_dns_support", lambda: _attribute(ec2, vpc_id, "enableDnsSupport"), None),
         has_dns_host_names=reader.read(
-            "enableDnsHostnames", lambda: _attribute(ec2, vpc_id, "enableDnsHostnames"), None
+            "has_dns_host_names", lambda: _attribute(ec2, vpc_id, "enableDnsHostnames"), None
         ),
         foreign=tuple(
             reader.read(
-                "what the cluster file names",
+                "foreign",
                 lambda: list(existing_objects.find_network_problems(account, cluster, values, vpc_id)),
                 [],
             )
         ),
         peerings=tuple(peerings),
-        own_instances=frozenset(reader.read("instances", lambda: _instances(ec2, cluster.name, vpc_id), [])),
+        own_instances=frozenset(reader.read("own_instances", lambda: _instances(ec2, cluster.name, vpc_id), [])),
         quotas=tuple(_quotas(account, cluster, values, described)),
         unread=tuple(reader.unread),
         **described,
@@ -93,13 +93,13 @@ class _Reader:
     def __init__(self) -> None:
         self.unread: list[tuple[str, str]] = []
 
-    def read(self, label: str, call: Callable[[], Any], otherwise: Any) -> Any:
-        """Return the result of a call, or `otherwise` if AWS refuses it."""
+    def read(self, name: str, call: Callable[[], Any], otherwise: Any) -> Any:
+        """Return the result of a call, or `otherwise` if AWS refuses it; `name` is the attribute of `NetworkFacts`."""
         try:
             with translate_aws_errors():
                 return call()
         except AwsError as error:
-            self.unread.append((label, str(error)))
+            self.unread.append((name, str(error)))
             return otherwise
 
 

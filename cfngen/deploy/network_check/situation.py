@@ -37,7 +37,7 @@ class NetworkFacts:
         interfaces: the network interfaces in it.
         own_instances: ids of instances that this cluster has already.
         quotas: quotas of networks, compared with what the cluster needs.
-        unread: for each thing that could not be read, what it is and why.
+        unread: the attributes that could not be read, each with the reason.
     """
 
     vpc: AwsObject | None = None

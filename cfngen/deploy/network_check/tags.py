@@ -14,8 +14,8 @@ def find_tag_problems(situation: Situation) -> Iterator[Finding]:
     """Yield a warning for each existing subnet in which controllers would not create load balancers of services.
 
     The cloud controller manager leaves out subnets with another cluster's tag and without this cluster's, and prefers
-    those with a role (`findSubnets` and `findELBSubnets` in pkg/providers/v1/aws.go of cloud-provider-aws); the AWS load
-    balancer controller finds subnets by their role ("Subnet Auto Discovery" in its documentation).
+    those with a role (`findSubnets` and `findELBSubnets` in pkg/providers/v1/aws.go of cloud-provider-aws). The AWS
+    load balancer controller finds subnets by their role ("Subnet Auto Discovery" in its documentation).
     """
     own_tag = cluster_tag(situation.cluster.name)
     for subnet, described in situation.existing_subnets:
@@ -31,7 +31,8 @@ def find_tag_problems(situation: Situation) -> Iterator[Finding]:
                 f"{subnet.id} has the tag of the cluster {', '.join(others)} and not that of {situation.cluster.name}, "
                 "so it gets no load balancers of services",
                 "share it with this cluster",
-                f"aws ec2 create-tags --region {situation.region} --resources {subnet.id} --tags Key={own_tag},Value=shared",
+                f"aws ec2 create-tags --region {situation.region} --resources {subnet.id} "
+                f"--tags Key={own_tag},Value=shared",
             )
         is_internal = is_private(situation.cluster) and not subnet.is_public
         role = "kubernetes.io/role/internal-elb" if is_internal else "kubernetes.io/role/elb"

@@ -42,9 +42,10 @@ def find_dns_problems(situation: Situation) -> Iterator[Finding]:
     if situation.facts.has_dns_support is False:
         yield problem(
             VPC_ID_KEY,
-            f"{situation.vpc_id} has no DNS support, so instances resolve no names: neither AWS services nor registries",
+            f"{situation.vpc_id} has no DNS support, so instances resolve no names, not even of AWS services",
             "switch enableDnsSupport on",
-            f"aws ec2 modify-vpc-attribute --region {situation.region} --vpc-id {situation.vpc_id} --enable-dns-support",
+            f"aws ec2 modify-vpc-attribute --region {situation.region} --vpc-id {situation.vpc_id} "
+            "--enable-dns-support",
         )
     if situation.facts.has_dns_host_names is False:
         needs_private_names = situation.cluster.network.nat == "none"

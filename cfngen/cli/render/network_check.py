@@ -30,7 +30,7 @@ def result_lines(check: NetworkCheck) -> list[str]:
 
 
 def _finding_lines(finding: Finding, width: int) -> Iterator[str]:
-    """Yield a finding as wrapped lines: the sentence with its key, the remedy, and the commands, which are not wrapped."""
+    """Yield a finding as wrapped lines: the sentence, the remedy, and the commands, which stay whole."""
     mark, color = _MARKS[finding.severity]
     sentence = f"{finding.key}: {finding.text}." if finding.key else f"{finding.text[:1].upper()}{finding.text[1:]}."
     first_line, *other_lines = wrapped(sentence, width, indent="  ")

@@ -117,7 +117,7 @@ def _blocking_rule(acl: AwsObject, traffic: _Traffic) -> AwsObject | None:
 
     Of traffic to everywhere, a rule for some addresses denies little, so only rules for all addresses count.
     """
-    rules = sorted(
+    rules: list[AwsObject] = sorted(
         (rule for rule in acl["Entries"] if rule["Egress"] == traffic.is_egress and "CidrBlock" in rule),
         key=lambda rule: int(rule["RuleNumber"]),
     )

@@ -97,7 +97,7 @@ class Check(NamedTuple):
         in_order: what is the case if it finds nothing, as a sentence.
         applies: whether there is something to check.
         find: finds what is wrong.
-        reads: attributes of `NetworkFacts` that it judges: if one could not be read, nothing can be said to be in order.
+        reads: attributes of `NetworkFacts` that it judges: without one of them, nothing is said to be in order.
     """
 
     name: str

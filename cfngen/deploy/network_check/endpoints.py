@@ -145,7 +145,7 @@ def _includes_https(permission: AwsObject) -> bool:
     # -1 means all protocols; then there are no ports.
     if permission["IpProtocol"] == "-1":
         return True
-    return permission["IpProtocol"] == "tcp" and permission["FromPort"] <= _HTTPS <= permission["ToPort"]
+    return bool(permission["IpProtocol"] == "tcp" and permission["FromPort"] <= _HTTPS <= permission["ToPort"])
 
 
 def _find_subnets_without_s3(situation: Situation, subnets: tuple[NamedSubnet, ...]) -> Iterator[Finding]:

@@ -20,6 +20,8 @@ class ExistingNetwork:
         ec2: the client that changes it.
         network: the section `network` of the cluster file.
         file: the other sections.
+        endpoints: ids of interface endpoints by service.
+        s3: id of the endpoint for S3.
     """
 
     def __init__(self, account: Account, topology: str = "public", plugin: str = "cilium") -> None:
@@ -54,6 +56,8 @@ class ExistingNetwork:
             "podCidr": "10.244.0.0/16",
         }
         self.file: dict[str, Any] = {}
+        self.endpoints: dict[str, str] = {}
+        self.s3 = ""
         if topology == "private":
             self.file["api"] = {"public": False}
 

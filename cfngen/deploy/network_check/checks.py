@@ -26,6 +26,7 @@ from cfngen.deploy.network_check.situation import Situation
 
 QUOTAS = "quotas"
 _ORDER = tuple(Severity)
+_ASK_FOR_PERMISSIONS = "ask for the permissions of an operator (docs/deploy.md)"
 # What to call the attributes of `NetworkFacts` that may not be readable.
 _LABELS: Mapping[str, str] = {
     "endpoints": "the list of VPC endpoints",
@@ -86,7 +87,7 @@ def _find_exceeded_quotas(situation: Situation) -> Iterator[Finding]:
             )
             yield warning(key, text, hint)
         elif quota.sufficient is None:
-            yield warning(key, f"{quota.name}: the quota cannot be read", hint)
+            yield warning(key, f"{quota.name}: the quota cannot be read ({hint})", _ASK_FOR_PERMISSIONS)
 
 
 class Check(NamedTuple):
@@ -208,7 +209,7 @@ def judge(situation: Situation, *, without: Collection[str] = ()) -> tuple[Findi
             Severity.WARNING,
             f"{_LABELS[name]} cannot be read, so what depends on it was not checked: {reason}",
             vpc.VPC_ID_KEY,
-            "ask for the permissions of an operator (docs/deploy.md)",
+            _ASK_FOR_PERMISSIONS,
             check="reading",
         )
         for name, reason in situation.facts.unread

@@ -109,7 +109,10 @@ class ExistingNetwork:
 
     def s3_endpoint(self, *tables: str) -> str:
         made = self.ec2.create_vpc_endpoint(
-            VpcId=self.vpc, ServiceName=f"com.amazonaws.{REGION}.s3", RouteTableIds=list(tables)
+            VpcId=self.vpc,
+            VpcEndpointType="Gateway",
+            ServiceName=f"com.amazonaws.{REGION}.s3",
+            RouteTableIds=list(tables),
         )
         return str(made["VpcEndpoint"]["VpcEndpointId"])
 

@@ -163,9 +163,11 @@ def test_a_nat_gateway_without_a_way_out_is_a_problem(private: ExistingNetwork) 
 
 
 def test_the_route_table_of_a_subnet_to_be_created_is_judged(private: ExistingNetwork) -> None:
-    private.network["subnets"] = [
-        {"zone": f"{REGION}a", "cidr": "10.20.32.0/24", "routeTable": private.public_table},
-    ]
+    private.network |= {
+        "nat": "none",
+        "endpoints": {"create": False},
+        "subnets": [{"zone": f"{REGION}a", "cidr": "10.20.32.0/24", "routeTable": private.public_table}],
+    }
     finding = private.only()
     assert finding.key == "network.subnets[0].routeTable"
     assert "which instances without public addresses cannot use" in finding.text
@@ -185,9 +187,8 @@ def test_a_nat_gateway_of_the_file_that_is_not_available_is_a_problem(private: E
 
 
 def test_a_range_that_is_taken_is_a_problem(private: ExistingNetwork) -> None:
-    private.network["subnets"] = [
-        {"zone": f"{REGION}a", "cidr": "10.20.0.128/25", "routeTable": private.table_of_instances},
-    ]
+    subnet = {"zone": f"{REGION}a", "cidr": "10.20.0.128/25", "routeTable": private.table_of_instances}
+    private.network |= {"nat": "none", "endpoints": {"create": False}, "subnets": [subnet]}
     finding = private.only()
     assert finding.key == "network.subnets[0].cidr"
     assert finding.text == f"10.20.0.128/25 is not free: {private.subnets[0]} has 10.20.0.0/24"

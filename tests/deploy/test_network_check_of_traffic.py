@@ -12,7 +12,7 @@ from cfngen.cluster.endpoints import required_endpoints
 from cfngen.cluster.load import parse
 from cfngen.deploy.account import Account, connect
 from cfngen.deploy.network_check.findings import Severity
-from cfngen.sandbox.services import quotas
+from cfngen.sandbox.services.quotas import ROUTES
 
 
 @pytest.fixture
@@ -52,9 +52,10 @@ def test_each_missing_endpoint_is_a_problem_with_its_reason(isolated: ExistingNe
 
 
 def test_an_endpoint_without_private_dns_is_a_problem(isolated: ExistingNetwork) -> None:
-    isolated.ec2.modify_vpc_endpoint(VpcEndpointId=isolated.endpoints["ec2"], PrivateDnsEnabled=False)
+    isolated.ec2.delete_vpc_endpoints(VpcEndpointIds=[isolated.endpoints["ec2"]])
+    endpoint = isolated.endpoint("ec2", isolated.group("10.20.0.0/16"), private_dns=False)
     finding = isolated.only()
-    assert f"the endpoint {isolated.endpoints['ec2']} for ec2 has no private DNS name" in finding.text
+    assert f"the endpoint {endpoint} for ec2 has no private DNS name" in finding.text
 
 
 def test_a_security_group_that_admits_one_subnet_only_is_a_problem(isolated: ExistingNetwork) -> None:
@@ -106,17 +107,23 @@ def test_an_address_of_a_master_that_is_used_is_a_problem(public: ExistingNetwor
 
 
 def test_a_subnet_without_room_is_a_problem_and_one_without_room_to_grow_a_warning(public: ExistingNetwork) -> None:
-    group: dict[str, Any] = {"name": "nodes", "zones": [f"{REGION}a"], "minSize": 100, "maxSize": 250}
-    public.file["nodeGroups"] = [group]
+    subnet = public.subnet("a", "10.20.64.0/28", public.public_table, "elb")
+    public.network["subnets"] = [{"zone": f"{REGION}a", "id": subnet, "cidr": "10.20.64.0/28"}]
+    public.file = {
+        "controlPlane": {"addresses": ["10.20.64.14"]},
+        "nodeGroups": [{"name": "nodes", "minSize": 5, "maxSize": 9}],
+    }
+    assert public.found() == []
+    for last in (4, 5, 6):
+        public.ec2.create_network_interface(SubnetId=subnet, PrivateIpAddress=f"10.20.64.{last}")
     finding = public.only()
     assert (finding.severity, finding.key) == (Severity.WARNING, "network.subnets[0].cidr")
-    assert "has 251 free addresses, and masters and nodes need 251" not in finding.text
-    group |= {"minSize": 260, "maxSize": 260}
+    assert "has 8 free addresses, and masters and nodes need 10 when the groups have" in finding.text
+    for last in (7, 8, 9):
+        public.ec2.create_network_interface(SubnetId=subnet, PrivateIpAddress=f"10.20.64.{last}")
     finding = public.only()
-    assert finding.severity is Severity.PROBLEM
-    assert "has 251 free addresses, and masters and nodes need 261" in finding.text
-    group |= {"minSize": 100, "maxSize": 200}
-    assert public.found() == []
+    assert (finding.severity, finding.key) == (Severity.PROBLEM, "network.subnets[0].cidr")
+    assert "has 5 free addresses, and masters and nodes need 6" in finding.text
 
 
 def test_a_second_range_of_the_vpc_must_not_be_that_of_pods(public: ExistingNetwork) -> None:
@@ -186,9 +193,11 @@ class Acl:
 def test_a_network_acl_that_allows_what_is_needed_is_in_order(public: ExistingNetwork) -> None:
     acl = Acl(public)
     public.network["plugin"] = "amazon-vpc"
+    del public.network["podCidr"]
     acl.add("deny", "198.51.100.0/24")  # somebody whom nobody needs
     acl.add("allow", ports=(443, 443))
     acl.add("allow", ports=(1024, 65535))
+    acl.add("allow", "10.20.0.0/16")
     acl.add("allow", "10.20.0.0/16", egress=False)
     acl.add("allow", ports=(1024, 40000), egress=False)
     acl.add("allow", ports=(40001, 65535), egress=False)
@@ -252,19 +261,21 @@ def test_subnets_without_a_role_or_of_another_cluster_are_warnings(public: Exist
     assert public.found() == []
 
 
-def test_quotas_that_are_too_low_are_problems(account: Account) -> None:
+def test_quotas_that_are_too_low_are_problems(cloud: Cloud, account: Account) -> None:
     network = ExistingNetwork(account, plugin="vpc-routes")
     network.network |= {"routeTable": network.public_table, "quotas": {"rulesPerSecurityGroup": 80}}
     network.file["nodeGroups"] = [{"name": "nodes", "minSize": 3, "maxSize": 20}]
-    low = quotas.Quota(*quotas.ROUTES, "Routes per route table", default=500, applied=10)
-    rules, routes = "Inbound or outbound rules per security group", "Routes per route table"
-    [finding] = network.check().problems
-    assert rules in finding.text
-    with quotas.override_quotas({quotas.ROUTES: low}):
-        found = {finding.text.partition(" (")[0].partition(":")[0]: finding for finding in network.found()}
-    assert found[rules].severity is Severity.PROBLEM
-    assert found[routes].severity is Severity.WARNING
-    assert "request-service-quota-increase" in found[routes].remedy
+    finding = network.only()
+    assert (finding.severity, finding.key) == (Severity.PROBLEM, "network.quotas")
+    assert finding.text.startswith("Inbound or outbound rules per security group: ")
+    cloud.moto_extensions.set_quota("vpc", "L-0EA8095F", 80)
+    assert network.found() == []
+    cloud.moto_extensions.set_quota(*ROUTES, 10)
+    finding = network.only()
+    assert (finding.severity, finding.text.partition(" (")[0]) == (Severity.WARNING, "Routes per route table")
+    assert "request-service-quota-increase" in finding.remedy
+    cloud.moto_extensions.set_quota(*ROUTES, 5)
+    assert network.only().severity is Severity.PROBLEM
 
 
 def test_what_may_not_be_read_is_a_warning_and_not_in_order(

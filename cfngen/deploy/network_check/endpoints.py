@@ -44,12 +44,14 @@ def find_endpoint_problems(situation: Situation) -> Iterator[Finding]:
 
 
 def _of_service(situation: Situation, service: str, kind: str) -> list[AwsObject]:
-    """Return the VPC's endpoints of a service and of a kind: `Interface` or `Gateway`."""
+    """Return the VPC's endpoints of a service and of a kind, `Interface` or `Gateway`, but for deleted ones."""
     name = service_name(service, situation.region)
     return [
         endpoint
         for endpoint in situation.facts.endpoints
-        if endpoint["ServiceName"] == name and endpoint.get("VpcEndpointType", "Gateway") == kind
+        if endpoint["ServiceName"] == name
+        and (endpoint.get("VpcEndpointType") or "Gateway") == kind
+        and str(endpoint.get("State", "")).lower() not in ("deleting", "deleted")
     ]
 
 

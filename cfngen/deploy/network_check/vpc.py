@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cfngen.deploy.network_check.endpoints import subnets_without_way_out
 from cfngen.deploy.network_check.findings import Finding, problem, warning
 from cfngen.deploy.network_check.situation import Situation
 
@@ -48,7 +49,7 @@ def find_dns_problems(situation: Situation) -> Iterator[Finding]:
             "--enable-dns-support",
         )
     if situation.facts.has_dns_host_names is False:
-        needs_private_names = situation.cluster.network.nat == "none"
+        needs_private_names = bool(subnets_without_way_out(situation))
         reason = (
             "so its endpoints have no private DNS names, and instances do not find them"
             if needs_private_names

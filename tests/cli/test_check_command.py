@@ -40,13 +40,13 @@ class Landlord:
 
 
 @pytest.fixture
-def landlord(where: Place, cfngen: Shell, directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Landlord]:
+def landlord(where: Place, cfngen: Shell, directory: Path, monkeypatch: pytest.MonkeyPatch) -> Landlord:
     commanding(where, cfngen, monkeypatch)
     monkeypatch.setattr("cfngen.lint.lint", lambda documents, **options: ())
     account = connect(session(), REGION, clock=where.clock, attempts=1)
     for quota in ("L-F678F1CE", "L-A4707A72"):
         where.served.moto_extensions.set_quota("vpc", quota, 100)
-    yield Landlord(ExistingNetwork(account), cfngen, directory)
+    return Landlord(ExistingNetwork(account), cfngen, directory)
 
 
 def test_a_network_in_order_is_listed(landlord: Landlord) -> None:
@@ -104,7 +104,7 @@ def test_nothing_is_created_in_a_network_with_problems(landlord: Landlord, comma
     assert ran.code == 1
     assert "✗ network.subnets[1].id: " in ran.out
     assert "✓" not in ran.out
-    assert "has 2 problems" in ran.err
+    assert "has 2 problems, see above (network.subnets[0].id, network.subnets[1].id)\n" in ran.err
     assert "`cfngen check network -f" in ran.err
     printed = lines(landlord.run(command, *ALLOWED, "--output", "json").out)
     assert [each["type"] for each in printed if each["type"] != "step"] == ["networkCheck", "error"]

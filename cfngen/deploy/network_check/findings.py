@@ -80,22 +80,23 @@ class NetworkCheck(Message):
 
 
 class NetworkProblemsError(CfngenError):
-    """The existing network is not as the cluster needs it.
+    """The existing network is not as the cluster needs it; the problems were reported before.
 
     Attributes:
-        problems: one sentence for each problem; it starts with the key in the cluster file.
+        check: the findings.
     """
 
     code = "network-problems"
 
     def __init__(self, check: NetworkCheck) -> None:
-        self.problems = tuple(f"{finding.key}: {finding.text}" for finding in check.problems)
+        keys = dict.fromkeys(finding.key for finding in check.problems)
         super().__init__(
-            f"nothing was created, since {check.vpc} has {pluralize(len(self.problems), 'problem')}: "
-            f"{'; '.join(self.problems)}",
+            f"nothing was created: the network of {check.vpc} has {pluralize(len(check.problems), 'problem')}, see above "
+            f"({', '.join(keys)})",
             hint=CommandText(
                 "correct the network or the cluster file; ",
                 suggest("check network"),
-                " shows every problem with its remedy. --skip-network-check deploys without this check.",
+                " looks again. --skip-network-check deploys without this check.",
             ),
         )
+        self.check = check

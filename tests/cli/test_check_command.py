@@ -104,7 +104,7 @@ def test_nothing_is_created_in_a_network_with_problems(landlord: Landlord, comma
     assert ran.code == 1
     assert "✗ network.subnets[1].id: " in ran.out
     assert "✓" not in ran.out
-    assert "has 2 problems, see above (network.subnets[0].id, network.subnets[1].id)\n" in ran.err
+    assert "has 2 problems (network.subnets[0].id, network.subnets[1].id)\n" in ran.err
     assert "`cfngen check network -f" in ran.err
     printed = lines(landlord.run(command, *ALLOWED, "--output", "json").out)
     assert [each["type"] for each in printed if each["type"] != "step"] == ["networkCheck", "error"]

@@ -91,10 +91,10 @@ class NetworkProblemsError(CfngenError):
     def __init__(self, check: NetworkCheck) -> None:
         keys = dict.fromkeys(finding.key for finding in check.problems)
         super().__init__(
-            f"nothing was created: the network of {check.vpc} has {pluralize(len(check.problems), 'problem')}, see above "
+            f"nothing was created: the network of {check.vpc} has {pluralize(len(check.problems), 'problem')} "
             f"({', '.join(keys)})",
             hint=CommandText(
-                "correct the network or the cluster file; ",
+                "correct the network or the cluster file as the findings say; ",
                 suggest("check network"),
                 " looks again. --skip-network-check deploys without this check.",
             ),

@@ -26,6 +26,7 @@ COMMANDS = (
     "config",
     "schema",
     "permissions",
+    "check",
     "plan",
     "deploy",
     "watch",

@@ -55,6 +55,7 @@ class DeploymentOptions:
         on_failure: what CloudFormation does when a resource fails.
         express: whether to use express mode.
         ignore_quotas: whether to continue although the account's quotas are too low.
+        skip_network_check: whether to leave out the check of an existing VPC.
         use_lint_cache: whether lint uses cached results of earlier runs.
         full: whether the plan shows long values completely.
     """
@@ -70,6 +71,7 @@ class DeploymentOptions:
     on_failure: OnFailure
     express: bool
     ignore_quotas: bool
+    skip_network_check: bool
     use_lint_cache: bool
     full: bool
 
@@ -109,6 +111,7 @@ class DeploymentOptions:
             protect=protect,
             express=self.express,
             ignore_quotas=self.ignore_quotas,
+            skip_network_check=self.skip_network_check,
         )
 
 
@@ -224,6 +227,11 @@ deployment_options = OptionGroup(
     ),
     Option(
         "--ignore-quotas", is_flag=True, help="Continue even if the account's quotas are too low; AWS then decides."
+    ),
+    Option(
+        "--skip-network-check",
+        is_flag=True,
+        help="Create the cluster in an existing VPC without the checks of `cfngen check network`.",
     ),
     Option(
         "--full",

@@ -22,7 +22,7 @@ TERMINATED = 143
 EXIT_CODE_MEANINGS = {
     SUCCESS: "done",
     FAILED: "refused or failed; the message says what to do",
-    PROBLEMS_FOUND: "validate, deploy: the cluster has problems; rehearse: AWS differed from the emulator",
+    PROBLEMS_FOUND: "validate, deploy, check: there are problems; rehearse: AWS differed from the emulator",
     OUTPUT_IS_STALE: "templates --check: the output directory is not up to date",
     PLAN_HAS_CHANGES: "plan: there are changes",
     PLAN_IS_DANGEROUS: "plan: there are changes that may lose data, addresses or the cluster",
@@ -106,6 +106,11 @@ def plan_exit_code(plan: PlanResult) -> int:
 def validation_exit_code(*, valid: bool) -> int:
     """Return the exit code of a command that checked whether the cluster works."""
     return SUCCESS if valid else PROBLEMS_FOUND
+
+
+def network_check_exit_code(*, has_problems: bool) -> int:
+    """Return the exit code of a command that checked the network of a cluster."""
+    return PROBLEMS_FOUND if has_problems else SUCCESS
 
 
 def rehearsal_exit_code(rehearsal: RehearsalOutcome, *, leftovers: bool) -> int:

@@ -18,7 +18,7 @@ _DEPLOYING_COMMANDS = ("deploy", "watch", "rollback")
 # These commands show the events of stacks while they wait.
 _COMMANDS_WITH_EVENTS = (*_DEPLOYING_COMMANDS, "delete", "rehearse")
 # These commands announce the steps of their work.
-_COMMANDS_WITH_STEPS = ("plan", *_COMMANDS_WITH_EVENTS, "status", "etcd backup", "etcd restore")
+_COMMANDS_WITH_STEPS = ("check network", "plan", *_COMMANDS_WITH_EVENTS, "status", "etcd backup", "etcd restore")
 
 
 class Printable(Protocol):
@@ -75,6 +75,11 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
         commands=_COMMANDS_WITH_STEPS,
         renderer="notices.notice_lines",
         is_progress=True,
+    ),
+    "networkCheck": MessageType(
+        class_name="deploy.network_check.findings.NetworkCheck",
+        commands=("check network", "plan", "deploy"),
+        renderer="network_check.result_lines",
     ),
     "plan": MessageType(
         class_name="deploy.preview.plan.Plan",

@@ -27,6 +27,7 @@ from cfngen.deploy.creation_cancellation import cancel_creation
 from cfngen.deploy.deletion import leftovers
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Finished, Notice, Question, Step
+from cfngen.deploy.network_check.checks import QUOTAS, ensure_network
 from cfngen.deploy.parameters import parameter_values
 from cfngen.deploy.parameters.parameter_file import ParameterFile
 from cfngen.deploy.phasing import update
@@ -110,6 +111,7 @@ class DeploymentRequest:
         express: whether to use CloudFormation's express mode.
         token: unique name of this deployment: letters, digits and hyphens.
         ignore_quotas: whether to deploy even if the account's quotas are exceeded.
+        skip_network_check: whether to create the cluster in an existing VPC without looking at its network first.
     """
 
     cluster: Cluster
@@ -128,6 +130,7 @@ class DeploymentRequest:
     protect: bool = True
     express: bool = False
     ignore_quotas: bool = False
+    skip_network_check: bool = False
 
 
 def plan(account: Account, request: DeploymentRequest, interaction: Interaction) -> Plan:
@@ -231,6 +234,10 @@ def _prepare(
         )
         values = {**_parameter_defaults(root.document.body), **parameters.values}
         foundations.check(deployed_stack.parameters if deployed_stack else {}, values)
+        if deployed_stack is None and not request.skip_network_check:
+            ensure_network(
+                account, request.cluster, interaction.report, values, without=(QUOTAS,) if request.ignore_quotas else ()
+            )
         existing_objects.check(account, request.cluster, values, deployed_stack)
         route_tables.check(account, request.cluster, values)
         master_addresses.check(account, request.cluster, values, deployed_stack)

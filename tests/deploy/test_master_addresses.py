@@ -81,7 +81,7 @@ def test_an_address_of_an_instances_prefix_counts_too(account: Account, subnet: 
         "NetworkInterfaceId": "eni-1", "SubnetId": "subnet-1", "Attachment": {"InstanceId": "i-1"},
         "PrivateIpAddresses": [{"PrivateIpAddress": "172.20.0.50"}], "Ipv4Prefixes": [{"Ipv4Prefix": "172.20.0.0/28"}],
     }  # fmt: skip
-    assert list(master_addresses._find_used_addresses({"172.20.0.10": "B"}, [described])) == [
+    assert list(master_addresses.find_used_addresses({"172.20.0.10": "B"}, [described])) == [
         ("172.20.0.10", "B", described)
     ]
 

@@ -69,6 +69,23 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
         raise ForeignObjectsError(tuple(problems))
 
 
+def find_network_problems(account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str) -> Iterator[str]:
+    """Yield a problem for each part of an existing network that does not exist, or is not what the cluster file says.
+
+    Args:
+        account: the account and region.
+        cluster: the cluster.
+        values: values of the root's parameters.
+        vpc_id: id of the VPC.
+
+    Yields:
+        One sentence for each; it starts with the object's key in the cluster file.
+    """
+    yield from _find_security_group_problems(account, cluster, vpc_id)
+    yield from _find_subnet_problems(account, cluster, values, vpc_id)
+    yield from _find_routing_problems(account, values, vpc_id)
+
+
 def _find_policy_problems(account: Account, cluster: Cluster) -> Iterator[str]:
     """Yield a problem for each policy of another account, which no role of this account can have."""
     arns_by_key = {"iam.permissionsBoundary": cluster.iam.permissions_boundary or ""}

@@ -20,7 +20,7 @@ from cfngen.deploy.stacks import StackView, list_resource_tree
 from cfngen.errors import CfngenError
 
 
-class _UsedAddress(NamedTuple):
+class UsedAddress(NamedTuple):
     """An address that a master needs, but that a network interface has.
 
     Attributes:
@@ -44,8 +44,8 @@ class AddressesInUseError(CfngenError):
 
     code = "address-in-use"
 
-    def __init__(self, used_addresses: Sequence[_UsedAddress]) -> None:
-        self.holders = {used.address: _describe_holder(used.interface) for used in used_addresses}
+    def __init__(self, used_addresses: Sequence[UsedAddress]) -> None:
+        self.holders = {used.address: describe_holder(used.interface) for used in used_addresses}
         sentences = [
             f"master {used.master_letter} needs the address {used.address}, which {self.holders[used.address]} uses"
             for used in used_addresses
@@ -90,7 +90,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
             filters = [{"Name": "vpc-id", "Values": [vpc_id]}]
             pages = account.client("ec2").get_paginator("describe_network_interfaces").paginate(Filters=filters)
             interfaces = [interface for page in pages for interface in page["NetworkInterfaces"]]
-            used_addresses = list(_find_used_addresses(letters_by_new_address, interfaces))
+            used_addresses = list(find_used_addresses(letters_by_new_address, interfaces))
             stack_resource_ids = _read_physical_ids(account, existing) if used_addresses and existing else {}
     except AwsError:
         return
@@ -106,7 +106,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
         raise AddressesInUseError(conflicts)
 
 
-def _find_used_addresses(letters_by_address: Mapping[str, str], interfaces: list[AwsObject]) -> Iterator[_UsedAddress]:
+def find_used_addresses(letters_by_address: Mapping[str, str], interfaces: list[AwsObject]) -> Iterator[UsedAddress]:
     """Yield each needed address that a network interface has.
 
     Args:
@@ -120,7 +120,7 @@ def _find_used_addresses(letters_by_address: Mapping[str, str], interfaces: list
         prefixes = [IPv4Network(ipv4_prefix["Ipv4Prefix"]) for ipv4_prefix in interface.get("Ipv4Prefixes", ())]
         for address, letter in letters_by_address.items():
             if address in private_ips or any(IPv4Address(address) in prefix for prefix in prefixes):
-                yield _UsedAddress(address, letter, interface)
+                yield UsedAddress(address, letter, interface)
 
 
 def _read_physical_ids(account: Account, existing: StackView) -> dict[str, str]:
@@ -132,7 +132,7 @@ def _read_physical_ids(account: Account, existing: StackView) -> dict[str, str]:
     }
 
 
-def _describe_holder(interface: AwsObject) -> str:
+def describe_holder(interface: AwsObject) -> str:
     """Return in words the instance that a network interface is attached to, or the interface itself."""
     identifier = str(interface["NetworkInterfaceId"])
     instance = interface.get("Attachment", {}).get("InstanceId")

@@ -6,13 +6,14 @@ route table could not be reached, and no error would say so. So this is checked 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.subnet_ids import is_subnet_parameter
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.errors import CfngenError
 
 
@@ -59,22 +60,25 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
             tables = [table for page in pages for table in page["RouteTables"]]
     except AwsError:
         return
-    tables_by_subnet = {
-        association["SubnetId"]: table["RouteTableId"]
-        for table in tables
-        for association in table["Associations"]
-        if association.get("SubnetId")
-    }
-    # Subnets without an explicit association use the VPC's main route table.
-    main_table = next(
-        (
-            table["RouteTableId"]
-            for table in tables
-            if any(association.get("Main") for association in table["Associations"])
-        ),
-        "",
-    )
-    table_of_each_subnet = {subnet: tables_by_subnet.get(subnet, main_table) for subnet in subnets}
+    table_of_each_subnet = {subnet: route_table_of(tables, subnet) for subnet in subnets}
     other_tables = {subnet: table for subnet, table in table_of_each_subnet.items() if table != route_table}
     if tables and other_tables:
         raise RouteTablesError(route_table, other_tables)
+
+
+def route_table_of(tables: Sequence[AwsObject], subnet_id: str) -> str:
+    """Return the id of the route table that a subnet uses; empty if it is not among the tables.
+
+    Args:
+        tables: all route tables of the VPC, as EC2 describes them.
+        subnet_id: id of the subnet.
+    """
+    main_table = ""
+    for table in tables:
+        for association in table["Associations"]:
+            if association.get("SubnetId") == subnet_id:
+                return str(table["RouteTableId"])
+            if association.get("Main"):
+                main_table = str(table["RouteTableId"])
+    # Subnets without an explicit association use the VPC's main route table.
+    return main_table

@@ -59,6 +59,7 @@ QUOTAS = (
     Quota(*SECURITY_GROUPS, "VPC security groups per Region", default=2500, applied=2500),
     Quota(*RULES, "Inbound or outbound rules per security group", default=60, applied=60),
     Quota(*GROUPS_OF_AN_INTERFACE, "Security groups per network interface", default=5, applied=5),
+    Quota("vpc", "L-DF5E4CA3", "Network interfaces per Region", default=5000, applied=5000),
     Quota(*SUBNETS, "Subnets per VPC", default=200, applied=200),
     Quota(*ROUTES, "Routes per route table", default=500, applied=500),
     Quota(*ROUTE_TABLES, "Route tables per VPC", default=200, applied=200),

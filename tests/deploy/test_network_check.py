@@ -1,0 +1,208 @@
+"""What the check of an existing network says about VPC, routes and gateways: both ways, in the emulator's EC2."""
+
+from __future__ import annotations
+
+import pytest
+from cloud import Cloud
+from existing_network import EVERYWHERE, REGION, ExistingNetwork
+
+from cfngen.deploy.account import Account, connect
+from cfngen.deploy.network_check.findings import Severity
+
+
+@pytest.fixture
+def account(cloud: Cloud) -> Account:
+    return connect(cloud.session, REGION, clock=cloud.clock, attempts=1)
+
+
+@pytest.fixture
+def public(account: Account) -> ExistingNetwork:
+    return ExistingNetwork(account)
+
+
+@pytest.fixture
+def private(account: Account) -> ExistingNetwork:
+    return ExistingNetwork(account, "private")
+
+
+def test_a_public_network_is_in_order(public: ExistingNetwork) -> None:
+    assert public.found() == []
+    assert {finding.severity for finding in public.check().findings} == {Severity.OK}
+
+
+def test_a_private_network_is_in_order(private: ExistingNetwork) -> None:
+    assert private.found() == []
+
+
+def test_a_vpc_that_is_not_there_is_the_only_finding(public: ExistingNetwork) -> None:
+    public.network["vpc"]["id"] = "vpc-00000001"
+    [finding] = public.check().findings
+    assert (finding.key, finding.text) == ("network.vpc.id", "there is no VPC vpc-00000001 in us-west-2")
+
+
+def test_without_an_existing_vpc_there_is_nothing_to_check(public: ExistingNetwork) -> None:
+    public.network = {}
+    assert (public.check().vpc, public.check().findings) == ("", ())
+
+
+def test_another_range_of_the_vpc_is_a_problem(public: ExistingNetwork) -> None:
+    public.network["vpc"]["cidr"] = "10.20.0.0/17"
+    finding = public.only()
+    assert finding.key == "network.vpc.cidr"
+    assert finding.text == f"{public.vpc} has the range 10.20.0.0/16 and not 10.20.0.0/17"
+    assert finding.remedy == "set it to 10.20.0.0/16"
+
+
+def test_a_vpc_without_dns_support_is_a_problem(public: ExistingNetwork) -> None:
+    public.ec2.modify_vpc_attribute(VpcId=public.vpc, EnableDnsSupport={"Value": False})
+    finding = public.only()
+    assert (finding.severity, "no DNS support" in finding.text) == (Severity.PROBLEM, True)
+    assert finding.commands[0].endswith("--enable-dns-support")
+
+
+def test_a_vpc_without_dns_host_names_is_a_warning(public: ExistingNetwork) -> None:
+    public.ec2.modify_vpc_attribute(VpcId=public.vpc, EnableDnsHostnames={"Value": False})
+    finding = public.only()
+    assert (finding.severity, "no DNS host names" in finding.text) == (Severity.WARNING, True)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("id", "subnet-00000001", "there is no subnet subnet-00000001"),
+        ("zone", f"{REGION}c", f"is in {REGION}a and not in {REGION}c"),
+        ("cidr", "10.20.0.0/25", "has the range 10.20.0.0/24 and not 10.20.0.0/25"),
+    ],
+)
+def test_a_subnet_that_is_not_what_the_file_says_is_a_problem(
+    public: ExistingNetwork, key: str, value: str, says: str
+) -> None:
+    public.network["subnets"][0][key] = value
+    [finding] = public.check().problems
+    assert finding.key == "network.subnets[0].id"
+    assert says in finding.text
+
+
+def test_a_public_subnet_without_default_route_is_a_problem(public: ExistingNetwork) -> None:
+    public.drop_default_route()
+    first, second = public.found()
+    assert (first.key, second.key) == ("network.subnets[0].id", "network.subnets[1].id")
+    assert "has no default route" in first.text
+    [command] = first.commands
+    assert f"--route-table-id {public.public_table} --destination-cidr-block {EVERYWHERE}" in command
+    assert command.endswith(f"--gateway-id {public.gateway}")
+
+
+def test_a_gateway_that_is_not_attached_is_a_problem(public: ExistingNetwork) -> None:
+    public.ec2.detach_internet_gateway(InternetGatewayId=public.gateway, VpcId=public.vpc)
+    assert all(public.gateway in finding.text for finding in public.check().problems)
+    assert len(public.check().problems) == 2
+
+
+def test_a_route_to_a_gateway_that_was_deleted_is_a_problem(private: ExistingNetwork) -> None:
+    private.ec2.delete_nat_gateway(NatGatewayId=private.nat_gateway)
+    assert private.check().problems
+    assert all(private.nat_gateway in finding.text for finding in private.check().problems)
+
+
+def test_nodes_without_public_addresses_cannot_use_an_internet_gateway(public: ExistingNetwork) -> None:
+    public.file["nodeGroups"] = [{"name": "nodes", "publicIp": False, "zones": [f"{REGION}a"]}]
+    finding = public.only()
+    assert (finding.severity, finding.key) == (Severity.PROBLEM, "nodeGroups[0].publicIp")
+    assert "have no public addresses" in finding.text
+
+
+def test_masters_without_public_addresses_cannot_use_an_internet_gateway(public: ExistingNetwork) -> None:
+    public.file["api"] = {"public": False}
+    assert [finding.key for finding in public.found()] == ["api.public"]
+
+
+def test_elastic_ips_of_masters_need_an_internet_gateway(private: ExistingNetwork) -> None:
+    private.network["topology"] = "public"
+    private.file = {"nodeGroups": [{"name": "nodes", "publicIp": False}]}
+    [finding] = private.check().problems
+    assert finding.key == "network.subnets[0].id"
+    assert "the masters' Elastic IPs in it are not reached" in finding.text
+
+
+def test_a_public_cluster_behind_a_nat_gateway_is_in_order(private: ExistingNetwork) -> None:
+    private.network["topology"] = "public"
+    private.file = {"api": {"public": False}, "nodeGroups": [{"name": "nodes", "publicIp": False}]}
+    assert private.check().problems == ()
+
+
+def test_public_addresses_behind_a_nat_gateway_are_a_warning(private: ExistingNetwork) -> None:
+    private.network["topology"] = "public"
+    private.file = {"api": {"public": False}}
+    assert private.check().problems == ()
+    assert "nodeGroups[0].publicIp" in {finding.key for finding in private.check().warnings}
+
+
+def test_private_instances_cannot_use_an_internet_gateway(private: ExistingNetwork) -> None:
+    private.drop_default_route()
+    private.route(private.table_of_instances, GatewayId=private.gateway)
+    first, _ = private.found()
+    assert f"leads to the internet gateway {private.gateway}" in first.text
+    assert "--nat-gateway-id NAT_GATEWAY" in first.commands[0]
+
+
+def test_a_transit_gateway_is_a_way_out(private: ExistingNetwork) -> None:
+    transit = private.ec2.create_transit_gateway()["TransitGateway"]["TransitGatewayId"]
+    private.ec2.create_transit_gateway_vpc_attachment(
+        TransitGatewayId=transit, VpcId=private.vpc, SubnetIds=private.subnets
+    )
+    private.drop_default_route()
+    private.route(private.table_of_instances, TransitGatewayId=transit)
+    assert private.found() == []
+
+
+def test_a_nat_gateway_without_a_way_out_is_a_problem(private: ExistingNetwork) -> None:
+    private.drop_default_route(private.public_table)
+    first, *_ = private.check().problems
+    assert f"{private.nat_gateway} is in {private.public_subnet}, which has no route" in first.text
+
+
+def test_the_route_table_of_a_subnet_to_be_created_is_judged(private: ExistingNetwork) -> None:
+    private.network |= {
+        "nat": "none",
+        "endpoints": {"create": False},
+        "subnets": [{"zone": f"{REGION}a", "cidr": "10.20.32.0/24", "routeTable": private.public_table}],
+    }
+    finding = private.only()
+    assert finding.key == "network.subnets[0].routeTable"
+    assert "which instances without public addresses cannot use" in finding.text
+
+
+def test_a_nat_gateway_of_the_file_that_is_not_available_is_a_problem(private: ExistingNetwork) -> None:
+    subnet = {
+        "zone": f"{REGION}a",
+        "cidr": "10.20.32.0/24",
+        "natGateway": private.nat_gateway,
+        "public": {"id": private.public_subnet, "cidr": "10.20.200.0/26"},
+    }
+    private.network |= {"subnets": [subnet], "nat": "single"}
+    assert private.found() == []
+    private.ec2.delete_nat_gateway(NatGatewayId=private.nat_gateway)
+    assert [finding.key for finding in private.found()] == ["network.subnets[0].natGateway"]
+
+
+def test_a_range_that_is_taken_is_a_problem(private: ExistingNetwork) -> None:
+    subnet = {"zone": f"{REGION}a", "cidr": "10.20.0.128/25", "routeTable": private.table_of_instances}
+    private.network |= {"nat": "none", "endpoints": {"create": False}, "subnets": [subnet]}
+    finding = private.only()
+    assert finding.key == "network.subnets[0].cidr"
+    assert finding.text == f"10.20.0.128/25 is not free: {private.subnets[0]} has 10.20.0.0/24"
+
+
+def test_subnets_of_vpc_routes_share_the_table_that_the_file_names(account: Account) -> None:
+    network = ExistingNetwork(account, plugin="vpc-routes")
+    unnamed = network.only()
+    assert (unnamed.severity, unnamed.remedy) == (Severity.WARNING, f"set it to {network.public_table}")
+    network.network["routeTable"] = network.public_table
+    assert network.found() == []
+    other = network.table()
+    network.route(other, GatewayId=network.gateway)
+    network.network["routeTable"] = other
+    finding = network.only()
+    assert (finding.severity, finding.key) == (Severity.PROBLEM, "network.routeTable")
+    assert f"{network.subnets[0]} uses {network.public_table}" in finding.text

@@ -12,7 +12,7 @@ from pydantic import Field
 from cfngen.cluster import field_types
 from cfngen.cluster.sections.base import Architecture, Distribution, List, Model, Plugin
 from cfngen.cluster.sections.instances import ControlPlane, Image, Instances, NodeGroup, Slot, Taint, Unit, Volume
-from cfngen.cluster.sections.network import Api, ElasticIp, Endpoints, Network, PublicSubnet, Ssh, Subnet, Vpc
+from cfngen.cluster.sections.network import Api, ElasticIp, Endpoints, Network, Proxy, PublicSubnet, Ssh, Subnet, Vpc
 from cfngen.cluster.sections.services import (
     Addon,
     Addons,
@@ -48,6 +48,7 @@ __all__ = [
     "Network",
     "NodeGroup",
     "Plugin",
+    "Proxy",
     "PublicSubnet",
     "Slot",
     "Ssh",

@@ -68,7 +68,7 @@ def _refuse_unusable_proxy(value: object) -> object:
 
 def _check_range(value: object) -> object:
     """Return a host, domain or range unchanged; refuse a range that is none."""
-    if isinstance(value, str) and "/" in value:
+    if isinstance(value, str) and re.match(r"[0-9.]+/", value):
         _parse_cidr(value)
     return value
 

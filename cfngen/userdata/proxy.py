@@ -7,9 +7,14 @@ snapcraft.io. The kubelet and kubeadm, which gives the control plane's pods the 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from cfngen.cluster.model import Cluster, Instances
 from cfngen.cluster.proxy import environment
 from cfngen.userdata.lines import text_of
+
+if TYPE_CHECKING:
+    from cfngen.boot.contract import JsonObject
 
 # The variables, for systemd and shells.
 ENVIRONMENT_FILE = "/etc/default/cfngen-proxy"
@@ -74,3 +79,14 @@ def _apt_configuration(cluster: Cluster) -> str:
         if not host.startswith(".") and "/" not in host:
             lines += [f'Acquire::{scheme}::Proxy::{host} "DIRECT";' for scheme in ("http", "https")]
     return text_of(*lines)
+
+
+def as_list(cluster: Cluster) -> list[JsonObject]:
+    """Return the variables as the `env` of a container; empty if there is no proxy."""
+    return [{"name": name, "value": value} for name, value in environment(cluster).items()]
+
+
+def as_map(cluster: Cluster, key: str) -> JsonObject:
+    """Return a chart's value `key` with the variables by name, or no value if there is no proxy."""
+    variables = environment(cluster)
+    return {key: variables} if variables else {}

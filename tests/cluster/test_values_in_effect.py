@@ -83,6 +83,7 @@ EMPTY = [
     "network.routeTable",
     "network.internetGateway",
     "network.dhcpOptions",
+    "network.proxy",
     "network.pluginValues",
     "network.nonMasqueradeCidr",
     "api.allowedCidrs",

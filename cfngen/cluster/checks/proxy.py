@@ -68,7 +68,9 @@ def _warn_of_fluent_bit(cluster: Cluster) -> Iterator[Problem]:
     domains and ranges), and would then ask the proxy for the Kubernetes API.
     """
     if cluster.network.proxy and cluster.addons.fluent_bit.enabled:
-        message = "Fluent Bit does not use network.proxy; if its outputs need a proxy, set HTTP_PROXY in its values (env)"
+        message = (
+            "Fluent Bit does not use network.proxy; if its outputs need a proxy, set HTTP_PROXY in its values (env)"
+        )
         yield Problem(("addons", "fluentBit"), message)
 
 

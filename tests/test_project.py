@@ -201,7 +201,7 @@ def test_the_page_about_troubles_knows_every_step_and_its_number():
     commands = {"preBootCommands": ["true"], "postBootCommands": ["true"]}
     clusters = [
         steps({}),
-        steps({"network": {"plugin": "amazon-vpc"}}),
+        steps({"network": {"plugin": "amazon-vpc", "proxy": {"httpsProxy": "http://proxy.example.com:3128"}}}),
         steps({"controlPlane": commands, "nodeGroups": [{"name": "nodes", **commands}]}),
     ]
     done = {title for cluster in clusters for titles in cluster.values() for title in titles}

@@ -235,6 +235,7 @@ class _OptionalConfig(TypedDict, total=False):
     program: Program
     contents: Dict[str, Dict[str, str]]
     hooks: Hooks
+    proxyServices: List[str]
     drain: int
     ownCa: str
     backups: Backups
@@ -265,6 +266,7 @@ class Config(_OptionalConfig):
         kubernetesVersion: version of kubeadm and the kubelet, e.g. `v1.36.3`.
         kubeletPatch: fields of the kubelet's configuration for this group of instances.
         hooks: the user's files, systemd units and post-boot commands from the cluster file.
+        proxyServices: services of the image that are restarted once the files tell them of the proxy.
         drain: time-out in minutes for draining a node before it is terminated.
         ownCa: only for masters: ARN of the user's secret with the certificate authority.
         backups: when masters take snapshots of etcd.

@@ -50,6 +50,29 @@ def _parse_address(value: object) -> IPv4Address:
     raise _invalid_value(f"{value!r} is not an IPv4 address such as 172.20.0.9")
 
 
+def _refuse_unusable_proxy(value: object) -> object:
+    """Return the URL of a proxy unchanged; refuse one with a password, which is not repeated, and one with TLS."""
+    if isinstance(value, str) and "@" in value:
+        raise _invalid_value(
+            "a user name and password would be readable in the user data of every instance; remove them, and let the "
+            "proxy admit the cluster by its addresses"
+        )
+    if isinstance(value, str) and value.startswith("https://"):
+        # Python's urllib speaks no TLS to a proxy; "HTTPS proxy servers aren't supported" by Session Manager (AWS
+        # Systems Manager User Guide, "Configuring SSM Agent to use a proxy on Linux nodes").
+        raise _invalid_value(
+            "instances speak plain HTTP to the proxy, through which they tunnel their own TLS; enter its http:// URL"
+        )
+    return value
+
+
+def _check_range(value: object) -> object:
+    """Return a host, domain or range unchanged; refuse a range that is none."""
+    if isinstance(value, str) and re.match(r"[0-9.]+/", value):
+        _parse_cidr(value)
+    return value
+
+
 @dataclass(frozen=True)
 class TextPattern:
     """Annotation, for pydantic, of a text that must match a pattern.
@@ -162,12 +185,26 @@ KeyName = Annotated[
 HttpUrl = Annotated[
     str, TextPattern(r"https?://[^\s/]+(/\S*)?", expected="an http(s) URL such as https://mirror.example.com/k8s")
 ]
+_HOST_NAME_PATTERN = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*"
 HostName = Annotated[
+    str, TextPattern(_HOST_NAME_PATTERN, expected="a DNS name or IPv4 address such as api.example.com")
+]
+ProxyUrl = Annotated[
     str,
     TextPattern(
-        r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*",
-        expected="a DNS name or IPv4 address such as api.example.com",
+        rf"http://{_HOST_NAME_PATTERN}:[0-9]{{1,5}}/?",
+        expected="the URL of a proxy with its port, such as http://proxy.example.com:3128",
     ),
+    BeforeValidator(_refuse_unusable_proxy),
+]
+# What is reached without a proxy.
+DirectHost = Annotated[
+    str,
+    TextPattern(
+        rf"\.?{_HOST_NAME_PATTERN}|[0-9]{{1,3}}(\.[0-9]{{1,3}}){{3}}/[0-9]{{1,2}}",
+        expected="a host such as registry.example.com, a domain such as .example.com, or a range such as 10.0.0.0/8",
+    ),
+    BeforeValidator(_check_range),
 ]
 DeviceName = Annotated[str, TextPattern(r"/dev/[a-z0-9]+", expected="a device name such as /dev/xvda")]
 SsmParameterName = Annotated[

@@ -25,6 +25,11 @@ def settings(configuration: JsonObject, instance: Instance) -> str:
     return f"wrote {files} of {files} files"
 
 
+def proxy(configuration: JsonObject, instance: Instance) -> str:
+    """Return the log line: which services of the image were restarted, to use the proxy."""
+    return ", ".join(configuration["proxyServices"]) + " restarted if running"
+
+
 def pod_network(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: for how many pods the instance has addresses, if pods get those of its interfaces."""
     results = ["the distribution does not manage the plug-in's routes"]
@@ -112,6 +117,7 @@ DRAINING = "draining"  # starts the service that drains the node before the inst
 ROUTINE: Mapping[str, tuple[float, Callable[[JsonObject, Instance], str]]] = {
     "pre-boot commands": (1.0, commands_before),
     "settings": (0.6, settings),
+    "proxy": (0.3, proxy),
     POD_NETWORK: (0.5, pod_network),
     DRAINING: (0.3, draining),
     "further files": (0.2, further_files),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.releases import CLOUD_CONTROLLER_MANAGER_IMAGE
+from cfngen.userdata import proxy
 from cfngen.userdata.files import CLOUD_CONFIG_FILE
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ def _daemon_set(cluster: Cluster) -> JsonObject:
         "env": [
             {"name": "KUBERNETES_SERVICE_HOST", "value": "127.0.0.1"},
             {"name": "KUBERNETES_SERVICE_PORT", "value": str(cluster.api.port)},
+            *proxy.as_list(cluster),
         ],
         "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}},
         "volumeMounts": [{"name": "cloud-config", "mountPath": CLOUD_CONFIG_FILE, "readOnly": True}],

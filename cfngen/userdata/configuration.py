@@ -11,7 +11,17 @@ from cfngen.cluster.names import api_host
 from cfngen.cluster.upgrade_timeouts import master_upgrade_wait
 from cfngen.releases import PAUSE_IMAGE, exact_version
 from cfngen.releases import Asset as PinnedAsset
-from cfngen.userdata import addons, cloud_controller, downloads, files, instances, kubeadm, node_rights, pod_network
+from cfngen.userdata import (
+    addons,
+    cloud_controller,
+    downloads,
+    files,
+    instances,
+    kubeadm,
+    node_rights,
+    pod_network,
+    proxy,
+)
 from cfngen.userdata import references as reference_names
 from cfngen.userdata.mirror import mirrored
 from cfngen.userdata.pack import BOOT_UNIT_NAME, UserData, pack
@@ -82,7 +92,11 @@ def master(
         config["steps"] = first_stage_steps(config["steps"])
         config["rehearsal"] = rehearsal
     unpacked_files = _unpacked_files(
-        files.common(cluster, master=True), files.of_master(cluster), instances.files(cluster, control_plane)
+        cluster,
+        files.common(cluster, master=True),
+        files.of_master(cluster),
+        instances.files(cluster, control_plane),
+        proxy.files(cluster, control_plane),
     )
     return pack(
         role="master",
@@ -114,7 +128,11 @@ def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, object]) -
         "upgradeWait": master_upgrade_wait(cluster, group),
     }
     unpacked_files = _unpacked_files(
-        files.common(cluster, master=False), files.of_node(), instances.files(cluster, group)
+        cluster,
+        files.common(cluster, master=False),
+        files.of_node(),
+        instances.files(cluster, group),
+        proxy.files(cluster, group),
     )
     return pack(
         role=f"nodes-{group.name}",
@@ -175,6 +193,8 @@ def _common_config(cluster: Cluster, group: Instances, role: str) -> Config:
         config["hooks"] = hooks
     if group.pre_boot_commands:
         config["before"] = list(group.pre_boot_commands)
+    if proxy.image_services(cluster, group):
+        config["proxyServices"] = list(proxy.image_services(cluster, group))
     if drain_minutes(group):
         config["drain"] = drain_minutes(group)
     return config
@@ -201,15 +221,16 @@ def _assets(cluster: Cluster, pinned_assets: tuple[PinnedAsset, ...]) -> list[As
     return assets
 
 
-def _unpacked_files(*file_groups: Mapping[str, str]) -> dict[str, str]:
+def _unpacked_files(cluster: Cluster, *file_groups: Mapping[str, str]) -> dict[str, str]:
     """Return the given files and the unit of the boot program, by the path below /opt/cfngen to unpack them to.
 
     The boot program copies the files in /opt/cfngen/files to their final paths.
 
     Args:
+        cluster: the cluster.
         file_groups: mappings with the texts of files by their final path.
     """
-    unpacked = {BOOT_UNIT_NAME: files.BOOT_UNIT}
+    unpacked = {BOOT_UNIT_NAME: files.boot_unit(cluster)}
     for texts_by_path in file_groups:
         unpacked.update({f"files{path}": text for path, text in texts_by_path.items()})
     return unpacked

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
-from cfngen.userdata import audit, pod_network
+from cfngen.userdata import audit, pod_network, proxy
 from cfngen.userdata.lines import text_of
 
 if TYPE_CHECKING:
@@ -196,27 +196,35 @@ def kubelet_unit(*, master: bool) -> str:
     )
 
 
-# The unit runs the boot program at every boot. `Restart` repeats a failed boot, e.g. when a server was unavailable.
-BOOT_UNIT = text_of(
-    "[Unit]",
-    "Description=cfngen boot program",
-    "Wants=network-online.target",
-    "After=network-online.target",
-    "",
-    "[Service]",
-    "Type=oneshot",
-    "RemainAfterExit=yes",
-    "WorkingDirectory=/opt/cfngen",
-    "ExecStart=/usr/bin/python3 -m boot",
-    "Restart=on-failure",
-    "RestartSec=60",
-    "UMask=0022",
-    "StandardOutput=journal+console",
-    "StandardError=journal+console",
-    "",
-    "[Install]",
-    "WantedBy=multi-user.target",
-)
+def boot_unit(cluster: Cluster) -> str:
+    """Return the unit that runs the boot program at every boot.
+
+    `Restart` repeats a failed boot, e.g. when a server was unavailable. The unit itself contains the variables of a
+    proxy, since the first stage needs them and the files that `proxy.files` returns come with the second.
+    """
+    return text_of(
+        "[Unit]",
+        "Description=cfngen boot program",
+        "Wants=network-online.target",
+        "After=network-online.target",
+        "",
+        "[Service]",
+        "Type=oneshot",
+        "RemainAfterExit=yes",
+        "WorkingDirectory=/opt/cfngen",
+        "ExecStart=/usr/bin/python3 -m boot",
+        "Restart=on-failure",
+        "RestartSec=60",
+        "UMask=0022",
+        *(f"Environment={variable}" for variable in proxy.variables(cluster)),
+        "StandardOutput=journal+console",
+        "StandardError=journal+console",
+        "",
+        "[Install]",
+        "WantedBy=multi-user.target",
+    )
+
+
 CONTAINERD_UNIT = text_of(
     "[Unit]",
     "Description=containerd container runtime",

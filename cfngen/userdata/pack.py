@@ -98,7 +98,7 @@ class UserDataTooLargeError(CfngenError):
     def __init__(self, role: str, size: int) -> None:
         super().__init__(
             f"the user data of {role} takes up to {size} bytes, and EC2 allows {MAX_USER_DATA_BYTES}",
-            hint="shorten cloudConfig and preBootCommands, the parts of it that a cluster file decides",
+            hint="shorten cloudConfig, preBootCommands and network.proxy, the parts of it that a cluster file decides",
         )
         self.role = role
         self.size = size

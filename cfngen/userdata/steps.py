@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from cfngen.cluster.model import Cluster, Instances, NodeGroup
+from cfngen.userdata import proxy
 from cfngen.userdata.pod_network import ROUTE_MAKING_PLUGINS
 
 if TYPE_CHECKING:
@@ -71,15 +72,20 @@ def _has_backups(cluster: Cluster, group: Instances) -> bool:
     return cluster.etcd.backups.enabled
 
 
+def _has_services_behind_proxy(cluster: Cluster, group: Instances) -> bool:
+    return bool(proxy.image_services(cluster, group))
+
+
 FETCH_PROGRAM = "program.fetch"
 """The function of the last step of the first stage: it fetches the second stage of the boot program."""
 
 MASTER_STEPS = (
-    # Pre-boot commands run before everything else, as they may set a proxy for installing packages.
+    # Pre-boot commands run before everything else, as they may prepare what installing packages needs.
     Step("pre-boot commands", "host.hooks.before", _has_pre_boot_commands),
     Step("packages", "packages.install"),
     Step("program", FETCH_PROGRAM),
     Step("settings", "host.system.settings"),
+    Step("proxy", "host.proxy.restart_services", _has_services_behind_proxy),
     Step("pod network", "host.pod_network.prepare", _has_route_making_plugin),
     Step("further files", "host.hooks.files", _has_files_or_units),
     Step("instance storage", "host.disks.disks", _uses_instance_storage),
@@ -102,6 +108,7 @@ NODE_STEPS = (
     Step("packages", "packages.install"),
     Step("program", FETCH_PROGRAM),
     Step("settings", "host.system.settings"),
+    Step("proxy", "host.proxy.restart_services", _has_services_behind_proxy),
     Step("pod network", "host.pod_network.prepare", _has_route_making_plugin),
     # As early as possible, so that the service can complete the lifecycle action if a later step fails.
     Step("draining", "node.drain.start", _is_drained),

@@ -27,6 +27,7 @@ _DESCRIPTIONS = {
     "masters": "the masters",
     "ownCa": "the secret of the certificate authority",
     "packages": "the distribution's packages",
+    "proxyServices": "the proxy",
     "pause": "the image of pods' sandboxes",
     "upgradeWait": "how long nodes wait for masters of their version",
     "services": "the services that run",
@@ -34,8 +35,11 @@ _DESCRIPTIONS = {
 }
 # Descriptions of what changes, by the path of the file; of a file without a description the path is shown.
 _FILE_DESCRIPTIONS = {
-    "/etc/systemd/system/cfngen-masquerade.service": "which traffic of pods leaves with the node's address"
+    "/etc/systemd/system/cfngen-masquerade.service": "which traffic of pods leaves with the node's address",
+    "cfngen-boot.service": "the boot program's unit",
 }
+# Part of the name of each file with the proxy, or with the way to the file that has it.
+_PROXY_FILE_NAME = "cfngen-proxy"
 # Pattern of the cloud-config in user data; its group is the content without the first line.
 _CLOUD_CONFIG = re.compile(r"^#cloud-config\n(.*?)\n--cfngen--$", re.MULTILINE | re.DOTALL)
 
@@ -69,7 +73,8 @@ def difference(old_user_data: str, new_user_data: str) -> str:
             changed_references = _changed_keys(old_parts.get(name, "{}"), new_parts.get(name, "{}"))
             changes.append(f"ids from the stacks ({', '.join(changed_references)})")
         elif not name.startswith("boot/") and "#" not in name:
-            changes.append(_FILE_DESCRIPTIONS.get(name, name))
+            is_of_proxy = _PROXY_FILE_NAME in name
+            changes.append("the proxy" if is_of_proxy else _FILE_DESCRIPTIONS.get(name, name))
     return f"what changes: {', '.join(dict.fromkeys(changes))}"
 
 

@@ -85,6 +85,7 @@ QUIET = (
 QUIET_UNLESS = {
     # systemctl(1): 5, there is no such unit; an instance without these units, or without a pod so far, needs no stop.
     "systemctl stop (kubelet containerd|kubepods.slice)": (5,),
+    r"systemctl --no-block try-restart [\w.-]+\.service": (5,),
     # 1: a job failed or was cancelled.
     r"systemctl stop policy-routes@\*\.service refresh-policy-routes@\*\.(timer|service) refresh-\S+": (1, 5),
     # modprobe(8), sysctl(8): 1, a module is built in, or the kernel lacks a parameter; kubeadm checks what matters.

@@ -45,6 +45,12 @@ ROWS = [
         "network.subnets[0].zone",
         ["controlPlane.addresses", "controlPlane.count"],
     ),
+    # The proxy.
+    (
+        "network: {proxy: {httpsProxy: 'http://10.0.0.7:3128'}}",
+        "network.proxy.httpsProxy",
+        ["network.serviceCidr"],
+    ),
     # Parts that exist.
     (f"network: {{{VPC}, subnets: [{{id: subnet-01234567}}]}}", "network.subnets[0].cidr", ["network.subnets[0].id"]),
     (f"network: {{subnets: [{SUBNET}]}}", "network.subnets[0].id", ["network.vpc.id"]),
@@ -132,8 +138,8 @@ ROWS = [
         "controlPlane.image.rootDevice",
         ["controlPlane.image.id", "controlPlane.image.ssmParameter"],
     ),
-    ("api: {public: false}", "api.public", ["network.subnets"]),
-    ("nodeGroups: [{publicIp: false}]", "nodeGroups[0].publicIp", ["network.subnets"]),
+    ("api: {public: false}", "api.public", ["network.subnets", "network.proxy"]),
+    ("nodeGroups: [{publicIp: false}]", "nodeGroups[0].publicIp", ["network.subnets", "network.proxy"]),
     # Volumes.
     (
         "controlPlane: {volume: {type: gp2, size: 20000}}",

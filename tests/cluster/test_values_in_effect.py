@@ -84,6 +84,7 @@ EMPTY = [
     "network.routeTable",
     "network.internetGateway",
     "network.dhcpOptions",
+    "network.proxy",
     "network.pluginValues",
     "network.nonMasqueradeCidr",
     "api.allowedCidrs",

@@ -38,6 +38,12 @@ def test_parts_that_stay_are_not_named():
     assert said == "what changes: ids from the stacks (joinSecretArn)"
 
 
+def test_another_proxy_is_named_once_and_without_its_files():
+    proxies = ("http://proxy.example.com:3128", "http://other.example.com:3128")
+    old, new = (user_data(network={"proxy": {"httpsProxy": proxy}}) for proxy in proxies)
+    assert difference(old, new) == "what changes: the proxy, the boot program's unit"
+
+
 @pytest.mark.parametrize("cut", [100, 5000])
 def test_of_what_aws_has_cut_off_nothing_is_said(cut):
     assert difference(user_data(), user_data()[:cut]) == ""

@@ -22,6 +22,7 @@ CLUSTERS: dict[str, dict[str, Any]] = {
     "default": {},
     "three masters": {"network": {"subnets": ZONES}, "controlPlane": {"count": 3}},
     "amazon-vpc": {"network": {"plugin": "amazon-vpc"}, "etcd": {"backups": {"enabled": False}}},
+    "proxy": {"network": {"proxy": {"httpsProxy": "http://proxy.example.com:3128"}}},
     "commands": {"controlPlane": COMMANDS, "nodeGroups": [{"name": "nodes", **COMMANDS}]},
 }
 

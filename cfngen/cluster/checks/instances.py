@@ -87,12 +87,13 @@ def _check_image_source(path: Path, image: Image) -> Iterator[Problem]:
         yield Problem((*path, "rootDevice"), message, related_paths=((*path, "id"), (*path, "ssmParameter")))
 
 
-def _keys_without_public_addresses(cluster: Cluster) -> Iterator[tuple[Path, str]]:
-    """Yield the path of each key by which instances have no public address, and which instances: masters or nodes.
+def _keys_without_way_out(cluster: Cluster) -> Iterator[tuple[Path, str]]:
+    """Yield the path of each key by which instances have no way out, and which instances: masters or nodes.
 
-    In a private cluster no instance has one, so no key does.
+    They have no public address then. In a private cluster no instance has one, so no key does; and a proxy is a way out
+    as well.
     """
-    if is_private(cluster):
+    if is_private(cluster) or cluster.network.proxy:
         return
     if not cluster.api.public:
         yield ("api", "public"), "masters"
@@ -106,18 +107,18 @@ def _check_private_instances_have_nat(cluster: Cluster) -> Iterator[Problem]:
     # Subnets that cfngen creates have a route to an internet gateway, which needs public addresses.
     if all(subnet.id for subnet in cluster.network.subnets):
         return
-    for path, role in _keys_without_public_addresses(cluster):
+    for path, role in _keys_without_way_out(cluster):
         message = (
             f"{role} without public addresses cannot download Kubernetes: the subnets that cfngen creates "
             "have no NAT gateway; set network.topology to private, list existing subnets with a route to one in "
             "network.subnets, or remove the key"
         )
-        yield Problem(path, message, related_paths=(("network", "subnets"),))
+        yield Problem(path, message, related_paths=(("network", "subnets"), ("network", "proxy")))
 
 
 def _warn_of_private_instances(cluster: Cluster) -> Iterator[Problem]:
     """Warn if instances have no public address: they need a NAT gateway, which cfngen cannot check."""
-    for path, role in _keys_without_public_addresses(cluster):
+    for path, role in _keys_without_way_out(cluster):
         message = (
             f"{role} without public addresses cannot reach the internet directly; their subnets need a route through "
             "a NAT gateway, otherwise Kubernetes cannot be installed"

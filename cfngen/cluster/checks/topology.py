@@ -208,14 +208,14 @@ def _check_endpoints(cluster: Cluster) -> Iterator[Problem]:
 
 def _warn_of_no_way_out(cluster: Cluster) -> Iterator[Problem]:
     """Warn of a cluster without a way to the internet that downloads from the internet."""
-    if not is_private(cluster) or cluster.network.nat != "none":
+    if not is_private(cluster) or cluster.network.nat != "none" or cluster.network.proxy:
         return
     if all(has_default_route(cluster, subnet.zone) for subnet in created_subnets(cluster)):
         return
     if not cluster.assets.mirror:
         message = (
             "with nat: none instances cannot reach dl.k8s.io, github.com and the packages of their distribution; set "
-            "assets.mirror to a server that they reach, or use images that contain the files"
+            "network.proxy, or assets.mirror to a server that they reach, or use images that contain the files"
         )
         yield Problem(("assets", "mirror"), message)
     for path, is_enabled, need in (
@@ -223,9 +223,7 @@ def _warn_of_no_way_out(cluster: Cluster) -> Iterator[Problem]:
         (("addons", "certManager"), cluster.addons.cert_manager.enabled, "an ACME server such as Let's Encrypt"),
     ):
         if is_enabled:
-            yield Problem(
-                path, f"with nat: none it does not reach {need}; give it a proxy in its values, or disable it"
-            )
+            yield Problem(path, f"with nat: none it does not reach {need}; set network.proxy, or disable it")
 
 
 def _warn_of_unhelpful_local_zone(cluster: Cluster) -> Iterator[Problem]:

@@ -108,6 +108,26 @@ class Endpoints(Model):
     )
 
 
+class Proxy(Model):
+    """The HTTP proxy through which instances, and the add-ons that call AWS, reach other networks.
+
+    Its addresses are in user data, so they have no password.
+    """
+
+    https_proxy: field_types.ProxyUrl = Field(
+        description="URL of the proxy for HTTPS: AWS, downloads, images. It begins with http:// and has a port."
+    )
+    http_proxy: field_types.ProxyUrl | None = Field(
+        None, description="URL of the proxy for plain HTTP, e.g. for packages. Default: that of `httpsProxy`."
+    )
+    no_proxy: List[field_types.DirectHost] = Field(
+        (),
+        max_length=50,
+        description="Hosts, domains (`.example.com`) and ranges that are reached without the proxy, besides the "
+        "cluster's own, instance metadata, and AWS services with VPC endpoints that cfngen creates.",
+    )
+
+
 class Quotas(Model):
     """What the account allows, where it was given more than AWS's defaults; `cfngen deploy` looks whether it has it."""
 
@@ -171,6 +191,9 @@ class Network(Model):
         "`single` with `vpc-routes`, whose routes are in one table.",
     )
     endpoints: Endpoints = Field(default_factory=Endpoints, description="VPC endpoints of a private cluster.")
+    proxy: Proxy | None = Field(
+        None, description="HTTP proxy for everything that leaves the VPC. A change replaces all instances."
+    )
     vpc: Vpc = Field(default_factory=Vpc, description="The VPC.")
     subnets: List[Subnet] = Field(
         default_factory=lambda: (Subnet(),), min_length=1, description="Subnets of the cluster, one for each zone."

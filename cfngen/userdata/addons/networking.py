@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import api_host
+from cfngen.cluster.proxy import environment
 from cfngen.userdata.addons.release import Release, pinned_chart, release_of_chart, replica_count
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ def _amazon_vpc(cluster: Cluster) -> list[Release]:
             "ENABLE_SUBNET_DISCOVERY": "false",
             "MINIMUM_IP_TARGET": _MINIMUM_IP_TARGET,
             "WARM_IP_TARGET": _WARM_IP_TARGET,
+            **environment(cluster),
         },
         "nodeAgent": {"enabled": False},
     }

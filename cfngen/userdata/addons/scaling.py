@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
+from cfngen.userdata import proxy
 from cfngen.userdata.addons.release import (
     DELETE_OLD_POD_FIRST,
     Release,
@@ -31,6 +32,7 @@ def cluster_autoscaler(cluster: Cluster) -> Release:
         "dnsPolicy": "Default",
         "updateStrategy": DELETE_OLD_POD_FIRST,
         "extraArgs": {"balance-similar-node-groups": True},
+        **proxy.as_map(cluster, "extraEnv"),
         **on_masters(),
     }
     return release_of_chart(pinned, name="cluster-autoscaler", namespace=NAMESPACE, values=values)

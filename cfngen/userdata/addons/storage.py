@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.proxy import environment
 from cfngen.userdata.addons.release import (
     Release,
     host_network_patch,
@@ -56,6 +57,7 @@ def aws_ebs_csi_driver(cluster: Cluster) -> Release:
             }
         ],
         "helmTester": {"enabled": False},
+        **_proxy(cluster),
     }
     return release_of_chart(
         pinned_chart(cluster, "aws-ebs-csi-driver"),
@@ -64,6 +66,14 @@ def aws_ebs_csi_driver(cluster: Cluster) -> Release:
         values=values,
         patches=(host_network_patch(NAMESPACE, "ebs-csi-controller"),),
     )
+
+
+def _proxy(cluster: Cluster) -> JsonObject:
+    """Return the chart's values for the proxy; the chart uses its one URL for HTTP and HTTPS (`_helpers.tpl`)."""
+    variables = environment(cluster)
+    if not variables:
+        return {}
+    return {"proxy": {"http_proxy": variables["HTTPS_PROXY"], "no_proxy": variables["NO_PROXY"]}}
 
 
 def _reserved_attachments(cluster: Cluster) -> JsonObject:

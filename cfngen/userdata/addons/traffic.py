@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.proxy import environment
+from cfngen.userdata import proxy
 from cfngen.userdata.addons.release import (
     DELETE_OLD_POD_FIRST,
     Release,
@@ -39,6 +41,7 @@ def aws_load_balancer_controller(cluster: Cluster) -> Release:
         "enableWafv2": False,
         # Otherwise each upgrade would create a new certificate, which running pods get only after some time.
         "keepTLSSecret": True,
+        **proxy.as_map(cluster, "env"),
         **on_masters(),
     }
     return release_of_chart(
@@ -57,7 +60,7 @@ def external_dns(cluster: Cluster) -> Release:
         "provider": {"name": "aws"},
         "txtOwnerId": cluster.name,
         "extraArgs": [f"--zone-id-filter={zone}" for zone in cluster.addons.external_dns.zones],
-        "env": [{"name": "AWS_DEFAULT_REGION", "value": cluster.region}],
+        "env": [{"name": "AWS_DEFAULT_REGION", "value": cluster.region}, *proxy.as_list(cluster)],
         **on_masters(),
     }
     return release_of_chart(
@@ -78,6 +81,8 @@ def cert_manager(cluster: Cluster) -> Release:
         "crds": {"enabled": True, "keep": True},
         # This hook of the chart waits for pods, but there may be no node to run them yet.
         "startupapicheck": {"enabled": False},
+        # The chart's values for the proxy are called like the variables in lower case.
+        **{name.lower(): value for name, value in environment(cluster).items()},
     }
     return release_of_chart(
         pinned_chart(cluster, "cert-manager"), name="cert-manager", namespace="cert-manager", values=values

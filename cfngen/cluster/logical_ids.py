@@ -42,7 +42,6 @@ NodeGroupPart = Literal[
 ]
 
 # Ids of `SINGLE_IDS` that other modules refer to.
-ENDPOINTS_STACK = "EndpointsStack"
 MASTER_STACK = "MasterStack"
 MASTER_ROLE = "MasterRole"
 _MASTER_PARTS: Mapping[str, MasterPart] = {part: part for part in get_args(MasterPart)}
@@ -54,7 +53,7 @@ SINGLE_IDS = frozenset(
         "IamStack", MASTER_STACK, "SecretsStack", "SecurityGroupsStack", "VpcStack",
         # Network
         "DhcpOptions", "DhcpOptionsAssociation", "InternetGateway", "InternetGatewayAttachment", "InternetGatewayId",
-        "EndpointsSecurityGroup", ENDPOINTS_STACK, "InternetRoute", "NatRoute", "PrivateRouteTable", "RouteTable",
+        "EndpointsSecurityGroup", "InternetRoute", "NatRoute", "PrivateRouteTable", "RouteTable",
         "RouteTableId", "Vpc", "VpcCidr", "VpcId",
         # API endpoint
         "ApiNameServers", "ApiPrivateRecord", "ApiPrivateZone", "ApiPublicRecord", "ApiPublicZone",

@@ -6,7 +6,7 @@ Generation is deterministic: it uses no network, clock or environment, and the s
 from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
-from cfngen.templates import endpoints, iam, master, nodes, root, secrets, security_groups, standalone, vpc
+from cfngen.templates import iam, master, nodes, root, secrets, security_groups, standalone, vpc
 from cfngen.templates.document import Document
 from cfngen.templates.stack import Stack
 from cfngen.templates.wiring import wire
@@ -17,11 +17,9 @@ __all__ = ["Document", "generate", "stacks"]
 def stacks(cluster: Cluster) -> tuple[Stack, ...]:
     """Return the nested stacks, each after the stacks whose outputs it takes."""
     vpc_stack = vpc.build(cluster)
-    endpoints_stack = endpoints.build(cluster)
     return (
         *((vpc_stack,) if vpc_stack else ()),
         security_groups.build(cluster),
-        *((endpoints_stack,) if endpoints_stack else ()),
         secrets.build(cluster),
         iam.build(cluster),
         master.build(cluster),

@@ -1,15 +1,17 @@
-"""The stack with the interface endpoints of a cluster without a way to the internet.
+"""The interface endpoints of a cluster without a way to the internet, in the master stack.
 
-Masters and nodes start only when the endpoints are there: the boot program reads its second stage and its secrets
-through them. Only masters and nodes may use the endpoints; pods do so with the addresses of their nodes.
+Masters and nodes are launched only when the endpoints are there: the boot program reads its second stage and its
+secrets through them. Only masters and nodes may use the endpoints; pods do so with the addresses of their nodes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from troposphere import GetAtt, ec2
 
 from cfngen.cluster.endpoints import interface_endpoints, service_name
-from cfngen.cluster.logical_ids import ENDPOINTS_STACK, EndpointId
+from cfngen.cluster.logical_ids import EndpointId
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.topology import availability_zones
 from cfngen.templates.network import subnet_id, vpc_id
@@ -17,18 +19,20 @@ from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
 
 
-def build(cluster: Cluster) -> Stack | None:
-    """Return the stack with the interface endpoints, or None if the cluster needs none."""
+def add_interface_endpoints(
+    stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInterface]
+) -> tuple[ec2.VPCEndpoint, ...]:
+    """Add the interface endpoints and their security group; return the endpoints, none if the cluster needs none.
+
+    Args:
+        stack: the master stack.
+        cluster: the cluster.
+        interfaces: the masters' network interfaces. EC2 gives an endpoint any free address of a subnet, so the masters'
+            fixed addresses must be taken before.
+    """
     required = interface_endpoints(cluster)
     if not required:
-        return None
-    stack = Stack(
-        cluster,
-        name="endpoints",
-        logical_id=ENDPOINTS_STACK,
-        source_module=__name__,
-        description=f"VPC endpoints of the Kubernetes cluster {cluster.name}: AWS services at private addresses",
-    )
+        return ()
     vpc = vpc_id(stack, cluster)
     group = stack.add(
         ec2.SecurityGroup(
@@ -51,10 +55,11 @@ def build(cluster: Cluster) -> Stack | None:
         )
     )
     subnets = [subnet_id(stack, cluster, zone) for zone in availability_zones(cluster)]
-    for endpoint in required:
+    return tuple(
         stack.add(
             ec2.VPCEndpoint(
                 str(EndpointId.of(endpoint.service)),
+                DependsOn=[interface.title for interface in interfaces],
                 VpcEndpointType="Interface",
                 VpcId=vpc,
                 ServiceName=service_name(endpoint.service, cluster.region),
@@ -65,4 +70,5 @@ def build(cluster: Cluster) -> Stack | None:
                 Tags=tags(cluster, f"{cluster.name}-{endpoint.service}"),
             )
         )
-    return stack
+        for endpoint in required
+    )

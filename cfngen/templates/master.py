@@ -25,15 +25,14 @@ nodes. The dependencies between resources have this effect:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from troposphere import GetAtt, Ref, autoscaling, ec2
 
 from cfngen import userdata
 from cfngen.cluster.checks.volumes import VOLUME_TYPES
-from cfngen.cluster.endpoints import interface_endpoints
 from cfngen.cluster.instance_types import architecture
-from cfngen.cluster.logical_ids import ENDPOINTS_STACK, MASTER_STACK, MasterId, master_prefix
+from cfngen.cluster.logical_ids import MASTER_STACK, MasterId, master_prefix
 from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.topology import has_both_endpoints, masters_have_elastic_ips
@@ -41,6 +40,7 @@ from cfngen.permissions.references import MASTER_ROLE_TAG
 from cfngen.templates import access
 from cfngen.templates.api_endpoint import PublicAddress, add_elastic_ip, add_endpoints
 from cfngen.templates.backups import backup_bucket_name
+from cfngen.templates.endpoints import add_interface_endpoints
 from cfngen.templates.existing_network import zone_parameter
 from cfngen.templates.iam import master_profile
 from cfngen.templates.images import image_parameter
@@ -80,8 +80,6 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
         description=f"Masters of the Kubernetes cluster {cluster.name}: "
         "fixed address, data volume, Auto Scaling group of one",
     )
-    if interface_endpoints(cluster):
-        stack.depends_on = (ENDPOINTS_STACK,)
     interfaces = [_add_interface(stack, cluster, master_slot) for master_slot in cluster.slots]
     public_addresses: list[PublicAddress | None] = [
         add_elastic_ip(stack, cluster, master_slot, interface) if masters_have_elastic_ips(cluster) else None
@@ -91,6 +89,7 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
     first_public_address = public_addresses[0].address if public_addresses[0] else None
     # The address at which users open a shell on the first master.
     first_master_host = first_public_address or first_private_address
+    service_endpoints = add_interface_endpoints(stack, cluster, interfaces)
     endpoints = add_endpoints(stack, cluster, interfaces, first_public_address)
     auto_scaling_groups: list[autoscaling.AutoScalingGroup] = []
     # The UserData of each master contains the addresses of all masters, for the API's name in /etc/hosts and for etcd.
@@ -106,6 +105,7 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
                 master_slot,
                 interface=interface,
                 public_address=public_address,
+                service_endpoints=service_endpoints,
                 endpoints=endpoints.references,
                 private_addresses=private_addresses,
                 previous_auto_scaling_group=auto_scaling_groups[-1] if auto_scaling_groups else None,
@@ -228,6 +228,7 @@ def _add_slot(
     *,
     interface: ec2.NetworkInterface,
     public_address: PublicAddress | None,
+    service_endpoints: Sequence[ec2.VPCEndpoint],
     endpoints: Mapping[str, PropertyValue],
     private_addresses: Mapping[str, PropertyValue],
     previous_auto_scaling_group: autoscaling.AutoScalingGroup | None,
@@ -243,6 +244,7 @@ def _add_slot(
         master_slot: the master slot.
         interface: network interface of the slot.
         public_address: public address of the slot, or None if the API has only private addresses.
+        service_endpoints: VPC endpoints of AWS services that must exist when the instance is launched.
         endpoints: addresses of the API, or names of its load balancers, that the certificate contains, by the names of
             the references in UserData.
         private_addresses: references to the private addresses of all slots.
@@ -296,7 +298,8 @@ def _add_slot(
         ),
         user_data=user_data(cluster, master_slot, user_data_references),
     )
-    dependencies: list[object] = []
+    # Without the endpoints, an instance of a cluster without a way to the internet reaches no AWS service.
+    dependencies: list[object] = list(service_endpoints)
     if public_address:
         # The instance needs its public address at launch: without it, it could not download anything.
         dependencies.append(public_address.association)

@@ -156,9 +156,3 @@ def test_the_address_of_a_public_master_is_still_the_apis():
     impact = meaning(default_cluster(), "MasterAElasticIp", f"{EC2}EIP", action="remove")
     assert impact is not None
     assert impact.danger is DANGEROUS
-
-
-def test_the_stack_of_endpoints_says_which_services_move():
-    impact = ImpactAssessment(private("none")).of_stack(None, ("EndpointsStack",), "create")
-    assert impact is not None
-    assert "autoscaling, cloudformation, ec2" in impact.text

@@ -75,8 +75,9 @@ def make(account: Account, cluster: Cluster) -> Network:
     resources = {
         name: resource
         for document in generate(cluster)
-        if document.name in ("vpc", "endpoints")
+        if document.name in ("vpc", "master")
         for name, resource in document.body["Resources"].items()
+        if document.name == "vpc" or name.startswith("Endpoint")
     }
     types = {name: resource["Type"] for name, resource in resources.items()}
     vpc = ec2.create_vpc(CidrBlock="172.20.0.0/16")["Vpc"]["VpcId"]

@@ -214,7 +214,15 @@ def test_endpoints_follow_from_what_is_enabled(templates: Any, change: dict[str,
 def test_endpoints_that_the_vpc_has_are_not_created(templates: Any) -> None:
     generated = templates({**ISOLATED, "network": {**ISOLATED["network"], "endpoints": {"create": False}}})
     assert not _of_type(generated, "AWS::EC2::VPCEndpoint")
-    assert "endpoints" not in generated.bodies
+
+
+def test_endpoints_take_no_master_s_fixed_address(templates: Any) -> None:
+    generated = templates({**ISOLATED, **MASTERS})
+    interfaces = set(_of_type(generated, "AWS::EC2::NetworkInterface"))
+    for stack in ("master", "standalone"):
+        for logical_id, resource in _resources(generated, stack).items():
+            if resource["Type"] == "AWS::EC2::VPCEndpoint" and resource["Properties"]["VpcEndpointType"] == "Interface":
+                assert interfaces <= set(resource["DependsOn"]), (stack, logical_id)
 
 
 def test_existing_parts_of_the_network_are_parameters_and_nothing_of_them_is_created(templates: Any) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from cfngen.cluster.logical_ids import ENDPOINTS_STACK, NodeGroupId
+from cfngen.cluster.logical_ids import NodeGroupId
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.preview.change_set_reading import ChangeSet, ResourceChange
 from cfngen.deploy.preview.changes import Change, Danger, Impact, Replacement
@@ -88,15 +88,13 @@ class ImpactAssessment:
         return Danger.DANGEROUS if change.type in _PERSISTENT_TYPES else Danger.NONE
 
     def of_stack(self, change_set: ChangeSet | None, path: tuple[str, ...], action: str) -> Impact | None:
-        """Return the impact of creating or deleting a nested stack; None unless it is of a node group or of endpoints.
+        """Return the impact of creating or deleting a nested stack; None unless it is of a node group.
 
         Args:
             change_set: the nested stack's change set; None if CloudFormation has created none.
             path: logical ids from the root to the stack.
             action: `create` or `delete`.
         """
-        if path[-1] == ENDPOINTS_STACK and action == "create":
-            return private_network.endpoints_stack_impact(self._cluster)
         owner = owner_of(self._cluster, logical_id=path[-1])
         if not owner.is_node_group:
             return None

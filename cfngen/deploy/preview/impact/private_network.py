@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from cfngen.cluster.endpoints import S3, interface_endpoints, known_endpoints
+from cfngen.cluster.endpoints import S3, known_endpoints
 from cfngen.cluster.logical_ids import EndpointId
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.subnet_ids import SubnetId, ZonalId
@@ -191,12 +191,6 @@ def endpoints_group_impact(context: ChangeContext) -> Impact | None:
     if context.touches("SecurityGroupIngress"):
         return Impact("which instances may use the VPC endpoints changes at once", Danger.DISRUPTIVE)
     return None
-
-
-def endpoints_stack_impact(cluster: Cluster) -> Impact:
-    """Return the impact of creating the stack with the interface endpoints."""
-    services = join_and([endpoint.service for endpoint in interface_endpoints(cluster)])
-    return Impact(f"instances reach AWS services at private addresses from now on: {services}")
 
 
 def _zone(context: ChangeContext) -> str:

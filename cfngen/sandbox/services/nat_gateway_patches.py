@@ -53,7 +53,7 @@ def apply() -> None:
         return gateway
 
     def delete_nat_gateway(self: MotoBackend, nat_gateway_id: str) -> MotoModel:
-        gateway = original_delete(self, nat_gateway_id)
+        gateway: MotoModel = original_delete(self, nat_gateway_id)
         gateway.ended_at = time_in(self.region_name)
         interface = gateway._eni  # noqa: SLF001 - moto has no other way
         for address in self.addresses:

@@ -6,10 +6,14 @@ import json
 from typing import Any
 
 import pytest
+from ec2_parts import VPC, table
+from ec2_parts import subnet as place
 from refusals_buckets import EVERYBODY, OBJECTS, TLS, WHOLE, bucket, encrypted, with_policy
+from refusals_endpoints import NAMED_VPC, S3, gateway_endpoint, interface_endpoint
 from refusals_identity import ACCOUNT, LISTING, allowing, document, made, profile, role, trusting
 from refusals_load_balancers import NETWORK, attribute, balancer, group, listener, subnet, targets
 from refusals_load_balancers import WHOLE as BALANCED
+from refusals_nat_gateways import ADDRESS, OPEN, nat
 from refusals_secrets import ROOT, key
 from small_stacks import REGION, text
 
@@ -61,6 +65,19 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "two rules of one prefix": {
         "It": bucket(LifecycleConfiguration={"Rules": [
             {"Id": each, "Status": "Enabled", "Prefix": "a", "ExpirationInDays": 1} for each in ("a", "b")]})},
+    "two endpoints of a service, one of them with private DNS": {
+        "Vpc": NAMED_VPC, "Subnet": place(), "First": interface_endpoint(),
+        "It": interface_endpoint(PrivateDnsEnabled=False)},
+    "an endpoint in a VPC without DNS host names": {
+        "Vpc": VPC, "Subnet": place(), "It": interface_endpoint(PrivateDnsEnabled=False)},
+    "a gateway endpoint for each route table": {
+        "Vpc": VPC, "One": table(), "Two": table(), "First": gateway_endpoint("One"), "It": gateway_endpoint("Two")},
+    "both types of endpoint for S3": {
+        "Vpc": NAMED_VPC, "Subnet": place(), "One": table(), "First": gateway_endpoint("One"),
+        "It": interface_endpoint(service=S3, PrivateDnsEnabled=False)},
+    "two NAT gateways in a subnet": {
+        "Vpc": VPC, "Subnet": place(), **OPEN, "Address": ADDRESS, "Second": ADDRESS, "First": nat(),
+        "It": nat(allocation={"Fn::GetAtt": ["Second", "AllocationId"]})},
     "a load balancer on TCP and UDP": {
         **BALANCED, "Targets": targets(Protocol="TCP_UDP"), "It": listener(Protocol="TCP_UDP")},
     "two listeners to one group": {**BALANCED, "One1": listener(), "It": listener(Port=443)},

@@ -13,9 +13,10 @@ from cfngen.cluster.logical_ids import ENDPOINTS_STACK, NodeGroupId
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.preview.change_set_reading import ChangeSet, ResourceChange
 from cfngen.deploy.preview.changes import Change, Danger, Impact, Replacement
-from cfngen.deploy.preview.impact import backups, instances, network, private_network, program, secrets
+from cfngen.deploy.preview.impact import backups, instances, network, program, secrets
 from cfngen.deploy.preview.impact.context import ChangeContext, owner_of
 from cfngen.deploy.preview.impact.instances import size_range
+from cfngen.deploy.preview.impact.private_network import endpoints_stack_impact, private_network_impact
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 
 # Types of resources with data, addresses or identities that others rely on: losing one may mean losing the cluster.
@@ -43,7 +44,6 @@ _IMPACT_BY_TYPE = {
     **backups.IMPACT_BY_TYPE,
     **instances.IMPACT_BY_TYPE,
     **network.IMPACT_BY_TYPE,
-    **private_network.IMPACT_BY_TYPE,
     **program.IMPACT_BY_TYPE,
     **secrets.IMPACT_BY_TYPE,
 }
@@ -76,7 +76,7 @@ class ImpactAssessment:
         )
         if change.action == "update" and not context.disappears and not context.changes_any_property_but_tags:
             return _attribute_or_tag_impact(context)
-        describe_impact = _IMPACT_BY_TYPE.get(change.type)
+        describe_impact = private_network_impact(change) or _IMPACT_BY_TYPE.get(change.type)
         return describe_impact(context) if describe_impact else None
 
     def danger(self, change: Change) -> Danger:
@@ -94,7 +94,7 @@ class ImpactAssessment:
             action: `create` or `delete`.
         """
         if path[-1] == ENDPOINTS_STACK and action == "create":
-            return private_network.endpoints_stack_impact(self._cluster)
+            return endpoints_stack_impact(self._cluster)
         owner = owner_of(self._cluster, logical_id=path[-1])
         if not owner.is_node_group:
             return None

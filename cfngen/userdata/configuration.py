@@ -14,7 +14,6 @@ from cfngen.releases import Asset as PinnedAsset
 from cfngen.userdata import (
     addons,
     cloud_controller,
-    downloads,
     files,
     instances,
     kubeadm,
@@ -23,6 +22,7 @@ from cfngen.userdata import (
     proxy,
 )
 from cfngen.userdata import references as reference_names
+from cfngen.userdata.downloads import instance_downloads, master_downloads
 from cfngen.userdata.mirror import mirrored
 from cfngen.userdata.pack import BOOT_UNIT_NAME, UserData, pack
 from cfngen.userdata.steps import drain_minutes, first_stage_steps, steps, tasks
@@ -80,7 +80,7 @@ def master(
         "manifests": [*node_rights.manifests(cluster), *cloud_controller.manifests(cluster)],
         "addons": addons.releases(cluster),
     }
-    config["assets"] += _assets(cluster, downloads.of_master(cluster))
+    config["assets"] += _assets(cluster, master_downloads(cluster))
     config["packages"] = {**PACKAGES, **MASTER_PACKAGES}
     if cluster.certificate_authority.secret:
         config["ownCa"] = cluster.certificate_authority.secret
@@ -202,7 +202,7 @@ def _common_config(cluster: Cluster, group: Instances, role: str) -> Config:
 
 def _common_assets(cluster: Cluster, group: Instances) -> list[Asset]:
     """Return the downloads of every instance of a group: containerd and Kubernetes' programs."""
-    return _assets(cluster, downloads.of_instance(cluster, group))
+    return _assets(cluster, instance_downloads(cluster, group))
 
 
 def _assets(cluster: Cluster, pinned_assets: tuple[PinnedAsset, ...]) -> list[Asset]:

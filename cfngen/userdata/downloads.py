@@ -42,9 +42,9 @@ class Downloads:
 def of_cluster(cluster: Cluster) -> Downloads:
     """Return what the instances of a cluster download, with the publishers' URLs, also if the cluster has a mirror."""
     unmirrored = cluster.model_copy(update={"assets": Assets()})
-    assets = list(of_master(cluster))
+    assets = list(master_downloads(cluster))
     for group in (cluster.control_plane, *cluster.node_groups):
-        assets += of_instance(cluster, group)
+        assets += instance_downloads(cluster, group)
     charts = [described["chart"]["url"] for described in addons.releases(unmirrored)]
     return Downloads(
         mirror=(cluster.assets.mirror or "").rstrip("/"),
@@ -59,12 +59,12 @@ def without_internet(cluster: Cluster) -> Downloads | None:
     return of_cluster(cluster) if is_private(cluster) and cluster.network.nat == "none" else None
 
 
-def of_instance(cluster: Cluster, group: Instances) -> tuple[Asset, ...]:
+def instance_downloads(cluster: Cluster, group: Instances) -> tuple[Asset, ...]:
     """Return the files that every instance of a group downloads: containerd and Kubernetes' programs."""
     return release(cluster.kubernetes_version, architecture(group.instance_type)).assets
 
 
-def of_master(cluster: Cluster) -> tuple[Asset, ...]:
+def master_downloads(cluster: Cluster) -> tuple[Asset, ...]:
     """Return the files that only masters download: Helm and etcd's tools."""
     return master_tools(architecture(cluster.control_plane.instance_type))
 

@@ -29,6 +29,18 @@ REASONS = {
         "quota of Elastic IP addresses",
         "--service-code ec2 --quota-code L-0263D0A3",
     ),
+    "The limit has been reached. (Service: Ec2, Status Code: 400, Error Code: VpcEndpointLimitExceeded)": (
+        "quota of VPC endpoints",
+        "--service-code vpc --quota-code L-29B6F2EB",
+    ),
+    "The limit has been reached. (Service: Ec2, Status Code: 400, Error Code: RouteTableLimitExceeded)": (
+        "quota of route tables of a VPC",
+        "--service-code vpc --quota-code L-589F43AA",
+    ),
+    "The limit has been reached. (Service: Ec2, Status Code: 400, Error Code: SubnetLimitExceeded)": (
+        "quota of subnets of a VPC",
+        "--service-code vpc --quota-code L-407747CB",
+    ),
     "You have requested more vCPU capacity than your current vCPU limit of 5 allows for the instance bucket that the "
     "specified instance type belongs to. (VcpuLimitExceeded)": ("quota of vCPUs", "L-1216C47A"),
     "We currently do not have sufficient m5.large capacity in the Availability Zone you requested (us-west-2a). Our "

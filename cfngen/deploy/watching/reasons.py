@@ -206,6 +206,15 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
         code="L-69A177A2",
     ),
     _quota_reason(r"NatGatewayLimitExceeded", resources="NAT gateways", service="vpc", code="L-FE5A380F"),
+    # Codes: "Error codes for the Amazon EC2 API", EC2 API Reference.
+    _quota_reason(
+        r"VpcEndpointLimitExceeded",
+        resources="VPC endpoints (the code is that of interface endpoints, and L-1B52E74A that of gateway endpoints)",
+        service="vpc",
+        code="L-29B6F2EB",
+    ),
+    _quota_reason(r"RouteTableLimitExceeded", resources="route tables of a VPC", service="vpc", code="L-589F43AA"),
+    _quota_reason(r"SubnetLimitExceeded", resources="subnets of a VPC", service="vpc", code="L-407747CB"),
     _quota_reason(
         r"VcpuLimitExceeded|requested more vCPU capacity",
         resources="vCPUs of On-Demand instances (the code is that of the standard families)",

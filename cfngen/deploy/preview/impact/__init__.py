@@ -13,9 +13,11 @@ from cfngen.cluster.logical_ids import NodeGroupId
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.preview.change_set_reading import ChangeSet, ResourceChange
 from cfngen.deploy.preview.changes import Change, Danger, Impact, Replacement
-from cfngen.deploy.preview.impact import backups, dns, instances, network, private_network, program, secrets
+from cfngen.deploy.preview.impact import backups, dns, instances, network, program, secrets
 from cfngen.deploy.preview.impact.context import ChangeContext, owner_of
 from cfngen.deploy.preview.impact.instances import size_range
+from cfngen.deploy.preview.impact.private_network import endpoints_stack_impact as endpoints_stack_impact
+from cfngen.deploy.preview.impact.private_network import private_network_impact
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 
 # Types of resources with data, addresses or identities that others rely on: losing one may mean losing the cluster.
@@ -45,7 +47,6 @@ _IMPACT_BY_TYPE = {
     **dns.IMPACT_BY_TYPE,
     **instances.IMPACT_BY_TYPE,
     **network.IMPACT_BY_TYPE,
-    **private_network.IMPACT_BY_TYPE,
     **program.IMPACT_BY_TYPE,
     **secrets.IMPACT_BY_TYPE,
 }
@@ -78,7 +79,7 @@ class ImpactAssessment:
         )
         if change.action == "update" and not context.disappears and not context.changes_any_property_but_tags:
             return _attribute_or_tag_impact(context)
-        describe_impact = _IMPACT_BY_TYPE.get(change.type)
+        describe_impact = private_network_impact(change) or _IMPACT_BY_TYPE.get(change.type)
         return describe_impact(context) if describe_impact else None
 
     def danger(self, change: Change) -> Danger:

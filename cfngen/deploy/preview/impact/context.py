@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from cfngen.cluster.logical_ids import MasterId, NodeGroupId, ProgramId, pascal
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.topology import has_api_load_balancer
 from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE, ResourceChange
 from cfngen.deploy.preview.changes import Change, Replacement
 
@@ -58,6 +59,11 @@ class ChangeContext:
         if self.change.action == "remove":
             return "is removed"
         return "might be replaced" if self.might_be_replaced else "is replaced"
+
+    @property
+    def has_api_load_balancer(self) -> bool:
+        """Whether the cluster's API will be reached through a load balancer."""
+        return has_api_load_balancer(self.cluster)
 
     def before(self, *path: str) -> object:
         """Return the old value of a property, or None if it is not known.

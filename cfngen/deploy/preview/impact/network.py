@@ -7,9 +7,7 @@ from collections.abc import Callable, Mapping
 from cfngen.cluster.allowed_sources import SecurityGroupRole
 from cfngen.cluster.security_group_ids import RuleId, SecurityGroupId
 from cfngen.cluster.subnet_ids import RouteId, SubnetId, VpcRangeId
-from cfngen.cluster.topology import has_api_load_balancer
 from cfngen.deploy.preview.changes import Danger, Impact
-from cfngen.deploy.preview.impact import private_network
 from cfngen.deploy.preview.impact.context import ChangeContext
 
 _ANY_IPV4 = "0.0.0.0/0"
@@ -41,11 +39,9 @@ def _network_interface_impact(context: ChangeContext) -> Impact | None:
 
 def _elastic_ip_impact(context: ChangeContext) -> Impact | None:
     """Return the impact of a new public address; the address of a single master is that of the API."""
-    if private_network.is_nat_elastic_ip(context):
-        return private_network.nat_elastic_ip_impact(context)
     if not context.disappears:
         return None
-    if has_api_load_balancer(context.cluster):
+    if context.has_api_load_balancer:
         return Impact(
             f"the public address by which {context.owner or 'a master'} reaches the internet {context.verb}",
             Danger.DISRUPTIVE,
@@ -61,7 +57,7 @@ def _elastic_ip_association_impact(context: ChangeContext) -> Impact | None:
     """Return the impact of attaching a public address to another network interface."""
     if not context.disappears:
         return None
-    if has_api_load_balancer(context.cluster):
+    if context.has_api_load_balancer:
         owner = context.owner or "a master"
         return Impact(f"{owner} reaches the internet from another public address", Danger.DISRUPTIVE)
     if context.change.action == "remove" or context.certainly_touches("AllocationId"):
@@ -79,7 +75,7 @@ def _move_verb(context: ChangeContext) -> str:
 
 
 def _load_balancer_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of a load balancer of the API: several or private masters are behind one."""
+    """Return the impact of a change of a load balancer of the API."""
     is_internal = context.change.logical_id == "InternalApiLoadBalancer"
     if is_internal and context.cluster.api.public:
         return _internal_load_balancer_impact(context)
@@ -158,8 +154,6 @@ def _vpc_impact(context: ChangeContext) -> Impact | None:
 
 def _subnet_impact(context: ChangeContext) -> Impact | None:
     """Return the impact of removing or replacing a subnet."""
-    if private_network.is_public_subnet(context):
-        return private_network.public_subnet_impact(context)
     if not context.disappears:
         return None
     subnet = SubnetId.parse(context.change.logical_id)
@@ -193,20 +187,11 @@ def _further_route_impact(context: ChangeContext, route: RouteId) -> Impact | No
 
 
 def _routing_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of a route table, a route, an association, or the internet gateway."""
+    """Return the impact of removing or replacing a route table, a route, or the internet gateway."""
     route = RouteId.parse(context.change.logical_id)
     if route:
         return _further_route_impact(context, route)
-    if private_network.is_private_routing(context):
-        return private_network.private_routing_impact(context)
-    if private_network.is_public_subnet(context):
-        return private_network.public_subnet_impact(context)
     if not context.disappears:
-        if context.change.type == "AWS::EC2::SubnetRouteTableAssociation" and context.touches("RouteTableId"):
-            subnet = SubnetId.parse(context.change.logical_id)
-            zone = subnet.zone_in(context.cluster.region) if subnet else context.change.logical_id
-            text = f"network: the subnet in {zone} uses another route table at once; open connections may break"
-            return Impact(text, Danger.DISRUPTIVE)
         return None
     if context.change.type == "AWS::EC2::RouteTable":
         text = f"network: the route table {context.verb}; pods of different nodes do not reach each other until the "
@@ -214,10 +199,20 @@ def _routing_impact(context: ChangeContext) -> Impact | None:
     return Impact(f"network: the route to the internet {context.verb}; connections are interrupted", Danger.DISRUPTIVE)
 
 
+def _association_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of a subnet's association with a route table."""
+    if context.disappears or not context.touches("RouteTableId"):
+        return _routing_impact(context)
+    subnet = SubnetId.parse(context.change.logical_id)
+    zone = subnet.zone_in(context.cluster.region) if subnet else context.change.logical_id
+    return Impact(
+        f"network: the subnet in {zone} uses another route table at once; open connections may break",
+        Danger.DISRUPTIVE,
+    )
+
+
 def _security_group_impact(context: ChangeContext) -> Impact | None:
     """Return the impact of a change of a security group itself; its ingress rules are resources of their own."""
-    if context.change.logical_id == private_network.ENDPOINTS_GROUP:
-        return private_network.endpoints_group_impact(context)
     if context.disappears:
         group = SecurityGroupId.parse(context.change.logical_id)
         owner = _ROLE_NAMES[group.role if group else "Node"]
@@ -235,7 +230,7 @@ def _rule_impact(context: ChangeContext) -> Impact | None:
     if rule and rule.purpose == "Ssh":
         return _source_impact(context, rule, target=f"SSH of the {_ROLE_NAMES[rule.role]}")
     if rule and rule.from_outside:
-        if rule.role == "Master" and context.change.action == "remove" and has_api_load_balancer(context.cluster):
+        if rule.role == "Master" and context.change.action == "remove" and context.has_api_load_balancer:
             removed_range = context.before("CidrIp") or rule.origin or "a range"
             return Impact(f"{removed_range} no longer reaches masters directly, but through the API's load balancer")
         return _source_impact(context, rule, target="the API")
@@ -290,7 +285,7 @@ IMPACT_BY_TYPE: Mapping[str, Callable[[ChangeContext], Impact | None]] = {
     "AWS::EC2::SecurityGroup": _security_group_impact,
     "AWS::EC2::SecurityGroupIngress": _rule_impact,
     "AWS::EC2::Subnet": _subnet_impact,
-    "AWS::EC2::SubnetRouteTableAssociation": _routing_impact,
+    "AWS::EC2::SubnetRouteTableAssociation": _association_impact,
     "AWS::EC2::VPC": _vpc_impact,
     "AWS::EC2::VPCCidrBlock": _vpc_range_impact,
     "AWS::EC2::VPCGatewayAttachment": _routing_impact,

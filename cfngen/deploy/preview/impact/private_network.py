@@ -7,19 +7,16 @@ has succeeded. So a route has its new target before the old NAT gateway goes; on
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from cfngen.cluster.endpoints import S3, known_endpoints
 from cfngen.cluster.logical_ids import EndpointId
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.subnet_ids import SubnetId, ZonalId
+from cfngen.cluster.subnet_ids import SubnetId, ZonalId, ZonalKind
 from cfngen.cluster.topology import created_subnets, nat_gateway_zone, nat_gateway_zones
-from cfngen.deploy.preview.changes import Danger, Impact
+from cfngen.deploy.preview.changes import Change, Danger, Impact
 from cfngen.deploy.preview.impact.context import ChangeContext
 from cfngen.text import join_and
-
-ENDPOINTS_GROUP = "EndpointsSecurityGroup"
-_PRIVATE_TABLE = "PrivateRouteTable"
-_NAT_ROUTE = "NatRoute"
 
 
 def _nat_gateway_impact(context: ChangeContext) -> Impact | None:
@@ -43,7 +40,7 @@ def _nat_gateway_impact(context: ChangeContext) -> Impact | None:
     return Impact(f"network: the NAT gateway in {zone} changes; {users} use it for the internet", Danger.DISRUPTIVE)
 
 
-def nat_elastic_ip_impact(context: ChangeContext) -> Impact | None:
+def _nat_elastic_ip_impact(context: ChangeContext) -> Impact | None:
     """Return the impact of a change of a NAT gateway's Elastic IP, the address that others see."""
     zone = _zone(context)
     users = _instances_that_use(context.cluster, zone)
@@ -66,21 +63,7 @@ def nat_elastic_ip_impact(context: ChangeContext) -> Impact | None:
     return None
 
 
-def is_nat_elastic_ip(context: ChangeContext) -> bool:
-    """Return whether an Elastic IP is that of a NAT gateway."""
-    parsed = ZonalId.parse(context.change.logical_id)
-    return parsed is not None and parsed.kind == "NatElasticIp"
-
-
-def is_private_routing(context: ChangeContext) -> bool:
-    """Return whether a route or route table is one of a private cluster's private subnets."""
-    logical_id = context.change.logical_id
-    parsed = ZonalId.parse(logical_id)
-    is_zonal = parsed is not None and parsed.kind in ("NatRoute", "PrivateRouteTable")
-    return is_zonal or logical_id in (_PRIVATE_TABLE, _NAT_ROUTE)
-
-
-def private_routing_impact(context: ChangeContext) -> Impact | None:
+def _private_routing_impact(context: ChangeContext) -> Impact | None:
     """Return the impact of a change of a private route table, or of its route to a NAT gateway."""
     instances = f"instances in {_route_zones(context)}"
     if context.change.type == "AWS::EC2::RouteTable":
@@ -118,13 +101,7 @@ def _lost_route_impact(context: ChangeContext, instances: str) -> Impact:
     )
 
 
-def is_public_subnet(context: ChangeContext) -> bool:
-    """Return whether a subnet, or an association, is that of a private cluster's public subnet."""
-    parsed = SubnetId.parse(context.change.logical_id)
-    return parsed is not None and parsed.is_public
-
-
-def public_subnet_impact(context: ChangeContext) -> Impact | None:
+def _public_subnet_impact(context: ChangeContext) -> Impact | None:
     """Return the impact of a change of a private cluster's public subnet, which has no instances."""
     parsed = SubnetId.parse(context.change.logical_id)
     zone = parsed.zone_in(context.cluster.region) if parsed else context.change.logical_id
@@ -182,7 +159,7 @@ def _service(context: ChangeContext) -> str:
     return str(name).removeprefix(f"com.amazonaws.{context.cluster.region}.")
 
 
-def endpoints_group_impact(context: ChangeContext) -> Impact | None:
+def _endpoints_group_impact(context: ChangeContext) -> Impact | None:
     """Return the impact of a change of the security group of the VPC endpoints."""
     if context.disappears:
         return Impact(
@@ -218,7 +195,26 @@ def _zones_with_created_table(cluster: Cluster) -> list[str]:
     return [subnet.zone for subnet in created_subnets(cluster) if not subnet.route_table]
 
 
-IMPACT_BY_TYPE: Mapping[str, Callable[[ChangeContext], Impact | None]] = {
-    "AWS::EC2::NatGateway": _nat_gateway_impact,
-    "AWS::EC2::VPCEndpoint": _endpoint_impact,
+_ImpactFunction: TypeAlias = Callable[[ChangeContext], Impact | None]
+_FUNCTION_BY_ZONAL_KIND: Mapping[ZonalKind, _ImpactFunction] = {
+    "NatElasticIp": _nat_elastic_ip_impact,
+    "NatGateway": _nat_gateway_impact,
+    "NatRoute": _private_routing_impact,
+    "PrivateRouteTable": _private_routing_impact,
 }
+_FUNCTION_BY_ID: Mapping[str, _ImpactFunction] = {
+    "EndpointsSecurityGroup": _endpoints_group_impact,
+    # What all private subnets share.
+    "NatRoute": _private_routing_impact,
+    "PrivateRouteTable": _private_routing_impact,
+}
+
+
+def private_network_impact(change: Change) -> _ImpactFunction | None:
+    """Return the function that describes a change of a part of a private network; None for any other resource."""
+    if change.type == "AWS::EC2::VPCEndpoint":
+        return _endpoint_impact
+    subnet, zonal = SubnetId.parse(change.logical_id), ZonalId.parse(change.logical_id)
+    if subnet and subnet.is_public:
+        return _public_subnet_impact
+    return _FUNCTION_BY_ZONAL_KIND.get(zonal.kind) if zonal else _FUNCTION_BY_ID.get(change.logical_id)

@@ -5,9 +5,10 @@ messages do not name resources, and its error code is the same in all protocols.
 users that `enforcing` creates.
 
 Known limits: `aws:RequestedRegion` is the only condition key that is evaluated; all other conditions count as met.
-Resource policies and permissions boundaries are ignored. For actions on anything but stacks, buckets, objects, secrets,
-instances and roles, a statement's resources are ignored. Calls that CloudFormation makes on behalf of the caller
-(creating a VPC, say) are not checked, as the emulator makes them with its own credentials.
+Resource policies and permissions boundaries are ignored. For actions on anything but stacks, buckets, objects,
+secrets, instances, NAT gateways, VPC endpoints and roles, a statement's resources are ignored. Calls that
+CloudFormation makes on behalf of the caller (creating a VPC, say) are not checked, as the emulator makes them with its
+own credentials.
 """
 
 from __future__ import annotations
@@ -52,6 +53,13 @@ S3_ACTIONS = {
 }
 # The same reference for CloudFormation: actions whose resource is not a stack.
 ACCOUNT_WIDE = frozenset({"ListStacks", "ListExports", "ListImports", "ValidateTemplate", "EstimateTemplateCost"})
+# "Actions, resources, and condition keys for Amazon EC2": the parameter that names the resource of an action, and how
+# the resource's part of an ARN begins. A list of ids is checked by its first.
+EC2_RESOURCES = {
+    "DeleteNatGateway": ("NatGatewayId", "natgateway/"),
+    "DeleteVpcEndpoints": ("VpcEndpointIds", "vpc-endpoint/"),
+    "ModifyVpcEndpoint": ("VpcEndpointId", "vpc-endpoint/"),
+}
 ANY = "*"
 
 _numbers = itertools.count(1)
@@ -135,7 +143,9 @@ def resource_of(call: Call) -> str:
              "secretsmanager": ("SecretId", "secretsmanager", "secret:")}  # fmt: skip
     if call.service in names:
         parameter, service, prefix = names[call.service]
-        value = str(parameters.get(parameter, ""))
+        if call.service == "ec2" and call.operation in EC2_RESOURCES:
+            parameter, prefix = EC2_RESOURCES[call.operation]
+        [value, *_] = [str(each) for each in _listed(parameters.get(parameter, ""))] or [""]
         region = "" if service == "iam" else call.region
         return (
             value if value.startswith("arn:") or not value else f"arn:aws:{service}:{region}:{ACCOUNT}:{prefix}{value}"

@@ -13,6 +13,8 @@ from botocore.exceptions import ClientError
 from identity_policies import Credentials
 from served_api import Served, serving
 
+from cfngen.permissions.policies import execution_policy, private_cluster_policy
+from cfngen.permissions.scope import Scope
 from cfngen.sandbox.cloudformation import CloudFormation
 
 BODY = json.dumps({"Resources": {"Gateway": {"Type": "AWS::EC2::InternetGateway"}}})
@@ -101,6 +103,29 @@ def test_a_change_set_is_allowed_by_its_stack(served: Served, cloud: CloudFormat
         cloud.advance(60)
         assert cfn.describe_change_set(ChangeSetName=identity)["Status"] == "CREATE_COMPLETE"
         assert denial(cfn.create_change_set, StackName="other", **arguments)
+
+
+def test_a_private_clusters_policy_is_for_nat_gateways_and_endpoints_of_its_region(served: Served) -> None:
+    scope = Scope("123456789012", "us-west-2", "kubernetes")
+    everything = session().client("ec2")
+    vpc = everything.create_vpc(CidrBlock="10.66.0.0/16")["Vpc"]["VpcId"]
+    subnet = everything.create_subnet(VpcId=vpc, CidrBlock="10.66.0.0/24")["Subnet"]["SubnetId"]
+    gateway = {"SubnetId": subnet, "ConnectivityType": "private"}
+    endpoint = {"VpcId": vpc, "ServiceName": "com.amazonaws.us-west-2.s3", "VpcEndpointType": "Gateway"}
+    with served.permissions.enforcing(execution_policy(scope)) as key:
+        assert denial(client("ec2", key).create_nat_gateway, **gateway)
+        assert denial(client("ec2", key).create_vpc_endpoint, **endpoint)
+    with served.permissions.enforcing(execution_policy(scope), private_cluster_policy(scope)) as key:
+        ec2 = client("ec2", key)
+        made = ec2.create_nat_gateway(**gateway)["NatGateway"]["NatGatewayId"]
+        assert ec2.describe_nat_gateways(NatGatewayIds=[made])["NatGateways"]
+        ec2.delete_nat_gateway(NatGatewayId=made)
+        of_s3 = ec2.create_vpc_endpoint(**endpoint)["VpcEndpoint"]["VpcEndpointId"]
+        assert ec2.describe_vpc_endpoints(VpcEndpointIds=[of_s3])["VpcEndpoints"]
+        ec2.delete_vpc_endpoints(VpcEndpointIds=[of_s3])
+        elsewhere = client("ec2", key, "eu-west-1")
+        assert denial(elsewhere.delete_nat_gateway, NatGatewayId="nat-0123456789abcdef0")
+        assert denial(elsewhere.delete_vpc_endpoints, VpcEndpointIds=["vpce-0123456789abcdef0"])
 
 
 def test_denial_wins_and_regions_count(served: Served) -> None:

@@ -49,6 +49,16 @@ def test_what_is_in_the_way_stands_under_what_was_not_deleted() -> None:
     assert max(map(len, lines)) < 60
 
 
+def test_a_command_that_removes_what_is_in_the_way_can_be_copied_as_one_line() -> None:
+    command = "aws ec2 delete-vpc-endpoints --vpc-endpoint-ids vpce-0123456789abcdef0 --region us-west-2"
+    late = Blocker("vpce-0123456789abcdef0", "VPC endpoint for com.amazonaws.us-west-2.ec2", command)
+    failure = DeletionFailed("kubernetes", 1, 3, (), (late, Blocker("sg-late", "security group late")))
+    for lines in (survey(blockers=failure.blockers), deletion.failed_attempt_lines(failure, 60)):
+        plain = [click.unstyle(line) for line in lines]
+        assert f"    {command}" in plain
+        assert plain.index(f"    {command}") > next(i for i, line in enumerate(plain) if "sg-late" in line)
+
+
 def test_what_is_gone_is_no_wider_than_the_terminal() -> None:
     gone = OrphanedResource(
         "security group", "sg-1", "k8s-elb-" + 32 * "a", "Security group for Kubernetes ELB of default/web"

@@ -87,6 +87,20 @@ def test_a_public_cluster_keeps_its_policy() -> None:
     assert not [action for action in actions(EXECUTION) if "NatGateway" in action or "VpcEndpoint" in action]
 
 
+def test_instances_of_a_private_cluster_may_do_what_those_of_a_public_one_may() -> None:
+    """With VPC routes too: the pods' routes are in one route table."""
+    public, private = (
+        {
+            grant.name: grant.statements
+            for grant in grants(cluster, scope_of(cluster))
+            if grant.name == "master" or grant.name.startswith("nodes-")
+        }
+        for cluster in (parse({}), parse({"network": {"topology": "private"}}))
+    )
+    assert private == public
+    assert len(private) > 1
+
+
 def test_who_needs_it() -> None:
     with_it = {
         name for name in PRIVATE if any(allows(policy, "ec2:CreateNatGateway") for policy in execution(case(name)))

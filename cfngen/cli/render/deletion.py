@@ -9,6 +9,7 @@ import click
 from cfngen.cli.render.durations import duration_text
 from cfngen.cli.render.wrapping import max_line_width, wrapped
 from cfngen.cli.suggested_commands import next_line
+from cfngen.deploy.deletion.blockers import Blocker
 from cfngen.deploy.deletion.deletion_report import DeletionCount
 from cfngen.deploy.deletion.leftovers import Remains
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, OrphanRemoved
@@ -54,15 +55,19 @@ def deletion_plan_lines(plan: DeletionPlan, width: int | None = None) -> list[st
         deleted_orphans += plan.volumes
     if plan.delete_snapshots:
         deleted_orphans += plan.snapshots
-    blockers = [(blocker.id, blocker.text) for blocker in plan.blockers]
     for title, rows, colour in (
         ("Deleted with the stack", _stack_resource_rows(plan.deleted_parts), "red"),
         ("Created by Kubernetes, and deleted", _orphan_rows(deleted_orphans), "red"),
         ("Kept", _retained_rows(plan.retained), "yellow"),
-        (_BLOCKERS_TITLE, blockers, "red"),
-        ("Of an unknown cluster, and not touched", _orphan_rows(plan.unattributed_volumes), "yellow"),
     ):
         lines += _section(title, rows, colour=colour, max_width=max_width)
+    lines += _blockers_section(plan.blockers, max_width)
+    lines += _section(
+        "Of an unknown cluster, and not touched",
+        _orphan_rows(plan.unattributed_volumes),
+        colour="yellow",
+        max_width=max_width,
+    )
     if plan.name_conflict:
         addition = " These resources may belong to it, and are not touched:" if plan.foreign_resources else ""
         lines += [
@@ -109,11 +114,10 @@ def failed_attempt_lines(message: DeletionFailed, width: int | None = None) -> l
     rows = [(resource.name, resource.id, resource.reason) for resource in message.undeleted]
     max_width = max_line_width(width)
     lines = wrapped(f"{heading} (attempt {message.round} of {message.rounds})", max_width, indent="  ", first_indent="")
-    blockers = [(blocker.id, blocker.text) for blocker in message.blockers]
     return [
         *(click.style(line, fg="yellow", bold=True) for line in lines),
         *_table(rows, max_width),
-        *_section(_BLOCKERS_TITLE, blockers, colour="red", max_width=max_width),
+        *_blockers_section(message.blockers, max_width),
     ]
 
 
@@ -137,7 +141,7 @@ def result_lines(deleted: Deleted, width: int | None = None) -> list[Line]:
         lines.append("  the bucket of the templates has been deleted")
     for title, colour, possibly_no_lines in (
         ("Created by Kubernetes, but not deleted", "red", _undeleted_orphan_lines(deleted, max_width)),
-        (_BLOCKERS_TITLE, "red", _table(((blocker.id, blocker.text) for blocker in deleted.blockers), max_width)),
+        (_BLOCKERS_TITLE, "red", _blocker_lines(deleted.blockers, max_width)),
         ("Kept in your account", "yellow", _retained_lines(deleted.retained, max_width)),
     ):
         section_lines = list(possibly_no_lines)
@@ -189,6 +193,19 @@ def _section(title: str, rows: Iterable[Sequence[str]], *, colour: str | None, m
     """Return a table under a title in this colour; no lines if there are no rows."""
     lines = _table(rows, max_width)
     return ["", click.style(title, fg=colour, bold=True), *lines] if lines else []
+
+
+def _blockers_section(blockers: Sequence[Blocker], max_width: int) -> list[str]:
+    """Return the foreign resources that block the deletion, under their title; no lines if there are none."""
+    lines = _blocker_lines(blockers, max_width)
+    return ["", click.style(_BLOCKERS_TITLE, fg="red", bold=True), *lines] if lines else []
+
+
+def _blocker_lines(blockers: Sequence[Blocker], max_width: int) -> list[str]:
+    """Return the foreign resources that block the deletion, and below them the commands that delete some of them."""
+    table = _table([(blocker.id, blocker.what) for blocker in blockers], max_width)
+    # Not wrapped, so that a command can be copied as one line.
+    return [*table, *(f"    {blocker.command}" for blocker in blockers if blocker.command)]
 
 
 def _table(rows: Iterable[Sequence[str]], max_width: int) -> list[str]:

@@ -123,7 +123,7 @@ DESIGNED = frozenset(
     }
 )
 # Sections whose keys hang on each other, drawn as a whole.
-WHOLE = ("image", "rootVolume", "volume", "elasticIp", "quotas")
+WHOLE = ("image", "rootVolume", "volume", "elasticIp", "quotas", "proxy")
 
 
 def _unit(key: str) -> str:
@@ -391,6 +391,16 @@ def settled(file: File, design: Design) -> File:
     return file
 
 
+def _proxies() -> SearchStrategy[File]:
+    """A proxy outside of the cluster, and what is reached without it."""
+    urls = st.sampled_from(("http://proxy.example.com:3128", "http://192.0.2.7:8080/", "http://p:1"))
+    hosts = st.sampled_from((".example.com", "registry.example.org", "192.0.2.8", "192.0.2.0/24", "localhost"))
+    return st.fixed_dictionaries(
+        {"httpsProxy": urls},
+        optional={"httpProxy": urls, "noProxy": st.lists(hosts, max_size=4, unique=True)},
+    )
+
+
 def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
     """Strategies for keys of which the design, an account or another key has a say; `*` is masters and nodes."""
     zones = [design.region + letter for letter in design.zones]
@@ -417,6 +427,7 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
         "network.endpoints.additional": st.lists(st.sampled_from(("kms", "sts", "monitoring")), unique=True),
         "network.dnsServiceIp": st.just(str(host)),
         "network.quotas": _quotas(),
+        "network.proxy": _proxies(),
         "network.nonMasqueradeCidr": st.sampled_from(("10.0.0.0/8", "172.16.0.0/12", design.vpc)),
         "network.dhcpOptions": st.sampled_from(("default", "dopt-0123456789abcdef0")),
         "api.port": st.sampled_from([each for each in PORTS if each not in _PORTS_IN_USE]),

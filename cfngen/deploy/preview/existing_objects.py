@@ -19,6 +19,7 @@ from cfngen.cluster.subnet_ids import SubnetId, ZoneId, zone_id
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
+from cfngen.deploy.preview import existing_zones
 from cfngen.deploy.stacks import StackView
 from cfngen.errors import CfngenError
 
@@ -38,7 +39,7 @@ class ForeignObjectsError(CfngenError):
 
 
 def check(account: Account, cluster: Cluster, values: Mapping[str, str], existing: StackView | None) -> None:
-    """Check the VPC of security groups, subnets, route table and internet gateway, and the account of policies.
+    """Check the VPC of security groups, subnets, route table and internet gateway, the account of policies, and zones.
 
     Args:
         account: the account and region.
@@ -47,10 +48,11 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
         existing: the root stack; None if it does not exist yet.
 
     Raises:
-        ForeignObjectsError: some belong to another VPC or account. Errors of AWS are ignored.
+        ForeignObjectsError: some belong to another VPC or account, or a hosted zone does not fit the API's name. Errors
+            of AWS are ignored.
     """
     vpc_id = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
-    problems = list(_find_policy_problems(account, cluster))
+    problems = [*_find_policy_problems(account, cluster), *existing_zones.find_problems(account, cluster)]
     if existing is None and not vpc_id:
         problems += _reject_all_security_groups(cluster)
     try:

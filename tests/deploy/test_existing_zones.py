@@ -15,7 +15,14 @@ NAME = "api.k8s.example.com"
 
 def problems(aws: Aws, *, name: str = "k8s.example.com.", is_private: bool = False, key: str = "publicZone") -> Any:
     """Return what is told of a zone of this name and kind that the cluster file names."""
-    aws.answers["route53:GetHostedZone"] = {"HostedZone": {"Name": name, "Config": {"PrivateZone": is_private}}}
+    aws.answers["route53:GetHostedZone"] = {
+        "HostedZone": {
+            "Id": "/hostedzone/Z0123456789ABC",
+            "Name": name,
+            "CallerReference": "one",
+            "Config": {"PrivateZone": is_private},
+        }
+    }
     dns = {"name": NAME, key: {"id": "Z0123456789ABC"}}
     return list(find_problems(aws.account, parse({"api": {"internal": True, "dns": dns}})))
 

@@ -1,4 +1,4 @@
-"""Additional statements of CloudFormation's service role for a cluster whose API has a DNS name in Route 53.
+"""Additional statements of CloudFormation's service role, and of operators, for a DNS name of the API in Route 53.
 
 Actions: the permissions of the handlers of AWS::Route53::HostedZone and AWS::Route53::RecordSet in the CloudFormation
 registry (November 2026), without those for query logs and DNSSEC. Resources: "Actions, resources, and condition keys
@@ -14,6 +14,13 @@ from cfngen.permissions.statements import Statement, allow
 
 _RECORD_NAMES = "route53:ChangeResourceRecordSetsNormalizedRecordNames"
 _RECORD_TYPES = "route53:ChangeResourceRecordSetsRecordTypes"
+
+
+def read_zone_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
+    """Return the statements of an operator, whose plans look at the existing zones that the cluster file names."""
+    zones = [zone for zone in (api_dns.public_zone(cluster), api_dns.private_zone(cluster)) if zone and zone.id]
+    arns = [f"arn:{scope.partition}:route53:::hostedzone/{zone.id}" for zone in zones]
+    return [allow(sid="DnsLook", actions="route53:GetHostedZone", resources=arns)] if arns else []
 
 
 def api_dns_statements(cluster: Cluster, scope: Scope) -> list[Statement]:

@@ -11,7 +11,7 @@ from cfngen.cluster.names import aws_partition
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.topology import has_api_load_balancer
 from cfngen.permissions.addons import addon_statements
-from cfngen.permissions.api_dns import api_dns_statements
+from cfngen.permissions.api_dns import api_dns_statements, read_zone_statements
 from cfngen.permissions.etcd_snapshots import snapshot_statements
 from cfngen.permissions.instances import master_statements, node_statements
 from cfngen.permissions.load_balancer import load_balancer_statements
@@ -111,7 +111,10 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
             name="operator",
             purpose="deploys, watches and deletes the cluster with cfngen, where CloudFormation works with the role "
             f"{service_role}",
-            statements=operator_statements(scope, service_role=service_role),
+            statements=[
+                *operator_statements(scope, service_role=service_role),
+                *read_zone_statements(cluster, scope),
+            ],
         ),
         Grant(
             name="execution",

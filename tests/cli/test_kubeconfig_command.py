@@ -216,3 +216,10 @@ def test_a_certificate_that_outlives_the_authority_is_refused(run: Command) -> N
     assert ran.code == 1
     assert "certificate authority expires at" in ran.err
     assert ran.out == ""
+
+
+def test_a_cluster_without_an_internal_endpoint_says_how_to_get_one(run: Command) -> None:
+    ran = run("kubeconfig", "--internal")
+    assert ran.code != 0
+    assert "has no output ApiInternalEndpoint; it has one with api.internal: true" in ran.err
+    assert "--internal" in run("kubeconfig", "--remove", "--internal").err

@@ -61,6 +61,15 @@ REASONS = {
         "other stacks import network",
         "remove the import from shop and bank",
     ),
+    "[Tried to create resource record set [name='api.example.com.', type='A'] but it already exists]": (
+        "has a record of api.example.com already",
+        "another api.dns.name",
+    ),
+    "The specified hosted zone contains non-required resource record sets and so cannot be deleted. (Service: Route53, "
+    "Status Code: 400, Request ID: 1) (HostedZoneNotEmpty)": (
+        "records that the stack did not make",
+        "list-resource-record-sets",
+    ),
     "Role with name k8s-MasterRole already exists. (EntityAlreadyExists)": ("exists already", "another name"),
     "The vpc 'vpc-1' has dependencies and cannot be deleted. (Service: Ec2, Status Code: 400)": (
         "still uses it",

@@ -180,6 +180,10 @@ TABLE: Mapping[str, Named] = {
             "Elastic IP that is not there": "there is no Elastic IP eipalloc-",
         },
     ),
+    "api.dns.publicZone.id": Named("account; Route 53 has no regions", {"zone that is not there": "no hosted zone Z1"}),
+    "api.dns.privateZone.id": Named(
+        "account; Route 53 has no regions", {"private zone that is not there": "no hosted zone Z2"}
+    ),
     "ssh.keyName": Named("region", silence="EC2 refuses the launch"),
     "image.id": IMAGE,
     "image.ssmParameter": IMAGE,
@@ -353,7 +357,13 @@ def elastic(here: Landlord, allocation: str) -> None:
     here.parameters |= {"ApiElasticIpAllocationId": allocation, "ApiElasticIp": "203.0.113.1"}
 
 
+def zoned(here: Landlord, key: str, zone: str) -> None:
+    here.file["api"] = {"internal": True, "dns": {"name": "api.example.com", key: {"id": zone}}}
+
+
 SCENARIOS: Mapping[str, Any] = {
+    "zone that is not there": lambda here: zoned(here, "publicZone", "Z1"),
+    "private zone that is not there": lambda here: zoned(here, "privateZone", "Z2"),
     "group older than the VPC": older,
     "group of another VPC": lambda here: here.names(here.group(here.vpc())),
     "group of another VPC than the stack's": of_another_than_the_stack,

@@ -51,3 +51,19 @@ def test_the_name_of_one_master_follows_to_the_load_balancer_of_three() -> None:
         assert after.outputs["ApiEndpoint"] == before.outputs["ApiEndpoint"]
         [record] = _addresses(where.account.region, private=False)
         assert "AliasTarget" in record
+
+
+def test_another_name_replaces_the_record_and_without_a_name_the_address_is_the_endpoint_again() -> None:
+    with place() as where:
+        where = Place(where.account, variant(PUBLIC))
+        where.create()
+        other = where.update(variant(PUBLIC.replace(NAME, "other.k8s.example.com")))
+        assert other.status == "UPDATE_COMPLETE"
+        assert other.outputs["ApiEndpoint"] == "https://other.k8s.example.com"
+        [record] = _addresses(where.account.region, private=False)
+        assert record["Name"].rstrip(".") == "other.k8s.example.com"
+        without = where.update(variant())
+        assert without.status == "UPDATE_COMPLETE"
+        assert "k8s.example.com" not in without.outputs["ApiEndpoint"]
+        # The zone stays, as its name servers may be in the parent domain; the record in it does not.
+        assert _addresses(where.account.region, private=False) == []

@@ -35,3 +35,15 @@ def test_an_internal_endpoint_that_comes_later_leaves_the_public_one() -> None:
         assert {balancer["Scheme"] for balancer in balancers} == {"internet-facing", "internal"}
         internal_name = urlsplit(stack.outputs["ApiInternalEndpoint"]).hostname
         assert internal_name in where.account.cluster("kubernetes").server_names()
+
+
+def test_the_internal_endpoint_goes_and_the_public_one_stays() -> None:
+    with place() as where:
+        where = Place(where.account, three(BOTH))
+        before = where.create().outputs["ApiEndpoint"]
+        stack = where.update(three())
+        assert stack.status == "UPDATE_COMPLETE"
+        assert stack.outputs["ApiEndpoint"] == before
+        assert "ApiInternalEndpoint" not in stack.outputs
+        [balancer] = client("elbv2", where.account.region).describe_load_balancers()["LoadBalancers"]
+        assert balancer["Scheme"] == "internet-facing"

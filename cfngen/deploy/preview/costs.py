@@ -15,6 +15,7 @@ _PRICED_RESOURCES = (
     ("AWS::EC2::NatGateway", "gateway", "NAT"),
     ("AWS::SecretsManager::Secret", "secret", "Secrets Manager"),
     ("AWS::KMS::Key", "key", "KMS"),
+    ("AWS::Route53::HostedZone", "zone", "Route 53"),
 )
 
 

@@ -41,6 +41,8 @@ _COMPONENT_LABELS = {
     "AWS::KMS::Key": "encryption key",
     "AWS::EC2::KeyPair": "SSH key pair",
     "AWS::S3::Bucket": "bucket of etcd's snapshots",
+    "AWS::Route53::HostedZone": "hosted zone of the API's name",
+    "AWS::Route53::RecordSet": "DNS record of the API",
 }
 _COMPONENT_DETAILS = {
     "AWS::S3::Bucket": "stays when the cluster is deleted",
@@ -230,6 +232,7 @@ def _costs(usage: _Usage, count_by_kind: Mapping[str, int]) -> Iterator[Cost]:
     for resource_type, unit, label in (
         ("AWS::SecretsManager::Secret", "secret", "Secrets Manager"),
         ("AWS::KMS::Key", "key", "KMS"),
+        ("AWS::Route53::HostedZone", "zone", "Route 53"),
     ):
         if count_by_kind.get(resource_type):
             yield Cost(count_by_kind[resource_type], unit, what=label)

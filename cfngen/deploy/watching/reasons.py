@@ -281,6 +281,11 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
         "look at it: `aws cloudformation describe-stacks --region {region} --stack-name {stack}`.",
     ),
     _reason(
+        r"create resource record set \[name='(?P<name>[^']+?)\.?', type='A'\] but it already exists",
+        "the hosted zone has a record of {name} already, which is not the cluster's",
+        "delete it if nobody uses it, or choose another api.dns.name; then repeat.",
+    ),
+    _reason(
         r"AlreadyExists|already exists|EntityAlreadyExists|\.Duplicate\b",
         "a resource of that name exists already; an earlier deletion may have retained it",
         "delete or rename it, or give the cluster another name.",
@@ -336,6 +341,12 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
         r"VolumeInUse|is currently attached to",
         "the volume is still attached to an instance",
         "`aws ec2 describe-volumes --region {region} --volume-ids {id}` shows which one; detach it, and repeat.",
+    ),
+    _reason(
+        r"HostedZoneNotEmpty|contains non-required resource record sets",
+        "the hosted zone has records that the stack did not make, for example those of external-dns",
+        "`aws route53 list-resource-record-sets --hosted-zone-id {id}` lists them; delete all but NS and SOA, and "
+        "repeat.",
     ),
     # General reasons. They come last, as their patterns also match reasons above.
     _reason(

@@ -16,7 +16,6 @@ from cfngen.deploy.preview.changes import Change, Danger, Impact, Replacement
 from cfngen.deploy.preview.impact import backups, dns, instances, network, program, secrets
 from cfngen.deploy.preview.impact.context import ChangeContext, owner_of
 from cfngen.deploy.preview.impact.instances import size_range
-from cfngen.deploy.preview.impact.private_network import endpoints_stack_impact as endpoints_stack_impact
 from cfngen.deploy.preview.impact.private_network import private_network_impact
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 

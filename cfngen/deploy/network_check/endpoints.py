@@ -67,8 +67,8 @@ def _find_conflict(situation: Situation, service: str) -> Iterator[Finding]:
                 f"{situation.vpc_id} has an endpoint for {service} with a private DNS name already "
                 f"({endpoint['VpcEndpointId']}), and EC2 refuses a second one",
                 "set it to false and use the VPC's endpoints, or take the private DNS name from that endpoint",
-                f"aws ec2 modify-vpc-endpoint --region {situation.region} "
-                f"--vpc-endpoint-id {endpoint['VpcEndpointId']} --no-private-dns-enabled",
+                f"aws ec2 modify-vpc-endpoint --vpc-endpoint-id {endpoint['VpcEndpointId']} "
+                f"--region {situation.region} --no-private-dns-enabled",
             )
 
 
@@ -84,8 +84,8 @@ def _judge_service(
             key,
             f"{names} cannot reach {service} ({reason}): there is neither a default route nor an interface endpoint",
             "create the endpoint, or a default route to a NAT gateway",
-            f"aws ec2 create-vpc-endpoint --region {situation.region} --vpc-endpoint-type Interface "
-            f"--vpc-id {situation.vpc_id} --service-name {service_name(service, situation.region)} "
+            f"aws ec2 create-vpc-endpoint --vpc-id {situation.vpc_id} --vpc-endpoint-type Interface "
+            f"--region {situation.region} --service-name {service_name(service, situation.region)} "
             f"--subnet-ids {subnets[0].id or 'SUBNET'} --security-group-ids SECURITY_GROUP --private-dns-enabled",
         )
         return
@@ -106,8 +106,8 @@ def _judge_service(
             f"the endpoint {available[0]['VpcEndpointId']} for {service} has no private DNS name, so instances do not "
             "find it",
             "switch private DNS names on",
-            f"aws ec2 modify-vpc-endpoint --region {situation.region} "
-            f"--vpc-endpoint-id {available[0]['VpcEndpointId']} --private-dns-enabled",
+            f"aws ec2 modify-vpc-endpoint --vpc-endpoint-id {available[0]['VpcEndpointId']} "
+            f"--region {situation.region} --private-dns-enabled",
         )
         return
     for subnet in subnets:
@@ -171,15 +171,15 @@ def _find_subnets_without_s3(situation: Situation, subnets: tuple[NamedSubnet, .
                 subnet.route_key,
                 f"{subnet.name} cannot reach S3: {table_id} has no route to {gateways[0]['VpcEndpointId']}",
                 "add the route table to the endpoint",
-                f"aws ec2 modify-vpc-endpoint --region {situation.region} "
-                f"--vpc-endpoint-id {gateways[0]['VpcEndpointId']} --add-route-table-ids {table_id}",
+                f"aws ec2 modify-vpc-endpoint --vpc-endpoint-id {gateways[0]['VpcEndpointId']} "
+                f"--region {situation.region} --add-route-table-ids {table_id}",
             )
         else:
             yield problem(
                 subnet.route_key,
                 f"{subnet.name} cannot reach S3: there is neither a default route nor an endpoint",
                 "create a gateway endpoint, which is free",
-                f"aws ec2 create-vpc-endpoint --region {situation.region} --vpc-endpoint-type Gateway "
-                f"--vpc-id {situation.vpc_id} --service-name {service_name(S3, situation.region)} "
+                f"aws ec2 create-vpc-endpoint --vpc-id {situation.vpc_id} --vpc-endpoint-type Gateway "
+                f"--region {situation.region} --service-name {service_name(S3, situation.region)} "
                 f"--route-table-ids {table_id}",
             )

@@ -42,7 +42,8 @@ def command_groups(scope: Scope, *, service_role: str = SERVICE_ROLE) -> tuple[C
     return (
         CommandGroup(
             name="read",
-            purpose="looking at a cluster or a network: check, status, events, drift, validate, and what every command begins with",
+            purpose="looking at a network or cluster: check, status, events, drift, validate, and what each command begins "
+            "with",
             statements=_read_statements(scope),
         ),
         CommandGroup(

@@ -10,7 +10,7 @@ from cfngen.cluster.topology import is_private
 from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.network_check.findings import Finding, problem
 from cfngen.deploy.network_check.network import NamedSubnet
-from cfngen.deploy.network_check.situation import Situation, default_route
+from cfngen.deploy.network_check.situation import DEFAULT_ROUTE, Situation, default_route
 
 _KEY = "network.endpoints.create"
 _HTTPS = 443
@@ -37,9 +37,12 @@ def find_endpoint_problems(situation: Situation) -> Iterator[Finding]:
     created = {endpoint.service for endpoint in interface_endpoints(situation.cluster)}
     for service in created:
         yield from _find_conflict(situation, service)
-    for endpoint in required_endpoints(situation.cluster):
-        if endpoint.service not in created:
-            yield from _judge_service(situation, subnets, endpoint.service, endpoint.reason)
+    required = [endpoint for endpoint in required_endpoints(situation.cluster) if endpoint.service not in created]
+    if required and not any(_of_service(situation, endpoint.service, "Interface") for endpoint in required):
+        yield _way_out_missing(situation, subnets, [endpoint.service for endpoint in required])
+        return
+    for endpoint in required:
+        yield from _judge_service(situation, subnets, endpoint.service, endpoint.reason)
     yield from _find_subnets_without_s3(situation, subnets)
 
 
@@ -70,6 +73,22 @@ def _find_conflict(situation: Situation, service: str) -> Iterator[Finding]:
                 f"aws ec2 modify-vpc-endpoint --vpc-endpoint-id {endpoint['VpcEndpointId']} "
                 f"--region {situation.region} --no-private-dns-enabled",
             )
+
+
+def _way_out_missing(situation: Situation, subnets: tuple[NamedSubnet, ...], services: list[str]) -> Finding:
+    """Return the problem of subnets that have neither a default route nor any endpoint."""
+    names = ", ".join(subnet.name for subnet in subnets)
+    text = f"{names} have no way out: there is neither a default route nor an endpoint"
+    table = situation.route_table(subnets[0])
+    if table is None:
+        return problem(_KEY, text, "set it to true, or create the endpoints of " + ", ".join([*services, S3]))
+    return problem(
+        subnets[0].route_key,
+        text,
+        f"add a default route, for example to a NAT gateway, or create the endpoints of {', '.join([*services, S3])}",
+        f"aws ec2 create-route --region {situation.region} --route-table-id {table['RouteTableId']} "
+        f"--destination-cidr-block {DEFAULT_ROUTE} --nat-gateway-id NAT_GATEWAY",
+    )
 
 
 def _judge_service(

@@ -86,7 +86,9 @@ def test_a_missing_endpoint_for_s3_is_a_problem(isolated: ExistingNetwork) -> No
 def test_an_endpoint_for_s3_in_another_table_is_a_problem(isolated: ExistingNetwork) -> None:
     isolated.ec2.delete_vpc_endpoints(VpcEndpointIds=[isolated.s3])
     other = isolated.s3_endpoint(isolated.public_table)
-    assert f"--vpc-endpoint-id {other} --add-route-table-ids" in isolated.found()[0].commands[0]
+    [command] = isolated.found()[0].commands
+    assert f"--vpc-endpoint-id {other} " in command
+    assert command.endswith(f"--add-route-table-ids {isolated.table_of_instances}")
 
 
 def test_an_endpoint_that_cfngen_would_create_again_is_a_problem(isolated: ExistingNetwork) -> None:

@@ -42,7 +42,7 @@ def command_groups(scope: Scope, *, service_role: str = SERVICE_ROLE) -> tuple[C
     return (
         CommandGroup(
             name="read",
-            purpose="looking at a cluster: status, events, drift, validate, and what every command begins with",
+            purpose="looking at a network or cluster: check, status, events, drift, validate, and how all begin",
             statements=_read_statements(scope),
         ),
         CommandGroup(

@@ -30,6 +30,13 @@ OWN: Mapping[tuple[str, str], Mapping[str, bool]] = {
         "parameter-overrides": True,
     },
 }
+# Options that the CLI adds to an operation: whether each takes a value, and which of the API's it stands for
+# (its reference of these commands).
+ADDED: Mapping[tuple[str, str], Mapping[str, bool]] = {
+    ("ec2", "authorize-security-group-ingress"): {"protocol": True, "port": True, "cidr": True},
+    ("ec2", "create-network-acl-entry"): {"ingress": False},
+}
+STANDS_FOR = {"ingress": "egress"}
 # With at least one option: the words "aws import" in a line of Python are no command.
 SUGGESTED = re.compile(r"\baws [a-z0-9]+ [a-z-]+(?: --[a-z-]+(?: (?:\{[^}]*\}|[^\s`'\"-][^\s`'\",;)]*))?)+")
 _session = Session()
@@ -50,6 +57,8 @@ def parsed(words: list[str]) -> tuple[str, str, dict[str, list[str]]]:
     shape = None if own is not None else _operation(service, operation).input_shape
     members = shape.members if shape else {}
     values = own or {_option(name): member.type_name != "boolean" for name, member in members.items()}
+    negated = {f"no-{name}": False for name, takes_value in values.items() if not takes_value}
+    values = {**values, **negated, **ADDED.get((service, operation), {})}
     options: dict[str, list[str]] = {}
     for word in rest:
         if word.startswith("--"):
@@ -60,7 +69,9 @@ def parsed(words: list[str]) -> tuple[str, str, dict[str, list[str]]]:
             options[last].append(word)
         elif own is None:
             raise WrongCommandError(f"aws {service} {operation} takes no {word!r}")
-    missing = {_option(name) for name in (shape.required_members if shape else ())} - set(options)
+    missing = {_option(name) for name in (shape.required_members if shape else ())} - {
+        STANDS_FOR.get(option, option) for option in options
+    }
     if missing:
         raise WrongCommandError(f"aws {service} {operation} lacks {', '.join(sorted(missing))}")
     return service, operation, options

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
+
+sys.path.append(str(Path(__file__).parents[1] / "cli"))
+
+from aws_cli import parsed
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.account import Account
@@ -119,7 +125,11 @@ class ExistingNetwork:
     def check(self) -> NetworkCheck:
         """Check the network, as `cfngen check network` does."""
         cluster = parse({**self.file, "network": self.network})
-        return check_network(self.account, cluster, lambda message: None)
+        result = check_network(self.account, cluster, lambda message: None)
+        for finding in result.findings:
+            for command in finding.commands:
+                parsed(command.split())  # there is such a command of the AWS CLI
+        return result
 
     def found(self) -> list[Finding]:
         """Return the problems and warnings."""

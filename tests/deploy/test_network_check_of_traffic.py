@@ -51,6 +51,15 @@ def test_each_missing_endpoint_is_a_problem_with_its_reason(isolated: ExistingNe
     assert f"--service-name com.amazonaws.{REGION}.ec2" in ec2.commands[0]
 
 
+def test_neither_route_nor_endpoint_is_one_problem(account: Account) -> None:
+    network = ExistingNetwork(account, "private")
+    network.drop_default_route()
+    finding = network.only()
+    assert finding.text.startswith(f"{network.subnets[0]}, {network.subnets[1]} have no way out: ")
+    assert "create the endpoints of autoscaling, cloudformation, ec2, " in finding.remedy
+    assert f"--route-table-id {network.table_of_instances} --destination-cidr-block 0.0.0.0/0" in finding.commands[0]
+
+
 def test_an_endpoint_without_private_dns_is_a_problem(isolated: ExistingNetwork) -> None:
     isolated.ec2.delete_vpc_endpoints(VpcEndpointIds=[isolated.endpoints["ec2"]])
     endpoint = isolated.endpoint("ec2", isolated.group("10.20.0.0/16"), private_dns=False)
@@ -77,7 +86,9 @@ def test_a_missing_endpoint_for_s3_is_a_problem(isolated: ExistingNetwork) -> No
 def test_an_endpoint_for_s3_in_another_table_is_a_problem(isolated: ExistingNetwork) -> None:
     isolated.ec2.delete_vpc_endpoints(VpcEndpointIds=[isolated.s3])
     other = isolated.s3_endpoint(isolated.public_table)
-    assert f"--vpc-endpoint-id {other} --add-route-table-ids" in isolated.found()[0].commands[0]
+    [command] = isolated.found()[0].commands
+    assert f"--vpc-endpoint-id {other} " in command
+    assert command.endswith(f"--add-route-table-ids {isolated.table_of_instances}")
 
 
 def test_an_endpoint_that_cfngen_would_create_again_is_a_problem(isolated: ExistingNetwork) -> None:

@@ -69,7 +69,8 @@ def find_blocked_traffic(situation: Situation) -> Iterator[Finding]:
                 subnet.id_key,
                 f"the network ACL {acl['NetworkAclId']} of {subnet.id} blocks {traffic} ({traffic.purpose}): {number}",
                 "add a rule before it",
-                f"aws ec2 create-network-acl-entry --region {situation.region} --network-acl-id {acl['NetworkAclId']} "
+                "aws ec2 create-network-acl-entry "
+                f"--region {situation.region} --network-acl-id {acl['NetworkAclId']} "
                 f"{direction} --rule-number NUMBER --protocol {_NUMBERS[traffic.protocol]} "
                 f"--port-range From={traffic.first_port},To={traffic.last_port} --cidr-block {traffic.peer} "
                 "--rule-action allow",

@@ -135,7 +135,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         "routes",
-        "each existing route table has the default route that its subnets need",
+        "default routes lead where the subnets need them to",
         _has_existing_tables,
         routes.find_unrouted_subnets,
         reads=("route_tables", "internet_gateways", "nat_gateways"),

@@ -10,7 +10,7 @@ from cfngen.cluster.topology import is_private
 from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.network_check.findings import Finding, problem
 from cfngen.deploy.network_check.network import NamedSubnet
-from cfngen.deploy.network_check.situation import Situation, default_route
+from cfngen.deploy.network_check.situation import DEFAULT_ROUTE, Situation, default_route
 
 _KEY = "network.endpoints.create"
 _HTTPS = 443
@@ -37,9 +37,12 @@ def find_endpoint_problems(situation: Situation) -> Iterator[Finding]:
     created = {endpoint.service for endpoint in interface_endpoints(situation.cluster)}
     for service in created:
         yield from _find_conflict(situation, service)
-    for endpoint in required_services(situation.cluster):
-        if endpoint.service not in created:
-            yield from _judge_service(situation, subnets, endpoint.service, endpoint.reason)
+    required = [endpoint for endpoint in required_services(situation.cluster) if endpoint.service not in created]
+    if required and not any(_of_service(situation, endpoint.service, "Interface") for endpoint in required):
+        yield _way_out_missing(situation, subnets, [endpoint.service for endpoint in required])
+        return
+    for endpoint in required:
+        yield from _judge_service(situation, subnets, endpoint.service, endpoint.reason)
     yield from _find_subnets_without_s3(situation, subnets)
 
 
@@ -67,9 +70,25 @@ def _find_conflict(situation: Situation, service: str) -> Iterator[Finding]:
                 f"{situation.vpc_id} has an endpoint for {service} with a private DNS name already "
                 f"({endpoint['VpcEndpointId']}), and EC2 refuses a second one",
                 "set it to false and use the VPC's endpoints, or take the private DNS name from that endpoint",
-                f"aws ec2 modify-vpc-endpoint --region {situation.region} "
-                f"--vpc-endpoint-id {endpoint['VpcEndpointId']} --no-private-dns-enabled",
+                f"aws ec2 modify-vpc-endpoint --vpc-endpoint-id {endpoint['VpcEndpointId']} "
+                f"--region {situation.region} --no-private-dns-enabled",
             )
+
+
+def _way_out_missing(situation: Situation, subnets: tuple[NamedSubnet, ...], services: list[str]) -> Finding:
+    """Return the problem of subnets that have neither a default route nor any endpoint."""
+    names = ", ".join(subnet.name for subnet in subnets)
+    text = f"{names} have no way out: there is neither a default route nor an endpoint"
+    table = situation.route_table(subnets[0])
+    if table is None:
+        return problem(_KEY, text, "set it to true, or create the endpoints of " + ", ".join([*services, S3]))
+    return problem(
+        subnets[0].route_key,
+        text,
+        f"add a default route, for example to a NAT gateway, or create the endpoints of {', '.join([*services, S3])}",
+        f"aws ec2 create-route --region {situation.region} --route-table-id {table['RouteTableId']} "
+        f"--destination-cidr-block {DEFAULT_ROUTE} --nat-gateway-id NAT_GATEWAY",
+    )
 
 
 def _judge_service(
@@ -84,8 +103,8 @@ def _judge_service(
             key,
             f"{names} cannot reach {service} ({reason}): there is neither a default route nor an interface endpoint",
             "create the endpoint, or a default route to a NAT gateway",
-            f"aws ec2 create-vpc-endpoint --region {situation.region} --vpc-endpoint-type Interface "
-            f"--vpc-id {situation.vpc_id} --service-name {service_name(service, situation.region)} "
+            f"aws ec2 create-vpc-endpoint --vpc-id {situation.vpc_id} --vpc-endpoint-type Interface "
+            f"--region {situation.region} --service-name {service_name(service, situation.region)} "
             f"--subnet-ids {subnets[0].id or 'SUBNET'} --security-group-ids SECURITY_GROUP --private-dns-enabled",
         )
         return
@@ -106,8 +125,8 @@ def _judge_service(
             f"the endpoint {available[0]['VpcEndpointId']} for {service} has no private DNS name, so instances do not "
             "find it",
             "switch private DNS names on",
-            f"aws ec2 modify-vpc-endpoint --region {situation.region} "
-            f"--vpc-endpoint-id {available[0]['VpcEndpointId']} --private-dns-enabled",
+            f"aws ec2 modify-vpc-endpoint --vpc-endpoint-id {available[0]['VpcEndpointId']} "
+            f"--region {situation.region} --private-dns-enabled",
         )
         return
     for subnet in subnets:
@@ -171,15 +190,15 @@ def _find_subnets_without_s3(situation: Situation, subnets: tuple[NamedSubnet, .
                 subnet.route_key,
                 f"{subnet.name} cannot reach S3: {table_id} has no route to {gateways[0]['VpcEndpointId']}",
                 "add the route table to the endpoint",
-                f"aws ec2 modify-vpc-endpoint --region {situation.region} "
-                f"--vpc-endpoint-id {gateways[0]['VpcEndpointId']} --add-route-table-ids {table_id}",
+                f"aws ec2 modify-vpc-endpoint --vpc-endpoint-id {gateways[0]['VpcEndpointId']} "
+                f"--region {situation.region} --add-route-table-ids {table_id}",
             )
         else:
             yield problem(
                 subnet.route_key,
                 f"{subnet.name} cannot reach S3: there is neither a default route nor an endpoint",
                 "create a gateway endpoint, which is free",
-                f"aws ec2 create-vpc-endpoint --region {situation.region} --vpc-endpoint-type Gateway "
-                f"--vpc-id {situation.vpc_id} --service-name {service_name(S3, situation.region)} "
+                f"aws ec2 create-vpc-endpoint --vpc-id {situation.vpc_id} --vpc-endpoint-type Gateway "
+                f"--region {situation.region} --service-name {service_name(S3, situation.region)} "
                 f"--route-table-ids {table_id}",
             )

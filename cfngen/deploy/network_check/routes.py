@@ -72,8 +72,8 @@ def _judge_public(
                 subnet.route_key,
                 f"the default route of {subnet.name} leads to {target}, which is not attached to {situation.vpc_id}",
                 "attach the internet gateway",
-                f"aws ec2 attach-internet-gateway --region {situation.region} --internet-gateway-id {target} "
-                f"--vpc-id {situation.vpc_id}",
+                f"aws ec2 attach-internet-gateway --internet-gateway-id {target} --vpc-id {situation.vpc_id} "
+                f"--region {situation.region}",
             )
         yield from _find_instances_without_public_address(situation, subnet, target)
     elif subnet.is_public or (subnet.slots and masters_have_elastic_ips(situation.cluster)):

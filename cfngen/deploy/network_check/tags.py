@@ -31,8 +31,8 @@ def find_tag_problems(situation: Situation) -> Iterator[Finding]:
                 f"{subnet.id} has the tag of the cluster {', '.join(others)} and not that of {situation.cluster.name}, "
                 "so it gets no load balancers of services",
                 "share it with this cluster",
-                f"aws ec2 create-tags --region {situation.region} --resources {subnet.id} "
-                f"--tags Key={own_tag},Value=shared",
+                f"aws ec2 create-tags --resources {subnet.id} --tags Key={own_tag},Value=shared "
+                f"--region {situation.region}",
             )
         is_internal = is_private(situation.cluster) and not subnet.is_public
         role = "kubernetes.io/role/internal-elb" if is_internal else "kubernetes.io/role/elb"

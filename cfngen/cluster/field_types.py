@@ -132,19 +132,20 @@ Address = Annotated[
 ]
 
 
-def _parse_route_destination(value: object) -> str:
-    """Return a route's destination: a CIDR as text, or the id of a prefix list."""
-    if isinstance(value, str) and value.startswith("pl-"):
-        if re.fullmatch(r"pl-[0-9a-f]{8,17}", value):
-            return value
-        raise _invalid_value(f"{value!r} is not a prefix list's id such as pl-0123456789abcdef0")
-    return str(_parse_cidr(value))
+class _DestinationPattern(TextPattern):
+    """Annotation of a route's destination: a CIDR, or the id of a prefix list."""
+
+    def check(self, value: object) -> str:
+        """Return the destination as text; raise PydanticCustomError if it is not valid."""
+        return super().check(value) if isinstance(value, str) and value.startswith("pl-") else str(_parse_cidr(value))
 
 
 RouteDestination = Annotated[
     str,
-    BeforeValidator(_parse_route_destination),
-    WithJsonSchema({"type": "string", "pattern": r"^(pl-[0-9a-f]{8,17}|[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2})$"}),
+    _DestinationPattern(
+        r"pl-[0-9a-f]{8,17}|[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}",
+        expected="a prefix list's id such as pl-0123456789abcdef0",
+    ),
 ]
 
 # A version or a price may be unquoted in YAML: the loader keeps 1.30 as text, but for an editor it is a number.

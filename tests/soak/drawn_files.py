@@ -343,10 +343,21 @@ def strategies_of(design: Design) -> dict[str, SearchStrategy[Any]]:
     return found
 
 
+def _routes(target: str) -> list[File]:
+    """A route through the kind of target whose ids begin with `target`."""
+    keys = {"tgw": "transitGateway", "pcx": "peeringConnection", "vgw": "vpnGateway", "eni": "networkInterface"}
+    return [{"destination": "203.0.113.0/24", keys[target]: f"{target}-0123456789abcdef0", "tables": "all"}]
+
+
 def _possible(key: str, design: Design) -> bool:
     """Whether a key goes with a design at all."""
     plugin = PLUGINS[cast("Any", design.plugin)]
     rules: Mapping[str, Callable[[], bool]] = {
+        "network.vpc.additionalCidrs": lambda: design.pods != "100.64.0.0/10",
+        "network.subnetSizes.instances": lambda: design.existing == "no" and not plugin.gives_pods_vpc_addresses,
+        "network.subnetSizes.public": lambda: design.existing == "no",
+        # In an account of its own nothing leads out of the VPC; existing subnets keep their route tables.
+        "network.routes": lambda: design.existing != "subnets" and not design.lived,
         "network.routeTable": lambda: design.existing == "subnets" and plugin.uses_vpc_routes,
         "network.internetGateway": lambda: design.existing == "vpc",
         "network.dhcpOptions": lambda: design.existing == "no",
@@ -369,6 +380,11 @@ def settled(file: File, design: Design) -> File:
         if not _possible(key, design):
             for section in file["nodeGroups"] if key.startswith("nodeGroups[].") else [file]:
                 drop(section, key.removeprefix("nodeGroups[]."))
+    if get(file, "network.topology") != "private":
+        drop(file, "network.subnetSizes.public")
+    # Cloud controller manager refuses an interface in the table of the pods' routes.
+    if PLUGINS[cast("Any", design.plugin)].uses_vpc_routes and "eni-" in str(get(file, "network.routes")):
+        drop(file, "network.routes")
     if get(file, "ssh.keyName"):
         drop(file, "ssh.publicKey")
     if get(file, "network.endpoints.create") is False:
@@ -425,6 +441,11 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
         "kubernetesVersion": st.sampled_from([*patches_by_minor(), *map(exact_version, patches_by_minor())]),
         "network.vpc.name": _tag_values(),
         "network.endpoints.additional": st.lists(st.sampled_from(("kms", "sts", "monitoring")), unique=True),
+        "network.vpc.additionalCidrs": st.sampled_from(([], ["100.80.0.0/16"], ["100.80.0.0/20", "100.81.0.0/28"])),
+        # No larger than an equal share of the VPC.
+        "network.subnetSizes.instances": st.just(min(28, max(24, IPv4Network(design.vpc).prefixlen + 2))),
+        "network.subnetSizes.public": st.just(28),
+        "network.routes": st.sampled_from(("tgw", "pcx", "vgw", "eni")).map(_routes),
         "network.dnsServiceIp": st.just(str(host)),
         "network.quotas": _quotas(),
         "network.proxy": _proxies(),

@@ -7,7 +7,7 @@ distribution's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from cfngen.sandbox.instance import Instance
@@ -46,15 +46,16 @@ class Connections:
         Args:
             service: boto3's name of the service.
         """
-        if reaches_service(self._interface, service):
-            return ""
         domain = "amazonaws.com.cn" if self._region.startswith("cn-") else "amazonaws.com"
-        return f'Connect timeout on endpoint URL: "https://{service}.{self._region}.{domain}/"'
+        host = f"{service}.{self._region}.{domain}"
+        if self._reaches(host, lambda: reaches_service(self._interface, service)):
+            return ""
+        return f'Connect timeout on endpoint URL: "https://{host}/"'
 
     def why_no_download(self, url: str) -> str:
         """Return urllib's error if a file of a URL cannot be downloaded; empty if it can."""
-        is_public = urlsplit(url).hostname in PUBLIC_SERVERS
-        reaches_server = reaches_internet(self._interface) if is_public else self._reaches_mirror(url)
+        host = urlsplit(url).hostname or ""
+        reaches_server = self._reaches_public(host) if host in PUBLIC_SERVERS else self._reaches_mirror(url)
         return "" if reaches_server else "<urlopen error timed out>"
 
     def why_no_packages(self, names: list[str]) -> str:
@@ -65,15 +66,15 @@ class Connections:
         """
         joined_names = " ".join(names)
         if "amazon" in self._instance.image.lower():
-            if reaches_service(self._interface, S3):
-                return ""
             host = f"al2023-repos-{self._region}-de612dc2.s3.dualstack.{self._region}.amazonaws.com"
+            if self._reaches(host, lambda: reaches_service(self._interface, S3)):
+                return ""
             return (
                 f"`dnf -y install {joined_names}` exited with 1: Error: Failed to download metadata for repo "
                 "'amazonlinux': Cannot prepare internal mirrorlist: Curl error (28): Timeout was reached for "
                 f"https://{host}/core/mirrors/latest/x86_64/mirror.list"
             )
-        if reaches_internet(self._interface):
+        if self._reaches_public(""):
             return ""
         # Without its lists of packages, which no image contains, apt knows no package.
         return f"`{APT_INSTALL} {joined_names}` exited with 100: E: Unable to locate package {names[0]}"
@@ -92,7 +93,7 @@ class Connections:
     def reaches_registry(self, host: str) -> bool:
         """Return whether images of a registry can be pulled, from the registry itself or from a mirror of it."""
         mirrors: Mapping[str, tuple[str, ...]] = self._instance.boot_data.registry_mirrors
-        return reaches_internet(self._interface) or any(self._reaches_mirror(url) for url in mirrors.get(host, ()))
+        return self._reaches_public(host) or any(self._reaches_mirror(url) for url in mirrors.get(host, ()))
 
     @property
     def _interface(self) -> Interface:
@@ -101,4 +102,19 @@ class Connections:
 
     def _reaches_mirror(self, url: str) -> bool:
         """Return whether a mirror of the cluster file can be reached."""
-        return reaches_host(self._interface, urlsplit(url).hostname or "")
+        host = urlsplit(url).hostname or ""
+        return self._reaches(host, lambda: reaches_host(self._interface, host))
+
+    def _reaches_public(self, host: str) -> bool:
+        """Return whether a server on the internet can be reached."""
+        return self._reaches(host, lambda: reaches_internet(self._interface))
+
+    def _reaches(self, host: str, reaches_directly: Callable[[], bool]) -> bool:
+        """Return whether a server can be reached: through the proxy if there is one for it, otherwise directly."""
+        boot_data = self._instance.boot_data
+        is_direct = any(
+            host == direct or host.endswith(f".{direct.removeprefix('.')}") for direct in boot_data.direct_hosts
+        )
+        if boot_data.proxy and not is_direct:
+            return reaches_host(self._interface, urlsplit(boot_data.proxy).hostname or "")
+        return reaches_directly()

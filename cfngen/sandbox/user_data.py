@@ -9,10 +9,14 @@ import json
 import lzma
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 REFERENCES_LINE = re.compile(r"^REFERENCES = (\{.*\})$", re.MULTILINE)
+# The unit of the boot program, and the variables of a proxy in it.
+BOOT_UNIT = "cfngen-boot.service"
+HTTPS_PROXY = re.compile(r"^Environment=HTTPS_PROXY=(\S+)$", re.MULTILINE)
+NO_PROXY = re.compile(r"^Environment=NO_PROXY=(\S+)$", re.MULTILINE)
 # A file of the second stage with the mirrors of a registry, and the beginning of a mirror in it.
 REGISTRY_FILE = re.compile(r"files/etc/containerd/certs\.d/([^/]+)/hosts\.toml")
 REGISTRY_MIRROR = re.compile(r'^\[host\."?(https?://[^"\]]+)"?\]$', re.MULTILINE)
@@ -40,12 +44,16 @@ class BootData:
         files: how many files the second stage writes; 0 before it is fetched.
         registry_mirrors: URLs of the mirrors of registries by the registry's host; empty before the second stage is
             fetched.
+        proxy: URL of the HTTPS proxy that the boot program uses; empty if it uses none.
+        direct_hosts: hosts, and domains beginning with a dot, that it reaches without the proxy.
     """
 
     references: Mapping[str, str]
     configuration: JsonObject
     files: int = 0
     registry_mirrors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    proxy: str = ""
+    direct_hosts: tuple[str, ...] = ()
 
     @property
     def master(self) -> bool:
@@ -86,8 +94,13 @@ def read(encoded: str) -> BootData | None:
     if not references_match or not program_match:
         return None
     first_stage_files = _unpack(program_match[1])
+    boot_unit = first_stage_files.get(BOOT_UNIT, "")
+    proxy, direct_hosts = HTTPS_PROXY.search(boot_unit), NO_PROXY.search(boot_unit)
     return BootData(
-        references=json.loads(references_match[1]), configuration=json.loads(first_stage_files["config.json"])
+        references=json.loads(references_match[1]),
+        configuration=json.loads(first_stage_files["config.json"]),
+        proxy=proxy[1] if proxy else "",
+        direct_hosts=tuple(direct_hosts[1].split(",")) if direct_hosts else (),
     )
 
 
@@ -109,8 +122,8 @@ def with_second_stage(first_stage: BootData, read_metadata: MetadataReader) -> B
     if digest != sha256:
         raise ProgramError(f"{resource} of stack {stack} has SHA-256 {digest}, not {sha256}")
     second_stage_files = _unpack(packed_program)
-    return BootData(
-        references=first_stage.references,
+    return replace(
+        first_stage,
         configuration={**first_stage.configuration, **json.loads(second_stage_files["role.json"])},
         files=sum(path.startswith("files/") for path in second_stage_files),
         registry_mirrors={

@@ -67,8 +67,14 @@ def test_an_attempt_that_succeeded_says_more():
     assert last_boot_messages(console(ONE, FAILED, ONE, TWO, done)) == (ONE[8:], TWO[8:], done[8:])
 
 
-def test_of_many_words_the_last():
+def test_a_wait_is_told_once_by_its_last_words() -> None:
     waiting = [f"cfngen: waiting for nodes ({number} s): none" for number in range(60, 3000, 60)]
+    other = "cfngen: waiting for masters (60 s): none"
+    assert last_boot_messages(console(ONE, *waiting, other)) == (ONE[8:], waiting[-1][8:], other[8:])
+
+
+def test_of_many_words_the_last():
+    waiting = [f"cfngen: waiting for node {number} (60 s): none" for number in range(40)]
     assert last_boot_messages(console(ONE, *waiting)) == tuple(line[8:] for line in waiting[-MAX_BOOT_MESSAGES:])
 
 

@@ -111,3 +111,14 @@ def test_each_symptom_has_its_remedy(line: str, meaning: str, hint: str) -> None
 )
 def test_other_failures_are_not_blamed_on_the_network(line: str) -> None:
     assert explain_consoles([console(line)], REGION).hint == ""
+
+
+def test_a_long_wait_is_shown_once(network: PrivateNetwork) -> None:
+    with private_place(network) as where:
+        found, _ = shown(where, where.create())
+    assert found.cause is not None
+    identity, waiting, failed, signal = found.cause.instances[0].lines
+    assert identity.startswith("[1/17] identity")
+    assert waiting.startswith("waiting for packages python3-boto3 (1020 s): ")
+    assert failed.startswith("[2/17] packages FAILED after")
+    assert signal.startswith("CloudFormation was not signalled")

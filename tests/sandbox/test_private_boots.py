@@ -11,8 +11,10 @@ from sandboxed import MASTERS, NODES, Place, failures, golden, said
 
 from cfngen.releases import release
 from cfngen.sandbox.cloudformation import Stack, client
-from cfngen.sandbox.connections import PUBLIC_SERVERS
+from cfngen.sandbox.connections import PUBLIC_SERVERS, Connections
 from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account
+from cfngen.sandbox.instance import Instance
+from cfngen.sandbox.user_data import BootData
 
 NO_SIGNAL = "Failed to receive 1 resource signal(s) within the specified duration"
 
@@ -189,3 +191,22 @@ def test_a_public_cluster_does_not_boot_without_its_route(account: EmulatedAccou
 def test_the_servers_of_the_catalogue_are_known_to_be_on_the_internet() -> None:
     assets = release(golden("default").kubernetes_version, "amd64").assets
     assert {urlsplit(asset.url).hostname for asset in assets} <= PUBLIC_SERVERS
+
+
+@pytest.mark.parametrize(
+    ("proxy", "reaches"), [("", False), ("http://10.20.9.9:3128", True), ("http://8.8.8.8", False)]
+)
+def test_a_proxy_in_the_vpc_is_a_way_out_but_for_direct_hosts(
+    network: PrivateNetwork, proxy: str, reaches: bool
+) -> None:
+    ec2 = client("ec2", REGION)
+    image_id = ec2.register_image(Name="image")["ImageId"]
+    [launched] = ec2.run_instances(ImageId=image_id, SubnetId=network.subnet_id, MinCount=1, MaxCount=1)["Instances"]
+    boot_data = BootData({}, {}, proxy=proxy, direct_hosts=(".local", "ec2.us-west-2.amazonaws.com"))
+    instance = Instance(launched["InstanceId"], "us-west-2a", "t3.medium", "", "", "Ubuntu", boot_data, "", 0, 0.0)
+    connections = Connections(REGION, instance)
+    assert (not connections.why_no_packages(["python3-boto3"])) == reaches
+    assert (not connections.why_no_service("secretsmanager")) == reaches
+    assert (not connections.why_no_download("https://dl.k8s.io/kubeadm")) == reaches
+    assert connections.reaches_registry("registry.k8s.io") == reaches
+    assert connections.why_no_service("ec2")

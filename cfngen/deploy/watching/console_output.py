@@ -26,6 +26,7 @@ _BOOT_MESSAGE = re.compile(r"(?:^|[\s\]:])cfngen: (?P<text>.*)$")
 _JOURNAL_LINE = re.compile(r"^(?:\[\s*\d+\.\d+\] )?(?P<process>[\w.@-]+\[\d+\]): (?P<text>.*)$")
 _CONTROL_CHARACTERS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 _FIRST_STEP = re.compile(r"^\[1/\d+\] ")
+_WAITING = re.compile(r"^(waiting for .+?) \(\d+ s\): ")
 _SUCCESS_MESSAGE = re.compile(r"^done in [\d.]+ s")
 
 
@@ -116,6 +117,8 @@ def read_instance_console(account: Account, instance_id: str, state: str = "") -
 def last_boot_messages(output: str) -> tuple[str, ...]:
     """Return the last messages of the boot program's last attempt, or of the failed attempt before it.
 
+    While a step waits, the boot program logs the reason every minute; only the last one of these messages is returned.
+
     Other programs write to the console too, so lines of theirs may be between the boot program's messages.
 
     Args:
@@ -142,7 +145,21 @@ def last_boot_messages(output: str) -> tuple[str, ...]:
         if has_failed_before and not any(map(_SUCCESS_MESSAGE.match, messages[start:])):
             start = max((position for position in attempt_starts if position <= failure_positions[-1]), default=0)
             messages = messages[: attempt_starts[-1]]
-    return tuple(messages[start:][-MAX_BOOT_MESSAGES:])
+    return tuple(_without_repeated_waits(messages[start:])[-MAX_BOOT_MESSAGES:])
+
+
+def _without_repeated_waits(messages: list[str]) -> list[str]:
+    """Return the messages without those that the next message repeats: the same step still waits for the same thing."""
+    kept: list[str] = []
+    kept_goal = ""
+    for message in messages:
+        match = _WAITING.match(message)
+        goal = match[1] if match else ""
+        if goal and goal == kept_goal:
+            kept.pop()
+        kept.append(message)
+        kept_goal = goal
+    return kept
 
 
 def read_launch_failures(account: Account, group: str) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def test_the_production_example_shows_what_it_promises() -> None:
     assert {group.image.architecture for group in cluster.node_groups} == {"amd64", "arm64"}
     assert any(group.spot_price for group in cluster.node_groups)
     assert cluster.api.allowed_cidrs
-    assert cluster.ssh.allowed_cidrs
+    assert (cluster.network.topology, cluster.network.nat) == ("private", "perZone")
     assert cluster.tags
 
 

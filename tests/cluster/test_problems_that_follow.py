@@ -54,8 +54,35 @@ ROWS = [
     # Parts that exist.
     (f"network: {{{VPC}, subnets: [{{id: subnet-01234567}}]}}", "network.subnets[0].cidr", ["network.subnets[0].id"]),
     (f"network: {{subnets: [{SUBNET}]}}", "network.subnets[0].id", ["network.vpc.id"]),
-    (f"network: {{{VPC}, subnets: [{SUBNET}, {{zone: us-west-2b}}]}}", "network.subnets[1].id", ["network.subnets"]),
+    (
+        f"network: {{{VPC}, subnets: [{SUBNET}, {{zone: us-west-2b}}]}}",
+        "network.subnets[1].cidr",
+        ["network.subnets[1].id"],
+    ),
     ("network: {routeTable: rtb-01234567}", "network.routeTable", ["network.subnets"]),
+    # The topology.
+    ("network: {nat: single}", "network.nat", ["network.topology"]),
+    ("network: {topology: private}\nnodeGroups: [{publicIp: true}]", "nodeGroups[0].publicIp", ["network.topology"]),
+    (
+        f"network: {{topology: private, nat: single, {VPC}, subnets: [{SUBNET}]}}",
+        "network.nat",
+        ["network.subnets"],
+    ),
+    (
+        "network: {topology: private, nat: perZone, subnets: [{zone: us-west-2a}, {zone: us-west-2b}]}",
+        "network.nat",
+        ["network.plugin", "network.subnets"],
+    ),
+    (
+        "network: {topology: private, subnets: [{natGateway: nat-01234567}]}",
+        "network.subnets[0].natGateway",
+        ["network.vpc.id"],
+    ),
+    (
+        "network: {topology: private, endpoints: {additional: [sts]}}",
+        "network.endpoints.additional",
+        ["network.nat", "network.endpoints.create"],
+    ),
     ("network: {internetGateway: igw-01234567}", "network.internetGateway", ["network.vpc.id"]),
     (
         f"network: {{{VPC}, subnets: [{SUBNET}], internetGateway: igw-01234567}}",

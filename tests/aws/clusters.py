@@ -352,6 +352,10 @@ def inventory(region: str) -> dict[str, set[str]]:
             if key["KeyState"] != "PendingDeletion" and not key["Description"].startswith("Default master key")
         },
         "secrets": {each["ARN"] for each in client("secretsmanager", region).list_secrets()["SecretList"]},
+        "hosted zones": {
+            each["Id"].removeprefix("/hostedzone/")
+            for each in client("route53", region).list_hosted_zones()["HostedZones"]
+        },
     }
 
 

@@ -181,6 +181,9 @@ def _held(
     lists = ec2.describe_managed_prefix_lists()["PrefixLists"]
     yield "prefix lists", [each for each in lists if each["OwnerId"] != "AWS"]
     # The first interface and volume of an instance come and go with it.
+    nat_gateways = ec2.describe_nat_gateways()["NatGateways"]
+    yield "NAT gateways", [each for each in nat_gateways if each["State"] != "deleted"]
+    yield "endpoints", ec2.describe_vpc_endpoints()["VpcEndpoints"]
     interfaces = ec2.describe_network_interfaces()["NetworkInterfaces"]
     yield "interfaces", [each for each in interfaces if each["NetworkInterfaceId"] in known]
     said = {each.physical_id: each.properties for stack in live for each in resources(stack).values()}
@@ -200,6 +203,7 @@ def _held(
     yield from _identities(cloud)
     yield from _stored(cloud, retained)
     yield from _balancers(cloud)
+    yield "hosted zones", list(_zones(cloud, retained))
 
 
 def _groups(cloud: Cloud) -> Iterator[tuple[str, list[Any]]]:
@@ -331,3 +335,27 @@ def _balancers(cloud: Cloud) -> Iterator[tuple[str, list[Any]]]:
             for each in elb.describe_target_groups()["TargetGroups"]
         ],
     )
+
+
+def _zones(cloud: Cloud, retained: Collection[str]) -> Iterator[Any]:
+    """Hosted zones with their records, but for those that every zone has."""
+    route53 = cloud.client("route53")
+    balancers = cloud.client("elbv2").describe_load_balancers()["LoadBalancers"]
+    arns = {each["DNSName"]: each["LoadBalancerArn"] for each in balancers}
+    for each in route53.list_hosted_zones()["HostedZones"]:
+        identifier = each["Id"].removeprefix("/hostedzone/")
+        if identifier in retained:
+            continue
+        records = [
+            {**record, "balancer": arns.get(record.get("AliasTarget", {}).get("DNSName", "").rstrip("."))}
+            for record in route53.list_resource_record_sets(HostedZoneId=identifier)["ResourceRecordSets"]
+            if record["Type"] not in ("NS", "SOA")
+        ]
+        tags = route53.list_tags_for_resource(ResourceType="hostedzone", ResourceId=identifier)
+        yield {
+            "id": identifier,
+            "name": each["Name"],
+            "VPCs": route53.get_hosted_zone(Id=identifier).get("VPCs", []),
+            "tags": tags["ResourceTagSet"]["Tags"],
+            "records": records,
+        }

@@ -36,6 +36,7 @@ PODS = ("10.244.0.0/16", "100.64.0.0/10", "10.128.0.0/12", "198.18.0.0/16")
 SERVICES = ("10.0.0.0/16", "10.96.0.0/12", "172.30.0.0/20", "10.5.5.0/28")
 PORTS = (443, 6443, 8443, 1, 60000, 65535)
 FREE_ADDRESSES = ("52.10.20.30", "3.120.4.5")
+ZONE_IDS: Mapping[str, str] = {"publicZone": "Z0123456789ABCDEFGHIJ", "privateZone": "Z0123456789ABCDEFGHIK"}
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ DESIGNED = frozenset(
     }
 )
 # Sections whose keys hang on each other, drawn as a whole.
-WHOLE = ("image", "rootVolume", "volume", "elasticIp", "quotas", "proxy")
+WHOLE = ("image", "rootVolume", "volume", "elasticIp", "quotas", "proxy", "dns")
 
 
 def _unit(key: str) -> str:
@@ -392,8 +393,7 @@ def settled(file: File, design: Design) -> File:
     is_private = design.topology == "private"
     if get(file, "api.public") is False and design.existing != "subnets" and not is_private:
         drop(file, "api.public")
-    if get(file, "api.public") is False:
-        drop(file, "api.elasticIp")
+    _settle_endpoints(file)
     for section in file["nodeGroups"]:
         if section.get("publicIp") is False and design.existing != "subnets":
             drop(section, "publicIp")
@@ -405,6 +405,33 @@ def settled(file: File, design: Design) -> File:
     if addresses is not None and len(addresses) != design.count:
         drop(file, "controlPlane.addresses")
     return file
+
+
+def _settle_endpoints(file: File) -> None:
+    """Leave out of a file what goes with endpoints of the API that it does not have."""
+    is_public = get(file, "api.public", True)
+    if not is_public:
+        drop(file, "api.elasticIp")
+        drop(file, "api.dns.publicZone")
+        if get(file, "api.internal") is False:
+            drop(file, "api.internal")
+    elif get(file, "api.dns.privateZone"):
+        put(file, "api.internal", True)
+    if not (is_public and get(file, "api.internal")):
+        drop(file, "api.internalCidrs")
+    if set(get(file, "api.dns", ())) == {"name"}:
+        drop(file, "api.dns")
+
+
+@st.composite
+def _names_of_the_api(draw: DrawFn) -> File:
+    """A name in a public zone, a private zone or one of each, which exist or are created."""
+    found: File = {"name": draw(st.sampled_from(("api.k8s.example.com", "k8s.example.com")))}
+    kinds = draw(st.sampled_from((("publicZone",), ("privateZone",), ("publicZone", "privateZone"))))
+    new = st.sampled_from(("k8s.example.com", "example.com")).map(lambda name: {"name": name})
+    for kind in kinds:
+        found[kind] = draw(new | st.just({"id": ZONE_IDS[kind]}))
+    return found
 
 
 def _proxies() -> SearchStrategy[File]:
@@ -454,6 +481,7 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
         "api.port": st.sampled_from([each for each in PORTS if each not in _PORTS_IN_USE]),
         "api.allowedCidrs": sources,
         "api.allowedPrefixLists": lists,
+        "api.dns": _names_of_the_api(),
         "api.elasticIp": st.fixed_dictionaries(
             {"allocationId": st.just("eipalloc-0123456789abcdef0"), "address": st.sampled_from(FREE_ADDRESSES)}
         ),

@@ -58,7 +58,7 @@ class Landlord:
             put(file, key, self._made(drawn, lambda: make(drawn)))
 
     def _network(self, file: File) -> None:
-        ec2, vpc = self.cloud.client("ec2"), file["network"]["vpc"]
+        ec2, vpc = self.cloud.client("ec2"), file["network"].get("vpc", {})
         self._replace(file, "network.vpc.id", lambda _: ec2.create_vpc(CidrBlock=vpc["cidr"])["Vpc"]["VpcId"])
         existing = [each for each in file["network"]["subnets"] if "id" in each]
         for subnet in existing:
@@ -109,6 +109,22 @@ class Landlord:
                 "api.elasticIp.allocationId",
                 lambda _: ec2.allocate_address(Domain="vpc", Address=elastic["address"])["AllocationId"],
             )
+
+        for kind in ("publicZone", "privateZone"):
+            self._replace(file, f"api.dns.{kind}.id", lambda _, kind=kind: self._zone(kind))
+
+    def _zone(self, kind: str) -> str:
+        """A hosted zone of the domain that drawn names are in; a private one is of the account's default VPC."""
+        region, private = self.cloud.cluster.region, {}
+        if kind == "privateZone":
+            filters = [{"Name": "is-default", "Values": ["true"]}]
+            [vpc] = self.cloud.client("ec2").describe_vpcs(Filters=filters)["Vpcs"]
+            private = {
+                "VPC": {"VPCRegion": region, "VPCId": vpc["VpcId"]},
+                "HostedZoneConfig": {"PrivateZone": True},
+            }
+        made = self.cloud.client("route53").create_hosted_zone(Name="example.com", CallerReference=kind, **private)
+        return str(made["HostedZone"]["Id"].removeprefix("/hostedzone/"))
 
     def _prefix_list(self, name: str) -> str:
         made = self.cloud.client("ec2").create_managed_prefix_list(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from itertools import combinations
 
+from cfngen.cluster.checks.access import all_instances
 from cfngen.cluster.checks.addresses import (
     MAX_AWS_PREFIX,
     MIN_AWS_PREFIX,
@@ -16,7 +17,7 @@ from cfngen.cluster.checks.addresses import (
 from cfngen.cluster.checks.vpc_ranges import no_room, size_paths
 from cfngen.cluster.defaults import is_local_zone
 from cfngen.cluster.endpoints import interface_endpoints
-from cfngen.cluster.model import Cluster, Endpoints
+from cfngen.cluster.model import Cluster, Endpoints, Instances
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
@@ -214,16 +215,38 @@ def _warn_of_no_way_out(cluster: Cluster) -> Iterator[Problem]:
         return
     if not cluster.assets.mirror:
         message = (
-            "with nat: none instances cannot reach dl.k8s.io, github.com and the packages of their distribution; set "
-            "network.proxy, or assets.mirror to a server that they reach, or use images that contain the files"
+            "with nat: none instances cannot reach dl.k8s.io and github.com; set network.proxy, or assets.mirror to a "
+            "server that they reach, or use images that contain the files"
         )
         yield Problem(("assets", "mirror"), message)
+    for path, instances in all_instances(cluster):
+        yield from _warn_of_packages_and_images(cluster, path, instances)
     for path, is_enabled, need in (
         (("addons", "externalDns"), cluster.addons.external_dns.enabled, "Route 53, which has no VPC endpoint here"),
         (("addons", "certManager"), cluster.addons.cert_manager.enabled, "an ACME server such as Let's Encrypt"),
     ):
         if is_enabled:
             yield Problem(path, f"with nat: none it does not reach {need}; set network.proxy, or disable it")
+
+
+def _warn_of_packages_and_images(cluster: Cluster, path: Path, instances: Instances) -> Iterator[Problem]:
+    """Warn if instances without a way to the internet would install packages or pull images from there."""
+    image = instances.image
+    is_official = not image.id and not image.ssm_parameter
+    # The packages of Amazon Linux 2023 are in Amazon S3, which has a gateway endpoint.
+    if is_official and image.distribution != "amazon-linux-2023" and not instances.pre_boot_commands:
+        message = (
+            f"with nat: none instances cannot reach the packages of {image.distribution}; use amazon-linux-2023, whose "
+            "packages are in Amazon S3, an image that contains them (image.id), or preBootCommands that name a mirror "
+            "of packages"
+        )
+        yield Problem((*path, "image", "distribution"), message)
+    if not instances.containerd.registry_mirrors and "imageRepository" not in cluster.kubernetes.cluster_configuration:
+        message = (
+            "with nat: none instances cannot reach registry.k8s.io; name mirrors of it and of the registries of your "
+            "pods' images"
+        )
+        yield Problem((*path, "containerd", "registryMirrors"), message)
 
 
 def _warn_of_unhelpful_local_zone(cluster: Cluster) -> Iterator[Problem]:

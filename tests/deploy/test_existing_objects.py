@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from moto.ec2.models import ec2_backends
 from pydantic import BaseModel
 
 from cfngen.cluster import field_types
@@ -32,20 +33,26 @@ NAMES_IN_AWS = (
     field_types.KeyArn,
     field_types.KeyName,
     field_types.NatGatewayId,
+    field_types.NetworkInterfaceId,
+    field_types.PeeringConnectionId,
     field_types.PolicyArn,
     field_types.PrefixListId,
+    field_types.RouteDestination,  # a prefix list, or a range
     field_types.RouteTableId,
     field_types.SecretArn,
     field_types.SecurityGroupId,
     field_types.SsmParameterName,
     field_types.SubnetId,
+    field_types.TransitGatewayId,
     field_types.VpcId,
+    field_types.VpnGatewayId,
 )
 NOTHING_IN_AWS = (
     field_types.AbsolutePath,
     field_types.ClusterName,
     field_types.Command,
     field_types.DeviceName,
+    field_types.DirectHost,
     field_types.EndpointService,
     field_types.FileMode,
     field_types.GroupName,
@@ -56,6 +63,7 @@ NOTHING_IN_AWS = (
     field_types.LabelKey,
     field_types.LabelValue,
     field_types.Price,
+    field_types.ProxyUrl,
     field_types.PublicKey,
     field_types.Region,
     field_types.ReleaseName,
@@ -170,6 +178,39 @@ TABLE: Mapping[str, Named] = {
     "network.dhcpOptions": Named(
         "region; any VPC takes them",
         {f"network: {{{VPC}, {CIDR}, dhcpOptions: dopt-00000001}}": "keeps its DHCP options"},
+    ),
+    "network.routes[].destination": Named("region", {"list that is not there": "there is no prefix list pl-"}),
+    "network.routes[].transitGateway": Named(
+        "region, and attached to the VPC",
+        {
+            "gateway before the VPC": "is not connected with the VPC that the stack will create",
+            "transit gateway that is not there": "there is no transit gateway tgw-",
+            "transit gateway without the VPC": "is not attached to tgw-",
+            "transit gateway that has not accepted": "is pendingAcceptance and not available",
+        },
+    ),
+    "network.routes[].peeringConnection": Named(
+        "VPC, on either side",
+        {
+            "connection that is not there": "there is no peering connection pcx-",
+            "connection of other VPCs": "and the cluster is in vpc-",
+            "connection that nobody has accepted": "is pending-acceptance and not active; have it accepted",
+        },
+    ),
+    "network.routes[].vpnGateway": Named(
+        "VPC",
+        {
+            "private gateway that is not there": "there is no virtual private gateway vgw-",
+            "private gateway of another VPC": "and the cluster is in vpc-",
+            "private gateway that is attached to none": "is attached to no VPC",
+        },
+    ),
+    "network.routes[].networkInterface": Named(
+        "VPC",
+        {
+            "interface that is not there": "there is no network interface eni-",
+            "interface of another VPC": "and the cluster is in vpc-",
+        },
     ),
     "api.allowedPrefixLists[].id": LISTED,
     "ssh.allowedPrefixLists[].id": LISTED,
@@ -361,7 +402,70 @@ def zoned(here: Landlord, key: str, zone: str) -> None:
     here.file["api"] = {"internal": True, "dns": {"name": "api.example.com", key: {"id": zone}}}
 
 
+def routed(here: Landlord, target: str) -> None:
+    """Have a subnet that is created, and in its table a route to the target, or to the prefix list."""
+    here.file["network"] |= {"subnets": [{"zone": ZONE, "cidr": "10.20.16.0/20"}], "plugin": "cilium"}
+    key = here.key.rpartition(".")[2]
+    if key == "destination":
+        route = {"destination": target, "networkInterface": interface(here, here.parameters["VpcId"])}
+    else:
+        route = {"destination": "192.168.0.0/16", key: target}
+    here.file["network"]["routes"] = [route]
+    here.parameters |= {"SubnetAId": "", "RouteTableId": ""}
+
+
+def before_the_vpc(here: Landlord) -> None:
+    routed(here, "tgw-00000001")
+    del here.file["network"]["vpc"], here.file["network"]["subnets"]
+    here.parameters.clear()
+
+
+def transit_gateway(here: Landlord) -> str:
+    return str(here.ec2.create_transit_gateway()["TransitGateway"]["TransitGatewayId"])
+
+
+def attached(here: Landlord, state: str) -> None:
+    gateway = transit_gateway(here)
+    made = here.ec2.create_transit_gateway_vpc_attachment(
+        TransitGatewayId=gateway, VpcId=here.parameters["VpcId"], SubnetIds=[here.parameters["SubnetAId"]]
+    )["TransitGatewayVpcAttachment"]
+    backend = ec2_backends["123456789012"][REGION]
+    backend.transit_gateway_attachments[made["TransitGatewayAttachmentId"]].state = state
+    routed(here, gateway)
+
+
+def connection(here: Landlord, vpc: str) -> str:
+    made = here.ec2.create_vpc_peering_connection(VpcId=vpc, PeerVpcId=here.vpc())["VpcPeeringConnection"]
+    return str(made["VpcPeeringConnectionId"])
+
+
+def private_gateway(here: Landlord, vpc: str = "") -> str:
+    made = str(here.ec2.create_vpn_gateway(Type="ipsec.1")["VpnGateway"]["VpnGatewayId"])
+    if vpc:
+        here.ec2.attach_vpn_gateway(VpnGatewayId=made, VpcId=vpc)
+    return made
+
+
+def interface(here: Landlord, vpc: str) -> str:
+    subnet = here.parameters["SubnetAId"] if vpc == here.parameters["VpcId"] else here.subnet(vpc)
+    made = here.ec2.create_network_interface(SubnetId=subnet)["NetworkInterface"]
+    return str(made["NetworkInterfaceId"])
+
+
 SCENARIOS: Mapping[str, Any] = {
+    "list that is not there": lambda here: routed(here, "pl-00000001"),
+    "gateway before the VPC": before_the_vpc,
+    "transit gateway that is not there": lambda here: routed(here, "tgw-00000001"),
+    "transit gateway without the VPC": lambda here: routed(here, transit_gateway(here)),
+    "transit gateway that has not accepted": lambda here: attached(here, "pendingAcceptance"),
+    "connection that is not there": lambda here: routed(here, "pcx-00000001"),
+    "connection of other VPCs": lambda here: routed(here, connection(here, here.vpc())),
+    "connection that nobody has accepted": lambda here: routed(here, connection(here, here.parameters["VpcId"])),
+    "private gateway that is not there": lambda here: routed(here, "vgw-00000001"),
+    "private gateway of another VPC": lambda here: routed(here, private_gateway(here, here.vpc())),
+    "private gateway that is attached to none": lambda here: routed(here, private_gateway(here)),
+    "interface that is not there": lambda here: routed(here, "eni-00000001"),
+    "interface of another VPC": lambda here: routed(here, interface(here, here.vpc())),
     "zone that is not there": lambda here: zoned(here, "publicZone", "Z1"),
     "private zone that is not there": lambda here: zoned(here, "privateZone", "Z2"),
     "group older than the VPC": older,
@@ -405,6 +509,31 @@ def test_what_only_the_account_shows_is_refused_before_anything_changes(
     [problem] = raised.value.problems
     assert says in problem
     assert problem.startswith(key.replace("[]", "[0]").replace("allocationId", "").rstrip("."))
+
+
+def test_targets_that_are_connected_with_the_vpc_are_fine(account: Account) -> None:
+    for kind, make in (
+        ("transitGateway", None),
+        ("peeringConnection", connection),
+        ("vpnGateway", private_gateway),
+        ("networkInterface", interface),
+    ):
+        here = Landlord(account, f"network.routes[].{kind}")
+        if make is None:
+            attached(here, "available")
+        else:
+            target = make(here, here.parameters["VpcId"])
+            if kind == "peeringConnection":
+                here.ec2.accept_vpc_peering_connection(VpcPeeringConnectionId=target)
+            routed(here, target)
+        here.check()
+
+
+def test_a_prefix_list_of_the_region_is_fine(account: Account) -> None:
+    here = Landlord(account, "network.routes[].destination")
+    made = here.ec2.create_managed_prefix_list(PrefixListName="offices", MaxEntries=1, AddressFamily="IPv4")
+    routed(here, made["PrefixList"]["PrefixListId"])
+    here.check()
 
 
 def test_a_group_of_the_vpc_that_the_stack_has_made_is_fine(account: Account) -> None:

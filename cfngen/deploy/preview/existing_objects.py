@@ -19,7 +19,7 @@ from cfngen.cluster.subnet_ids import SubnetId, ZoneId, zone_id
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
-from cfngen.deploy.preview import existing_private_network, existing_zones
+from cfngen.deploy.preview import existing_private_network, existing_routes, existing_zones
 from cfngen.deploy.stacks import StackView
 from cfngen.errors import CfngenError
 
@@ -39,7 +39,7 @@ class ForeignObjectsError(CfngenError):
 
 
 def check(account: Account, cluster: Cluster, values: Mapping[str, str], existing: StackView | None) -> None:
-    """Check the VPC of security groups and of the network's existing parts, the account of policies, and hosted zones.
+    """Check the VPC of security groups, network parts and routes' targets, policies' account, and hosted zones.
 
     Args:
         account: the account and region.
@@ -55,12 +55,14 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
     problems = [*_find_policy_problems(account, cluster), *existing_zones.find_problems(account, cluster)]
     if existing is None and not vpc_id:
         problems += _reject_all_security_groups(cluster)
+        problems += existing_routes.find_unconnected_targets(cluster)
     try:
         with translate_aws_errors():
             if vpc_id and cluster.network.vpc.id:
                 problems += find_network_problems(account, cluster, values, vpc_id)
             elif vpc_id:
                 problems += _find_security_group_problems(account, cluster, vpc_id)
+                problems += existing_routes.find_problems(account, cluster, vpc_id)
             problems += _find_elastic_ip_problems(account, values)
     except AwsError:
         pass
@@ -84,6 +86,7 @@ def find_network_problems(account: Account, cluster: Cluster, values: Mapping[st
     yield from _find_subnet_problems(account, cluster, values, vpc_id)
     yield from _find_routing_problems(account, values, vpc_id)
     yield from existing_private_network.find_problems(account, cluster, values, vpc_id)
+    yield from existing_routes.find_problems(account, cluster, vpc_id)
 
 
 def _find_policy_problems(account: Account, cluster: Cluster) -> Iterator[str]:

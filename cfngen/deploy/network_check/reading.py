@@ -74,7 +74,9 @@ def read(account: Account, cluster: Cluster, values: Mapping[str, str]) -> Situa
         foreign=tuple(
             reader.read(
                 "foreign",
-                lambda: list(existing_objects.find_network_problems(account, cluster, values, vpc_id)),
+                lambda: list(
+                    existing_objects.find_network_problems(account, cluster, values, vpc_id, judges_routes=False)
+                ),
                 [],
             )
         ),

@@ -70,7 +70,9 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
         raise ForeignObjectsError(tuple(problems))
 
 
-def find_network_problems(account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str) -> Iterator[str]:
+def find_network_problems(
+    account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str, *, judges_routes: bool = True
+) -> Iterator[str]:
     """Yield a problem for each part of an existing network that does not exist, or is not what the cluster file says.
 
     Args:
@@ -78,6 +80,7 @@ def find_network_problems(account: Account, cluster: Cluster, values: Mapping[st
         cluster: the cluster.
         values: values of the root's parameters.
         vpc_id: id of the VPC.
+        judges_routes: whether the routes in existing route tables are judged; `cfngen check network` does so itself.
 
     Yields:
         One sentence for each; it starts with the object's key in the cluster file.
@@ -85,7 +88,7 @@ def find_network_problems(account: Account, cluster: Cluster, values: Mapping[st
     yield from _find_security_group_problems(account, cluster, vpc_id)
     yield from _find_subnet_problems(account, cluster, values, vpc_id)
     yield from _find_routing_problems(account, values, vpc_id)
-    yield from existing_private_network.find_problems(account, cluster, values, vpc_id)
+    yield from existing_private_network.find_problems(account, cluster, values, vpc_id, judges_routes=judges_routes)
     yield from existing_routes.find_problems(account, cluster, vpc_id)
 
 

@@ -34,7 +34,9 @@ class _ExistingPart(NamedTuple):
     subnet: Subnet
 
 
-def find_problems(account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str) -> Iterator[str]:
+def find_problems(
+    account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str, *, judges_routes: bool = True
+) -> Iterator[str]:
     """Yield a problem for each existing part of a private network that instances could not use.
 
     Args:
@@ -42,6 +44,7 @@ def find_problems(account: Account, cluster: Cluster, values: Mapping[str, str],
         cluster: the cluster, in an existing VPC.
         values: values of the root's parameters.
         vpc_id: the cluster's VPC.
+        judges_routes: whether the routes in existing route tables are judged, too.
 
     Raises:
         cfngen.deploy.aws_errors.AwsError: AWS does not answer; the caller translates boto3's errors.
@@ -51,7 +54,7 @@ def find_problems(account: Account, cluster: Cluster, values: Mapping[str, str],
     route_tables = list(_parts(cluster, values, "routeTable"))
     if not (public_subnets or nat_gateways or route_tables):
         return
-    network = _Network(account, vpc_id)
+    network = _Network(account, vpc_id, judges_routes=judges_routes)
     for part in public_subnets:
         yield from network.public_subnet_problems(part)
     for part in nat_gateways:
@@ -83,9 +86,10 @@ def _parts(cluster: Cluster, values: Mapping[str, str], key: str) -> Iterator[_E
 class _Network:
     """The subnets, route tables and NAT gateways of a VPC, and what is wrong with those that the cluster file names."""
 
-    def __init__(self, account: Account, vpc_id: str) -> None:
+    def __init__(self, account: Account, vpc_id: str, *, judges_routes: bool) -> None:
         self._account = account
         self._vpc_id = vpc_id
+        self._judges_routes = judges_routes
         filters = [{"Name": "vpc-id", "Values": [vpc_id]}]
         tables = self._pages("describe_route_tables", "RouteTables", Filters=filters)
         self._tables = {table["RouteTableId"]: table for table in tables}
@@ -110,7 +114,7 @@ class _Network:
                     f"{key}: {part.id} has the range {subnet['CidrBlock']} and not {public.cidr}; correct it, or "
                     "remove the key"
                 )
-            if not self._is_public(part.id):
+            if self._judges_routes and not self._is_public(part.id):
                 yield (
                     f"{part.key}: {part.id} has no route to an internet gateway, so that nothing in it reaches the "
                     f"internet; add the route {_ANY_IPV4} to its route table, or use another subnet"
@@ -145,7 +149,7 @@ class _Network:
         zone = subnet.get("AvailabilityZone", part.zone)
         if zone != part.zone:
             yield f"{part.key}: {part.id} is in {zone} and not in {part.zone}; use a NAT gateway in {part.zone}"
-        if not self._is_public(subnet_id):
+        if self._judges_routes and not self._is_public(subnet_id):
             yield (
                 f"{part.key}: the subnet {subnet_id} of {part.id} has no route to an internet gateway; add the route "
                 f"{_ANY_IPV4} to the subnet's route table"
@@ -160,7 +164,7 @@ class _Network:
                 yield self._other_vpc_problem(part, elsewhere[0]["VpcId"])
             else:
                 yield f"{part.key}: there is no route table {part.id} in {self._account.region}; enter an existing one"
-        elif self._leads_to_internet_gateway(self._tables[part.id]):
+        elif self._judges_routes and self._leads_to_internet_gateway(self._tables[part.id]):
             yield (
                 f"{part.key}: {part.id} routes {_ANY_IPV4} to an internet gateway, through which instances without "
                 "public addresses reach nothing; use a table with a route to a NAT gateway"

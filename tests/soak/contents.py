@@ -183,7 +183,7 @@ def _held(
     # The first interface and volume of an instance come and go with it.
     nat_gateways = ec2.describe_nat_gateways()["NatGateways"]
     yield "NAT gateways", [each for each in nat_gateways if each["State"] != "deleted"]
-    yield "endpoints", ec2.describe_vpc_endpoints()["VpcEndpoints"]
+    yield "endpoints", [_with_private_names(each) for each in ec2.describe_vpc_endpoints()["VpcEndpoints"]]
     interfaces = ec2.describe_network_interfaces()["NetworkInterfaces"]
     yield "interfaces", [each for each in interfaces if each["NetworkInterfaceId"] in known]
     said = {each.physical_id: each.properties for stack in live for each in resources(stack).values()}
@@ -204,6 +204,12 @@ def _held(
     yield from _stored(cloud, retained)
     yield from _balancers(cloud)
     yield "hosted zones", list(_zones(cloud, retained))
+
+
+def _with_private_names(endpoint: dict[str, Any]) -> dict[str, Any]:
+    """An endpoint without the names that have its id."""
+    names = [each["DnsName"] for each in endpoint.get("DnsEntries", ())]
+    return {**endpoint, "DnsEntries": [each for each in names if not each.startswith(endpoint["VpcEndpointId"])]}
 
 
 def _groups(cloud: Cloud) -> Iterator[tuple[str, list[Any]]]:

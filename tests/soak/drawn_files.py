@@ -353,12 +353,13 @@ def _routes(target: str) -> list[File]:
 def _possible(key: str, design: Design) -> bool:
     """Whether a key goes with a design at all."""
     plugin = PLUGINS[cast("Any", design.plugin)]
+    has_route_table = all("routeTable" in subnet(design, index) for index in range(len(design.zones)))
     rules: Mapping[str, Callable[[], bool]] = {
         "network.vpc.additionalCidrs": lambda: design.pods != "100.64.0.0/10",
         "network.subnetSizes.instances": lambda: design.existing == "no" and not plugin.gives_pods_vpc_addresses,
         "network.subnetSizes.public": lambda: design.existing == "no",
         # In an account of its own nothing leads out of the VPC; existing subnets keep their route tables.
-        "network.routes": lambda: design.existing != "subnets" and not design.lived,
+        "network.routes": lambda: design.existing != "subnets" and not design.lived and not has_route_table,
         "network.routeTable": lambda: design.existing == "subnets" and plugin.uses_vpc_routes,
         "network.internetGateway": lambda: design.existing == "vpc",
         "network.dhcpOptions": lambda: design.existing == "no",

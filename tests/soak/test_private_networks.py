@@ -44,14 +44,22 @@ def _life(*files: File) -> Life:
     return Life(file=first, fails=None, chapters=chapters, sticks=None)
 
 
-def test_three_zones_then_another_nat_gateway_in_each_then_an_internal_api() -> None:
-    two_zones = _file(zones="ab", nat="single")
-    three_zones = _with(two_zones, "network.subnets", [{"zone": f"us-west-2{letter}"} for letter in "abc"])
-    per_zone = _with(three_zones, "network.nat", "perZone")
+def test_a_single_nat_gateway_then_one_in_each_zone_then_an_internal_api() -> None:
+    single = _file(zones="abc", nat="single")
+    per_zone = _with(single, "network.nat", "perZone")
     internal = _with(per_zone, "api.public", False)
     counted: Counter[str] = Counter()
-    live(_life(two_zones, three_zones, per_zone, internal), counted)
-    assert counted == {"created": 1, "updated": 3, "deleted": 1}
+    live(_life(single, per_zone, internal), counted)
+    assert counted == {"created": 1, "updated": 2, "deleted": 1}
+
+
+def test_another_zone_gets_a_nat_gateway_of_its_own() -> None:
+    two_zones = _file(zones="ab")
+    two_zones["controlPlane"] = {"count": 1}  # with another zone, three masters would be in other ones
+    three_zones = _with(two_zones, "network.subnets", [{"zone": f"us-west-2{letter}"} for letter in "abc"])
+    counted: Counter[str] = Counter()
+    live(_life(two_zones, three_zones), counted)
+    assert counted == {"created": 1, "updated": 1, "deleted": 1}
 
 
 def test_vpc_routes_behind_a_single_nat_gateway_get_another_zone() -> None:

@@ -43,11 +43,16 @@ def manage(interface: MotoModel, interface_type: str, description: str, groups: 
         description: the description, which names what the interface belongs to.
         groups: the security groups; a NAT gateway has none.
     """
+    from moto.ec2.utils import generate_dns_from_ip
+
     interface.private_ip_address = None  # its own address is not in use
     interface.private_ip_addresses = []
     address = free_address(interface.ec2_backend, interface.subnet)
     interface.private_ip_address = address
     interface.private_ip_addresses = [{"Primary": True, "PrivateIpAddress": address}]
+    if address and interface.private_dns_name:  # moto made it of the random address
+        interface.private_dns_name = generate_dns_from_ip(address)
+        interface.private_ip_addresses[0]["PrivateDnsName"] = interface.private_dns_name
     interface.interface_type, interface.description = interface_type, description
     interface.requester_managed, interface.status = True, "in-use"
     interface._group_set = list(groups)  # noqa: SLF001 - moto has no other way

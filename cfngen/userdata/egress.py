@@ -55,7 +55,8 @@ class Destination:
 def egress(cluster: Cluster) -> tuple[Destination, ...]:
     """Return what the cluster's instances connect to outside of their VPC; each host and port once.
 
-    Services of AWS come first, then downloads, packages and images, and what is beside each instance last.
+    Services of AWS come first, then downloads, packages and images, then the proxy through which instances reach all of
+    them that `cfngen.cluster.proxy.direct_hosts` does not have, and what is beside each instance last.
     """
     merged: dict[tuple[str, int, str], Destination] = {}
     for destination in (
@@ -64,6 +65,7 @@ def egress(cluster: Cluster) -> tuple[Destination, ...]:
         *_packages(cluster),
         *_images(cluster),
         *_other_clients(cluster),
+        *_proxies(cluster),
         *_link_local(),
     ):
         key = (destination.host, destination.port, destination.protocol)
@@ -195,6 +197,14 @@ def _other_clients(cluster: Cluster) -> Iterator[Destination]:
     """Yield what add-ons call beside the services of AWS."""
     if cluster.addons.cert_manager.enabled:
         yield _to("acme-v02.api.letsencrypt.org", _EVERYBODY, "cert-manager, with Let's Encrypt as the issuer")
+
+
+def _proxies(cluster: Cluster) -> Iterator[Destination]:
+    """Yield the proxies of the cluster file: a firewall lets instances reach them, and them the other hosts."""
+    proxy = cluster.network.proxy
+    if proxy:
+        yield _to_url(proxy.https_proxy, _EVERYBODY, "proxy for HTTPS")
+        yield _to_url(proxy.http_proxy or proxy.https_proxy, _EVERYBODY, "proxy for HTTP")
 
 
 def _link_local() -> Iterator[Destination]:

@@ -49,10 +49,15 @@ NO_TEXTS = {
         "TransitGatewayId",
         "VpcPeeringConnectionId",
     },
-    "AWS::EC2::SecurityGroup": {"SecurityGroupEgress/*/CidrIp", "SecurityGroupEgress/*/IpProtocol"},
+    "AWS::EC2::SecurityGroup": {
+        "SecurityGroupEgress/*/CidrIp",
+        "SecurityGroupEgress/*/IpProtocol",
+        "SecurityGroupIngress/*/IpProtocol",
+    },
     "AWS::EC2::SecurityGroupIngress": {"CidrIp", "IpProtocol"},
     "AWS::EC2::VPCCidrBlock": {"CidrBlock"},
     "AWS::EC2::VPCDHCPOptionsAssociation": {"DhcpOptionsId"},
+    "AWS::EC2::VPCEndpoint": {"VpcEndpointType"},
     "AWS::EC2::Volume": {"KmsKeyId", "VolumeType"},
     "AWS::ElasticLoadBalancingV2::Listener": {"DefaultActions/*/Type", "Protocol"},
     "AWS::ElasticLoadBalancingV2::LoadBalancer": {
@@ -70,6 +75,7 @@ NO_TEXTS = {
         "TargetType",
     },
     "AWS::IAM::Role": {"ManagedPolicyArns/*", "PermissionsBoundary"},
+    "AWS::Route53::RecordSet": {"HostedZoneId", "TTL", "Type"},
     "AWS::S3::Bucket": {
         "BucketEncryption/ServerSideEncryptionConfiguration/*/ServerSideEncryptionByDefault/SSEAlgorithm",
         "LifecycleConfiguration/Rules/*/Status",

@@ -16,6 +16,7 @@ from cfngen import userdata
 from cfngen.cluster.endpoints import service_hosts
 from cfngen.cluster.load import load, parse
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.names import api_host
 from cfngen.templates import generate
 from cfngen.userdata import addons
 from cfngen.userdata.egress import egress
@@ -76,8 +77,20 @@ def test_every_host_of_user_data_and_templates_is_listed(name: str) -> None:
     found = {match for text in _texts(cluster) for pattern in (URL, IMAGE) for match in pattern.findall(text)}
     assert "dl.k8s.io" in found or cluster.assets.mirror
     contacted = {host for host in found if host not in NOT_CONTACTED and not host.endswith(".internal")}
+    # Of the outputs, for people; instances have the name in /etc/hosts: see below.
+    contacted -= {cluster.api.dns.name} if cluster.api.dns else set()
     hosts = _hosts(cluster)
     assert {host for host in contacted if not _is_listed(host, hosts)} == set()
+
+
+@pytest.mark.parametrize("name", ["api-dns-private", "api-dns-public"])
+def test_instances_reach_the_api_by_the_name_in_their_own_hosts_file(name: str) -> None:
+    cluster = _cluster(name)
+    texts = [json.dumps(text) for role in userdata.roles(cluster) for text in role.files.values()]
+    urls = {match for text in texts for match in URL.findall(text)}
+    assert cluster.api.dns
+    assert cluster.api.dns.name not in urls
+    assert any(api_host(cluster) in text for text in texts)
 
 
 @pytest.mark.parametrize("name", [name for name in CLUSTERS if name.startswith("every add-on")])
@@ -137,6 +150,19 @@ def test_with_a_mirror_nothing_is_downloaded_elsewhere() -> None:
     [mirror] = [item for item in egress(parse({"assets": {"mirror": "http://mirror.example.com:8080/k8s"}}))
                 if item.host == "mirror.example.com"]  # fmt: skip
     assert (mirror.port, mirror.sources) == (8080, ("masters", "nodes"))
+
+
+def test_proxies_are_listed_for_everybody() -> None:
+    proxy = {"httpsProxy": "http://proxy.example.com:3128", "httpProxy": "http://packages.example.com:8080"}
+    found = {item.host: item for item in egress(parse({"network": {"proxy": proxy}}))}
+    for host, port, reason in (
+        ("proxy.example.com", 3128, "proxy for HTTPS"),
+        ("packages.example.com", 8080, "proxy for HTTP"),
+    ):
+        assert (found[host].port, found[host].sources, found[host].reasons) == (port, ("masters", "nodes"), (reason,))
+    del proxy["httpProxy"]
+    [one] = [item for item in egress(parse({"network": {"proxy": proxy}})) if item.host == "proxy.example.com"]
+    assert one.reasons == ("proxy for HTTPS", "proxy for HTTP")
 
 
 def test_charts_and_mirrors_of_the_cluster_file_are_listed() -> None:

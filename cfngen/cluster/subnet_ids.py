@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-from cfngen.cluster.defaults import zone_region
 from cfngen.cluster.security_group_ids import source_id
+from cfngen.cluster.zones import zone_region
 
 # What belongs to one subnet; the end of the logical id, empty for the subnet itself.
 SubnetPart = Literal["", "Id", "Cidr", "RouteTableAssociation"]

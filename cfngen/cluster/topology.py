@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from ipaddress import IPv4Network
 
-from cfngen.cluster.defaults import is_local_zone
 from cfngen.cluster.model import Cluster, PublicSubnet, Subnet
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.zones import is_local_zone
 
 
 def is_private(cluster: Cluster) -> bool:

@@ -29,7 +29,7 @@ def _check_subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
     """Check that each subnet has a CIDR, from the file or derived from the VPC's."""
     vpc = cluster.network.vpc
     for index, subnet in enumerate(cluster.network.subnets):
-        # `cfngen.cluster.defaults` has filled in every CIDR that it can derive, which counts as set.
+        # `cfngen.cluster.network_defaults` has filled in every CIDR that it can derive, which counts as set.
         if "cidr" in subnet.model_fields_set:
             continue
         if subnet.id:

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.cluster.checks.addresses import subnet_path
-from cfngen.cluster.defaults import is_local_zone
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.zones import is_local_zone
 
 
 def _check_no_masters_in_local_zones(cluster: Cluster) -> Iterator[Problem]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from cfngen.cluster import instance_types
 from cfngen.cluster.checks.addresses import subnet_path
-from cfngen.cluster.defaults import zone_region
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.zones import zone_region
 
 
 def _check_region_exists(cluster: Cluster) -> Iterator[Problem]:

@@ -15,7 +15,6 @@ from cfngen.cluster.checks.addresses import (
     why_not_in_vpc,
 )
 from cfngen.cluster.checks.vpc_ranges import no_room, size_paths
-from cfngen.cluster.defaults import is_local_zone
 from cfngen.cluster.endpoints import interface_endpoints
 from cfngen.cluster.model import Cluster, Endpoints, Instances
 from cfngen.cluster.network_plugins import network_plugin
@@ -29,6 +28,7 @@ from cfngen.cluster.topology import (
     nat_gateway_zones,
     public_subnets,
 )
+from cfngen.cluster.zones import is_local_zone
 
 _TOPOLOGY: Path = ("network", "topology")
 _NAT: Path = ("network", "nat")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from cfngen.cluster.defaults import zone_region
 from cfngen.cluster.kube_up.variable import (
     Setting,
     Variable,
@@ -16,6 +15,7 @@ from cfngen.cluster.kube_up.variable import (
     variable_without_effect,
     whole_number,
 )
+from cfngen.cluster.zones import zone_region
 
 _SIZE_KEYS = ("nodeGroups[].minSize", "nodeGroups[].maxSize", "nodeGroups[].desiredSize")
 

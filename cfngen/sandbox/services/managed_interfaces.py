@@ -50,7 +50,8 @@ def manage(interface: MotoModel, interface_type: str, description: str, groups: 
     address = free_address(interface.ec2_backend, interface.subnet)
     interface.private_ip_address = address
     interface.private_ip_addresses = [{"Primary": True, "PrivateIpAddress": address}]
-    if address and interface.private_dns_name:  # moto made it of the random address
+    # moto made a name of the random address, unless the VPC has no DNS host names.
+    if address and getattr(interface, "private_dns_name", ""):
         interface.private_dns_name = generate_dns_from_ip(address)
         interface.private_ip_addresses[0]["PrivateDnsName"] = interface.private_dns_name
     interface.interface_type, interface.description = interface_type, description

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from moto.ec2.models import ec2_backends
+from moto.ec2.models.vpcs import VPCBackend
 from pydantic import BaseModel
 
 from cfngen.cluster import field_types
@@ -21,12 +22,14 @@ from cfngen.deploy.preview import existing_objects
 from cfngen.deploy.preview.existing_objects import ForeignObjectsError
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.status import StackStatus
+from cfngen.sandbox.services.endpoint_services import services_of_aws
 
 REGION, ZONE = "us-west-2", "us-west-2a"
 NAMES_IN_AWS = (
     field_types.AllocationId,
     field_types.BucketName,
     field_types.DhcpOptionsId,
+    field_types.EndpointService,
     field_types.HostedZoneId,
     field_types.ImageId,
     field_types.InternetGatewayId,
@@ -53,7 +56,6 @@ NOTHING_IN_AWS = (
     field_types.Command,
     field_types.DeviceName,
     field_types.DirectHost,
-    field_types.EndpointService,
     field_types.FileMode,
     field_types.GroupName,
     field_types.HostName,
@@ -179,6 +181,13 @@ TABLE: Mapping[str, Named] = {
         "region; any VPC takes them",
         {f"network: {{{VPC}, {CIDR}, dhcpOptions: dopt-00000001}}": "keeps its DHCP options"},
     ),
+    "network.endpoints.additional[]": Named(
+        "region, and open to the account",
+        {
+            "service that is not there": "there is no service com.amazonaws.us-west-2.kmss in us-west-2",
+            "service of another region": "there is no service com.amazonaws.vpce.eu-central-1.vpce-svc-",
+        },
+    ),
     "network.routes[].destination": Named("region", {"list that is not there": "there is no prefix list pl-"}),
     "network.routes[].transitGateway": Named(
         "region, and attached to the VPC",
@@ -248,6 +257,13 @@ TABLE: Mapping[str, Named] = {
         },
     ),
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _services_of_aws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have EC2 name the services of endpoints, which moto alone cannot without packages for services of its own."""
+    services = staticmethod(lambda account_id, region: list(services_of_aws(region)))
+    monkeypatch.setattr(VPCBackend, "_collect_default_endpoint_services", services)
 
 
 def texts(annotation: Any) -> Iterator[field_types.TextPattern]:
@@ -452,7 +468,19 @@ def interface(here: Landlord, vpc: str) -> str:
     return str(made["NetworkInterfaceId"])
 
 
+def served(here: Landlord, *services: str) -> None:
+    subnet = {"zone": ZONE, "cidr": "10.20.16.0/20"}
+    here.file["network"] |= {"topology": "private", "nat": "none", "plugin": "cilium", "subnets": [subnet]}
+    here.file["network"]["endpoints"] = {"additional": list(services)}
+    here.file["api"] = {"public": False}
+    here.parameters |= {"SubnetAId": "", "RouteTableId": "", "InternetGatewayId": ""}
+
+
 SCENARIOS: Mapping[str, Any] = {
+    "service that is not there": lambda here: served(here, "kmss", "kms"),
+    "service of another region": lambda here: served(
+        here, "com.amazonaws.vpce.eu-central-1.vpce-svc-0123456789abcdef0"
+    ),
     "list that is not there": lambda here: routed(here, "pl-00000001"),
     "gateway before the VPC": before_the_vpc,
     "transit gateway that is not there": lambda here: routed(here, "tgw-00000001"),
@@ -527,6 +555,12 @@ def test_targets_that_are_connected_with_the_vpc_are_fine(account: Account) -> N
                 here.ec2.accept_vpc_peering_connection(VpcPeeringConnectionId=target)
             routed(here, target)
         here.check()
+
+
+def test_services_of_the_region_are_fine(account: Account) -> None:
+    here = Landlord(account, "network.endpoints.additional[]")
+    served(here, "kms", "sts", "com.amazonaws.us-west-2.monitoring")
+    here.check()
 
 
 def test_a_prefix_list_of_the_region_is_fine(account: Account) -> None:

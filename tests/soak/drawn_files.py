@@ -163,7 +163,8 @@ def designs(draw: DrawFn, *, lived: bool = False) -> Design:
     groups = draw(st.lists(names, max_size=2 if lived else 4, unique_by=pascal))
     pods = draw(st.sampled_from(PODS))
     services = draw(st.sampled_from([each for each in SERVICES if not _overlap(each, pods)]))
-    has_room = IPv4Network(vpc).prefixlen <= 20 and all(share > 20 or not written for _ in zones)
+    taken = sum(block.num_addresses for block in blocks[: len(zones)]) if written else 0
+    has_room = IPv4Network(vpc).prefixlen <= 20 and taken <= IPv4Network(vpc).num_addresses // 2
     private = has_room and existing in (("no",) if lived else ("no", "vpc", "subnets")) and draw(st.booleans())
     nats = (
         ("", "single", "none") if plugin == "vpc-routes" or existing == "subnets" else ("", "perZone", "single", "none")
@@ -392,11 +393,13 @@ def settled(file: File, design: Design) -> File:
     if get(file, "network.endpoints.create") is False:
         drop(file, "network.endpoints.additional")
     is_private = design.topology == "private"
-    if get(file, "api.public") is False and design.existing != "subnets" and not is_private:
+    # Existing subnets of a lived cluster have a way out through an internet gateway.
+    has_way_out = design.existing == "subnets" and not design.lived
+    if get(file, "api.public") is False and not has_way_out and not is_private:
         drop(file, "api.public")
     _settle_endpoints(file)
     for section in file["nodeGroups"]:
-        if section.get("publicIp") is False and design.existing != "subnets":
+        if section.get("publicIp") is False and not has_way_out:
             drop(section, "publicIp")
     if get(file, "addons.externalDns.enabled") and not get(file, "addons.externalDns.zones"):
         put(file, "addons.externalDns.zones", ["Z0123456789ABCDEFGHIJ"])

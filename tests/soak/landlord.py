@@ -32,9 +32,11 @@ class Landlord:
     @property
     def ids(self) -> dict[str, str]:
         """What files say, by the ids and ARNs that stand for it; names are the same everywhere."""
-        return {
+        named = {
             real: f"<{drawn}>" for drawn, real in self.real.items() if not drawn.startswith(("key pair ", "bucket "))
         }
+        # Logical ids have the ids of prefix lists in them.
+        return named | {f"Pl{real[3:]}": drawn for real, drawn in named.items() if real.startswith("pl-")}
 
     def furnish(self, file: File) -> File:
         """Return the file as it holds in this account, which then has everything that it names."""
@@ -67,6 +69,7 @@ class Landlord:
             gateway = get(file, "network.internetGateway", "igw-of-the-vpc")
             put(file, "network.internetGateway", self._made(gateway, lambda: self._gateway(vpc["id"])))
             if existing:
+                self._made("default route", lambda: self._default_route(vpc["id"], file["network"]["internetGateway"]))
                 del file["network"]["internetGateway"]
         if existing and file["network"]["plugin"] == "vpc-routes":
             table = get(file, "network.routeTable", "rtb-of-the-subnets")
@@ -84,9 +87,19 @@ class Landlord:
         ec2.attach_internet_gateway(InternetGatewayId=gateway, VpcId=vpc)
         return str(gateway)
 
+    def _default_route(self, vpc: str, gateway: str) -> str:
+        """Let the VPC's main route table, which subnets have without another one, lead to the internet."""
+        ec2 = self.cloud.client("ec2")
+        filters = [{"Name": "vpc-id", "Values": [vpc]}, {"Name": "association.main", "Values": ["true"]}]
+        [table] = ec2.describe_route_tables(Filters=filters)["RouteTables"]
+        ec2.create_route(RouteTableId=table["RouteTableId"], DestinationCidrBlock="0.0.0.0/0", GatewayId=gateway)
+        return str(table["RouteTableId"])
+
     def _table(self, file: File) -> str:
         ec2, network = self.cloud.client("ec2"), file["network"]
         table = ec2.create_route_table(VpcId=network["vpc"]["id"])["RouteTable"]["RouteTableId"]
+        gateway = self.real["igw-of-the-vpc"]
+        ec2.create_route(RouteTableId=table, DestinationCidrBlock="0.0.0.0/0", GatewayId=gateway)
         for subnet in network["subnets"]:
             ec2.associate_route_table(RouteTableId=table, SubnetId=subnet["id"])
         return str(table)

@@ -108,13 +108,13 @@ class Account:
 
     @property
     def retained(self) -> list[str]:
-        """Ids of resources that an update takes out of the stacks and leaves in the account, as its plan says."""
+        """Ids of resources that an update removes or replaces and leaves in the account, as its plan says."""
         plans = [message for message in self.reported if isinstance(message, Plan)]
         return [
             change.physical_id
             for plan in plans
             for change in plan.changes
-            if change.action == "remove" and change.policy == "retain"
+            if change.policy == "retain" and (change.action == "remove" or change.replacement is Replacement.WILL)
         ]
 
     def inventory(self) -> Inventory:

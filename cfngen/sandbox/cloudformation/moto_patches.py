@@ -31,6 +31,22 @@ def apply() -> None:
     _show_blackhole_routes()
     _allow_single_subnet()
     _allow_an_hour_of_draining()
+    _name_hosted_zones()
+
+
+def _name_hosted_zones() -> None:
+    """Give hosted zones ids that begin with Z, such as Z1D633PJN98FT9 (API reference of Route 53, HostedZone).
+
+    moto 5.2.5 makes them of any letters and digits (moto/route53/models.py, `create_route53_zone_id`).
+    """
+    from moto.route53.models import HostedZoneIdentifier
+
+    original = HostedZoneIdentifier.generate
+
+    def generate(self: MotoModel, existing_ids: Any = None, tags: Any = None) -> str:
+        return f"Z{original(self, existing_ids, tags)[1:]}"
+
+    setattr(HostedZoneIdentifier, "generate", generate)  # noqa: B010
 
 
 def _allow_an_hour_of_draining() -> None:

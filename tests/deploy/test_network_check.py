@@ -173,6 +173,26 @@ def test_the_route_table_of_a_subnet_to_be_created_is_judged(private: ExistingNe
     assert "which instances without public addresses cannot use" in finding.text
 
 
+def test_a_public_subnet_without_a_way_out_is_a_problem_once(private: ExistingNetwork) -> None:
+    closed = private.subnet("a", "10.20.201.0/26", private.table())
+    subnet = {"zone": f"{REGION}a", "cidr": "10.20.32.0/24", "public": {"id": closed, "cidr": "10.20.201.0/26"}}
+    private.network |= {"subnets": [{**subnet, "natGateway": private.nat_gateway}], "nat": "single"}
+    [finding] = private.check().problems
+    assert finding.key == "network.subnets[0].public.id"
+    assert "does not lead to an internet gateway" in finding.text
+    assert finding.commands
+
+
+def test_the_target_of_a_route_is_judged(private: ExistingNetwork) -> None:
+    public = {"id": private.public_subnet, "cidr": "10.20.200.0/26"}
+    subnet = {"zone": f"{REGION}a", "cidr": "10.20.32.0/24", "natGateway": private.nat_gateway, "public": public}
+    route = {"destination": "192.168.0.0/16", "transitGateway": "tgw-0123456789abcdef0", "tables": "private"}
+    private.network |= {"subnets": [subnet], "nat": "single", "routes": [route]}
+    finding = private.only()
+    assert finding.key == "network.routes[0].transitGateway"
+    assert "there is no transit gateway tgw-0123456789abcdef0" in finding.text
+
+
 def test_a_nat_gateway_of_the_file_that_is_not_available_is_a_problem(private: ExistingNetwork) -> None:
     subnet = {
         "zone": f"{REGION}a",

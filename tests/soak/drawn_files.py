@@ -359,6 +359,8 @@ def _possible(key: str, design: Design) -> bool:
         "network.vpc.additionalCidrs": lambda: design.pods != "100.64.0.0/10",
         "network.subnetSizes.instances": lambda: design.existing == "no" and not plugin.gives_pods_vpc_addresses,
         "network.subnetSizes.public": lambda: design.existing == "no",
+        # The account has AWS's defaults, and the check of an existing network looks.
+        "network.quotas": lambda: design.existing == "no" or not design.lived,
         # In an account of its own nothing leads out of the VPC; existing subnets keep their route tables.
         "network.routes": lambda: design.existing != "subnets" and not design.lived and not has_route_table,
         "network.routeTable": lambda: design.existing == "subnets" and plugin.uses_vpc_routes,

@@ -91,7 +91,7 @@ def test_a_history(seed: int) -> None:
         cloud.wait(stack)
         if stack.status in STABLE_STATUSES:
             assert there() == said(stack)
-            assert {each.status for each in stack.children.values()} <= STABLE_STATUSES
+            assert {child.status for child in stack.children.values()} <= STABLE_STATUSES
     assert cloud.wait(cloud.delete_stack("s")).status == "DELETE_COMPLETE"
     assert there() == set()
     assert {stack.status for stack in cloud.stacks()} == {"DELETE_COMPLETE"}

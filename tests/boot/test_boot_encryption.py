@@ -44,7 +44,10 @@ def test_key_is_stored_together_with_the_authorities() -> None:
     world = World()
     boot(master_of(world, several=False))
     versions = [json.loads(text) for _, text in world.secrets.versions[CA_SECRET]]
-    assert [(encryption.KEY_NAME in each, INITIALISED_AT in each) for each in versions] == [(True, False), (True, True)]
+    assert [(encryption.KEY_NAME in version, INITIALISED_AT in version) for version in versions] == [
+        (True, False),
+        (True, True),
+    ]
 
 
 def test_replaced_master_reads_what_the_old_one_wrote() -> None:
@@ -77,4 +80,6 @@ def test_of_two_masters_that_find_no_key_one_makes_it() -> None:
     boot(first)
     boot(second)
     kept = json.loads(world.secrets.text(CA_SECRET))[encryption.KEY_NAME]
-    assert {key_of(each.files[encryption.CONFIGURATION_FILE]) for each in (first, second, second_writer)} == {kept}
+    assert {key_of(machine.files[encryption.CONFIGURATION_FILE]) for machine in (first, second, second_writer)} == {
+        kept
+    }

@@ -33,7 +33,7 @@ def test_every_attribute_is_described() -> None:
 
 
 def test_types_are_told_apart_by_their_type() -> None:
-    kinds = [each.kind for each in json_reference.message_classes()]
+    kinds = [message_class.kind for message_class in json_reference.message_classes()]
     assert all(kinds)
     assert len(set(kinds)) == len(kinds)
 

@@ -44,7 +44,7 @@ def test_a_message_has_its_kind_and_a_renderer_that_takes_it(kind: str, message_
     render = getattr(importlib.import_module(f"cfngen.cli.render.{module}"), function)
     first, *others = inspect.signature(render).parameters.values()
     assert first.annotation == class_.__name__
-    assert ("full" in [each.name for each in others]) == message_type.renderer_takes_full
+    assert ("full" in [parameter.name for parameter in others]) == message_type.renderer_takes_full
     assert [each.name for each in others if each.default is each.empty] == []
 
 

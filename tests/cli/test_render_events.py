@@ -76,7 +76,7 @@ def test_resources_have_names_in_the_words_of_a_cluster():
 
 
 def test_durations():
-    assert [duration_text(each) for each in (0, -3, 59.4, 60, 185, 3600, 7325)] == [
+    assert [duration_text(seconds) for seconds in (0, -3, 59.4, 60, 185, 3600, 7325)] == [
         "0 s",
         "0 s",
         "59 s",

@@ -466,7 +466,7 @@ def test_leftovers_of_a_stack_that_is_gone_are_found(cloud: Cloud, operator: Ope
     balancer = made.classic(elsewhere, NAME)
     again = operator.deletes()
     assert again.succeeded
-    assert {each.orphan.id for each in operator.heard(OrphanRemoved)} == {balancer.id, balancer.group}
+    assert {removed.orphan.id for removed in operator.heard(OrphanRemoved)} == {balancer.id, balancer.group}
     assert operator.questions[-1].text == f"Delete what is left of the cluster {NAME}?"
     assert [each.kind for each in again.retained] == ["snapshot", "KMS key", "bucket of etcd's snapshots"]
 

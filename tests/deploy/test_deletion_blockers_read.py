@@ -152,7 +152,7 @@ def test_a_peering_is_looked_for_from_both_sides(aws: Aws) -> None:
         return {"VpcPeeringConnections": [connection] if accepted else []}
 
     aws.answers["ec2:DescribeVpcPeeringConnections"] = describe
-    assert [each.id for each in vpc_contents.find_vpc_contents(aws.account, "vpc-1")] == ["pcx-1"]
+    assert [item.id for item in vpc_contents.find_vpc_contents(aws.account, "vpc-1")] == ["pcx-1"]
 
 
 @pytest.mark.parametrize("code", ["InvalidAction", "UnsupportedOperation"])

@@ -171,7 +171,10 @@ def test_protection_is_lifted_where_there_is_one(aws: Aws, protection: str) -> N
 def test_one_whose_protection_cannot_be_read_any_more_is_still_named(aws: Aws) -> None:
     current(aws, ("api", "vpc-1", WEB))
     aws.answers["elbv2:DescribeLoadBalancerAttributes"] = refusing("LoadBalancerNotFound")
-    assert [each.protected for each in load_balancers.find_orphaned_load_balancers(aws.account, HERE)] == [False, False]
+    assert [orphan.protected for orphan in load_balancers.find_orphaned_load_balancers(aws.account, HERE)] == [
+        False,
+        False,
+    ]
 
 
 def test_each_is_deleted_by_its_own_generation_and_what_is_in_use_stays(aws: Aws) -> None:

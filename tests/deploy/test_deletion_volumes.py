@@ -81,7 +81,7 @@ def test_a_volume_that_is_found_twice_is_one_and_claims_are_in_order(aws: Aws) -
 def test_what_an_instance_has_attached_is_a_claims_or_not(aws: Aws, tags: dict[str, str], taken: bool) -> None:
     answer_by_filter(aws, attached=[volume(**tags)])
     scope = Inventory("one", instances={"i-2": "running", "i-1": "running"})
-    assert [each.id for each in volumes.find_claim_volumes(aws.account, scope)] == (["vol-1"] if taken else [])
+    assert [volume.id for volume in volumes.find_claim_volumes(aws.account, scope)] == (["vol-1"] if taken else [])
     assert aws.sent("ec2:DescribeVolumes")[-1]["Filters"][0]["Values"] == ["i-1", "i-2"]
     assert volumes.find_attached(aws.account, scope) == {"vol-1"}
 
@@ -143,7 +143,7 @@ def test_a_volume_has_five_minutes_to_leave_its_instance(aws: Aws, free_after: f
     both = (OrphanedResource("volume", "vol-1", "data"), OrphanedResource("snapshot", "snap-1", "copy"))
     said: list[Message] = []
     assert volumes.remove(aws.account, both, said.append) == (both[:1] if remains else ())
-    assert sorted(str(each.orphan.id) for each in said if isinstance(each, OrphanRemoved)) == (
+    assert sorted(str(message.orphan.id) for message in said if isinstance(message, OrphanRemoved)) == (
         ["snap-1"] if remains else ["snap-1", "vol-1"]
     )
     assert aws.sent("ec2:DeleteSnapshot") == [{"SnapshotId": "snap-1"}]

@@ -44,7 +44,7 @@ def test_without_permission_it_waits_and_says_why(cloud: Cloud, operator: Operat
     deleted = operator.deletes()
     assert deleted.succeeded
     assert deleted.seconds >= HOOK["HeartbeatTimeout"]
-    assert any("nodes are still drained before they are terminated" in each.text for each in operator.heard(Notice))
+    assert any("nodes are still drained before they are terminated" in notice.text for notice in operator.heard(Notice))
 
 
 def test_a_refused_deletion_leaves_draining_alone(cloud: Cloud, operator: Operator) -> None:

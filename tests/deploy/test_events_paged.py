@@ -304,7 +304,7 @@ def test_what_a_nested_stack_did_before_the_operation_is_not_wanted() -> None:
         (NAME, UPDATING), (NAME, UPDATING), (CHILD, UPDATING), (CHILD, UPDATING),
     ]  # fmt: skip
     assert events.since == NOW + timedelta(seconds=60)
-    assert [each.status for each in read_all_events(api.account, STACK_ID, all_events) if each.stack == CHILD] == [
+    assert [event.status for event in read_all_events(api.account, STACK_ID, all_events) if event.stack == CHILD] == [
         "CREATE_IN_PROGRESS", "CREATE_COMPLETE", UPDATING, UPDATING,
     ]  # fmt: skip
 

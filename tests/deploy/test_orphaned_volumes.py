@@ -80,7 +80,7 @@ def test_a_volume_that_names_no_cluster_is_known_by_the_instance_that_has_it(acc
     for device, each in (("/dev/sdf", mine), ("/dev/sdg", other)):
         ec2.attach_volume(VolumeId=each, InstanceId=instance, Device=device)
     scope = Inventory("one", instances={instance: "running"})
-    assert [each.id for each in volumes.find_claim_volumes(account, scope)] == [mine]
+    assert [volume.id for volume in volumes.find_claim_volumes(account, scope)] == [mine]
     assert volumes.find_unattributed(account, scope) == ()
 
 

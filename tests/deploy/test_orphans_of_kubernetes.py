@@ -73,7 +73,10 @@ def test_a_classic_load_balancer_goes_with_its_group_and_the_rule_that_names_it(
     assert made.rules_naming(place.account, balancer.group) == [place.node_group]
     result, told = swept(place)
     assert result.remaining == ()
-    assert {each.orphan.id for each in told if isinstance(each, OrphanRemoved)} == {balancer.id, balancer.group}
+    assert {message.orphan.id for message in told if isinstance(message, OrphanRemoved)} == {
+        balancer.id,
+        balancer.group,
+    }
     assert made.balancer_names(place.account) == set()
     assert balancer.group not in made.group_ids(place.account)
     assert made.rules_naming(place.account, balancer.group) == []

@@ -233,11 +233,11 @@ def test_a_pattern_that_is_described_is_not_shown():
 
 @pytest.mark.parametrize(("value", "count"), [("0.0.0.0/0", 1), ("203.0.113.0/24", 0), ("203.0.113.7/24", 0)])
 def test_an_api_that_is_open_to_everybody_is_told(value, count):
-    for given in (
+    for choice in (
         {"option_values": {"ApiAllowedCidr": value}},
         {"file": ParameterFile("p.yaml", {"ApiAllowedCidr": value})},
     ):
-        notices = choose_values(ROOT, **given).notices
+        notices = choose_values(ROOT, **choice).notices
         assert ["the Kubernetes API is open to everybody" in notice.text for notice in notices] == [True] * count
     kept = choose_values(ROOT, deployed_stack=stack(ApiAllowedCidr=value)).notices
     assert ["the Kubernetes API is open to everybody" in each.text for each in kept] == [True] * count

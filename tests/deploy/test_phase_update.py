@@ -114,7 +114,7 @@ def test_the_first_phase_stands_ready_and_the_others_are_predicted() -> None:
     assert found is not None
     assert [each.change_set_id for each in discarded] == ["whole"]
     assert found.overall_plan.change_set_id == found.first_plan.change_set_id == "first"
-    shown = [(each.title, each.predicted) for each in found.overall_plan.phases]
+    shown = [(phase.title, phase.predicted) for phase in found.overall_plan.phases]
     assert shown == [("control plane", False), ("node group Kept", True), ("node group New", True)]
     assert found.overall_plan.stacks == (CONTROL, FIRST, SECOND)
     # Groups of later phases stay as they are: the new one is not there yet.
@@ -127,7 +127,7 @@ def test_a_first_phase_with_nothing_to_do_is_left_out() -> None:
     found, _ = divide(operator, CONTROL, FIRST, SECOND)
     assert found is not None
     assert [each.title for each in found.parts] == ["node group Kept", "node group New"]
-    assert [each.title for each in found.overall_plan.phases] == ["node group Kept", "node group New"]
+    assert [phase.title for phase in found.overall_plan.phases] == ["node group Kept", "node group New"]
 
 
 def test_a_single_phase_that_is_left_is_not_shown_as_one() -> None:

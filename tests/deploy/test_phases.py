@@ -74,7 +74,7 @@ def test_a_group_that_fails_leaves_the_masters_and_the_other_groups_as_they_are(
         each.path for each in operator.reported(Event) if each.status == "UPDATE_ROLLBACK_IN_PROGRESS" and each.of_stack
     ]
     assert set(taken_back) == {(), ("NodeGroupWorkStack",)}
-    [left] = [each for each in operator.reported(Notice) if "Remaining" in each.text]
+    [left] = [notice for notice in operator.reported(Notice) if "Remaining" in notice.text]
     assert "Work" in left.text
     assert "General" not in left.text
     assert "`cfngen deploy`" in str(left.hint)
@@ -105,7 +105,7 @@ def test_what_touches_one_phase_stays_one(operator: Operator) -> None:
     assert operator.reported(Plan)[0].phases == ()
     operator.deploy({**ONE, "nodeGroups": [ONE["nodeGroups"][0], {**ONE["nodeGroups"][1], "instanceType": "m5.large"}]})
     assert operator.reported(Plan)[0].phases == ()
-    assert len([each for each in operator.reported(Step) if "creating a change set" in each.text]) == 1
+    assert len([step for step in operator.reported(Step) if "creating a change set" in step.text]) == 1
 
 
 def test_new_groups_come_before_those_that_go(operator: Operator) -> None:
@@ -125,7 +125,7 @@ def test_leaving_a_phase_to_itself_says_what_is_left(operator: Operator) -> None
     hear(operator, lambda said: isinstance(said, Event) and said.logical_id == "MasterAAutoScalingGroup", interrupted)
     finished = operator.deploy(with_pods(90))
     assert (finished.in_progress, finished.succeeded) == (True, False)
-    [left] = [each for each in operator.reported(Notice) if "not started" in each.text]
+    [left] = [notice for notice in operator.reported(Notice) if "not started" in notice.text]
     assert "node group General, node group Work" in left.text
     assert "cfngen watch --stack-name one" in str(left.hint)
     assert "`cfngen deploy`" in str(left.hint)

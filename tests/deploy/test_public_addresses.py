@@ -98,7 +98,9 @@ def operator(cloud: Cloud) -> Operator:
 def lost(operator: Operator) -> tuple[LostAddress, ...]:
     account = operator.account
     stack = find_stack(account, "one")
-    return find_lost_addresses(account, [each.view for each in list_resource_tree(account, stack.id)], stack.parameters)
+    return find_lost_addresses(
+        account, [tree_stack.view for tree_stack in list_resource_tree(account, stack.id)], stack.parameters
+    )
 
 
 def give_back(operator: Operator, command: str) -> None:

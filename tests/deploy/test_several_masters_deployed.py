@@ -142,7 +142,7 @@ def test_interfaces_of_the_load_balancer_are_in_nobodys_way(three: Cloud):
         )
     account = connect(three.session, "us-west-2", clock=three.clock)
     where = read_inventory(account, find_stack(account, stack.name), cluster="prod")
-    assert [each.what for each in blockers.find_blockers(account, where, ())] == [
+    assert [blocker.what for blocker in blockers.find_blockers(account, where, ())] == [
         "network interface, ELB net/somebody-elses/0123456789abcdef"
     ]
 

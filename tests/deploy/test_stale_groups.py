@@ -34,7 +34,7 @@ def operator(cloud: Cloud) -> Operator:
 def behind(operator: Operator) -> tuple[StaleGroup, ...]:
     account = operator.account
     return find_stale_groups(
-        account, [each.view for each in list_resource_tree(account, find_stack(account, "one").id)]
+        account, [tree_stack.view for tree_stack in list_resource_tree(account, find_stack(account, "one").id)]
     )
 
 
@@ -156,7 +156,7 @@ def test_a_program_that_nobody_has_any_more_is_named(skipped: Operator):
         if each["Key"].endswith("/nodes-general.json"):
             s3.delete_object(Bucket=bucket, Key=each["Key"])
     skipped.deploy(GREEN)
-    assert any("no longer in any uploaded template" in each.text for each in skipped.reported(Notice))
+    assert any("no longer in any uploaded template" in notice.text for notice in skipped.reported(Notice))
     assert skipped.reported(Plan)[0].is_empty
 
 

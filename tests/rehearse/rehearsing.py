@@ -90,7 +90,7 @@ def _left(place: Place, ec2: Any, s3: Any, iam: Any) -> Iterator[str]:
     # moto keeps the root volumes of terminated instances, without tags.
     yield from (f"volume {each['VolumeId']}" for each in ec2.describe_volumes()["Volumes"] if each.get("Tags"))
     yield from (
-        f"role {each['RoleName']}" for each in iam.list_roles()["Roles"] if clusters.REHEARSAL_NAME in each["RoleName"]
+        f"role {role['RoleName']}" for role in iam.list_roles()["Roles"] if clusters.REHEARSAL_NAME in role["RoleName"]
     )
     for reservation in ec2.describe_instances()["Reservations"]:
         for each in reservation["Instances"]:

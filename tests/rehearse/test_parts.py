@@ -20,12 +20,12 @@ ZONES = clusters.DEFAULT_ZONES
 
 @functools.cache
 def whole() -> dict[str, Document]:
-    return {each.name: each for each in generate(clusters.default_cluster(ZONES))}
+    return {document.name: document for document in generate(clusters.default_cluster(ZONES))}
 
 
 @functools.cache
 def one_master(turn: int = 1) -> dict[str, Document]:
-    return {each.name: each for each in parts.one_master(clusters.default_cluster(ZONES), turn)}
+    return {document.name: document for document in parts.one_master(clusters.default_cluster(ZONES), turn)}
 
 
 def user_data(document: Document) -> str:

@@ -50,7 +50,7 @@ OBJECTS = st.dictionaries(
 
 def _pattern(kind: Any) -> TextPattern:
     """The pattern of a type of `cfngen.cluster.field_types`."""
-    return next(each for each in kind.__metadata__ if isinstance(each, TextPattern))
+    return next(annotation for annotation in kind.__metadata__ if isinstance(annotation, TextPattern))
 
 
 # Where a pattern says less than what AWS, or an account, takes.
@@ -117,7 +117,7 @@ def of(annotation: Any, metadata: tuple[Any, ...] = ()) -> SearchStrategy[Any]:
     Raises:
         NotImplementedError: no strategy is known for it
     """
-    if text := next((each for each in metadata if isinstance(each, TextPattern)), None):
+    if text := next((annotation for annotation in metadata if isinstance(annotation, TextPattern)), None):
         return _text(text)
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:

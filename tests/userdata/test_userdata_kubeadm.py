@@ -80,7 +80,7 @@ def arguments(found: list[dict[str, str]]) -> dict[str, str]:
 @pytest.mark.parametrize(
     "document",
     [*kubeadm.init_documents(Cluster()), kubeadm.join_configuration(NodeGroup())],
-    ids=lambda each: str(each["kind"]),
+    ids=lambda row: str(row["kind"]),
 )
 def test_every_field_exists_in_v1beta4(document: dict[str, Any]) -> None:
     assert document["apiVersion"] == "kubeadm.k8s.io/v1beta4"

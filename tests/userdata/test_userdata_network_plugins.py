@@ -34,7 +34,9 @@ def controller_flags(plugin: str) -> dict[str, str]:
 
 
 def settings(plugin: str) -> dict[str, Any]:
-    return next(each for each in kubeadm.init_documents(cluster(plugin)) if each["kind"] == "ClusterConfiguration")
+    return next(
+        document for document in kubeadm.init_documents(cluster(plugin)) if document["kind"] == "ClusterConfiguration"
+    )
 
 
 def manager_flags(plugin: str) -> dict[str, str]:

@@ -218,5 +218,5 @@ def test_paths_that_are_cfngens_are_known_to_the_check_of_further_files(data: di
         placed = [path.removeprefix("files") for path in found.files if path.startswith("files/")]
         placed += [each["file"] for each in role(found)["assets"] if "file" in each]
         placed += ["/opt/cfngen/config.json", "/etc/systemd/system/containerd.service.d/cfngen-storage.conf"]
-        unknown = [path for path in placed if not any(re.fullmatch(each, path) for each in CFNGEN_FILE_PATTERNS)]
+        unknown = [path for path in placed if not any(re.fullmatch(pattern, path) for pattern in CFNGEN_FILE_PATTERNS)]
         assert unknown == []

@@ -147,7 +147,9 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
     from cfngen.cluster.logical_ids import is_auto_scaling_group
 
     sandbox = _require_running()
-    known_groups = {each["name"] for each in sandbox.status()["groups"] if each["region"] == region}
+    known_groups = {
+        stack_group["name"] for stack_group in sandbox.status()["groups"] if stack_group["region"] == region
+    }
     # Without any stack in the region, a misspelt name cannot be told from that of a future group.
     if known_groups and group not in (*known_groups, "master") and not is_auto_scaling_group(group):
         raise UnknownGroupError(

@@ -108,11 +108,11 @@ def _check_no_duplicates(cluster: Cluster) -> Iterator[Problem]:
     # The path and the items of each list.
     lists: list[tuple[Path, tuple[object, ...]]] = [
         (("api", "allowedCidrs"), cluster.api.allowed_cidrs),
-        (("api", "allowedPrefixLists"), tuple(each.id for each in cluster.api.allowed_prefix_lists)),
+        (("api", "allowedPrefixLists"), tuple(prefix_list.id for prefix_list in cluster.api.allowed_prefix_lists)),
         (("api", "internalCidrs"), cluster.api.internal_cidrs),
         (("api", "additionalNames"), cluster.api.additional_names),
         (("ssh", "allowedCidrs"), cluster.ssh.allowed_cidrs),
-        (("ssh", "allowedPrefixLists"), tuple(each.id for each in cluster.ssh.allowed_prefix_lists)),
+        (("ssh", "allowedPrefixLists"), tuple(prefix_list.id for prefix_list in cluster.ssh.allowed_prefix_lists)),
     ]
     for path, instances in all_instances(cluster):
         lists.append(((*path, "additionalSecurityGroups"), instances.additional_security_groups))

@@ -123,8 +123,11 @@ def sub_parts(argument: object) -> list[object]:
 def text_parts(value: object) -> TextParts:
     """Return the text that an expression evaluates to, as parts; None stands for a part known only at deployment.
 
-    Fn::Sub and Fn::Join are split into their parts. Any other function call is one unknown part.
+    Fn::Sub and Fn::Join are split into their parts. Any other function call is one unknown part, and so is a list,
+    which has no text.
     """
+    if isinstance(value, list):
+        return [None]
     if isinstance(value, bool):
         return [str(value).lower()]
     if not isinstance(value, Mapping):

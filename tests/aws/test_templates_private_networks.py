@@ -135,5 +135,5 @@ def test_endpoints_serve_every_zone_of_the_cluster() -> None:
     [gateway] = [item for item in found if item["VpcEndpointType"] == "Gateway"]
     assert set(gateway["RouteTableIds"]) <= set(ids(stack, "RouteTable").values())
     [detection] = [where.cloud.drift_detection(where.cloud.detect_drift(child.name))
-                   for child in stack.children.values() if "Endpoints" in child.name]  # fmt: skip
+                   for child in stack.children.values() if "MasterStack" in child.name]  # fmt: skip
     assert detection.drift == "IN_SYNC"

@@ -131,7 +131,7 @@ ENDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         nodes(minSize=2, maxSize=4, desiredSize=1),
         "nodeGroups[0].desiredSize: 1 is not between minSize (2) and maxSize (4)",
     ),
-    (nodes(spotPrice="0.000001"), nodes(spotPrice="0.000000"), "nodeGroups[0].spotPrice: a price of 0 never gets an"),
+    (nodes(spotPrice="0.001"), nodes(spotPrice="0.000999"), "nodeGroups[0].spotPrice: EC2 accepts no maximum price"),
     # "Amazon EBS volume types", EBS User Guide: sizes, IOPS and their ratios.
     (volume(type="gp2", size=16384), volume(type="gp2", size=16385), "controlPlane.volume.size: 16385 GiB is outside"),
     (

@@ -10,11 +10,13 @@ import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network
+from itertools import islice
 from typing import Any, cast
 
 from drawn_values import OBJECTS, VISIBLE, leaves, of, section_of
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
+from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS
 
 from cfngen.cluster import instance_types
 from cfngen.cluster.checks.access import _PORTS_IN_USE
@@ -300,10 +302,15 @@ def subnet(design: Design, index: int) -> File:
 
 def _public_range(design: Design, index: int) -> IPv4Network:
     """A range at the end of the VPC that none of the design's subnets has."""
-    taken = [IPv4Network(each) for each in design.subnets]
-    blocks = reversed(list(IPv4Network(design.vpc).subnets(new_prefix=28)))
-    free = [block for block in blocks if not any(map(block.overlaps, taken))]
-    return free[index]
+    return next(islice(_free_ranges(IPv4Network(design.vpc), list(map(IPv4Network, design.subnets))), index, None))
+
+
+def _free_ranges(vpc: IPv4Network, taken: list[IPv4Network]) -> Iterator[IPv4Network]:
+    """The ranges of 16 addresses of a VPC that no taken range overlaps, from the last."""
+    for start in range(int(vpc.broadcast_address) - 15, int(vpc.network_address) - 1, -16):
+        block = IPv4Network((start, 28))
+        if not any(map(block.overlaps, taken)):
+            yield block
 
 
 @st.composite
@@ -326,8 +333,15 @@ def _instance_type(design: Design) -> SearchStrategy[str]:
     known = instance_types.types_in_region(design.region) or ("t3.medium", "m5.large", "t4g.medium")
     fit = sorted(each for each in known if not instance_types.why_unsuitable(each, "node"))
     small = [each for each in fit if each.partition(".")[2] in ("medium", "large") and each[0] in "tmcr"]
-    types = small if design.lived else fit
+    types = [each for each in small if _is_offered(each, design)] if design.lived else fit
     return st.sampled_from([each for each in types if instance_types.architecture(each) in design.architectures])
+
+
+def _is_offered(instance_type: str, design: Design) -> bool:
+    """Whether each of a design's zones has an instance type."""
+    offerings = INSTANCE_TYPE_OFFERINGS["availability-zone"][design.region]
+    zones = {each["Location"] for each in offerings if each["InstanceType"] == instance_type}
+    return {design.region + zone for zone in design.zones} <= zones
 
 
 def strategies_of(design: Design) -> dict[str, SearchStrategy[Any]]:
@@ -480,6 +494,8 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
         "network.subnetSizes.public": st.just(28),
         "network.routes": st.sampled_from(("tgw", "pcx", "vgw", "eni")).map(_routes),
         "network.dnsServiceIp": st.just(str(host)),
+        # EC2 accepts no lower price than 0.001.
+        "nodeGroups[].spotPrice": st.sampled_from(("0.001", "0.05", "1.5", "12")),
         "network.quotas": _quotas(),
         "network.proxy": _proxies(),
         "network.nonMasqueradeCidr": st.sampled_from(("10.0.0.0/8", "172.16.0.0/12", design.vpc)),

@@ -15,6 +15,8 @@ _NODE_GROUPS_PATH: Path = ("nodeGroups",)
 # The quota "Routes per route table" of older accounts, which kube-up's users ran into (kubernetes/kubernetes#40307);
 # new accounts have more: https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html
 _DEFAULT_ROUTE_QUOTA = 50
+# Dollars per hour; EC2 refuses less: "Bid price must be greater than or equal to 0.001"
+_MIN_SPOT_PRICE = 0.001
 
 
 def _check_size_order(cluster: Cluster) -> Iterator[Problem]:
@@ -32,10 +34,13 @@ def _check_size_order(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_spot_price(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the maximum Spot price of a node group is not zero."""
+    """Check that EC2 accepts the maximum Spot price of each node group."""
     for index, group in enumerate(cluster.node_groups):
-        if group.spot_price is not None and float(group.spot_price) == 0:
-            message = "a price of 0 never gets an instance; enter a price, or remove the key for on-demand instances"
+        if group.spot_price is not None and float(group.spot_price) < _MIN_SPOT_PRICE:
+            message = (
+                f"EC2 accepts no maximum price below {_MIN_SPOT_PRICE} dollars per hour; enter a higher one, or remove "
+                "the key for on-demand instances"
+            )
             yield Problem((*_NODE_GROUPS_PATH, index, "spotPrice"), message)
 
 

@@ -17,7 +17,9 @@ import yaml
 from moto import mock_aws
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.kms.models import kms_backends
+from moto.route53.models import route53_backends
 
+from cfngen.cluster import api_dns
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
 from cfngen.sandbox.api.dependencies import refuse_dependency_violations
@@ -178,6 +180,7 @@ def prepared(
     register = client("ec2", region).register_image
     images = {name: register(Name=name.strip("/").replace("/", "-"), **_built_for(name))["ImageId"] for name in IMAGES}
     _bring_key(cluster)
+    _bring_hosted_zones(cluster)
     machines = Machines(region, outcomes)
     machines.cloud = CloudFormation(region, parameter_store=images, on_launch=machines, durations=durations, seed=seed)
     return Account(cluster, templates, machines.cloud, machines, images)
@@ -191,6 +194,18 @@ def _bring_key(cluster: Cluster) -> None:
         made = keys.create_key("", "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT", "the operator's", None)
         keys.keys[identifier] = keys.keys.pop(made.id)
         made.id = identifier
+
+
+def _bring_hosted_zones(cluster: Cluster) -> None:
+    """Let the account have the hosted zones that the cluster file names by their ids."""
+    zones = route53_backends[DEFAULT_ACCOUNT_ID]["aws"]
+    for zone in (api_dns.public_zone(cluster), api_dns.private_zone(cluster)):
+        if zone and zone.id and cluster.api.dns:
+            domain = cluster.api.dns.name.partition(".")[2]
+            is_private = zone is api_dns.private_zone(cluster)
+            made = zones.create_hosted_zone(domain, is_private, vpcid="vpc-0123456789abcdef0" if is_private else None)
+            zones.zones[zone.id] = zones.zones.pop(made.resource_id)
+            made.resource_id = zone.id
 
 
 def _built_for(parameter: str) -> dict[str, str]:

@@ -34,7 +34,14 @@ from cfngen.deploy.phasing import update
 from cfngen.deploy.phasing.deployed import read_deployed
 from cfngen.deploy.phasing.part_planning import PartPlanner
 from cfngen.deploy.planning_account import PlanningAccount
-from cfngen.deploy.preview import change_sets, existing_objects, foundations, master_addresses, volumes
+from cfngen.deploy.preview import (
+    change_sets,
+    existing_objects,
+    foundations,
+    master_addresses,
+    offered_instance_types,
+    volumes,
+)
 from cfngen.deploy.preview.changes import Change, Replacement
 from cfngen.deploy.preview.costs import cost_differences
 from cfngen.deploy.preview.immutable_changes import setting_impacts
@@ -239,6 +246,7 @@ def _prepare(
                 account, request.cluster, interaction.report, values, without=(QUOTAS,) if request.ignore_quotas else ()
             )
         existing_objects.check(account, request.cluster, values, deployed_stack)
+        offered_instance_types.check(account, request.cluster, values)
         route_tables.check(account, request.cluster, values)
         master_addresses.check(account, request.cluster, values, deployed_stack)
         upload = partial(

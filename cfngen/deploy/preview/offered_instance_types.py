@@ -1,0 +1,110 @@
+"""Checks that the zones of masters and nodes offer their instance types.
+
+Not every zone of a region has every type, older zones lack newer types most of all. A master has one zone, so its
+launch would fail, and with it the creation or the master's replacement. Nodes are launched in those zones of their
+group that offer the type, so only a group without any such zone is a problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from cfngen.cluster.logical_ids import NodeGroupId
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.subnet_ids import ZoneId, zone_id
+from cfngen.deploy.account import Account
+from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
+from cfngen.errors import CfngenError
+from cfngen.text import join_and
+
+
+class InstanceTypesNotOfferedError(CfngenError):
+    """No zone of some instances offers their instance type.
+
+    Attributes:
+        problems: one sentence for each type; it starts with the type's key in the cluster file.
+    """
+
+    code = "instance-types-not-offered"
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__("; ".join(problems), hint="nothing was changed; correct the keys in the cluster file.")
+        self.problems = problems
+
+
+@dataclass(frozen=True)
+class _Demand:
+    """An instance type that at least one of some zones must offer.
+
+    Attributes:
+        key: the key in the cluster file.
+        instance_type: e.g. `m5.large`.
+        zones: names of Availability Zones or Local Zones.
+    """
+
+    key: str
+    instance_type: str
+    zones: tuple[str, ...]
+
+
+def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None:
+    """Check that each instance type is offered in a zone of its instances.
+
+    Args:
+        account: the account and region.
+        cluster: the cluster.
+        values: values of the root's parameters, among them types and zones that differ from the cluster file's.
+
+    Raises:
+        InstanceTypesNotOfferedError: a type is offered in none of its zones. Errors of AWS are ignored.
+    """
+    demands = list(_demands(cluster, values))
+    try:
+        with translate_aws_errors():
+            zones_by_type = _read_offerings(account, {demand.instance_type for demand in demands})
+    except AwsError:
+        return
+    problems = tuple(_find_problems(demands, zones_by_type))
+    if problems:
+        raise InstanceTypesNotOfferedError(problems)
+
+
+def _find_problems(demands: list[_Demand], zones_by_type: Mapping[str, set[str]]) -> Iterator[str]:
+    """Yield a sentence for each demand that none of its zones meets."""
+    for demand in demands:
+        offering_zones = zones_by_type.get(demand.instance_type, set())
+        if offering_zones.isdisjoint(demand.zones):
+            remedy = (
+                f"use another type, or a zone that has it: {join_and(sorted(offering_zones))}"
+                if offering_zones
+                else "use another type"
+            )
+            yield f"{demand.key}: {demand.instance_type} is not offered in {join_and(demand.zones)}; {remedy}"
+
+
+def _demands(cluster: Cluster, values: Mapping[str, str]) -> Iterator[_Demand]:
+    """Yield the demand of each master and of each node group."""
+    master_type = values.get("MasterInstanceType", cluster.control_plane.instance_type)
+    for zone in dict.fromkeys(slot.subnet.zone for slot in cluster.slots):
+        yield _Demand("controlPlane.instanceType", master_type, (_chosen_zone(zone, values),))
+    for index, group in enumerate(cluster.node_groups):
+        node_type = values.get(str(NodeGroupId(group.name, "InstanceType")), group.instance_type)
+        zones = tuple(_chosen_zone(zone, values) for zone in group.zones)
+        yield _Demand(f"nodeGroups[{index}].instanceType", node_type, zones)
+
+
+def _chosen_zone(zone: str, values: Mapping[str, str]) -> str:
+    """Return the zone that a parameter names in place of a zone of the cluster file."""
+    return values.get(str(ZoneId(zone_id(zone))), zone)
+
+
+def _read_offerings(account: Account, instance_types: Collection[str]) -> dict[str, set[str]]:
+    """Return the zones that offer each of some instance types; a type that no zone offers is missing."""
+    zones_by_type: dict[str, set[str]] = {}
+    pages = account.client("ec2").get_paginator("describe_instance_type_offerings")
+    filters = [{"Name": "instance-type", "Values": sorted(instance_types)}]
+    for page in pages.paginate(LocationType="availability-zone", Filters=filters):
+        for offering in page["InstanceTypeOfferings"]:
+            zones_by_type.setdefault(offering["InstanceType"], set()).add(offering["Location"])
+    return zones_by_type

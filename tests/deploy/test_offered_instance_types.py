@@ -1,0 +1,70 @@
+"""Instance types that a zone does not offer: refused before anything changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from answering import Aws, refusing
+
+from cfngen.cluster.load import parse
+from cfngen.cluster.model import Cluster
+from cfngen.deploy.preview.offered_instance_types import InstanceTypesNotOfferedError, check
+
+FILE: dict[str, Any] = {
+    "network": {"subnets": [{"zone": "us-west-2a"}, {"zone": "us-west-2b"}, {"zone": "us-west-2c"}]},
+    "controlPlane": {"instanceType": "m7i.large", "count": 3},
+    "nodeGroups": [{"name": "general", "instanceType": "m5.large"}, {"name": "fast", "instanceType": "c7i.large"}],
+}
+
+
+def offered(aws: Aws, **zones: str) -> Cluster:
+    """Let each type (with _ for its dot) be offered in the zones with these letters."""
+    aws.answers["ec2:DescribeInstanceTypeOfferings"] = {
+        "InstanceTypeOfferings": [
+            {"InstanceType": name.replace("_", "."), "Location": f"us-west-2{letter}"}
+            for name, letters in zones.items()
+            for letter in letters
+        ]
+    }
+    return parse(FILE)
+
+
+def test_a_type_in_every_zone_is_no_problem(aws: Aws) -> None:
+    check(aws.account, offered(aws, m7i_large="abc", m5_large="abc", c7i_large="abc"), {})
+    [call] = aws.sent("ec2:DescribeInstanceTypeOfferings")
+    assert call["Filters"] == [{"Name": "instance-type", "Values": ["c7i.large", "m5.large", "m7i.large"]}]
+
+
+def test_every_master_needs_its_zone_and_a_group_needs_one(aws: Aws) -> None:
+    cluster = offered(aws, m7i_large="ab", m5_large="b", c7i_large="d")
+    with pytest.raises(InstanceTypesNotOfferedError) as error:
+        check(aws.account, cluster, {})
+    assert error.value.problems == (
+        (
+            "controlPlane.instanceType: m7i.large is not offered in us-west-2c; use another type, or a zone that has it: "
+            "us-west-2a and us-west-2b"
+        ),
+        (
+            "nodeGroups[1].instanceType: c7i.large is not offered in us-west-2a, us-west-2b and us-west-2c; use another "
+            "type, or a zone that has it: us-west-2d"
+        ),
+    )
+
+
+def test_a_type_that_the_region_does_not_have(aws: Aws) -> None:
+    with pytest.raises(InstanceTypesNotOfferedError, match=r"c7i.large is not offered in .*; use another type$"):
+        check(aws.account, offered(aws, m7i_large="abc", m5_large="abc"), {})
+
+
+def test_types_and_zones_of_the_parameters_count(aws: Aws) -> None:
+    cluster = offered(aws, m7i_large="abd", m5_large="abc", c7i_large="abc", m6i_large="abc")
+    check(aws.account, cluster, {"MasterInstanceType": "m6i.large"})
+    check(aws.account, cluster, {"ZoneC": "us-west-2d"})
+    with pytest.raises(InstanceTypesNotOfferedError, match=r"^nodeGroups\[0\].instanceType: r5.large is not offered"):
+        check(aws.account, cluster, {"ZoneC": "us-west-2d", "NodeGroupGeneralInstanceType": "r5.large"})
+
+
+def test_who_may_not_look_is_not_kept_from_deploying(aws: Aws) -> None:
+    aws.answers["ec2:DescribeInstanceTypeOfferings"] = refusing("UnauthorizedOperation")
+    check(aws.account, parse(FILE), {})

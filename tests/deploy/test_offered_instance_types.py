@@ -42,12 +42,12 @@ def test_every_master_needs_its_zone_and_a_group_needs_one(aws: Aws) -> None:
         check(aws.account, cluster, {})
     assert error.value.problems == (
         (
-            "controlPlane.instanceType: m7i.large is not offered in us-west-2c; use another type, or a zone that has it: "
-            "us-west-2a and us-west-2b"
+            "controlPlane.instanceType: m7i.large is not offered in us-west-2c; use another type, or a zone that has "
+            "it: us-west-2a and us-west-2b"
         ),
         (
-            "nodeGroups[1].instanceType: c7i.large is not offered in us-west-2a, us-west-2b and us-west-2c; use another "
-            "type, or a zone that has it: us-west-2d"
+            "nodeGroups[1].instanceType: c7i.large is not offered in us-west-2a, us-west-2b and us-west-2c; use "
+            "another type, or a zone that has it: us-west-2d"
         ),
     )
 

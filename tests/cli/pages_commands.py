@@ -282,6 +282,7 @@ MENTIONED: Mapping[tuple[str, str], str] = {
     ("README.md", "cfngen check network"): "tests/cli/test_check_command.py",
     ("networking.md", "cfngen check network"): "tests/cli/test_check_command.py",
     ("networking.md", "cfngen deploy"): "README.md",
+    ("networking.md", "cfngen kubeconfig --internal"): "tests/cli/test_kubeconfig_internal.py",
     ("networking.md", "cfngen plan"): "README.md",
     ("operations.md", "cfngen check network"): "tests/cli/test_check_command.py",
     ("networking.md", "cfngen validate cluster"): "README.md",

@@ -34,6 +34,7 @@ OTHER_BLOCKS = (
     "cfngen/cluster/",
     "cfngen: [6/17]",
     '{"ApiAllowedCidr"',
+    "range                     tier",
 )
 # Commands that a sentence gives of a cluster that is there.
 OF_A_CLUSTER = {"watch", "events", "status", "validate", "kubeconfig", "etcd", "rollback", "delete"}

@@ -111,7 +111,11 @@ def test_a_gateway_and_an_endpoint_in_a_clusters_subnet_of_an_existing_network_a
         ec2 = account.client("ec2")
         gateway = GUESTS["NAT gateway"](Place(account, vpc, subnet, ""))
         created_endpoint = ec2.create_vpc_endpoint(
-            VpcId=vpc, VpcEndpointType="Interface", ServiceName=f"com.amazonaws.{REGION}.ec2", SubnetIds=[subnet]
+            VpcId=vpc,
+            VpcEndpointType="Interface",
+            ServiceName=f"com.amazonaws.{REGION}.ec2",
+            SubnetIds=[subnet],
+            PrivateDnsEnabled=False,
         )
         endpoint = created_endpoint["VpcEndpoint"]["VpcEndpointId"]
         # Beside the cluster's subnets, it is not in the way.

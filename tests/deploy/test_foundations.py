@@ -95,6 +95,9 @@ REFUSED: Mapping[str, tuple[Change, ...]] = {
         (THREE, {"network": {"topology": "private"}}),
         (PRIVATE, {"network": {"topology": "public", "nat": None}}),
     ),
+    # The ranges of subnets follow from their sizes.
+    "network.subnetSizes.instances": ((ONE, {"network": {"subnetSizes": {"instances": 25}}}),),
+    "network.subnetSizes.public": ((PRIVATE, {"network": {"subnetSizes": {"public": 27}}}),),
     "network.subnets.public.cidr": ((PRIVATE_IN_EXISTING, with_public_subnet(cidr="10.0.8.0/24")),),
     "network.subnets.public.id": ((PRIVATE_IN_EXISTING, with_public_subnet(id="subnet-0123456789abcdef1")),),
     "network.plugin": ((ONE, {"network": {"plugin": "cilium"}}),),
@@ -137,6 +140,10 @@ INSTANCES: Mapping[str, Any] = {
     "preBootCommands": ["true"], "postBootCommands": ["true"], "cloudConfig": {"timezone": "UTC"},
 }  # fmt: skip
 FREE: Mapping[str, Any] = {
+    "network.vpc.additionalCidrs": ["100.80.0.0/16"],
+    "network.proxy": {"httpProxy": "http://192.168.7.1:3128", "httpsProxy": "http://192.168.7.1:3128"},
+    "network.routes": [{"destination": "203.0.113.0/24", "transitGateway": "tgw-0123456789abcdef0"}],
+    "api.internal": True, "api.dns": {"name": "api.example.com", "publicZone": {"id": "Z0123456789ABCDEFGHIJ"}},
     "network.endpoints.create": False, "network.endpoints.additional": ["kms"],
     "network.vpc.name": "other", "network.dhcpOptions": "default", "network.nonMasqueradeCidr": "10.0.0.0/9",
     "api.allowedCidrs": ["198.51.100.0/24"],
@@ -161,6 +168,11 @@ FREE: Mapping[str, Any] = {
 }  # fmt: skip
 # Only with others: what a change of these does is what a change of those does.
 TOGETHER = {
+    "api.internalCidrs",
+    *(f"api.dns.{key}" for key in ("name", "publicZone.id", "publicZone.name", "privateZone.id", "privateZone.name")),
+    *(f"network.proxy.{key}" for key in ("httpProxy", "httpsProxy", "noProxy")),
+    *(f"network.routes.{key}" for key in ("destination", "tables", "transitGateway", "peeringConnection",
+                                          "vpnGateway", "networkInterface")),
     "network.subnets.natGateway", "network.subnets.routeTable",
     "network.routeTable", "network.internetGateway", "network.pluginValues", "nodeGroups.publicIp",
     *(f"{of}.image.{key}" for of in ("controlPlane", "nodeGroups") for key in ("architecture", "rootDevice")),

@@ -162,6 +162,6 @@ def _endpoint_hint(endpoint: EndpointView) -> str:
         else "--subnet-ids … --security-group-ids … --private-dns-enabled"
     )
     return (
-        "instances do not reach the service; create another one: aws ec2 create-vpc-endpoint --vpc-endpoint-type "
-        f"{kind} --service-name {endpoint.service_name or '…'} --vpc-id vpc-… {parts}"
+        f"instances do not reach the service; create another one: aws ec2 create-vpc-endpoint --vpc-id vpc-… "
+        f"--service-name {endpoint.service_name or '…'} --vpc-endpoint-type {kind} {parts}"
     )

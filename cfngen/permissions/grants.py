@@ -9,6 +9,7 @@ from typing import ClassVar
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import aws_partition
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.references import known_id
 from cfngen.cluster.topology import has_api_load_balancer
 from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.api_dns import api_dns_statements, read_zone_statements
@@ -93,8 +94,8 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
         partition=aws_partition(cluster.region),
         stack=stack,
         own_backup_bucket=cluster.etcd.backups.bucket or "",
-        vpc_id=cluster.network.vpc.id or "*",
-        route_table_id=cluster.network.route_table or "*",
+        vpc_id=known_id(cluster.network.vpc.id) or "*",
+        route_table_id=known_id(cluster.network.route_table) or "*",
     )
 
 

@@ -16,6 +16,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.templates.document import Document, TemplateBody
 from cfngen.templates.expressions import substitute
 from cfngen.templates.immutable_settings import settings_to_record
+from cfngen.templates.references import reference_outputs
 from cfngen.templates.stack import Stack, add_parameter, as_json, complete_template
 from cfngen.templates.wiring import VALUES_FROM_ROOT_STACK, Wiring, WiringError
 
@@ -74,7 +75,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
                     "Value": values_from_other_stacks[output.name],
                 }
     body["Resources"] = resources
-    body["Outputs"] = outputs
+    body["Outputs"] = {**outputs, **{output.title: as_json(output) for output in reference_outputs(cluster, outputs)}}
     if len(resources) > MAX_RESOURCES or len(json.dumps(body, indent=2)) > MAX_BYTES:
         return None
     return Document("standalone", body, module=__name__)

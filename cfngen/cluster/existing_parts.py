@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, get_args
 from cfngen.cluster import field_types
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, dotted
-from cfngen.cluster.references import Reference, StackOutput, StoredParameter, parse_reference
+from cfngen.cluster.references import Reference, StackOutput, parse_reference
 from cfngen.cluster.subnet_ids import SubnetId, ZonalId, zone_id
 
 
@@ -64,6 +64,10 @@ ROUTE_TARGETS = {
 }
 
 
+RECORD_PREFIX = "Referenced"
+"""Beginning of the names of the root's outputs that record the ids to which references to other stacks have led."""
+
+
 @dataclass(frozen=True)
 class ReferencedPart:
     """An existing part for which the cluster file has a reference.
@@ -103,13 +107,6 @@ def referenced_parts(cluster: Cluster) -> tuple[ReferencedPart, ...]:
 def stack_outputs(cluster: Cluster) -> dict[str, StackOutput]:
     """Return the outputs of other stacks that the cluster file refers to, by the logical ids of the parts."""
     return {part.name: part.reference for part in referenced_parts(cluster) if isinstance(part.reference, StackOutput)}
-
-
-def stored_parameters(cluster: Cluster) -> dict[str, StoredParameter]:
-    """Return the parameters of Parameter Store that the cluster file refers to, by the logical ids of the parts."""
-    return {
-        part.name: part.reference for part in referenced_parts(cluster) if isinstance(part.reference, StoredParameter)
-    }
 
 
 def named_ids(cluster: Cluster) -> dict[str, str]:

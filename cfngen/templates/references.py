@@ -8,12 +8,10 @@ the second as `ResolvedValue`.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import troposphere
 from troposphere import GetStackOutput
 
-from cfngen.cluster.existing_parts import PartKind, reference_name, stack_outputs
+from cfngen.cluster.existing_parts import RECORD_PREFIX, PartKind, reference_name, stack_outputs
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.references import StackOutput, parse_reference
 from cfngen.templates.property_value import PropertyValue
@@ -95,21 +93,15 @@ def part_value(stack: Stack, value: str, kind: PartKind, *, parameter_group: str
     )
 
 
-def reference_outputs(cluster: Cluster, existing_names: Collection[str]) -> tuple[troposphere.Output, ...]:
-    """Return an output of the root for each output of another stack that the cluster refers to: the resolved value.
-
-    Args:
-        cluster: the cluster.
-        existing_names: names of outputs that the root has already. One with the name of a part has the same value.
-    """
+def reference_outputs(cluster: Cluster) -> tuple[troposphere.Output, ...]:
+    """Return an output of the root for each output of another stack that the cluster refers to: the resolved value."""
     return tuple(
         troposphere.Output(
-            name,
+            f"{RECORD_PREFIX}{name}",
             Description=f"Output {reference.output} of the stack {reference.stack}, as it was at the last update",
             Value=_output_of(reference),
         )
         for name, reference in stack_outputs(cluster).items()
-        if name not in existing_names
     )
 
 

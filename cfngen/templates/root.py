@@ -70,7 +70,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
             if output.also_output_of_root:
                 value = GetAtt(stack.logical_id, f"Outputs.{output.name}")
                 template.add_output(troposphere.Output(output.name, Description=output.description, Value=value))
-    for reference_output in reference_outputs(cluster, template.outputs):
+    for reference_output in reference_outputs(cluster):
         template.add_output(reference_output)
     body = complete_template(
         template,

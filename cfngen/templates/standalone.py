@@ -75,7 +75,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
                     "Value": values_from_other_stacks[output.name],
                 }
     body["Resources"] = resources
-    body["Outputs"] = {**outputs, **{output.title: as_json(output) for output in reference_outputs(cluster, outputs)}}
+    body["Outputs"] = {**outputs, **{output.title: as_json(output) for output in reference_outputs(cluster)}}
     if len(resources) > MAX_RESOURCES or len(json.dumps(body, indent=2)) > MAX_BYTES:
         return None
     return Document("standalone", body, module=__name__)

@@ -235,7 +235,7 @@ def _prepare(
         )
         values = {**_parameter_defaults(root.document.body), **parameters.values}
         resolved = resolve_references(account, request.cluster, values)
-        cluster, values = resolved.cluster, resolved.values
+        cluster, values = resolved.cluster, {**resolved.values}
         foundations.check(deployed_stack.values if deployed_stack else {}, values, resolved.reference_by_name)
         if deployed_stack is None and not request.skip_network_check:
             ensure_network(

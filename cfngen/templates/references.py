@@ -8,6 +8,8 @@ the second as `ResolvedValue`.
 
 from __future__ import annotations
 
+from typing import Any
+
 import troposphere
 from troposphere import GetStackOutput
 
@@ -32,7 +34,7 @@ def part_parameter(
     label: str,
     parameter_group: str,
     description: str,
-    **constraints: object,
+    **constraints: Any,
 ) -> PropertyValue:
     """Return the id of an existing part: a parameter for an id, or for the name of a stored one, or another's output.
 

@@ -7,7 +7,6 @@ made from the reference.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any, TypeAlias, get_args
 from cfngen.cluster import field_types
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, dotted
+from cfngen.cluster.reference_ids import ExistingPartId
 from cfngen.cluster.references import Reference, StackOutput, parse_reference
 from cfngen.cluster.subnet_ids import SubnetId, ZonalId, zone_id
 
@@ -64,10 +64,6 @@ ROUTE_TARGETS = {
 }
 
 
-RECORD_PREFIX = "Referenced"
-"""Beginning of the names of the root's outputs that record the ids to which references to other stacks have led."""
-
-
 @dataclass(frozen=True)
 class ReferencedPart:
     """An existing part for which the cluster file has a reference.
@@ -90,15 +86,10 @@ class ReferencedPart:
         return dotted(self.path)
 
 
-def reference_name(kind: PartKind, value: str) -> str:
-    """Return the logical id of a part without a parameter of its own, from the reference to it."""
-    return f"Existing{kind.word}{hashlib.sha256(value.encode()).hexdigest()[:8].upper()}"
-
-
 def referenced_parts(cluster: Cluster) -> tuple[ReferencedPart, ...]:
     """Return the existing parts for which the cluster file has a reference and not an id, each key once."""
     return tuple(
-        ReferencedPart(path, kind, name or reference_name(kind, str(value)), reference)
+        ReferencedPart(path, kind, name or str(ExistingPartId.of(kind.word, str(value))), reference)
         for path, kind, name, value in _existing_parts(cluster)
         if (reference := parse_reference(value))
     )

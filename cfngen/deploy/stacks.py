@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from cfngen.cluster.existing_parts import RECORD_PREFIX
+from cfngen.cluster.reference_ids import RecordedId
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code
 from cfngen.deploy.aws_types import AwsObject
@@ -80,9 +80,7 @@ class StackView:
         file refers, have the names that parameters would have; the root records them as outputs.
         """
         from_other_stacks = {
-            name.removeprefix(RECORD_PREFIX): value
-            for name, value in self.outputs.items()
-            if name.startswith(RECORD_PREFIX)
+            recorded.part: value for name, value in self.outputs.items() if (recorded := RecordedId.parse(name))
         }
         return {**from_other_stacks, **self.parameters, **self.looked_up}
 

@@ -13,8 +13,9 @@ from typing import Any
 import troposphere
 from troposphere import GetStackOutput
 
-from cfngen.cluster.existing_parts import RECORD_PREFIX, PartKind, reference_name, stack_outputs
+from cfngen.cluster.existing_parts import PartKind, stack_outputs
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.reference_ids import ExistingPartId, RecordedId
 from cfngen.cluster.references import StackOutput, parse_reference
 from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.stack import ACCESS, Stack
@@ -86,7 +87,7 @@ def part_value(stack: Stack, value: str, kind: PartKind, *, parameter_group: str
         return value
     return part_parameter(
         stack,
-        reference_name(kind, value),
+        str(ExistingPartId.of(kind.word, value)),
         value,
         kind,
         label=f"{kind.noun[0].upper()}{kind.noun[1:]} {value.partition(':')[2]}",
@@ -99,7 +100,7 @@ def reference_outputs(cluster: Cluster) -> tuple[troposphere.Output, ...]:
     """Return an output of the root for each output of another stack that the cluster refers to: the resolved value."""
     return tuple(
         troposphere.Output(
-            f"{RECORD_PREFIX}{name}",
+            str(RecordedId(name)),
             Description=f"Output {reference.output} of the stack {reference.stack}, as it was at the last update",
             Value=_output_of(reference),
         )

@@ -152,7 +152,8 @@ class _StackOutputs:
         if stack.cluster == self._cluster:
             return "", "names a stack of this cluster itself, whose outputs follow from the cluster file"
         if reference.output not in stack.outputs:
-            return "", f"names an output that the stack does not have; {_advise(reference.output, stack.outputs)}"
+            advice = _advise(reference.output, stack.outputs) or f"it has none, and is {stack.status.name}"
+            return "", f"names an output that the stack does not have; {advice}"
         return stack.outputs[reference.output], ""
 
 
@@ -205,10 +206,10 @@ def _describe_failure(error: AwsError, permission: str) -> str:
 
 
 def _advise(name: str, existing: Mapping[str, str]) -> str:
-    """Return which output may be meant, or which there are."""
+    """Return which output may be meant, or which there are; an empty text if there are none."""
     if matches := difflib.get_close_matches(name, existing, n=1):
         return f"did you mean {matches[0]}?"
-    return f"it has {', '.join(sorted(existing))}" if existing else "it has none"
+    return f"it has {', '.join(sorted(existing))}" if existing else ""
 
 
 def _with_ids(value: _T, ids: Mapping[Path, str], path: Path) -> _T:

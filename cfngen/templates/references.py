@@ -1,9 +1,9 @@
 """Values of existing parts in templates: ids, parameters with ids, and references that CloudFormation resolves.
 
-An output of another stack is `Fn::GetStackOutput`, in place of the parameter that an id would be the default of. For a
-parameter of Parameter Store, the root has a parameter with its name; CloudFormation looks it up there, once, and the
-nested stacks get the value. So DescribeStacks shows the values of both on the root: of the first kind as outputs, of
-the second as `ResolvedValue`.
+The root resolves references, once, and passes the values to the nested stacks: an output of another stack by
+Fn::GetStackOutput, and a parameter of Parameter Store by a parameter of the root that has its name. If a reference
+leads elsewhere, a property of the nested stack in the root changes, so that a change set shows it. DescribeStacks shows
+the values of both on the root: of the first kind as outputs, of the second as `ResolvedValue`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def part_parameter(
     """
     reference = parse_reference(value)
     if isinstance(reference, StackOutput):
-        return _output_of(reference)
+        return stack.parameter_from_root(name, _output_of(reference), description=description)
     if reference:
         return stack.stored_parameter(
             name,

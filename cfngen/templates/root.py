@@ -15,7 +15,7 @@ from cfngen.templates.immutable_settings import settings_to_record
 from cfngen.templates.references import reference_outputs
 from cfngen.templates.stack import DELETED_WITH_STACK, TEMPLATES, Parameter, Stack, add_parameter, complete_template
 from cfngen.templates.tagging import tags, tags_without_kubernetes_io_tag
-from cfngen.templates.wiring import VALUES_FROM_ROOT_STACK, Wiring
+from cfngen.templates.wiring import Wiring
 
 _TEMPLATE_LOCATION_PARAMETERS = (
     Parameter(
@@ -131,7 +131,7 @@ def _passed_value(parameter: Parameter, wiring: Wiring) -> object:
         reference = Ref(parameter.name)
         # AWS::CloudFormation::Stack takes a list as text, with commas between the items.
         return Join(",", reference) if parameter.type.startswith(("List<", "CommaDelimitedList")) else reference
-    if parameter.name in wiring.suppliers:
-        stack, output = wiring.suppliers[parameter.name]
-        return GetAtt(stack.logical_id, f"Outputs.{output.name}")
-    return VALUES_FROM_ROOT_STACK[parameter.name]
+    if parameter.name in wiring.values_of_root:
+        return wiring.values_of_root[parameter.name]
+    stack, output = wiring.suppliers[parameter.name]
+    return GetAtt(stack.logical_id, f"Outputs.{output.name}")

@@ -49,6 +49,8 @@ class Parameter:
         is_from_other_stack: whether an earlier stack's output, or the root stack itself, supplies the value.
         is_looked_up_by_root: whether the value is the name of a parameter of Parameter Store that the root looks up;
             the nested stacks take what it finds.
+        value_of_root: the expression that the root passes if it has no parameter for the value, as JSON-ready data;
+            None if the value comes from a parameter of the root or from an earlier stack.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Parameter:
     constraints: Mapping[str, object] = field(default_factory=dict)
     is_from_other_stack: bool = False
     is_looked_up_by_root: bool = False
+    value_of_root: object = None
 
     @property
     def in_nested_stack(self) -> Parameter:
@@ -236,6 +239,28 @@ class Stack:
                 parameter_group="From the other stacks",
                 description=description,
                 is_from_other_stack=True,
+            )
+        )
+
+    def parameter_from_root(self, name: str, value: PropertyValue, *, description: str) -> PropertyValue:
+        """Add a parameter whose value the root resolves, once for all nested stacks; return a reference to it.
+
+        In the standalone template, the expression itself is in place of the references.
+
+        Args:
+            name: logical id of the parameter.
+            value: the expression, which refers to nothing in the template.
+            description: what the value is.
+        """
+        return self._add_parameter(
+            Parameter(
+                name,
+                type="String",
+                label=name,
+                parameter_group="From the other stacks",
+                description=description,
+                is_from_other_stack=True,
+                value_of_root=as_json(value),
             )
         )
 

@@ -18,7 +18,7 @@ from cfngen.templates.expressions import substitute
 from cfngen.templates.immutable_settings import settings_to_record
 from cfngen.templates.references import reference_outputs
 from cfngen.templates.stack import Stack, add_parameter, as_json, complete_template
-from cfngen.templates.wiring import VALUES_FROM_ROOT_STACK, Wiring, WiringError
+from cfngen.templates.wiring import Wiring, WiringError
 
 # Maximum size of a template that is read from S3, and maximum number of its resources (AWS CloudFormation quotas).
 MAX_BYTES = 1_000_000
@@ -51,7 +51,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     resources: TemplateBody = {}
     outputs: dict[str, object] = {}
     # Values of the parameters from other stacks, by the parameter's name; they replace the references to them.
-    values_from_other_stacks: dict[str, object] = dict(VALUES_FROM_ROOT_STACK)
+    values_from_other_stacks: dict[str, object] = dict(wiring.values_of_root)
     for stack in stacks:
         for logical_id, resource in stack.document().body["Resources"].items():
             if logical_id in resources or logical_id in wiring.root_parameters:

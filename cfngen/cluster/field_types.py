@@ -28,7 +28,9 @@ def _parse_cidr(value: object) -> IPv4Network:
     """Return a CIDR, given as text or as a network already; its address must be the first of the network."""
     if isinstance(value, IPv4Network):
         return value
-    if isinstance(value, str) and (reason := refusal(value, is_accepted=False, expected="a CIDR")):
+    if isinstance(value, str) and (
+        reason := refusal(value, is_accepted=False, expected="a CIDR such as 172.20.0.0/16")
+    ):
         raise _invalid_value(reason)
     if not isinstance(value, str) or "/" not in value:
         raise _invalid_value(f"{value!r} is not an IPv4 CIDR such as 172.20.0.0/16")

@@ -190,3 +190,11 @@ def test_an_operator_who_may_not_read_is_told_which_permission_is_missing(
     assert "network.subnets[0].id: ssm:/network/subnet cannot be read; get the permission ssm:GetParameters" in str(
         refused.value
     )
+
+
+def test_the_stack_of_the_cluster_itself_is_refused(existing: NetworkStack, operator: Operator) -> None:
+    vpc = {"id": "stack:production.VpcId", "cidr": "10.20.0.0/16"}
+    operator.deploy(existing.file(), stack_name="production")
+    with pytest.raises(UnresolvedReferenceError) as refused:
+        operator.plan(existing.file(vpc=vpc), stack_name="production")
+    assert "network.vpc.id: stack:production.VpcId names a stack of this cluster itself" in str(refused.value)

@@ -14,6 +14,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
+from cfngen.cluster.references import PARAMETER_PATTERN, STACK_PATTERN, TERRAFORM_PATTERN, parse_reference, refusal
 from cfngen.text_limits import BUCKET_NAME, KEY_PAIR_NAME, TextLimit
 
 
@@ -27,6 +28,10 @@ def _parse_cidr(value: object) -> IPv4Network:
     """Return a CIDR, given as text or as a network already; its address must be the first of the network."""
     if isinstance(value, IPv4Network):
         return value
+    if isinstance(value, str) and (
+        reason := refusal(value, is_accepted=False, expected="a CIDR such as 172.20.0.0/16")
+    ):
+        raise _invalid_value(reason)
     if not isinstance(value, str) or "/" not in value:
         raise _invalid_value(f"{value!r} is not an IPv4 CIDR such as 172.20.0.0/16")
     try:
@@ -82,12 +87,14 @@ class TextPattern:
         expected: what a valid value is, with an example; completes the sentence "… is not".
         json_type: the type or types in the JSON Schema; with `number`, a whole number is accepted and becomes text.
         limit: characters and length that the AWS service accepts; None if the pattern says all.
+        takes_references: whether a reference to an output of a stack or to Parameter Store may stand for the text.
     """
 
     pattern: str
     expected: str
     json_type: str | tuple[str, ...] = "string"
     limit: TextLimit | None = None
+    takes_references: bool = False
 
     def check(self, value: object) -> str:
         """Return the text; raise PydanticCustomError if it is not valid."""
@@ -97,6 +104,11 @@ class TextPattern:
             value = str(value)
         if not isinstance(value, str):
             raise _invalid_value(f"{value!r} is not {self.expected}; write it as text")
+        if not re.fullmatch(self.pattern, value):
+            if reason := refusal(value, is_accepted=self.takes_references, expected=self.expected):
+                raise _invalid_value(reason)
+            if self.takes_references and parse_reference(value):
+                return value
         limit_problem = self.limit.fault(value) if self.limit else ""
         if limit_problem:
             raise _invalid_value(f"{value!r} is not {self.expected}: it {limit_problem}")
@@ -110,7 +122,10 @@ class TextPattern:
 
     def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, object]:
         if isinstance(self.json_type, str):
-            return {"type": self.json_type, "pattern": f"^({self.pattern})$"}
+            # Any text may be an output of Terraform, which is replaced when the cluster file is loaded.
+            references = (STACK_PATTERN, PARAMETER_PATTERN) if self.takes_references else ()
+            alternatives = "|".join((self.pattern, *references, TERRAFORM_PATTERN))
+            return {"type": self.json_type, "pattern": f"^({alternatives})$"}
         return {"type": list(self.json_type)}
 
 
@@ -122,7 +137,9 @@ Cidr = Annotated[
     IPv4Network,
     BeforeValidator(_parse_cidr),
     PlainSerializer(str),
-    WithJsonSchema({"type": "string", "pattern": r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}$"}),
+    WithJsonSchema(
+        {"type": "string", "pattern": rf"^([0-9]{{1,3}}(\.[0-9]{{1,3}}){{3}}/[0-9]{{1,2}}|{TERRAFORM_PATTERN})$"}
+    ),
 ]
 Address = Annotated[
     IPv4Address,
@@ -211,18 +228,32 @@ DeviceName = Annotated[str, TextPattern(r"/dev/[a-z0-9]+", expected="a device na
 SsmParameterName = Annotated[
     str, TextPattern(r"/[A-Za-z0-9_.\-/]+", expected="the name of an SSM parameter such as /aws/service/…/ami-id")
 ]
-VpcId = Annotated[str, TextPattern(r"vpc-[0-9a-f]{8,17}", expected="a VPC id such as vpc-0123456789abcdef0")]
+VpcId = Annotated[
+    str, TextPattern(r"vpc-[0-9a-f]{8,17}", expected="a VPC id such as vpc-0123456789abcdef0", takes_references=True)
+]
 SubnetId = Annotated[
-    str, TextPattern(r"subnet-[0-9a-f]{8,17}", expected="a subnet id such as subnet-0123456789abcdef0")
+    str,
+    TextPattern(
+        r"subnet-[0-9a-f]{8,17}", expected="a subnet id such as subnet-0123456789abcdef0", takes_references=True
+    ),
 ]
 RouteTableId = Annotated[
-    str, TextPattern(r"rtb-[0-9a-f]{8,17}", expected="a route table id such as rtb-0123456789abcdef0")
+    str,
+    TextPattern(
+        r"rtb-[0-9a-f]{8,17}", expected="a route table id such as rtb-0123456789abcdef0", takes_references=True
+    ),
 ]
 InternetGatewayId = Annotated[
-    str, TextPattern(r"igw-[0-9a-f]{8,17}", expected="an internet gateway id such as igw-0123456789abcdef0")
+    str,
+    TextPattern(
+        r"igw-[0-9a-f]{8,17}", expected="an internet gateway id such as igw-0123456789abcdef0", takes_references=True
+    ),
 ]
 NatGatewayId = Annotated[
-    str, TextPattern(r"nat-[0-9a-f]{8,17}", expected="a NAT gateway id such as nat-0123456789abcdef0")
+    str,
+    TextPattern(
+        r"nat-[0-9a-f]{8,17}", expected="a NAT gateway id such as nat-0123456789abcdef0", takes_references=True
+    ),
 ]
 EndpointService = Annotated[
     str,
@@ -237,22 +268,41 @@ DhcpOptionsId = Annotated[
     ),
 ]
 SecurityGroupId = Annotated[
-    str, TextPattern(r"sg-[0-9a-f]{8,17}", expected="a security group id such as sg-0123456789abcdef0")
+    str,
+    TextPattern(
+        r"sg-[0-9a-f]{8,17}", expected="a security group id such as sg-0123456789abcdef0", takes_references=True
+    ),
 ]
 PrefixListId = Annotated[
     str, TextPattern(r"pl-[0-9a-f]{8,17}", expected="a prefix list's id such as pl-0123456789abcdef0")
 ]
 TransitGatewayId = Annotated[
-    str, TextPattern(r"tgw-[0-9a-f]{8,17}", expected="a transit gateway id such as tgw-0123456789abcdef0")
+    str,
+    TextPattern(
+        r"tgw-[0-9a-f]{8,17}", expected="a transit gateway id such as tgw-0123456789abcdef0", takes_references=True
+    ),
 ]
 PeeringConnectionId = Annotated[
-    str, TextPattern(r"pcx-[0-9a-f]{8,17}", expected="a VPC peering connection id such as pcx-0123456789abcdef0")
+    str,
+    TextPattern(
+        r"pcx-[0-9a-f]{8,17}",
+        expected="a VPC peering connection id such as pcx-0123456789abcdef0",
+        takes_references=True,
+    ),
 ]
 VpnGatewayId = Annotated[
-    str, TextPattern(r"vgw-[0-9a-f]{8,17}", expected="a virtual private gateway id such as vgw-0123456789abcdef0")
+    str,
+    TextPattern(
+        r"vgw-[0-9a-f]{8,17}",
+        expected="a virtual private gateway id such as vgw-0123456789abcdef0",
+        takes_references=True,
+    ),
 ]
 NetworkInterfaceId = Annotated[
-    str, TextPattern(r"eni-[0-9a-f]{8,17}", expected="a network interface id such as eni-0123456789abcdef0")
+    str,
+    TextPattern(
+        r"eni-[0-9a-f]{8,17}", expected="a network interface id such as eni-0123456789abcdef0", takes_references=True
+    ),
 ]
 ImageId = Annotated[str, TextPattern(r"ami-[0-9a-f]{8,17}", expected="an AMI id such as ami-0123456789abcdef0")]
 AllocationId = Annotated[
@@ -285,7 +335,12 @@ BucketName = Annotated[
     TextPattern(BUCKET_NAME.form, expected="the name of an S3 bucket such as example-etcd-backups", limit=BUCKET_NAME),
 ]
 HostedZoneId = Annotated[
-    str, TextPattern(r"Z[A-Z0-9]{1,31}", expected="the id of a Route 53 hosted zone such as Z0123456789ABCDEFGHIJ")
+    str,
+    TextPattern(
+        r"Z[A-Z0-9]{1,31}",
+        expected="the id of a Route 53 hosted zone such as Z0123456789ABCDEFGHIJ",
+        takes_references=True,
+    ),
 ]
 Sha256 = Annotated[str, TextPattern(r"[0-9a-f]{64}", expected="a SHA-256 digest of 64 hexadecimal digits")]
 # The value of a Kubernetes label, and its key after the optional domain.

@@ -9,7 +9,9 @@ from pathlib import Path
 from cfngen.cluster import checks, layers, yaml_file
 from cfngen.cluster.kube_up import assignments_of_environment
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.paths import Path as KeyPath
 from cfngen.cluster.problems import NO_KEY, ClusterFileError, Problem, Source, ordered
+from cfngen.cluster.terraform_outputs import TerraformOutputs
 from cfngen.cluster.validation import Origin, ValidationResult
 
 __all__ = ["ClusterFileError", "Loaded", "Origin", "load", "parse"]
@@ -50,7 +52,9 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
     problems = [*environment_problems, *merged.apply(environment_assignments)]
     problems += [*flag_problems, *merged.apply(flag_assignments)]
 
-    result = ValidationResult(merged.data, file=file, sources=merged.sources)
+    unreadable: dict[KeyPath, str] = {}
+    data = TerraformOutputs(path.parent if path else Path()).replace(merged.data, unreadable)
+    result = ValidationResult(data, file=file, sources=merged.sources, unreadable=unreadable)
     cluster = result.cluster(problems)
     warnings = [
         *_warnings_of_assignments_without_effect(merged),

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
+from cfngen.cluster.reference_ids import ExistingPartId, RecordedId
 from cfngen.cluster.security_group_ids import RuleId, SecurityGroupId
 from cfngen.cluster.subnet_ids import RouteId, SubnetId, VpcRangeId, ZonalId, ZoneId
 
@@ -256,10 +257,12 @@ LogicalId = (
     | RuleId
     | SecurityGroupId
     | ImageId
+    | ExistingPartId
+    | RecordedId
 )
 FORMS = (
     SingleId, MasterId, NodeGroupId, ProgramId, SubnetId, ZonalId, VpcRangeId, RouteId,
-    EndpointId, ZoneId, RuleId, SecurityGroupId, ImageId,
+    EndpointId, ZoneId, RuleId, SecurityGroupId, ImageId, ExistingPartId, RecordedId,
 )  # fmt: skip
 
 

@@ -42,16 +42,25 @@ class ValidationResult:
         data: the values, without nulls.
         file: the cluster file, for problems that have no line.
         sources: where each value was written, by path.
+        unreadable: for each value that stands for another one, which cannot be read, its path and the problem.
     """
 
     def __init__(
-        self, data: Mapping[str, object], *, file: Source | None = None, sources: Mapping[Path, Source] | None = None
+        self,
+        data: Mapping[str, object],
+        *,
+        file: Source | None = None,
+        sources: Mapping[Path, Source] | None = None,
+        unreadable: Mapping[Path, str] | None = None,
     ) -> None:
-        self._data = data
         self._file = file
         self._sources = sources or {}
-        # Paths of the values that pydantic refused.
+        self._unreadable = unreadable or {}
+        # Paths of the values that pydantic refused, or that cannot be read.
         self._refused: set[Path] = set()
+        for path in self._unreadable:
+            data = _remove_value(data, path, self._refused)
+        self._data = data
         # The values with those that are derived from others.
         self._completed = complete(data)
 
@@ -64,7 +73,7 @@ class ValidationResult:
         Raises:
             ClusterFileError: with all problems: refused values, and what the cross-checks find in the others.
         """
-        problems = list(problems)
+        problems = [*problems, *(Problem(path, message) for path, message in self._unreadable.items())]
         cluster = self._validate(problems)
         if cluster is not None:
             problems += self._root_causes(checks.problems(cluster))

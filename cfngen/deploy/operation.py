@@ -53,6 +53,7 @@ from cfngen.deploy.publishing.publish import assign_template_urls, nested_templa
 from cfngen.deploy.quotas import route_tables, service_quotas
 from cfngen.deploy.quotas.demand import Demand, count_demand, read_deployed_demand
 from cfngen.deploy.recovery import ensure_deployable
+from cfngen.deploy.references import moved_parts, resolve_references
 from cfngen.deploy.stacks import StackView, find_stack, read_template
 from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching.diagnosis import diagnose
@@ -240,15 +241,17 @@ def _prepare(
             deployed_root_template=deployed_root_template or None,
         )
         values = {**_parameter_defaults(root.document.body), **parameters.values}
-        foundations.check(deployed_stack.parameters if deployed_stack else {}, values)
+        resolved = resolve_references(account, request.cluster, values)
+        cluster, values = resolved.cluster, {**resolved.values}
+        foundations.check(deployed_stack.values if deployed_stack else {}, values, resolved.reference_by_name)
         if deployed_stack is None and not request.skip_network_check:
             ensure_network(
-                account, request.cluster, interaction.report, values, without=(QUOTAS,) if request.ignore_quotas else ()
+                account, cluster, interaction.report, values, without=(QUOTAS,) if request.ignore_quotas else ()
             )
-        existing_objects.check(account, request.cluster, values, deployed_stack)
-        offered_instance_types.check(account, request.cluster, values)
-        route_tables.check(account, request.cluster, values)
-        master_addresses.check(account, request.cluster, values, deployed_stack)
+        existing_objects.check(account, cluster, values, deployed_stack)
+        offered_instance_types.check(account, cluster, values)
+        route_tables.check(account, cluster, values)
+        master_addresses.check(account, cluster, values, deployed_stack)
         upload = partial(
             publish, account, cluster=name, bucket=request.bucket, kms_key=request.kms_key, report=interaction.report
         )
@@ -260,7 +263,7 @@ def _prepare(
         )
         for notice in (*parameters.notices, *volume_findings.notices):
             interaction.report(notice)
-        new_demand = count_demand(request.documents, parameters.values)
+        new_demand = count_demand(request.documents, {**parameters.values, **resolved.values})
         current_demand = _read_current_demand(account, deployed_stack, interaction)
         plan_request = PlanRequest(
             stack=request.stack_name,
@@ -275,7 +278,12 @@ def _prepare(
             role_arn=request.role_arn,
             notification_arns=request.notification_arns,
             express=request.express,
-            predicted=(*immutable_impacts, *templates_to_upload.impacts, *volume_findings.impacts),
+            predicted=(
+                *immutable_impacts,
+                *moved_parts(resolved, deployed_stack),
+                *templates_to_upload.impacts,
+                *volume_findings.impacts,
+            ),
             note=operation_origin.change_set_description(account, name, protect=request.protect),
             quotas=() if current_demand is None else service_quotas.check(account, new_demand, current_demand),
             quotas_ignored=request.ignore_quotas,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from cfngen.cluster.reference_ids import RecordedId
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code
 from cfngen.deploy.aws_types import AwsObject
@@ -43,6 +44,7 @@ class StackView:
         status: its status.
         reason: why it has that status; often empty.
         parameters: values by name; CloudFormation shows NoEcho values as `****`.
+        looked_up: what CloudFormation found in Parameter Store at the last update, by name of the parameter.
         outputs: values by name.
         tags: values by key.
         created: when it was created.
@@ -59,6 +61,7 @@ class StackView:
     status: StackStatus
     reason: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
+    looked_up: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     created: datetime | None = None
@@ -68,6 +71,18 @@ class StackView:
     protected: bool = False
     role_arn: str = ""
     notification_arns: tuple[str, ...] = ()
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        """What its resources were last given, by names of parameters.
+
+        Parameters have the value that was looked up in Parameter Store. Outputs of other stacks, to which the cluster
+        file refers, have the names that parameters would have; the root records them as outputs.
+        """
+        from_other_stacks = {
+            recorded.part: value for name, value in self.outputs.items() if (recorded := RecordedId.parse(name))
+        }
+        return {**from_other_stacks, **self.parameters, **self.looked_up}
 
     @property
     def cluster(self) -> str:
@@ -159,6 +174,11 @@ def parse_stack(stack: AwsObject) -> StackView:
         reason=stack.get("StackStatusReason", ""),
         parameters={
             parameter["ParameterKey"]: parameter.get("ParameterValue", "") for parameter in stack.get("Parameters", ())
+        },
+        looked_up={
+            parameter["ParameterKey"]: parameter["ResolvedValue"]
+            for parameter in stack.get("Parameters", ())
+            if parameter.get("ResolvedValue")
         },
         outputs={output["OutputKey"]: output.get("OutputValue", "") for output in stack.get("Outputs", ())},
         tags={tag["Key"]: tag["Value"] for tag in stack.get("Tags", ())},

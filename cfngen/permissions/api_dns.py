@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from cfngen.cluster import api_dns
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.references import known_id
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.statements import Statement, allow
 
@@ -19,7 +20,8 @@ _RECORD_TYPES = "route53:ChangeResourceRecordSetsRecordTypes"
 def read_zone_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
     """Return the statements of an operator, whose plans look at the existing zones that the cluster file names."""
     zones = [zone for zone in (api_dns.public_zone(cluster), api_dns.private_zone(cluster)) if zone and zone.id]
-    arns = [f"arn:{scope.partition}:route53:::hostedzone/{zone.id}" for zone in zones]
+    # Which zone a reference leads to is not known beforehand.
+    arns = [f"arn:{scope.partition}:route53:::hostedzone/{known_id(zone.id) or '*'}" for zone in zones]
     return [allow(sid="DnsLook", actions="route53:GetHostedZone", resources=arns)] if arns else []
 
 
@@ -35,7 +37,7 @@ def api_dns_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
         return []
     route53 = f"arn:{scope.partition}:route53:::"
     every_zone = f"{route53}hostedzone/*"
-    existing_zones = [f"{route53}hostedzone/{zone.id}" for zone in zones if zone.id]
+    existing_zones = [f"{route53}hostedzone/{known_id(zone.id) or '*'}" for zone in zones if zone.id]
     new_domains = sorted({zone.name for zone in zones if zone.name})
     only_addresses = {"ForAllValues:StringEquals": {_RECORD_TYPES: ["A"]}}
     statements = [

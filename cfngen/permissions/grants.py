@@ -9,6 +9,7 @@ from typing import ClassVar
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import aws_partition
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.references import known_id
 from cfngen.cluster.topology import has_api_load_balancer
 from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.api_dns import api_dns_statements, read_zone_statements
@@ -18,6 +19,7 @@ from cfngen.permissions.load_balancer import load_balancer_statements
 from cfngen.permissions.operators import SERVICE_ROLE, operator_statements
 from cfngen.permissions.pod_network import pod_network_statements
 from cfngen.permissions.private_network import needs_private_network_statements, private_network_statements
+from cfngen.permissions.referenced_ids import read_output_statements, read_parameter_statements
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.service_role import network_and_instance_statements, role_and_secret_statements
 from cfngen.permissions.statements import Statement, policy_size, split_into_documents
@@ -93,8 +95,8 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
         partition=aws_partition(cluster.region),
         stack=stack,
         own_backup_bucket=cluster.etcd.backups.bucket or "",
-        vpc_id=cluster.network.vpc.id or "*",
-        route_table_id=cluster.network.route_table or "*",
+        vpc_id=known_id(cluster.network.vpc.id) or "*",
+        route_table_id=known_id(cluster.network.route_table) or "*",
     )
 
 
@@ -114,6 +116,7 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
             statements=[
                 *operator_statements(scope, service_role=service_role),
                 *read_zone_statements(cluster, scope),
+                *read_parameter_statements(cluster, scope),
             ],
         ),
         Grant(
@@ -125,6 +128,8 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
                 *(load_balancer_statements(scope) if has_api_load_balancer(cluster) else []),
                 *(private_network_statements(scope) if needs_private_network_statements(cluster) else []),
                 *api_dns_statements(cluster, scope),
+                *read_output_statements(cluster, scope),
+                *read_parameter_statements(cluster, scope),
             ],
         ),
         *_etcd_grants(cluster, scope),

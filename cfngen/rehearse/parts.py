@@ -6,6 +6,7 @@ Outputs of templates that are left out are replaced by a stack without real reso
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from troposphere import Sub, cloudformation
@@ -39,7 +40,7 @@ def roles_and_groups(clusters: Mapping[Plugin, Cluster]) -> tuple[Document, ...]
             stack.name = f"{stack.name}-{plugin}"
             stack.logical_id = f"{pascal(plugin)}{stack.logical_id}"
         stacks += pair
-    return _documents_with_root(first, stacks, Wiring(root_parameters, wire(shared).suppliers))
+    return _documents_with_root(first, stacks, replace(wire(shared), root_parameters=root_parameters))
 
 
 def one_master(cluster: Cluster, turn: int) -> tuple[Document, ...]:

@@ -10,10 +10,12 @@ from troposphere import GetAtt, Join, Ref, route53
 from troposphere import elasticloadbalancingv2 as elb
 
 from cfngen.cluster import api_dns
+from cfngen.cluster.existing_parts import HOSTED_ZONE
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.sections.network import DnsZone
 from cfngen.templates.network import vpc_id
 from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.references import part_value
 from cfngen.templates.stack import DELETED_WITH_STACK, Stack
 from cfngen.templates.tagging import tags
 
@@ -35,7 +37,7 @@ def add_public_record(stack: Stack, cluster: Cluster, target: elb.LoadBalancer |
     zone, name = api_dns.public_zone(cluster), api_dns.public_name(cluster)
     if zone is None or name is None:
         return
-    zone_id: PropertyValue = zone.id
+    zone_id: PropertyValue = part_value(stack, zone.id, HOSTED_ZONE) if zone.id else ""
     if zone.name:
         hosted_zone = stack.add(
             route53.HostedZone(
@@ -63,7 +65,7 @@ def add_private_record(stack: Stack, cluster: Cluster, target: elb.LoadBalancer 
     zone, name = api_dns.private_zone(cluster), api_dns.internal_name(cluster)
     if zone is None or name is None:
         return
-    zone_id: PropertyValue = zone.id
+    zone_id: PropertyValue = part_value(stack, zone.id, HOSTED_ZONE) if zone.id else ""
     if zone.name:
         zone_id = Ref(_add_private_zone(stack, cluster, zone))
     _add_record(stack, "ApiPrivateRecord", name, zone_id, target)

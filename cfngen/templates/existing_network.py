@@ -1,22 +1,25 @@
-"""Parameters for the parts of a network that exist already: their defaults are the ids in the cluster file."""
+"""The parts of a network that exist already: parameters with ids of the cluster file as defaults, or references."""
 
 from __future__ import annotations
 
+from cfngen.cluster.existing_parts import INTERNET_GATEWAY, NAT_GATEWAY, ROUTE_TABLE, SUBNET, VPC
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.subnet_ids import SubnetId, ZonalId, ZoneId, zone_id
 from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.references import part_parameter
 from cfngen.templates.stack import NETWORK, Stack
 
 
 def vpc_parameter(stack: Stack, cluster: Cluster) -> PropertyValue:
     """Add the parameter for an existing VPC and return the reference to it."""
-    return stack.parameter(
+    return part_parameter(
+        stack,
         "VpcId",
-        type="AWS::EC2::VPC::Id",
+        cluster.network.vpc.id,
+        VPC,
         label="VPC",
         parameter_group=NETWORK,
         description="Existing VPC to run the cluster in",
-        default=cluster.network.vpc.id,
     )
 
 
@@ -35,12 +38,14 @@ def zone_parameter(stack: Stack, zone: str) -> PropertyValue:
 
 def internet_gateway_parameter(stack: Stack, cluster: Cluster) -> PropertyValue:
     """Add the parameter for the internet gateway of an existing VPC and return the reference to it."""
-    return stack.parameter(
+    return part_parameter(
+        stack,
         "InternetGatewayId",
+        cluster.network.internet_gateway,
+        INTERNET_GATEWAY,
         label="Internet gateway",
         parameter_group=NETWORK,
         description="Internet gateway that is attached to the VPC",
-        default=cluster.network.internet_gateway,
         AllowedPattern="^igw-[0-9a-f]{8,17}$",
         ConstraintDescription="must be the id of an internet gateway, igw-…",
     )
@@ -49,12 +54,14 @@ def internet_gateway_parameter(stack: Stack, cluster: Cluster) -> PropertyValue:
 def route_table_parameter(stack: Stack, zone: str, route_table_id: str) -> PropertyValue:
     """Add the parameter for the existing route table of a created subnet and return the reference to it."""
     short_zone = zone_id(zone)
-    return stack.parameter(
+    return part_parameter(
+        stack,
         str(ZonalId("RouteTable", short_zone, is_parameter=True)),
+        route_table_id,
+        ROUTE_TABLE,
         label=f"Route table of subnet {short_zone}",
         parameter_group=NETWORK,
         description=f"Existing route table for the subnet in zone {short_zone}",
-        default=route_table_id,
         AllowedPattern="^rtb-[0-9a-f]{8,17}$",
         ConstraintDescription="must be the id of a route table, rtb-…",
     )
@@ -63,12 +70,14 @@ def route_table_parameter(stack: Stack, zone: str, route_table_id: str) -> Prope
 def nat_gateway_parameter(stack: Stack, zone: str, nat_gateway_id: str) -> PropertyValue:
     """Add the parameter for the existing NAT gateway in a zone and return the reference to it."""
     short_zone = zone_id(zone)
-    return stack.parameter(
+    return part_parameter(
+        stack,
         str(ZonalId("NatGateway", short_zone, is_parameter=True)),
+        nat_gateway_id,
+        NAT_GATEWAY,
         label=f"NAT gateway in zone {short_zone}",
         parameter_group=NETWORK,
         description=f"Existing NAT gateway in zone {short_zone}",
-        default=nat_gateway_id,
         AllowedPattern="^nat-[0-9a-f]{8,17}$",
         ConstraintDescription="must be the id of a NAT gateway, nat-…",
     )
@@ -77,11 +86,12 @@ def nat_gateway_parameter(stack: Stack, zone: str, nat_gateway_id: str) -> Prope
 def public_subnet_parameter(stack: Stack, zone: str, existing_id: str) -> PropertyValue:
     """Add the parameter for an existing public subnet and return the reference to it."""
     short_zone = zone_id(zone)
-    return stack.parameter(
+    return part_parameter(
+        stack,
         str(SubnetId(short_zone, "Id", is_public=True)),
-        type="AWS::EC2::Subnet::Id",
+        existing_id,
+        SUBNET,
         label=f"Public subnet in zone {short_zone}",
         parameter_group=NETWORK,
         description=f"Existing public subnet in {zone}, for the NAT gateway and load balancers",
-        default=existing_id,
     )

@@ -31,6 +31,7 @@ from troposphere import GetAtt, Ref, autoscaling, ec2
 
 from cfngen import userdata
 from cfngen.cluster.checks.volumes import VOLUME_TYPES
+from cfngen.cluster.existing_parts import SECURITY_GROUP
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.logical_ids import MASTER_STACK, MasterId, master_prefix
 from cfngen.cluster.model import Cluster, Slot
@@ -56,6 +57,7 @@ from cfngen.templates.network import route_table_id, subnet_id
 from cfngen.templates.patterns import IPV4_PATTERN
 from cfngen.templates.private_network import way_out
 from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.references import part_value
 from cfngen.templates.security_groups import extra_security_groups
 from cfngen.templates.stack import MASTERS, Stack
 from cfngen.templates.tagging import auto_scaling_group_tags, tags
@@ -162,13 +164,15 @@ def _add_interface(stack: Stack, cluster: Cluster, master_slot: Slot) -> ec2.Net
         stack.parameter_from_other_stack("MasterSecurityGroupId", description="Security group of the masters")
     ]
     security_groups += extra_security_groups(stack, cluster, "Master")
+    additional_groups = cluster.control_plane.additional_security_groups
+    security_groups += [part_value(stack, group_id, SECURITY_GROUP) for group_id in additional_groups]
     return stack.add(
         ec2.NetworkInterface(
             str(MasterId(master_slot.letter, "NetworkInterface")),
             Description=f"Kubernetes cluster {cluster.name}: master {master_slot.letter}",
             SubnetId=subnet_id(stack, cluster, master_slot.subnet.zone),
             PrivateIpAddress=address,
-            GroupSet=[*security_groups, *cluster.control_plane.additional_security_groups],
+            GroupSet=security_groups,
             # With VPC routes, the interface sends and receives packets with addresses of pods. Unless this check is
             # disabled, EC2 drops packets whose address is not an address of the interface.
             SourceDestCheck=not pod_network_plugin.uses_vpc_routes,

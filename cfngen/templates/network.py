@@ -7,11 +7,13 @@ cluster file.
 
 from __future__ import annotations
 
+from cfngen.cluster.existing_parts import ROUTE_TABLE, SUBNET
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.subnet_ids import SubnetId, zone_id
 from cfngen.cluster.topology import public_subnets
 from cfngen.templates.existing_network import public_subnet_parameter, vpc_parameter
 from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.references import part_parameter
 from cfngen.templates.stack import NETWORK, Stack
 
 
@@ -28,13 +30,14 @@ def subnet_id(stack: Stack, cluster: Cluster, zone: str) -> PropertyValue:
     name = str(SubnetId(zone_id(zone), "Id"))
     if not subnet.id:
         return stack.parameter_from_other_stack(name, description=f"Subnet in zone {zone_id(zone)}")
-    return stack.parameter(
+    return part_parameter(
+        stack,
         name,
-        type="AWS::EC2::Subnet::Id",
+        subnet.id,
+        SUBNET,
         label=f"Subnet in zone {zone_id(zone)}",
         parameter_group=NETWORK,
         description=f"Existing subnet in {zone}",
-        default=subnet.id,
     )
 
 
@@ -51,12 +54,14 @@ def route_table_id(stack: Stack, cluster: Cluster) -> PropertyValue:
     """Return a reference to the id of the route table with the pods' routes."""
     if not any(subnet.id for subnet in cluster.network.subnets):
         return stack.parameter_from_other_stack("RouteTableId", description="Route table that holds the pods' routes")
-    return stack.parameter(
+    return part_parameter(
+        stack,
         "RouteTableId",
+        cluster.network.route_table,
+        ROUTE_TABLE,
         label="Route table",
         parameter_group=NETWORK,
         description="Route table of the subnets; the cloud controller manager writes one route for each node into it",
-        default=cluster.network.route_table,
         AllowedPattern="^rtb-[0-9a-f]{8,17}$",
         ConstraintDescription="must be the id of a route table, rtb-…",
     )

@@ -14,6 +14,7 @@ from __future__ import annotations
 from troposphere import Ref, autoscaling, ec2
 
 from cfngen import userdata
+from cfngen.cluster.existing_parts import SECURITY_GROUP
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.logical_ids import MASTER_STACK, NodeGroupId, NodeGroupPart, node_group_prefix
 from cfngen.cluster.model import Cluster, NodeGroup
@@ -26,6 +27,7 @@ from cfngen.templates.launch import add_launch_template, creation_policy, latest
 from cfngen.templates.network import subnet_id
 from cfngen.templates.private_network import way_out
 from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.references import part_value
 from cfngen.templates.security_groups import extra_security_groups
 from cfngen.templates.stack import NODES, Stack
 from cfngen.templates.tagging import auto_scaling_group_tags
@@ -85,7 +87,7 @@ def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
             Groups=[
                 stack.parameter_from_other_stack("NodeSecurityGroupId", description="Security group of the nodes"),
                 *extra_security_groups(stack, cluster, "Node"),
-                *node_group.additional_security_groups,
+                *(part_value(stack, group_id, SECURITY_GROUP) for group_id in node_group.additional_security_groups),
             ],
         ),
         user_data=userdata.node(cluster, node_group, user_data_references),

@@ -12,9 +12,10 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.security_group_ids import SecurityGroupId
 from cfngen.templates.document import Document
 from cfngen.templates.immutable_settings import settings_to_record
+from cfngen.templates.references import reference_outputs
 from cfngen.templates.stack import DELETED_WITH_STACK, TEMPLATES, Parameter, Stack, add_parameter, complete_template
 from cfngen.templates.tagging import tags, tags_without_kubernetes_io_tag
-from cfngen.templates.wiring import VALUES_FROM_ROOT_STACK, Wiring
+from cfngen.templates.wiring import Wiring
 
 _TEMPLATE_LOCATION_PARAMETERS = (
     Parameter(
@@ -69,6 +70,8 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
             if output.also_output_of_root:
                 value = GetAtt(stack.logical_id, f"Outputs.{output.name}")
                 template.add_output(troposphere.Output(output.name, Description=output.description, Value=value))
+    for reference_output in reference_outputs(cluster):
+        template.add_output(reference_output)
     body = complete_template(
         template,
         cluster,
@@ -81,6 +84,8 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
 
 def _type_in_root(parameter: Parameter) -> str:
     """Return the type that a nested stack's parameter has in the root template."""
+    if parameter.is_looked_up_by_root:
+        return parameter.type
     # The nested stack resolves the SSM parameter, so the root must pass on the parameter's name. If the parameter had
     # the same type in the root, CloudFormation would resolve it there, and the nested stack would get an AMI id.
     return "String" if parameter.type.startswith("AWS::SSM::Parameter::Value") else parameter.type
@@ -126,7 +131,7 @@ def _passed_value(parameter: Parameter, wiring: Wiring) -> object:
         reference = Ref(parameter.name)
         # AWS::CloudFormation::Stack takes a list as text, with commas between the items.
         return Join(",", reference) if parameter.type.startswith(("List<", "CommaDelimitedList")) else reference
-    if parameter.name in wiring.suppliers:
-        stack, output = wiring.suppliers[parameter.name]
-        return GetAtt(stack.logical_id, f"Outputs.{output.name}")
-    return VALUES_FROM_ROOT_STACK[parameter.name]
+    if parameter.name in wiring.values_of_root:
+        return wiring.values_of_root[parameter.name]
+    stack, output = wiring.suppliers[parameter.name]
+    return GetAtt(stack.logical_id, f"Outputs.{output.name}")

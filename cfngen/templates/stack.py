@@ -9,7 +9,7 @@ its default comes from the cluster file.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import troposphere
@@ -47,6 +47,10 @@ class Parameter:
         default: default value, or None if the user must enter a value.
         constraints: further keys of the parameter's definition and their values, e.g. `AllowedPattern`.
         is_from_other_stack: whether an earlier stack's output, or the root stack itself, supplies the value.
+        is_looked_up_by_root: whether the value is the name of a parameter of Parameter Store that the root looks up;
+            the nested stacks take what it finds.
+        value_of_root: the expression that the root passes if it has no parameter for the value, as JSON-ready data;
+            None if the value comes from a parameter of the root or from an earlier stack.
     """
 
     name: str
@@ -57,6 +61,15 @@ class Parameter:
     default: str | int | None = None
     constraints: Mapping[str, object] = field(default_factory=dict)
     is_from_other_stack: bool = False
+    is_looked_up_by_root: bool = False
+    value_of_root: object = None
+
+    @property
+    def in_nested_stack(self) -> Parameter:
+        """The parameter as the nested stacks have it."""
+        if not self.is_looked_up_by_root:
+            return self
+        return replace(self, type="String", default=None, constraints={})
 
 
 @dataclass(frozen=True)
@@ -172,6 +185,44 @@ class Stack:
             )
         )
 
+    def stored_parameter(
+        self,
+        name: str,
+        *,
+        type: str,  # noqa: A002 - CloudFormation's own word
+        label: str,
+        parameter_group: str,
+        description: str,
+        default: str,
+        **constraints: object,
+    ) -> PropertyValue:
+        """Add a parameter with the name of a parameter of Parameter Store; return a reference to what the root finds.
+
+        The root's parameter has the type `AWS::SSM::Parameter::Value<…>` and the name as its default. It is looked up
+        once for all nested stacks; those get the value, as a `String`, and have no default.
+
+        Args:
+            name: logical id of the parameter.
+            type: the parameter's type in the root.
+            label: text that the console shows in place of the name.
+            parameter_group: heading under which the console shows the parameter.
+            description: explanation that the console shows below the label.
+            default: name of the parameter of Parameter Store.
+            constraints: further keys of the parameter's definition; CloudFormation applies them to the name.
+        """
+        return self._add_parameter(
+            Parameter(
+                name,
+                type=type,
+                label=label,
+                parameter_group=parameter_group,
+                description=description,
+                default=default,
+                constraints=constraints,
+                is_looked_up_by_root=True,
+            )
+        )
+
     def parameter_from_other_stack(self, name: str, *, description: str) -> PropertyValue:
         """Add a parameter that takes the output of the same name from an earlier stack; return a reference to it.
 
@@ -191,11 +242,33 @@ class Stack:
             )
         )
 
+    def parameter_from_root(self, name: str, value: PropertyValue, *, description: str) -> PropertyValue:
+        """Add a parameter whose value the root resolves, once for all nested stacks; return a reference to it.
+
+        In the standalone template, the expression itself is in place of the references.
+
+        Args:
+            name: logical id of the parameter.
+            value: the expression, which refers to nothing in the template.
+            description: what the value is.
+        """
+        return self._add_parameter(
+            Parameter(
+                name,
+                type="String",
+                label=name,
+                parameter_group="From the other stacks",
+                description=description,
+                is_from_other_stack=True,
+                value_of_root=as_json(value),
+            )
+        )
+
     def _add_parameter(self, parameter: Parameter) -> PropertyValue:
         """Add a parameter, unless the stack has one of that name; return a reference to it."""
         if parameter.name not in self.parameters:
             self.parameters[parameter.name] = parameter
-            add_parameter(self._template, parameter)
+            add_parameter(self._template, parameter.in_nested_stack)
         return Ref(parameter.name)
 
     def add(self, resource: Resource, *, depends_on_in_standalone_template: Sequence[str] = ()) -> Resource:

@@ -16,8 +16,9 @@ from cfngen.cluster.model import Cluster
 from cfngen.templates.document import Document, TemplateBody
 from cfngen.templates.expressions import substitute
 from cfngen.templates.immutable_settings import settings_to_record
+from cfngen.templates.references import reference_outputs
 from cfngen.templates.stack import Stack, add_parameter, as_json, complete_template
-from cfngen.templates.wiring import VALUES_FROM_ROOT_STACK, Wiring, WiringError
+from cfngen.templates.wiring import Wiring, WiringError
 
 # Maximum size of a template that is read from S3, and maximum number of its resources (AWS CloudFormation quotas).
 MAX_BYTES = 1_000_000
@@ -50,7 +51,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     resources: TemplateBody = {}
     outputs: dict[str, object] = {}
     # Values of the parameters from other stacks, by the parameter's name; they replace the references to them.
-    values_from_other_stacks: dict[str, object] = dict(VALUES_FROM_ROOT_STACK)
+    values_from_other_stacks: dict[str, object] = dict(wiring.values_of_root)
     for stack in stacks:
         for logical_id, resource in stack.document().body["Resources"].items():
             if logical_id in resources or logical_id in wiring.root_parameters:
@@ -74,7 +75,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
                     "Value": values_from_other_stacks[output.name],
                 }
     body["Resources"] = resources
-    body["Outputs"] = outputs
+    body["Outputs"] = {**outputs, **{output.title: as_json(output) for output in reference_outputs(cluster)}}
     if len(resources) > MAX_RESOURCES or len(json.dumps(body, indent=2)) > MAX_BYTES:
         return None
     return Document("standalone", body, module=__name__)

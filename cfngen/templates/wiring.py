@@ -37,10 +37,12 @@ class Wiring:
         root_parameters: parameters whose values the user chooses, by name. The root template and the standalone
             template have them.
         suppliers: outputs that supply the values of parameters, by the parameter's name.
+        values_of_root: expressions that the root itself resolves and passes, by the parameter's name.
     """
 
     root_parameters: Mapping[str, Parameter]
     suppliers: Mapping[str, Supplier]
+    values_of_root: Mapping[str, object]
 
 
 def wire(stacks: Sequence[Stack]) -> Wiring:
@@ -55,10 +57,13 @@ def wire(stacks: Sequence[Stack]) -> Wiring:
     """
     root_parameters: dict[str, Parameter] = {}
     suppliers: dict[str, Supplier] = {}
+    values_of_root: dict[str, object] = dict(VALUES_FROM_ROOT_STACK)
     for stack in stacks:
         for parameter in stack.parameters.values():
-            if parameter.is_from_other_stack:
-                if parameter.name not in suppliers and parameter.name not in VALUES_FROM_ROOT_STACK:
+            if parameter.value_of_root is not None:
+                values_of_root[parameter.name] = parameter.value_of_root
+            elif parameter.is_from_other_stack:
+                if parameter.name not in suppliers and parameter.name not in values_of_root:
                     raise WiringError(f"{stack.name} needs {parameter.name}, but no earlier stack has this output")
             elif root_parameters.setdefault(parameter.name, parameter) != parameter:
                 raise WiringError(
@@ -70,4 +75,4 @@ def wire(stacks: Sequence[Stack]) -> Wiring:
                     f"{stack.name} and {suppliers[output.name].stack.name} both have the output {output.name}"
                 )
             suppliers[output.name] = Supplier(stack, output)
-    return Wiring(root_parameters, suppliers)
+    return Wiring(root_parameters, suppliers, values_of_root)

@@ -100,6 +100,19 @@ def _no_export(cloud: CloudFormation) -> None:
     raise_reasons(cloud, "s")
 
 
+def _no_other_stack(cloud: CloudFormation) -> None:
+    output = {"Fn::GetStackOutput": {"StackName": "gone", "OutputName": "It"}}
+    cloud.wait(cloud.create_stack("s", body=text({"G": GATEWAY}, Outputs={"It": {"Value": output}})))
+    raise_reasons(cloud, "s")
+
+
+def _no_output(cloud: CloudFormation) -> None:
+    cloud.wait(cloud.create_stack("other", body=text({"G": GATEWAY})))
+    output = {"Fn::GetStackOutput": {"StackName": "other", "OutputName": "gone"}}
+    cloud.wait(cloud.create_stack("s", body=text({"G": GATEWAY}, Outputs={"It": {"Value": output}})))
+    raise_reasons(cloud, "s")
+
+
 def _deletion(resource: Mapping[str, Any], interfere: Callable[[str], object]) -> ServiceCall:
     """A deletion in whose way something stands that someone else has made."""
 
@@ -403,6 +416,14 @@ def calls() -> list[Refusal]:
         row("CreateStack", "an import that nobody exports", "No export named gone found",
             f"template reference: [Fn::ImportValue]({REFERENCE}/intrinsic-function-reference-importvalue.html)", TOLD,
             calling(_no_export)),
+        row("CreateStack", "an output of another stack that does not exist",
+            "Stack with id gone does not exist",
+            f"template reference: [Fn::GetStackOutput]({REFERENCE}/intrinsic-function-reference-getstackoutput.html)",
+            "assumed", calling(_no_other_stack)),
+        row("CreateStack", "an output that another stack does not have",
+            "Output gone does not exist in stack other",
+            f"template reference: [Fn::GetStackOutput]({REFERENCE}/intrinsic-function-reference-getstackoutput.html)",
+            "assumed", calling(_no_output)),
         row("DeleteStack", "a role to which someone has attached a policy", "must detach all policies first",
             "IAM: [DeleteRole](https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteRole.html)", TOLD,
             _deletion(role(), _attach)),

@@ -178,6 +178,42 @@ def test_values_from_parameter_store() -> None:
     assert outputs(cloud, {"Ref": "P"}, Parameters=parameters) == "ami-12345678"
 
 
+def test_values_that_the_account_has_stored(cloud: CloudFormation) -> None:
+    client("ssm", "us-west-2").put_parameter(Name="/network/gateway", Value="igw-1", Type="String")
+    parameters = {"P": {"Type": "AWS::SSM::Parameter::Value<String>", "Default": "/network/gateway"}}
+    assert outputs(cloud, {"Ref": "P"}, Parameters=parameters) == "igw-1"
+
+
+def test_a_secure_string_is_no_value_of_a_parameter(cloud: CloudFormation) -> None:
+    client("ssm", "us-west-2").put_parameter(Name="/secret", Value="x", Type="SecureString")
+    parameters = {"P": {"Type": "AWS::SSM::Parameter::Value<String>", "Default": "/secret"}}
+    with pytest.raises(ValidationError, match="types not supported by CloudFormation"):
+        cloud.create_stack("s", body=template(Parameters=parameters))
+
+
+def test_an_output_of_another_stack_needs_no_export(cloud: CloudFormation) -> None:
+    cloud.create_stack("other", body=template(Outputs={"It": {"Value": "vpc-1"}}))
+    assert outputs(cloud, {"Fn::GetStackOutput": {"StackName": "other", "OutputName": "It"}}) == "vpc-1"
+
+
+def test_an_output_of_another_stack_is_read_anew_by_an_update(cloud: CloudFormation) -> None:
+    tags = [{"Key": "it", "Value": {"Fn::GetStackOutput": {"StackName": "other", "OutputName": "It"}}}]
+    body = json.dumps({"Resources": {"Gateway": {**GATEWAY, "Properties": {"Tags": tags}}}})
+    cloud.create_stack("other", body=template(Outputs={"It": {"Value": "old"}}))
+    cloud.create_stack("s", body=body)
+    cloud.update_stack("other", body=template(Outputs={"It": {"Value": "new"}}))
+    [gateway] = cloud.stack("s").resources.values()
+    assert gateway.properties["Tags"][0]["Value"] == "old"
+    cloud.update_stack("s", body=body)
+    [gateway] = cloud.stack("s").resources.values()
+    assert gateway.properties["Tags"][0]["Value"] == "new"
+
+
+def test_an_output_needs_its_stack_and_its_name(cloud: CloudFormation) -> None:
+    with pytest.raises(ValidationError, match=r"Fn::GetStackOutput object requires StackName and OutputName"):
+        outputs(cloud, {"Fn::GetStackOutput": {"StackName": "other"}})
+
+
 @pytest.mark.parametrize(
     ("declared", "value"),
     [
@@ -186,6 +222,8 @@ def test_values_from_parameter_store() -> None:
         ("AWS::EC2::KeyPair::KeyName", "nobody"),
         ("AWS::EC2::AvailabilityZone::Name", "us-west-2x"),
         ("AWS::EC2::Image::Id", "ami-0123456789abcdef0"),
+        ("AWS::EC2::SecurityGroup::Id", "sg-0123456789abcdef0"),
+        ("AWS::Route53::HostedZone::Id", "Z0123456789ABC"),
     ],
 )
 def test_what_the_account_does_not_have_fails_the_stack_before_its_resources(

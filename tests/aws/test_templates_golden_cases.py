@@ -14,7 +14,8 @@ from cfngen.sandbox.cloudformation import CloudFormation, Resource, Stack, clien
 pytestmark = pytest.mark.drill
 
 NESTED = ("existing-vpc", "existing-vpc-new-subnets", "own-images", "private-api", "several-groups", "three-masters")
-SEPARATELY = ("existing-elastic-ip", "extra-policies", "transit-gateway")  # name things that only an account can name
+# They name things that only an account can name.
+SEPARATELY = ("existing-elastic-ip", "extra-policies", "references", "transit-gateway")
 
 RETAINED_ZONES = {"api-dns-public": 1}  # created public zones: their name servers are known to other zones
 
@@ -198,3 +199,60 @@ def test_routes_lead_to_what_somebody_else_connected_with_the_vpc(tmp_path: Path
         "10.20.0.0/16", "100.64.0.0/16", "0.0.0.0/0", "10.64.0.0/12", "192.168.8.0/24", ids["pl"],
     }  # fmt: skip
     assert where.delete(stack).status == "DELETE_COMPLETE"
+
+
+@pytest.mark.parametrize("form", ["standalone", "cluster"])
+def test_references_lead_to_what_somebody_else_made(form: str) -> None:
+    where = prepared(golden("references"), seed=3)
+    region = where.cluster.region
+    ec2, route53 = client("ec2", region), client("route53", region)
+    vpc = ec2.create_vpc(CidrBlock="10.20.0.0/16")["Vpc"]["VpcId"]
+    subnet_a, public_a, public_b = (
+        ec2.create_subnet(VpcId=vpc, CidrBlock=block, AvailabilityZone=f"{region}{zone}")["Subnet"]["SubnetId"]
+        for zone, block in (("a", "10.20.0.0/20"), ("a", "10.20.64.0/26"), ("b", "10.20.64.64/26"))
+    )
+    gateway = ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
+    ec2.attach_internet_gateway(InternetGatewayId=gateway, VpcId=vpc)
+    allocation = ec2.allocate_address(Domain="vpc")["AllocationId"]
+    nat_gateway = ec2.create_nat_gateway(SubnetId=public_b, AllocationId=allocation)["NatGateway"]["NatGatewayId"]
+    transit_gateway = ec2.create_transit_gateway()["TransitGateway"]["TransitGatewayId"]
+    ec2.create_transit_gateway_vpc_attachment(TransitGatewayId=transit_gateway, VpcId=vpc, SubnetIds=[subnet_a])
+    shared, monitoring = (
+        ec2.create_security_group(GroupName=name, Description=name, VpcId=vpc)["GroupId"] for name in ("all", "watch")
+    )
+    public_zone = route53.create_hosted_zone(Name="example.com", CallerReference="1")["HostedZone"]["Id"]
+    private_zone = route53.create_hosted_zone(
+        Name="example.com", CallerReference="2", VPC={"VPCRegion": region, "VPCId": vpc}
+    )["HostedZone"]["Id"]
+    parameters = {
+        "/network/private/subnet-a": subnet_a,
+        "/network/public/subnet-b": public_b,
+        "/network/private/route-table-c": ec2.create_route_table(VpcId=vpc)["RouteTable"]["RouteTableId"],
+        "/network/internet-gateway": gateway,
+        "/network/transit-gateway": transit_gateway,
+        "/network/groups/monitoring": monitoring,
+        "/dns/public-zone": public_zone.removeprefix("/hostedzone/"),
+    }
+    for name, value in parameters.items():
+        client("ssm", region).put_parameter(Name=name, Value=value, Type="String")
+    outputs = {
+        "network": {
+            "VpcId": vpc,
+            "PublicSubnetA": public_a,
+            "NatGatewayB": nat_gateway,
+            "TransitGateway": transit_gateway,
+            "SharedGroup": shared,
+        },
+        "dns": {"PrivateZone": private_zone.removeprefix("/hostedzone/")},
+    }
+    for name, values in outputs.items():
+        gateway_of_stack = {"Gateway": {"Type": "AWS::EC2::InternetGateway"}}
+        body = {"Resources": gateway_of_stack, "Outputs": {key: {"Value": value} for key, value in values.items()}}
+        where.cloud.wait(where.cloud.create_stack(name, body=json.dumps(body)))
+    before = inventory(region)
+    stack = where.create(form)
+    assert stack.status == "CREATE_COMPLETE", [event for event in stack.events if event.reason]
+    assert stack.outputs["ReferencedVpcId"] == vpc
+    assert resources(stack)["MasterSecurityGroup"].properties["VpcId"] == vpc
+    assert where.delete(stack).status == "DELETE_COMPLETE"
+    assert set(leftovers(where, before)) <= {"snapshots"}

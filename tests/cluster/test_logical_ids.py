@@ -29,6 +29,7 @@ from cfngen.cluster.logical_ids import (
     is_node_group_stack,
     pascal,
 )
+from cfngen.cluster.reference_ids import ExistingPartId, RecordedId
 from cfngen.cluster.security_group_ids import RuleId, SecurityGroupId, source_id
 from cfngen.cluster.subnet_ids import RouteId, SubnetId, SubnetPart, VpcRangeId, ZoneId, is_subnet_parameter, zone_id
 from cfngen.templates import generate
@@ -75,6 +76,8 @@ made: st.SearchStrategy[LogicalId] = st.one_of(
     ),
     st.builds(RuleId, roles, st.sampled_from(["", "Api", "Ssh", "DnsTcp", "NodeExporterMetrics"]), sources),
     st.builds(SecurityGroupId, roles, st.integers(1, 60), st.sampled_from(["", "Id"])),
+    st.builds(ExistingPartId.of, st.sampled_from(["SecurityGroup", "HostedZone"]), st.text()),
+    st.builds(RecordedId, st.sampled_from(["VpcId", "SubnetAId", "NatGatewayBId", "ExistingHostedZoneAEE762C9"])),
     st.builds(ImageId, st.sampled_from(["Master", "Node"]), group_names.map(pascal)),
 )
 

@@ -65,6 +65,7 @@ class _DeletionOptions:
             account: the account of the target.
             authorities: how to keep a copy of the certificate authorities; None means that the user is asked.
         """
+        from cfngen.cluster.references import known_id
         from cfngen.deploy.deletion.plan import DeletionRequest
         from cfngen.deploy.publishing.bucket import default_name as default_bucket_name
 
@@ -72,7 +73,7 @@ class _DeletionOptions:
         return DeletionRequest(
             stack_name=target.stack_name,
             cluster=target.cluster.name,
-            vpc_id=network.vpc.id or "",
+            vpc_id=known_id(network.vpc.id) or "",
             # By this range, routes that Kubernetes made for pods are told from other routes.
             pod_cidr=str(network.pod_cidr),
             delete_volumes=self.delete_volumes,

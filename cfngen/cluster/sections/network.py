@@ -14,7 +14,11 @@ from cfngen.cluster.sections.base import List, Model, Nat, Plugin, RouteTables, 
 class Vpc(Model):
     """The VPC: created with `cidr`, or an existing one named by `id`."""
 
-    id: field_types.VpcId | None = Field(None, description="Id of an existing VPC to use instead of creating one.")
+    id: field_types.VpcId | None = Field(
+        None,
+        description="Id of an existing VPC to use instead of creating one, or a reference to it: `stack:NAME.Output`, "
+        "`ssm:/NAME` or `terraform:FILE#OUTPUT`. So may be the ids of all other existing parts of the network.",
+    )
     cidr: field_types.Cidr = Field(
         IPv4Network("172.20.0.0/16"),
         description="Address range of the VPC, /16 to /28. For an existing VPC, enter its range.",

@@ -89,10 +89,10 @@ def read_inventory(
     resources = list_resource_tree(account, stack.id) if stack else ()
     own_vpcs = _existing_ids(resources, VPC_TYPE)
     existing_group_names = _existing_ids(resources, AUTO_SCALING_GROUP)
-    parameter_vpc = stack.parameters.get("VpcId", "") if stack else ""
+    parameter_vpc = stack.values.get("VpcId", "") if stack else ""
     named_vpc = next(iter(own_vpcs), "") or parameter_vpc or vpc_id
     cluster_vpc = named_vpc or _find_vpc_by_tag(account, cluster)
-    route_table = stack.parameters.get("RouteTableId", "") if stack else ""
+    route_table = stack.values.get("RouteTableId", "") if stack else ""
     uses_existing_route_table = bool(route_table) and route_table not in _existing_ids(
         resources, "AWS::EC2::RouteTable"
     )

@@ -227,7 +227,7 @@ def _find_remaining_resources(
             )
             for resource_id in inventory.existing_ids("AWS::KMS::Key")
         ]
-        remaining += retained_resources.list_existing_resources(inventory, tuple(stack.parameters.items()))
+        remaining += retained_resources.list_existing_resources(inventory, tuple(stack.values.items()))
     remaining += snapshot_buckets.find_snapshot_buckets(account, inventory, stack.outputs if stack else {})
     if not request.delete_volumes:
         remaining += retained_resources.describe_remaining_orphans(

@@ -68,7 +68,7 @@ def find_remaining_resources(
     if is_name_unique:
         remaining += retained_resources.find_log_groups(account, request.cluster)
     if stack:
-        remaining += retained_resources.list_existing_resources(inventory, tuple(stack.parameters.items()))
+        remaining += retained_resources.list_existing_resources(inventory, tuple(stack.values.items()))
     return tuple(remaining)
 
 

@@ -59,7 +59,7 @@ def find_instance_routes(
         # The route table of a private cluster's public subnets has no routes to pods.
         if resource.logical_id != PUBLIC_TABLE or not is_private(cluster)
     }
-    if existing_route_table := stack.parameters.get("RouteTableId", ""):
+    if existing_route_table := stack.values.get("RouteTableId", ""):
         table_ids.add(existing_route_table)
     if not table_ids:
         return ()

@@ -146,11 +146,11 @@ def read_private_network(
     endpoint_ids = {name: endpoint for name, endpoint in ids.items() if types[name] == _VPC_ENDPOINT}
     existing_gateways = {
         name.removesuffix("Id"): value
-        for name, value in stack.parameters.items()
+        for name, value in stack.values.items()
         if value and _is_zonal(name, "NatGateway", is_parameter=True)
     }
     gateway_by_name = {**existing_gateways, **gateway_ids}
-    internet_gateway = ids.get("InternetGateway") or stack.parameters.get("InternetGatewayId", "")
+    internet_gateway = ids.get("InternetGateway") or stack.values.get("InternetGatewayId", "")
     services = {
         str(EndpointId.of(service)): service
         for service in (endpoints.S3, *(endpoint.service for endpoint in endpoints.interface_endpoints(cluster)))
@@ -179,7 +179,7 @@ def read_private_network(
             )
             for name, table in sorted(table_ids.items())
         ),
-        table_by_subnet=_table_by_subnet(ids, stack.parameters),
+        table_by_subnet=_table_by_subnet(ids, stack.values),
         nat_gateway_ids=frozenset(gateway_by_name.values()),
     )
 

@@ -23,6 +23,7 @@ from cfngen.deploy.network_check.findings import (
 from cfngen.deploy.network_check.network import parameter_values
 from cfngen.deploy.network_check.reading import read
 from cfngen.deploy.network_check.situation import Situation
+from cfngen.deploy.references import resolve_references
 
 QUOTAS = "quotas"
 _ORDER = tuple(Severity)
@@ -247,7 +248,9 @@ def check_network(
 
     Raises:
         AwsError: not even the VPC can be read.
+        UnresolvedReferenceError: a reference of the cluster file leads to nothing.
     """
+    cluster = resolve_references(account, cluster, values or {}).cluster
     names = {**parameter_values(cluster), **{name: value for name, value in (values or {}).items() if value}}
     vpc_id = names.get("VpcId", "")
     if not vpc_id:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
+from cfngen.cluster.existing_parts import named_ids
 from cfngen.cluster.model import Cluster, NodeGroup, Slot
 from cfngen.cluster.subnet_ids import SubnetId, ZonalId, zone_id
 from cfngen.cluster.topology import public_subnets
@@ -60,23 +61,11 @@ class NamedSubnet:
 
 def parameter_values(cluster: Cluster) -> dict[str, str]:
     """Return the values that the parameters for existing parts have by default: those of the cluster file."""
-    network = cluster.network
-    values = {
-        "VpcId": network.vpc.id,
-        "RouteTableId": network.route_table,
-        "InternetGatewayId": network.internet_gateway,
-    }
-    for subnet in network.subnets:
-        zone = zone_id(subnet.zone)
-        values[str(SubnetId(zone, "Id"))] = subnet.id
-        values[str(ZonalId("RouteTable", zone, is_parameter=True))] = subnet.route_table
-        values[str(ZonalId("NatGateway", zone, is_parameter=True))] = subnet.nat_gateway
-        if subnet.public:
-            values[str(SubnetId(zone, "Id", is_public=True))] = subnet.public.id
+    values = named_ids(cluster)
     if cluster.api.elastic_ip:
         values["ApiElasticIpAllocationId"] = cluster.api.elastic_ip.allocation_id
         values["ApiElasticIp"] = str(cluster.api.elastic_ip.address)
-    return {name: value for name, value in values.items() if value}
+    return values
 
 
 def named_subnets(cluster: Cluster, values: Mapping[str, str]) -> tuple[NamedSubnet, ...]:

@@ -37,27 +37,39 @@ class NetworkPart(NamedTuple):
     reason: str
 
 
-def check(current: Mapping[str, str], requested: Mapping[str, str]) -> None:
+def check(
+    current: Mapping[str, str], requested: Mapping[str, str], references: Mapping[str, str] | None = None
+) -> None:
     """Refuse a deployment that would replace the VPC, or the subnet of a zone that the cluster keeps using.
 
     Args:
-        current: current parameters of the root stack; empty if it is new.
-        requested: parameters of the deployment.
+        current: current values of the root's parameters, with ids in place of references; empty if the stack is new.
+        requested: values of the deployment, likewise.
+        references: the references of the cluster file that the deployment has resolved, by names of parameters.
 
     Raises:
         ImmutableSettingError: the deployment would replace the VPC or a subnet.
     """
+    references = references or {}
     problems = []
+    has_moved_reference = False
     for part in _network_parts(current):
         current_value, requested_value = _value_of(part, current), _value_of(part, requested)
         if current_value is None or requested_value is None or current_value == requested_value:
             continue
+        if part.id_parameter in references:
+            has_moved_reference = True
+            requested_value += f", to which {references[part.id_parameter]} leads now"
         problems.append(f"{part.key}: is {current_value} and cannot be changed to {requested_value}: {part.reason}")
     if problems:
         keep_options = " ".join(
-            f"--keep {name}" for name in sorted(current) if name in requested and current[name] != requested[name]
+            f"--keep {name}"
+            for name in sorted(current)
+            if name in requested and name not in references and current[name] != requested[name]
         )
         hint = "restore the old value in the cluster file (and in the parameters), or create a new cluster."
+        if has_moved_reference:
+            hint = "enter the old id in place of the reference, let it lead there again, or create a new cluster."
         if keep_options:
             hint += f" `{keep_options}` deploys with the stack's current values."
         raise ImmutableSettingError(tuple(problems), hint)

@@ -20,6 +20,7 @@ from cfngen.sandbox.cloudformation.errors import (
     ValidationError,
 )
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
+from cfngen.sandbox.cloudformation.parameter_store import stored_value
 from cfngen.sandbox.cloudformation.properties import enabled_resources
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP, NESTED_STACK
@@ -204,7 +205,7 @@ def check_revision(
     ref_values, failure_reason = parameters.resolve_values(
         parsed_template,
         parameter_values,
-        cloud.parameter_store,
+        functools.partial(stored_value, cloud),
         functools.partial(parameter_value_exists, cloud.region),
     )
     revision = Revision(

@@ -29,6 +29,7 @@ DESCRIBE_CALLS_BY_PARAMETER_TYPE: Mapping[str, DescribeCall] = {
     "AWS::EC2::AvailabilityZone::Name": DescribeCall("describe_availability_zones", "ZoneNames", "AvailabilityZones"),
     "AWS::EC2::Image::Id": DescribeCall("describe_images", "ImageIds", "Images"),
     "AWS::EC2::KeyPair::KeyName": DescribeCall("describe_key_pairs", "KeyNames", "KeyPairs"),
+    "AWS::EC2::SecurityGroup::Id": DescribeCall("describe_security_groups", "GroupIds", "SecurityGroups"),
     "AWS::EC2::Subnet::Id": DescribeCall("describe_subnets", "SubnetIds", "Subnets"),
     "AWS::EC2::VPC::Id": DescribeCall("describe_vpcs", "VpcIds", "Vpcs"),
 }
@@ -40,6 +41,8 @@ def parameter_value_exists(region: str, parameter_type: str, value: str) -> bool
     Raises:
         NotModelledError: the emulator does not support the parameter type
     """
+    if parameter_type == "AWS::Route53::HostedZone::Id":
+        return _hosted_zone_exists(region, value)
     if parameter_type not in DESCRIBE_CALLS_BY_PARAMETER_TYPE:
         raise NotModelledError(f"parameter type {parameter_type}")
     describe_call = DESCRIBE_CALLS_BY_PARAMETER_TYPE[parameter_type]
@@ -49,3 +52,12 @@ def parameter_value_exists(region: str, parameter_type: str, value: str) -> bool
     except ClientError:  # EC2 refuses ids and names that do not exist
         return False
     return bool(response[describe_call.result_key])
+
+
+def _hosted_zone_exists(region: str, zone_id: str) -> bool:
+    """Whether the account has a hosted zone."""
+    try:
+        client("route53", region).get_hosted_zone(Id=zone_id)
+    except ClientError:
+        return False
+    return True

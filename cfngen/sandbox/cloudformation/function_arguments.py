@@ -72,6 +72,13 @@ def _check_get_att(body: TemplateBody, section: str, argument: Expression) -> No
         raise ValidationError(f"Template error: instance of Fn::GetAtt references undefined resource {logical_id}")
 
 
+def _check_get_stack_output(body: TemplateBody, section: str, argument: Expression) -> None:
+    """Check that Fn::GetStackOutput has its two required arguments, and no unknown ones (the words are assumed)."""
+    required, optional = {"StackName", "OutputName"}, {"Region", "RoleArn"}
+    if not isinstance(argument, dict) or not required <= argument.keys() <= required | optional:
+        raise ValidationError("Template error: every Fn::GetStackOutput object requires StackName and OutputName")
+
+
 def _is_list_of_length(value: object, *lengths: int) -> bool:
     """Whether a value is a list of one of these lengths."""
     return isinstance(value, list) and len(value) in lengths
@@ -214,6 +221,7 @@ ARGUMENT_CHECKS: Mapping[str, ArgumentCheck] = {
     "Fn::Equals": _check_equals,
     "Fn::FindInMap": _check_find_in_map,
     "Fn::GetAtt": _check_get_att,
+    "Fn::GetStackOutput": _check_get_stack_output,
     "Fn::If": _check_if,
     "Fn::Join": _check_join,
     "Fn::Not": _check_not,

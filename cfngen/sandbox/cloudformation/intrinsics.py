@@ -26,6 +26,7 @@ class Scope:
         attribute: returns the value of GetAtt for a logical id and an attribute name
         zones: returns the names of a region's Availability Zones
         imported: returns the value of the export with a name
+        output_of: returns the value of an output of another stack, by stack and output
     """
 
     def __init__(
@@ -35,12 +36,14 @@ class Scope:
         attribute: Callable[[str, str], Expression],
         zones: Callable[[str], list[str]],
         imported: Callable[[str], str],
+        output_of: Callable[[str, str], str],
     ) -> None:
         self._body = body
         self._names = dict(names)
         self._attribute = attribute
         self._zones = zones
         self._imported = imported
+        self._output_of = output_of
 
     def set_name(self, name: str, value: Expression) -> None:
         """Set the value of Ref for the name of a parameter or the logical id of a resource."""
@@ -143,6 +146,13 @@ class Scope:
     def _fn_importvalue(self, argument: Expression) -> str:
         """Fn::ImportValue: the export of another stack."""
         return self._imported(str(self.resolve(argument)))
+
+    def _fn_getstackoutput(self, argument: Expression) -> str:
+        """Fn::GetStackOutput: an output of another stack of the account and region."""
+        resolved = self.resolve(argument)
+        if unsupported := sorted(resolved.keys() - {"StackName", "OutputName"}):
+            raise NotModelledError(f"Fn::GetStackOutput with {', '.join(unsupported)}")
+        return self._output_of(str(resolved["StackName"]), str(resolved["OutputName"]))
 
     def _fn_getazs(self, argument: Expression) -> list[str]:
         """Fn::GetAZs: the Availability Zones of a region."""

@@ -25,15 +25,18 @@ ALLOWED_ATTRIBUTES = {
     "MaxValue", "MinLength", "MaxLength",
 }  # fmt: skip
 MAX_VALUE_LENGTH = 4096  # characters
+_OBJECT_TYPES = ("AWS::EC2::", "AWS::Route53::")  # the beginnings of AWS-specific types
 
 # Called with an AWS-specific parameter type, such as AWS::EC2::VPC::Id, and a value.
 ParameterValueExists = Callable[[str, str], bool]
+# Returns the value of a parameter of Parameter Store, or None.
+StoredValue = Callable[[str], str | None]
 
 
 def resolve_values(
     template: Template,
     parameter_values: Mapping[str, str],
-    parameter_store: Mapping[str, str],
+    stored_value: StoredValue,
     exists: ParameterValueExists,
 ) -> tuple[JsonDict, str]:
     """Resolve the values of a template's parameters.
@@ -41,7 +44,7 @@ def resolve_values(
     Args:
         template: the template
         parameter_values: the values in the request by parameter name, all of them strings
-        parameter_store: the contents of Parameter Store, values by name
+        stored_value: returns the value of a parameter of Parameter Store
         exists: returns whether a value of an AWS-specific type exists in the account
 
     Returns:
@@ -65,11 +68,12 @@ def resolve_values(
         _check_constraints(name, definition, text)
         parameter_type = definition["Type"]
         if match := PARAMETER_STORE_TYPE.fullmatch(parameter_type):
-            if text not in parameter_store:
+            stored = stored_value(text)
+            if stored is None:
                 raise ValidationError(f"Unable to fetch parameters [{text}] from parameter store for this account.")
-            parameter_type, text = match.group(1), parameter_store[text]
+            parameter_type, text = match.group(1), stored
         ref_values[name] = _convert(name, parameter_type, text)
-        if parameter_type.startswith("AWS::EC2::") and not exists(parameter_type, text):
+        if parameter_type.startswith(_OBJECT_TYPES) and not exists(parameter_type, text):
             failure_reason = (
                 f"Parameter validation failed: parameter value {text} for parameter name {name} does not exist"
             )
@@ -95,7 +99,7 @@ def _convert(name: str, parameter_type: str, text: str) -> str | int | float | l
         return [item.strip() for item in text.split(",")] if text else []
     if parameter_type == "Number":
         return _number(name, text)
-    if parameter_type == "String" or parameter_type.startswith("AWS::EC2::"):
+    if parameter_type == "String" or parameter_type.startswith(_OBJECT_TYPES):
         return text
     raise NotModelledError(f"parameter type {parameter_type}")
 

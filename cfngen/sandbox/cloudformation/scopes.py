@@ -1,4 +1,4 @@
-"""The scopes of a stack: the values of Ref, GetAtt, GetAZs and ImportValue when its template is resolved."""
+"""The scopes of a stack: the values of Ref, GetAtt, GetAZs, ImportValue and GetStackOutput in its template."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import NoReturn
 
-from cfngen.sandbox.cloudformation.errors import ResourceError
+from cfngen.sandbox.cloudformation.errors import ResourceError, ValidationError
 from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.intrinsics import Scope
 from cfngen.sandbox.cloudformation.region import ACCOUNT_ID, Region
@@ -67,6 +67,7 @@ def scope_of_revision(
         attribute=attribute or _refuse_attribute,
         zones=_zone_names,
         imported=functools.partial(_exported_value, cloud),
+        output_of=functools.partial(_output_value, cloud),
     )
 
 
@@ -102,6 +103,20 @@ def _exported_value(cloud: Region, export_name: str) -> str:
         if name == export_name:
             return value
     raise ResourceError(f"No export named {export_name} found.")
+
+
+def _output_value(cloud: Region, stack_name: str, output: str) -> str:
+    """The value of an output of another stack, for Fn::GetStackOutput, which calls DescribeStacks.
+
+    The reference of the function names no error messages. For a missing stack, DescribeStacks' own is assumed.
+    """
+    try:
+        stack = cloud.stack(stack_name)
+    except ValidationError as error:
+        raise ResourceError(f"Fn::GetStackOutput failed: {error}") from error
+    if output not in stack.outputs:
+        raise ResourceError(f"Fn::GetStackOutput failed: Output {output} does not exist in stack {stack_name}")
+    return stack.outputs[output]
 
 
 def importing_stacks(cloud: Region, export_name: str) -> list[str]:

@@ -1,0 +1,149 @@
+"""The keys of a cluster file that may have a reference in place of an id, with their values.
+
+One table, from which follow the outputs of templates, the permissions to resolve references, and what a deployment
+looks up. Each part has a logical id: that of the parameter with its id, or, of a part without a parameter, one that is
+made from the reference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias, get_args
+
+from cfngen.cluster import field_types
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.paths import Path, dotted
+from cfngen.cluster.reference_ids import ExistingPartId
+from cfngen.cluster.references import Reference, StackOutput, parse_reference
+from cfngen.cluster.subnet_ids import SubnetId, ZonalId, zone_id
+
+
+@dataclass(frozen=True)
+class PartKind:
+    """A kind of existing part.
+
+    Attributes:
+        noun: what it is, in words.
+        word: what it is, as part of a logical id.
+        id_type: the type of its id in the model.
+        parameter_type: the type of a template's parameter with its id. For the others, CloudFormation has no type
+            ("Supported AWS-specific parameter types", CloudFormation User Guide).
+    """
+
+    noun: str
+    word: str
+    id_type: Any
+    parameter_type: str = "String"
+
+    def is_id(self, value: str) -> bool:
+        """Return whether a text is an id of such a part."""
+        pattern: field_types.TextPattern = get_args(self.id_type)[1]
+        return re.fullmatch(pattern.pattern, value) is not None
+
+    @property
+    def expected(self) -> str:
+        """What an id of such a part is, with an example."""
+        pattern: field_types.TextPattern = get_args(self.id_type)[1]
+        return pattern.expected
+
+
+VPC = PartKind("VPC", "Vpc", field_types.VpcId, "AWS::EC2::VPC::Id")
+SUBNET = PartKind("subnet", "Subnet", field_types.SubnetId, "AWS::EC2::Subnet::Id")
+ROUTE_TABLE = PartKind("route table", "RouteTable", field_types.RouteTableId)
+INTERNET_GATEWAY = PartKind("internet gateway", "InternetGateway", field_types.InternetGatewayId)
+NAT_GATEWAY = PartKind("NAT gateway", "NatGateway", field_types.NatGatewayId)
+SECURITY_GROUP = PartKind("security group", "SecurityGroup", field_types.SecurityGroupId, "AWS::EC2::SecurityGroup::Id")
+HOSTED_ZONE = PartKind("hosted zone", "HostedZone", field_types.HostedZoneId, "AWS::Route53::HostedZone::Id")
+ROUTE_TARGETS = {
+    "transitGateway": PartKind("transit gateway", "TransitGateway", field_types.TransitGatewayId),
+    "peeringConnection": PartKind("VPC peering connection", "PeeringConnection", field_types.PeeringConnectionId),
+    "vpnGateway": PartKind("virtual private gateway", "VpnGateway", field_types.VpnGatewayId),
+    "networkInterface": PartKind("network interface", "NetworkInterface", field_types.NetworkInterfaceId),
+}
+
+
+@dataclass(frozen=True)
+class ReferencedPart:
+    """An existing part for which the cluster file has a reference.
+
+    Attributes:
+        path: path of its key.
+        kind: what it is.
+        name: the logical id of its parameter, or of the output that records its id.
+        reference: the reference.
+    """
+
+    path: Path
+    kind: PartKind
+    name: str
+    reference: Reference
+
+    @property
+    def key(self) -> str:
+        """Its key in the cluster file."""
+        return dotted(self.path)
+
+
+def referenced_parts(cluster: Cluster) -> tuple[ReferencedPart, ...]:
+    """Return the existing parts for which the cluster file has a reference and not an id, each key once."""
+    return tuple(
+        ReferencedPart(path, kind, name or str(ExistingPartId.of(kind.word, str(value))), reference)
+        for path, kind, name, value in _existing_parts(cluster)
+        if (reference := parse_reference(value))
+    )
+
+
+def stack_outputs(cluster: Cluster) -> dict[str, StackOutput]:
+    """Return the outputs of other stacks that the cluster file refers to, by the logical ids of the parts."""
+    return {part.name: part.reference for part in referenced_parts(cluster) if isinstance(part.reference, StackOutput)}
+
+
+def named_ids(cluster: Cluster) -> dict[str, str]:
+    """Return the ids that the cluster file has for parts with a parameter, by the parameters' names."""
+    return {name: value for _, _, name, value in _existing_parts(cluster) if name and value}
+
+
+# Path of the key, kind of the part, name of its parameter (empty if it has none), and the value: id or reference.
+_Part: TypeAlias = tuple[Path, PartKind, str, str | None]
+
+
+def _existing_parts(cluster: Cluster) -> Iterator[_Part]:
+    """Yield every key that may have a reference."""
+    yield from _network_parts(cluster)
+    for instances_path, instances in (
+        (("controlPlane",), cluster.control_plane),
+        *((("nodeGroups", index), group) for index, group in enumerate(cluster.node_groups)),
+    ):
+        for index, group_id in enumerate(instances.additional_security_groups):
+            yield (*instances_path, "additionalSecurityGroups", index), SECURITY_GROUP, "", group_id
+    if cluster.api.dns:
+        for key, zone in (("publicZone", cluster.api.dns.public_zone), ("privateZone", cluster.api.dns.private_zone)):
+            yield ("api", "dns", key, "id"), HOSTED_ZONE, "", zone.id if zone else None
+
+
+def _network_parts(cluster: Cluster) -> Iterator[_Part]:
+    """Yield every key of the network that may have a reference."""
+    network = cluster.network
+    yield ("network", "vpc", "id"), VPC, "VpcId", network.vpc.id
+    yield ("network", "routeTable"), ROUTE_TABLE, "RouteTableId", network.route_table
+    yield ("network", "internetGateway"), INTERNET_GATEWAY, "InternetGatewayId", network.internet_gateway
+    for index, subnet in enumerate(network.subnets):
+        path, zone = ("network", "subnets", index), zone_id(subnet.zone)
+        yield (*path, "id"), SUBNET, str(SubnetId(zone, "Id")), subnet.id
+        table_name = str(ZonalId("RouteTable", zone, is_parameter=True))
+        yield (*path, "routeTable"), ROUTE_TABLE, table_name, subnet.route_table
+        gateway_name = str(ZonalId("NatGateway", zone, is_parameter=True))
+        yield (*path, "natGateway"), NAT_GATEWAY, gateway_name, subnet.nat_gateway
+        if subnet.public:
+            yield (*path, "public", "id"), SUBNET, str(SubnetId(zone, "Id", is_public=True)), subnet.public.id
+    for index, route in enumerate(network.routes):
+        target_by_key = {
+            "transitGateway": route.transit_gateway,
+            "peeringConnection": route.peering_connection,
+            "vpnGateway": route.vpn_gateway,
+            "networkInterface": route.network_interface,
+        }
+        for key, target in target_by_key.items():
+            yield ("network", "routes", index, key), ROUTE_TARGETS[key], "", target

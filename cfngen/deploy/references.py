@@ -1,0 +1,236 @@
+"""Resolves the references of a cluster file, as CloudFormation will, before anything is created or changed.
+
+All checks before a deployment look at objects by their ids. Here the references become ids, once: outputs of other
+stacks by DescribeStacks, which Fn::GetStackOutput calls too, and parameters of Parameter Store by GetParameters.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
+
+from cfngen.cluster.existing_parts import ReferencedPart, referenced_parts
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.paths import Path
+from cfngen.cluster.references import StackOutput, StoredParameter
+from cfngen.deploy.account import Account
+from cfngen.deploy.aws_errors import AwsError, DeniedError, translate_aws_errors
+from cfngen.deploy.preview.changes import Danger, Impact
+from cfngen.deploy.stacks import StackView, find_stack
+from cfngen.errors import CfngenError
+
+_T = TypeVar("_T")
+_MAX_NAMES = 10  # of one call of GetParameters
+_SECURE = "SecureString"
+
+
+class UnresolvedReferenceError(CfngenError):
+    """References of the cluster file lead to nothing, or not to an id of the right kind.
+
+    Attributes:
+        problems: one sentence for each reference; it starts with the key in the cluster file.
+    """
+
+    code = "unresolved-reference"
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__("\n".join(problems), hint="nothing was changed; correct the references, or what they name.")
+        self.problems = problems
+
+
+@dataclass(frozen=True)
+class ResolvedReferences:
+    """A cluster whose references have been resolved.
+
+    Attributes:
+        cluster: the cluster, with ids in place of references.
+        values: values of the root's parameters, with ids in place of names of stored parameters, and the ids of other
+            parts by their logical ids.
+        parts: the parts for which the cluster file has references.
+    """
+
+    cluster: Cluster
+    values: Mapping[str, str] = field(default_factory=dict)
+    parts: Sequence[ReferencedPart] = ()
+
+    @property
+    def reference_by_name(self) -> dict[str, str]:
+        """The references as the cluster file has them, by the logical ids of the parts."""
+        return {part.name: str(part.reference) for part in self.parts}
+
+
+def resolve_references(account: Account, cluster: Cluster, values: Mapping[str, str]) -> ResolvedReferences:
+    """Resolve the references of a cluster file.
+
+    Args:
+        account: the account and region.
+        cluster: the cluster.
+        values: values of the root's parameters; that of a stored parameter is its name.
+
+    Raises:
+        UnresolvedReferenceError: a reference leads to nothing, or to something else than the key takes.
+    """
+    parts = referenced_parts(cluster)
+    if not parts:
+        return ResolvedReferences(cluster, values)
+    stacks = {reference.stack for part in parts if isinstance(reference := part.reference, StackOutput)}
+    names = {
+        part.name: values.get(part.name, part.reference.name)
+        for part in parts
+        if isinstance(part.reference, StoredParameter)
+    }
+    outputs_of_stack = _StackOutputs(account, cluster.name, stacks)
+    stored = _StoredValues(account, sorted(set(names.values())))
+    problems: list[str] = []
+    ids: dict[Path, str] = {}
+    for part in parts:
+        if isinstance(part.reference, StackOutput):
+            value, problem = outputs_of_stack.find(part.reference)
+        else:
+            value, problem = stored.find(names[part.name])
+        if not problem and not part.kind.is_id(value):
+            problem = f"has the value {value!r}, which is not {part.kind.expected}"
+        if problem:
+            shown = part.reference if isinstance(part.reference, StackOutput) else f"ssm:{names[part.name]}"
+            problems.append(f"{part.key}: {shown} {problem}")
+        ids[part.path] = value
+    if problems:
+        raise UnresolvedReferenceError(tuple(problems))
+    return ResolvedReferences(
+        cluster=_with_ids(cluster, ids, ()),
+        values={**values, **{part.name: ids[part.path] for part in parts}},
+        parts=parts,
+    )
+
+
+def moved_parts(resolved: ResolvedReferences, deployed_stack: StackView | None) -> tuple[Impact, ...]:
+    """Return an impact for each reference that leads to another id than at the last update.
+
+    A change set shows the new id where it is used, but not that nobody has changed the cluster file.
+
+    Args:
+        resolved: the resolved references.
+        deployed_stack: the root stack; None if it does not exist yet.
+    """
+    deployed_values = deployed_stack.values if deployed_stack else {}
+    impacts = []
+    for part in resolved.parts:
+        old, new = deployed_values.get(part.name), resolved.values[part.name]
+        if old and old != new:
+            impacts.append(
+                Impact(f"{part.key}: {part.reference} was {old} at the last update and is {new} now", Danger.DISRUPTIVE)
+            )
+    return tuple(dict.fromkeys(impacts))
+
+
+class _StackOutputs:
+    """The outputs of other stacks.
+
+    Args:
+        account: the account and region.
+        cluster: name of the cluster.
+        stacks: names of the stacks.
+    """
+
+    def __init__(self, account: Account, cluster: str, stacks: set[str]) -> None:
+        self._region = account.region
+        self._cluster = cluster
+        self._found = {name: _read_stack(account, name) for name in sorted(stacks)}
+
+    def find(self, reference: StackOutput) -> tuple[str, str]:
+        """Return the value of an output and an empty text, or an empty text and why there is no value."""
+        stack = self._found[reference.stack]
+        if isinstance(stack, AwsError):
+            return "", _describe_failure(stack, f"cloudformation:DescribeStacks on the stack {reference.stack}")
+        if stack is None or not stack.status.exists:
+            return "", f"names a stack that does not exist in {self._region}"
+        if stack.cluster == self._cluster:
+            return "", "names a stack of this cluster itself, whose outputs follow from the cluster file"
+        if reference.output not in stack.outputs:
+            advice = _advise(reference.output, stack.outputs) or f"it has none, and is {stack.status.name}"
+            return "", f"names an output that the stack does not have; {advice}"
+        return stack.outputs[reference.output], ""
+
+
+def _read_stack(account: Account, name: str) -> StackView | AwsError | None:
+    """Return a stack, None if there is none with this name, or why it cannot be read."""
+    try:
+        with translate_aws_errors():
+            return find_stack(account, name)
+    except AwsError as error:
+        return error
+
+
+class _StoredValues:
+    """Parameters of Parameter Store.
+
+    Args:
+        account: the account and region.
+        names: names of the parameters.
+    """
+
+    def __init__(self, account: Account, names: Sequence[str]) -> None:
+        self._region = account.region
+        self._parameters: dict[str, Mapping[str, Any]] = {}
+        self._error: AwsError | None = None
+        try:
+            with translate_aws_errors():
+                for start in range(0, len(names), _MAX_NAMES):
+                    response = account.client("ssm").get_parameters(Names=list(names[start : start + _MAX_NAMES]))
+                    self._parameters.update({parameter["Name"]: parameter for parameter in response["Parameters"]})
+        except AwsError as error:
+            self._error = error
+
+    def find(self, name: str) -> tuple[str, str]:
+        """Return the value of a parameter and an empty text, or an empty text and why there is no value."""
+        if self._error:
+            return "", _describe_failure(self._error, f"ssm:GetParameters on the parameter {name}")
+        parameter = self._parameters.get(name)
+        if parameter is None:
+            return "", f"names a parameter that does not exist in the Parameter Store of {self._region}"
+        if parameter["Type"] == _SECURE:
+            return "", f"is a {_SECURE}, which CloudFormation does not look up for parameters; store it as a String"
+        return str(parameter["Value"]), ""
+
+
+def _describe_failure(error: AwsError, permission: str) -> str:
+    """Return why a reference could not be read; `permission` is the action and resource that may be missing."""
+    if isinstance(error, DeniedError):
+        return f"cannot be read; get the permission {permission}"
+    return f"cannot be read: {error}"
+
+
+def _advise(name: str, existing: Mapping[str, str]) -> str:
+    """Return which output may be meant, or which there are; an empty text if there are none."""
+    if matches := difflib.get_close_matches(name, existing, n=1):
+        return f"did you mean {matches[0]}?"
+    return f"it has {', '.join(sorted(existing))}" if existing else ""
+
+
+def _with_ids(value: _T, ids: Mapping[Path, str], path: Path) -> _T:
+    """Return a part of the cluster with ids in place of references.
+
+    Args:
+        value: the part.
+        ids: the ids, by the paths of their keys.
+        path: path of the part.
+    """
+    if path in ids:
+        return ids[path]  # type: ignore[return-value]  # there is a reference at this path, which is a text too
+    if isinstance(value, BaseModel):
+        changes = {
+            name: changed
+            for name in type(value).model_fields
+            if (changed := _with_ids(item := getattr(value, name), ids, (*path, to_camel(name)))) is not item
+        }
+        return value.model_copy(update=changes) if changes else value
+    if isinstance(value, tuple):
+        items = tuple(_with_ids(item, ids, (*path, index)) for index, item in enumerate(value))
+        is_same = all(new is old for new, old in zip(items, value, strict=True))
+        return value if is_same else items  # type: ignore[return-value]  # a tuple of the same types
+    return value

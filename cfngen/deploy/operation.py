@@ -34,7 +34,15 @@ from cfngen.deploy.phasing import update
 from cfngen.deploy.phasing.deployed import read_deployed
 from cfngen.deploy.phasing.part_planning import PartPlanner
 from cfngen.deploy.planning_account import PlanningAccount
-from cfngen.deploy.preview import change_sets, existing_objects, foundations, master_addresses, volumes
+from cfngen.deploy.preview import (
+    change_sets,
+    existing_key,
+    existing_objects,
+    foundations,
+    master_addresses,
+    role_permissions,
+    volumes,
+)
 from cfngen.deploy.preview.changes import Change, Replacement
 from cfngen.deploy.preview.costs import cost_differences
 from cfngen.deploy.preview.immutable_changes import setting_impacts
@@ -250,7 +258,12 @@ def _prepare(
             if deployed_stack
             else volumes.VolumeFindings()
         )
-        for notice in (*parameters.notices, *volume_findings.notices):
+        for notice in (
+            *parameters.notices,
+            *volume_findings.notices,
+            *role_permissions.notices(account, request.cluster, request.stack_name),
+            *existing_key.notices(account, request.cluster),
+        ):
             interaction.report(notice)
         new_demand = count_demand(request.documents, parameters.values)
         current_demand = _read_current_demand(account, deployed_stack, interaction)

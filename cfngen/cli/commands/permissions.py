@@ -86,9 +86,10 @@ def command(
     source: Source,
     explicit_stack_name: str,
     account: str,
-    shows_trust_policy: bool,
     role_arn: str,
     output: Literal["text", "json"],
+    *,
+    shows_trust_policy: bool,
 ) -> None:
     """Print the policies of one grantee, of a node group or of all grantees, or a single policy; see HELP."""
     from cfngen.permissions.grants import grants, scope_of

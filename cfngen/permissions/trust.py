@@ -13,5 +13,6 @@ def ec2_principal(region: str) -> str:
 
 def trust_policy(region: str) -> PolicyDocument:
     """Return the policy that lets EC2 give an instance the credentials of its role."""
-    statement = {"Effect": "Allow", "Principal": {"Service": ec2_principal(region)}, "Action": "sts:AssumeRole"}
+    statement: dict[str, object] = {"Effect": "Allow", "Principal": {"Service": ec2_principal(region)}}
+    statement["Action"] = "sts:AssumeRole"
     return {"Version": "2012-10-17", "Statement": [statement]}

@@ -6,7 +6,7 @@ policy that is narrower than the one that cfngen prints may suffice although the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from cfngen.cluster.existing_roles import existing_roles, group_role
 from cfngen.cluster.model import Cluster
@@ -118,7 +118,7 @@ def _context_entries(condition: Condition) -> list[AwsObject]:
     ]
 
 
-def _is_allowed(result: Mapping[str, AwsObject]) -> bool:
+def _is_allowed(result: AwsObject) -> bool:
     """Return whether the simulator allows an action for every resource of a request."""
     decisions = [result["EvalDecision"]]
     decisions += [specific["EvalResourceDecision"] for specific in result.get("ResourceSpecificResults", ())]

@@ -11,10 +11,10 @@ An asterisk in a resource of the request is a character like any other: assumed,
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_types import MotoModel, MotoResponse
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
@@ -53,7 +53,7 @@ def check_role_exists(call: PendingCall) -> None:
         raise Refused("NoSuchEntity", f"The role with name {arn.rpartition('/')[2]} cannot be found.")
 
 
-def decision(policies: list[JsonDict], action: str, resource: str, context: Context) -> str:
+def decision(policies: Sequence[JsonObject], action: str, resource: str, context: Context) -> str:
     """Return what policies say about a request: `allowed`, `explicitDeny` or `implicitDeny`.
 
     Args:

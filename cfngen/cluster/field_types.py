@@ -270,14 +270,14 @@ RoleArn = Annotated[
     str,
     TextPattern(
         # "IAM identifiers", IAM User Guide: an optional path between slashes, then the name.
-        r"arn:aws[a-z-]*:iam::[0-9]{12}:role/([\x21-\x7e]+/)?[A-Za-z0-9_+=,.@-]{1,64}",
+        r"arn:aws[a-z-]*:iam::[0-9]{12}:role/([A-Za-z0-9_+=,.@-]+/)*[A-Za-z0-9_+=,.@-]{1,64}",
         expected="the ARN of an IAM role such as arn:aws:iam::123456789012:role/masters",
     ),
 ]
 InstanceProfileArn = Annotated[
     str,
     TextPattern(
-        r"arn:aws[a-z-]*:iam::[0-9]{12}:instance-profile/([\x21-\x7e]+/)?[A-Za-z0-9_+=,.@-]{1,128}",
+        r"arn:aws[a-z-]*:iam::[0-9]{12}:instance-profile/([A-Za-z0-9_+=,.@-]+/)*[A-Za-z0-9_+=,.@-]{1,128}",
         expected="the ARN of an instance profile such as arn:aws:iam::123456789012:instance-profile/masters",
     ),
 ]

@@ -19,6 +19,7 @@ from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.messages import Notice
 
 _KEY = "secrets.kmsKey"
+_ENCRYPTION, _SYMMETRIC = "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT"
 _HINT = 'docs/security.md shows the key policy ("Your own key").'
 
 
@@ -34,15 +35,28 @@ def find_problems(account: Account, cluster: Cluster) -> Iterator[str]:
         if error.aws_code == "NotFoundException":
             yield f"{_KEY}: there is no key {arn}; correct the ARN"
         return
+    state_problem = _state_problem(arn, key)
+    if state_problem:
+        yield f"{_KEY}: {state_problem}"
+        return
+    # KMS may leave out what a symmetric key for encryption has (KeyMetadata, AWS KMS API Reference: not required).
+    usage, spec = key.get("KeyUsage", _ENCRYPTION), key.get("KeySpec", _SYMMETRIC)
+    if (usage, spec) != (_ENCRYPTION, _SYMMETRIC):
+        yield (
+            f"{_KEY}: {arn} is no symmetric key for encryption ({spec}, {usage}), which Secrets Manager needs; use "
+            "another key"
+        )
+
+
+def _state_problem(arn: str, key: Mapping[str, Any]) -> str:
+    """Return why a key of any kind cannot be used; empty if it can."""
     if key.get("KeyManager") == "AWS":
-        yield f"{_KEY}: {arn} is managed by AWS; use a customer managed key, or remove the setting"
-    elif key["KeyState"] == "PendingDeletion":
-        yield f"{_KEY}: {arn} is going to be deleted; cancel that (aws kms cancel-key-deletion), or use another key"
-    elif key["KeyState"] != "Enabled":
-        yield f"{_KEY}: {arn} is in the state {key['KeyState']}; enable it, or use another key"
-    elif key["KeyUsage"] != "ENCRYPT_DECRYPT" or key.get("KeySpec", "SYMMETRIC_DEFAULT") != "SYMMETRIC_DEFAULT":
-        kind = f"{key.get('KeySpec', '')}, {key['KeyUsage']}"
-        yield f"{_KEY}: {arn} is no symmetric key for encryption ({kind}), which Secrets Manager needs; use another key"
+        return f"{arn} is managed by AWS; use a customer managed key, or remove the setting"
+    if key["KeyState"] == "PendingDeletion":
+        return f"{arn} is going to be deleted; cancel that (aws kms cancel-key-deletion), or use another key"
+    if key["KeyState"] != "Enabled":
+        return f"{arn} is in the state {key['KeyState']}; enable it, or use another key"
+    return ""
 
 
 def notices(account: Account, cluster: Cluster) -> Iterator[Notice]:

@@ -62,7 +62,8 @@ class Policy:
     """A policy document that fits into one managed policy of IAM.
 
     Attributes:
-        name: the grantee's name; if the grantee's statements need several policies, with a number: `execution-1`.
+        name: the grantee's name; if the grantee's statements need several policies, with a number: `execution-1`. A
+            role's trust policy is named `master-trust`.
         grantee: `operator`, `execution` (CloudFormation's service role), `etcd`, `master`, or `nodes-<group>`.
         purpose: who the grantee is, and what the permissions are for.
         managed_policies: ARNs of the managed policies that the cluster file adds to the grantee.

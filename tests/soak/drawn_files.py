@@ -124,7 +124,7 @@ DESIGNED = frozenset(
     }
 )
 # Sections whose keys hang on each other, drawn as a whole.
-WHOLE = ("image", "rootVolume", "volume", "elasticIp", "quotas", "proxy", "dns")
+WHOLE = ("image", "rootVolume", "volume", "elasticIp", "quotas", "proxy", "dns", "iam")
 
 
 def _unit(key: str) -> str:
@@ -373,8 +373,6 @@ def _possible(key: str, design: Design) -> bool:
         "network.endpoints.additional": lambda: design.nat == "none",
         "nodeGroups[].publicIp": lambda: design.topology == "public",
         # Existing roles and keys are tried by tests of their own.
-        "iam.masters": lambda: not design.lived,
-        "iam.nodes": lambda: not design.lived,
         "nodeGroups[].iam": lambda: not design.lived,
         "secrets.kmsKey": lambda: not design.lived,
         # A security group is one of a VPC: of one that is still to be made there is none.
@@ -525,9 +523,11 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
             st.sampled_from(("sg-0123456789abcdef0", "sg-0123456789abcdef1")), max_size=2, unique=True
         ),
         "*.additionalPolicies": st.lists(policies, max_size=3, unique=True),
-        "iam.permissionsBoundary": policies,
-        "iam.masters": _roles(partition, "masters"),
-        "iam.nodes": _roles(partition, "nodes"),
+        "iam": st.fixed_dictionaries(
+            {},
+            optional={"permissionsBoundary": policies}
+            | ({} if design.lived else {kind: _roles(partition, kind) for kind in ("masters", "nodes")}),
+        ),
         "nodeGroups[].iam": _roles(partition, "group"),
         "secrets.kmsKey": st.from_regex(
             rf"arn:{partition}:kms:{design.region}:123456789012:key/(mrk-)?[0-9a-f]{{32}}", fullmatch=True

@@ -34,15 +34,7 @@ from cfngen.deploy.phasing import update
 from cfngen.deploy.phasing.deployed import read_deployed
 from cfngen.deploy.phasing.part_planning import PartPlanner
 from cfngen.deploy.planning_account import PlanningAccount
-from cfngen.deploy.preview import (
-    change_sets,
-    existing_key,
-    existing_objects,
-    foundations,
-    master_addresses,
-    role_permissions,
-    volumes,
-)
+from cfngen.deploy.preview import change_sets, existing_objects, foundations, master_addresses, volumes
 from cfngen.deploy.preview.changes import Change, Replacement
 from cfngen.deploy.preview.costs import cost_differences
 from cfngen.deploy.preview.immutable_changes import setting_impacts
@@ -261,8 +253,7 @@ def _prepare(
         for notice in (
             *parameters.notices,
             *volume_findings.notices,
-            *role_permissions.notices(account, request.cluster, request.stack_name),
-            *existing_key.notices(account, request.cluster),
+            *existing_objects.notices(account, request.cluster, request.stack_name),
         ):
             interaction.report(notice)
         new_demand = count_demand(request.documents, parameters.values)

@@ -19,6 +19,7 @@ from cfngen.cluster.subnet_ids import SubnetId, ZoneId, zone_id
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
+from cfngen.deploy.messages import Notice
 from cfngen.deploy.preview import (
     existing_key,
     existing_private_network,
@@ -26,6 +27,7 @@ from cfngen.deploy.preview import (
     existing_routes,
     existing_services,
     existing_zones,
+    role_permissions,
 )
 from cfngen.deploy.stacks import StackView
 from cfngen.errors import CfngenError
@@ -80,6 +82,18 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
         pass
     if problems:
         raise ForeignObjectsError(tuple(problems))
+
+
+def notices(account: Account, cluster: Cluster, stack: str) -> Iterator[Notice]:
+    """Yield a notice for what existing roles may lack, and for a key whose policy may not suffice.
+
+    Args:
+        account: the account and region.
+        cluster: the cluster.
+        stack: name of the root stack.
+    """
+    yield from role_permissions.notices(account, cluster, stack)
+    yield from existing_key.notices(account, cluster)
 
 
 def find_network_problems(

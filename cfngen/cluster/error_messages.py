@@ -20,7 +20,10 @@ _EXPLAINED_KEYS: Mapping[Path, str] = {
     _DASHBOARD_PATH: "Kubernetes Dashboard has ended (its repository is archived since January 2026); "
     "use addons.headlamp, its successor, and remove this key",
 }
-
+_MISSING_ROLE = (
+    "is missing; enter the ARN of the role, also if there is an instance profile that holds it: whoever launches "
+    "instances must be allowed to pass this role"
+)
 
 MessageWriter = Callable[[object, Mapping[str, object]], str]
 """Returns the message for one type of error, given the invalid value and the context (`ctx`) of pydantic's error."""
@@ -37,6 +40,8 @@ def describe_error(error: ErrorDetails) -> str:
         return str(error["msg"])
     if kind == "extra_forbidden":
         return unknown_key(error["loc"])
+    if kind == "missing" and error["loc"][-1:] == ("role",):
+        return _MISSING_ROLE
     write_message = _MESSAGE_WRITERS.get(kind)
     if write_message is None:
         return str(error["msg"])

@@ -316,10 +316,26 @@ PolicyArn = Annotated[
         expected="the ARN of an IAM managed policy such as arn:aws:iam::123456789012:policy/team",
     ),
 ]
+RoleArn = Annotated[
+    str,
+    TextPattern(
+        # "IAM identifiers", IAM User Guide: an optional path between slashes, then the name.
+        r"arn:aws[a-z-]*:iam::[0-9]{12}:role/([A-Za-z0-9_+=,.@-]+/)*[A-Za-z0-9_+=,.@-]{1,64}",
+        expected="the ARN of an IAM role such as arn:aws:iam::123456789012:role/masters",
+    ),
+]
+InstanceProfileArn = Annotated[
+    str,
+    TextPattern(
+        r"arn:aws[a-z-]*:iam::[0-9]{12}:instance-profile/([A-Za-z0-9_+=,.@-]+/)*[A-Za-z0-9_+=,.@-]{1,128}",
+        expected="the ARN of an instance profile such as arn:aws:iam::123456789012:instance-profile/masters",
+    ),
+]
 KeyArn = Annotated[
     str,
     TextPattern(
-        r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[0-9a-f-]+",
+        # The ids of multi-Region keys begin with `mrk-`.
+        r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/(mrk-)?[0-9a-f-]+",
         expected="the ARN of a KMS key such as arn:aws:kms:us-west-2:123456789012:key/1234abcd-…",
     ),
 ]

@@ -31,6 +31,7 @@ MasterPart = Literal[
 # What belongs to one node group; the end of the logical id.
 NodeGroupPart = Literal[
     "AutoScalingGroup",
+    "ExistingRoleProfile",
     "InstanceProfile",
     "InstanceType",
     "LaunchTemplate",
@@ -62,8 +63,8 @@ SINGLE_IDS = frozenset(
         "ApiInternalEndpoint", "ApiPrivateAddress", "ApiTargetGroup", "InternalApiListener", "InternalApiLoadBalancer",
         "InternalApiTargetGroup", "KubeconfigCommand", "ShellCommand",
         # Permissions
-        "AddonsPolicy", "MasterInstanceProfile", "MasterInstanceProfileArn", MASTER_ROLE, "NodeInstanceProfile",
-        "NodeInstanceProfileArn", "NodeRole", "PodAddressesPolicy",
+        "AddonsPolicy", "MasterExistingRoleProfile", "MasterInstanceProfile", "MasterInstanceProfileArn", MASTER_ROLE,
+        "NodeExistingRoleProfile", "NodeInstanceProfile", "NodeInstanceProfileArn", "NodeRole", "PodAddressesPolicy",
         # Secrets and backups
         "BackupBucket", "BackupBucketName", "BackupBucketPolicy", "CaSecret", "CaSecretArn", "JoinSecret",
         "JoinSecretArn", "KeyName", "SecretsKey", "SecretsKeyArn", "SshKeyPair",

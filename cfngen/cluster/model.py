@@ -11,7 +11,17 @@ from pydantic import Field
 
 from cfngen.cluster import field_types
 from cfngen.cluster.sections.base import Architecture, Distribution, List, Model, Plugin
-from cfngen.cluster.sections.instances import ControlPlane, Image, Instances, NodeGroup, Slot, Taint, Unit, Volume
+from cfngen.cluster.sections.instances import (
+    ControlPlane,
+    Image,
+    InstanceRole,
+    Instances,
+    NodeGroup,
+    Slot,
+    Taint,
+    Unit,
+    Volume,
+)
 from cfngen.cluster.sections.network import (
     Api,
     ElasticIp,
@@ -35,6 +45,7 @@ from cfngen.cluster.sections.services import (
     Etcd,
     Iam,
     Kubernetes,
+    Secrets,
 )
 
 __all__ = [
@@ -54,6 +65,7 @@ __all__ = [
     "Etcd",
     "Iam",
     "Image",
+    "InstanceRole",
     "Instances",
     "Kubernetes",
     "Model",
@@ -63,6 +75,7 @@ __all__ = [
     "Proxy",
     "PublicSubnet",
     "Route",
+    "Secrets",
     "Slot",
     "Ssh",
     "Subnet",
@@ -98,8 +111,9 @@ class Cluster(Model):
     certificate_authority: CertificateAuthority = Field(
         default_factory=CertificateAuthority, description="The cluster's certificate authority."
     )
+    secrets: Secrets = Field(default_factory=Secrets, description="The cluster's secrets in AWS Secrets Manager.")
     addons: Addons = Field(default_factory=Addons, description="Add-ons that are installed into the cluster.")
-    iam: Iam = Field(default_factory=Iam, description="Rules for IAM roles.")
+    iam: Iam = Field(default_factory=Iam, description="Rules for IAM roles, and existing roles.")
     assets: Assets = Field(default_factory=Assets, description="Where instances fetch files from.")
     kubernetes: Kubernetes = Field(default_factory=Kubernetes, description="Kubernetes' own configuration.")
     tags: dict[str, str] = Field(default_factory=dict, description="Further tags for every resource that takes tags.")

@@ -101,9 +101,15 @@ nodeGroups:
 #  fluentBit: {enabled: false}
 #  prometheus: {enabled: false}
 
-# Rules of your organisation for IAM roles.
+# The cluster's secrets in AWS Secrets Manager; left out, a KMS key is made for them.
+#secrets:
+#  # kmsKey: arn:aws:kms:us-west-2:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab
+
+# Rules of your organisation for IAM roles; existing roles in place of those that are made.
 #iam:
 #  # permissionsBoundary: arn:aws:iam::123456789012:policy/boundary
+#  # masters: {role: arn:aws:iam::123456789012:role/masters}
+#  # nodes: {role: arn:aws:iam::123456789012:role/nodes}
 
 # Where instances fetch Kubernetes' files from; left out, from their publishers.
 #assets:

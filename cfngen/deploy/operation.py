@@ -261,7 +261,11 @@ def _prepare(
             if deployed_stack
             else volumes.VolumeFindings()
         )
-        for notice in (*parameters.notices, *volume_findings.notices):
+        for notice in (
+            *parameters.notices,
+            *volume_findings.notices,
+            *existing_objects.notices(account, request.cluster, request.stack_name),
+        ):
             interaction.report(notice)
         new_demand = count_demand(request.documents, {**parameters.values, **resolved.values})
         current_demand = _read_current_demand(account, deployed_stack, interaction)

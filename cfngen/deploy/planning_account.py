@@ -15,8 +15,9 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsArguments, Client
 from cfngen.errors import CfngenError
 
-# Prefixes of API operations that change nothing; botocore's models do not mark them as read-only.
-_READ_ONLY_PREFIXES = ("Describe", "Get", "Head", "List")
+# Prefixes of API operations that change nothing; botocore's models do not mark them as read-only. `Simulate` is that of
+# IAM's policy simulator.
+_READ_ONLY_PREFIXES = ("Describe", "Get", "Head", "List", "Simulate")
 _CREATES_EMPTY_STACK = "cfngen_new_stack"  # key in botocore's request context: whether the call creates an empty stack
 _UPLOAD_OPERATIONS = frozenset(
     {

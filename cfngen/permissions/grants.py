@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from cfngen.cluster.model import Cluster
+from cfngen.cluster.existing_roles import existing_roles, group_role, makes_instance_profiles, makes_roles
+from cfngen.cluster.model import Cluster, InstanceRole
 from cfngen.cluster.names import aws_partition
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.references import known_id
@@ -63,7 +64,8 @@ class Policy:
     """A policy document that fits into one managed policy of IAM.
 
     Attributes:
-        name: the grantee's name; if the grantee's statements need several policies, with a number: `execution-1`.
+        name: the grantee's name; if the grantee's statements need several policies, with a number: `execution-1`. A
+            role's trust policy is named `master-trust`.
         grantee: `operator`, `execution` (CloudFormation's service role), `etcd`, `master`, or `nodes-<group>`.
         purpose: who the grantee is, and what the permissions are for.
         managed_policies: ARNs of the managed policies that the cluster file adds to the grantee.
@@ -97,6 +99,15 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
         own_backup_bucket=cluster.etcd.backups.bucket or "",
         vpc_id=known_id(cluster.network.vpc.id) or "*",
         route_table_id=known_id(cluster.network.route_table) or "*",
+        own_secrets_key=cluster.secrets.kms_key or "",
+        existing_roles=tuple(dict.fromkeys(existing.role for _, existing in existing_roles(cluster))),
+        existing_instance_profiles=tuple(
+            dict.fromkeys(
+                existing.instance_profile for _, existing in existing_roles(cluster) if existing.instance_profile
+            )
+        ),
+        makes_roles=makes_roles(cluster),
+        makes_instance_profiles=makes_instance_profiles(cluster),
     )
 
 
@@ -135,7 +146,8 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
         *_etcd_grants(cluster, scope),
         Grant(
             name="master",
-            purpose="the role of the masters' instances, which the iam stack creates",
+            purpose=_existing_role_purpose("the masters' instances", cluster.iam.masters)
+            or "the role of the masters' instances, which the iam stack creates",
             statements=[
                 *master_statements(cluster, scope),
                 *(
@@ -150,13 +162,21 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
         *(
             Grant(
                 name=f"nodes-{group.name}",
-                purpose=f"the role of the instances of the node group {group.name}",
+                purpose=_existing_role_purpose(
+                    f"the instances of the node group {group.name}", group_role(cluster, group)
+                )
+                or f"the role of the instances of the node group {group.name}",
                 statements=node_statements(cluster, scope),
                 managed_policies=group.additional_policies,
             )
             for group in cluster.node_groups
         ),
     )
+
+
+def _existing_role_purpose(instances: str, existing: InstanceRole | None) -> str:
+    """Return the purpose of the policies of an existing role; empty if there is none."""
+    return f"{existing.role}, the existing role of {instances}, to which you attach them" if existing else ""
 
 
 def _etcd_grants(cluster: Cluster, scope: Scope) -> Iterator[Grant]:

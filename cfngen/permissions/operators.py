@@ -111,22 +111,47 @@ def _read_statements(scope: Scope) -> list[Statement]:
         ),
         # Drift detection reads each resource with the permissions of the caller ("Detect unmanaged configuration
         # changes to stacks and resources with drift detection", CloudFormation User Guide).
-        allow(
-            sid="ReadRoles",
-            actions="""
-                iam:GetInstanceProfile iam:GetPolicy iam:GetPolicyVersion iam:GetRole iam:GetRolePolicy
-                iam:ListAttachedRolePolicies iam:ListEntitiesForPolicy iam:ListRolePolicies""",
-            resources=scope.role_arns,
-        ),
-        allow(
-            sid="ReadKeys",
-            actions="kms:DescribeKey kms:GetKeyPolicy kms:GetKeyRotationStatus kms:ListResourceTags",
-            resources=scope.kms_key_arns,
-            condition=if_resource_has_tag(scope),
-        ),
+        *_read_role_statements(scope),
+        _read_key_statement(scope),
         allow(sid="ReadSecretNames", actions="secretsmanager:DescribeSecret", resources=scope.secret_arns),
         *read_bucket_statements(scope),
     ]
+
+
+def _read_role_statements(scope: Scope) -> list[Statement]:
+    """Return the statements for reading the roles that CloudFormation creates, and for checking those that exist."""
+    statements = []
+    if scope.makes_instance_profiles:
+        statements.append(
+            allow(
+                sid="ReadRoles",
+                actions="""
+                    iam:GetInstanceProfile iam:GetPolicy iam:GetPolicyVersion iam:GetRole iam:GetRolePolicy
+                    iam:ListAttachedRolePolicies iam:ListEntitiesForPolicy iam:ListRolePolicies""",
+                resources=scope.role_arns,
+            )
+        )
+    if scope.existing_roles:
+        statements.append(
+            allow(sid="CheckRoles", actions="iam:GetRole iam:SimulatePrincipalPolicy", resources=scope.existing_roles)
+        )
+    if scope.existing_instance_profiles:
+        statements.append(
+            allow(sid="CheckProfiles", actions="iam:GetInstanceProfile", resources=scope.existing_instance_profiles)
+        )
+    return statements
+
+
+def _read_key_statement(scope: Scope) -> Statement:
+    """Return the statement for reading the key of the cluster's secrets; an existing key has no tag of the cluster."""
+    if scope.own_secrets_key:
+        return allow(sid="CheckKey", actions="kms:DescribeKey kms:GetKeyPolicy", resources=[scope.own_secrets_key])
+    return allow(
+        sid="ReadKeys",
+        actions="kms:DescribeKey kms:GetKeyPolicy kms:GetKeyRotationStatus kms:ListResourceTags",
+        resources=scope.kms_key_arns,
+        condition=if_resource_has_tag(scope),
+    )
 
 
 def _deploy_statements(scope: Scope, service_role: str) -> list[Statement]:
@@ -224,7 +249,8 @@ def _delete_statements(scope: Scope) -> list[Statement]:
 
 def _kubeconfig_statements(scope: Scope) -> list[Statement]:
     """Return the statements to read the certificate authorities, which sign the administrator's certificate."""
-    has_cluster_tag = if_resource_has_tag(scope)["StringLike"]
+    # An existing key does not have the cluster's tag.
+    has_cluster_tag = {} if scope.own_secrets_key else if_resource_has_tag(scope)["StringLike"]
     via_secrets_manager = {"kms:ViaService": f"secretsmanager.{scope.region}.*"}
     return [
         allow(
@@ -236,7 +262,7 @@ def _kubeconfig_statements(scope: Scope) -> list[Statement]:
         allow(
             sid="DecryptAuthorities",
             actions="kms:Decrypt",
-            resources=scope.kms_key_arns,
+            resources=[scope.secrets_key_arn],
             condition={"StringLike": {**has_cluster_tag, **via_secrets_manager}},
         ),
     ]

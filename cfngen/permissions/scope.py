@@ -35,6 +35,11 @@ class Scope:
         own_backup_bucket: name of the user's own bucket for etcd's snapshots; empty if cfngen creates the bucket.
         vpc_id: id of the VPC.
         route_table_id: id of the route table that holds the pods' routes.
+        own_secrets_key: ARN of the user's own KMS key for the cluster's secrets; empty if CloudFormation creates it.
+        existing_roles: ARNs of the existing roles of instances.
+        existing_instance_profiles: ARNs of the existing instance profiles.
+        makes_roles: whether CloudFormation creates roles, with their instance profiles.
+        makes_instance_profiles: whether CloudFormation creates instance profiles, also those of existing roles.
     """
 
     account: str = "*"
@@ -45,6 +50,11 @@ class Scope:
     own_backup_bucket: str = ""
     vpc_id: str = "*"
     route_table_id: str = "*"
+    own_secrets_key: str = ""
+    existing_roles: tuple[str, ...] = ()
+    existing_instance_profiles: tuple[str, ...] = ()
+    makes_roles: bool = True
+    makes_instance_profiles: bool = True
 
     @property
     def root_stack_name(self) -> str:
@@ -86,6 +96,11 @@ class Scope:
         ]
 
     @property
+    def instance_profile_arns(self) -> list[str]:
+        """ARNs of instance profiles, whose names begin with the name of their nested stack."""
+        return [arn for arn in self.role_arns if ":instance-profile/" in arn]
+
+    @property
     def auto_scaling_group_arns(self) -> list[str]:
         """ARNs of Auto Scaling groups, whose names begin with the name of their nested stack."""
         names = self._generated_names(_MAX_GROUP_NAME)
@@ -94,12 +109,12 @@ class Scope:
     @property
     def kms_key_arns(self) -> list[str]:
         """ARNs of the KMS keys of the account and region; conditions limit them to the cluster's key."""
-        return [self.secrets_key_arn]
+        return [self._arn("kms", "key/*")]
 
     @property
     def secrets_key_arn(self) -> str:
-        """ARN of the KMS key that encrypts the cluster's secrets; it matches any key, since the key's id is random."""
-        return self._arn("kms", "key/*")
+        """ARN of the KMS key that encrypts the cluster's secrets; any key if it is created, since its id is random."""
+        return self.own_secrets_key or self._arn("kms", "key/*")
 
     @property
     def secret_arns(self) -> list[str]:

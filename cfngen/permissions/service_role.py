@@ -154,29 +154,56 @@ def _instance_statements(scope: Scope) -> list[Statement]:
 
 
 def _role_statements(scope: Scope) -> list[Statement]:
-    """Return the statements for the roles, instance profiles and managed policies of the cluster's instances."""
-    return [
-        allow(
-            sid="Roles",
-            actions="""
-                iam:AddRoleToInstanceProfile iam:AttachRolePolicy iam:CreateInstanceProfile iam:CreatePolicy
-                iam:CreatePolicyVersion iam:CreateRole iam:DeleteInstanceProfile iam:DeletePolicy
-                iam:DeletePolicyVersion
-                iam:DeleteRole iam:DeleteRolePolicy iam:DetachRolePolicy iam:GetInstanceProfile iam:GetPolicy
-                iam:GetPolicyVersion iam:GetRole iam:GetRolePolicy iam:ListAttachedRolePolicies
-                iam:ListEntitiesForPolicy
-                iam:ListPolicyVersions iam:ListRolePolicies iam:PassRole iam:PutRolePermissionsBoundary
-                iam:PutRolePolicy
-                iam:RemoveRoleFromInstanceProfile iam:TagRole iam:UntagRole
-                iam:UpdateAssumeRolePolicy iam:UpdateRole iam:UpdateRoleDescription""",
-            resources=scope.role_arns,
-        ),
-    ]
+    """Return the statements for the roles, instance profiles and managed policies of the cluster's instances.
+
+    Existing roles are only passed. Their ARNs limit the permission, and the services that they trust.
+    """
+    statements = []
+    if scope.makes_roles:
+        statements.append(_made_roles_statement(scope))
+    elif scope.makes_instance_profiles:
+        # The permissions of the handlers of AWS::IAM::InstanceProfile in the CloudFormation registry, without
+        # iam:PassRole, whose resource is the role.
+        statements.append(
+            allow(
+                sid="Profiles",
+                actions="""
+                    iam:AddRoleToInstanceProfile iam:CreateInstanceProfile iam:DeleteInstanceProfile
+                    iam:GetInstanceProfile iam:RemoveRoleFromInstanceProfile""",
+                resources=scope.instance_profile_arns,
+            )
+        )
+    if scope.existing_roles:
+        # Who adds a role to an instance profile, or launches instances with the profile, must be allowed to pass the
+        # role (AddRoleToInstanceProfile, IAM API Reference; "Grant permissions to attach an IAM role to an instance",
+        # Amazon EC2 User Guide).
+        statements.append(allow(sid="PassRoles", actions="iam:PassRole", resources=scope.existing_roles))
+    return statements
+
+
+def _made_roles_statement(scope: Scope) -> Statement:
+    """Return the statement for roles that CloudFormation creates, with their instance profiles and policies."""
+    return allow(
+        sid="Roles",
+        actions="""
+            iam:AddRoleToInstanceProfile iam:AttachRolePolicy iam:CreateInstanceProfile iam:CreatePolicy
+            iam:CreatePolicyVersion iam:CreateRole iam:DeleteInstanceProfile iam:DeletePolicy iam:DeletePolicyVersion
+            iam:DeleteRole iam:DeleteRolePolicy iam:DetachRolePolicy iam:GetInstanceProfile iam:GetPolicy
+            iam:GetPolicyVersion iam:GetRole iam:GetRolePolicy iam:ListAttachedRolePolicies iam:ListEntitiesForPolicy
+            iam:ListPolicyVersions iam:ListRolePolicies iam:PassRole iam:PutRolePermissionsBoundary iam:PutRolePolicy
+            iam:RemoveRoleFromInstanceProfile iam:TagRole iam:UntagRole iam:UpdateAssumeRolePolicy iam:UpdateRole
+            iam:UpdateRoleDescription""",
+        resources=scope.role_arns,
+    )
 
 
 def _secret_statements(scope: Scope) -> list[Statement]:
     """Return the statements for the cluster's secrets and the KMS key that encrypts them."""
     via_services = {"StringLike": {"kms:ViaService": [f"ec2.{scope.region}.*", f"secretsmanager.{scope.region}.*"]}}
+    used_keys = list(scope.kms_key_arns)
+    # The pattern does not match a key of another account.
+    if scope.own_secrets_key and scope.own_secrets_key.split(":")[4] != scope.account:
+        used_keys.append(scope.own_secrets_key)
     return [
         # CloudFormation creates the secrets empty, so it needs no permission to read them.
         allow(
@@ -186,6 +213,27 @@ def _secret_statements(scope: Scope) -> list[Statement]:
                 secretsmanager:TagResource secretsmanager:UntagResource secretsmanager:UpdateSecret""",
             resources=scope.secret_arns,
         ),
+        *_key_statements(scope),
+        allow(
+            sid="UseKeys",
+            actions="kms:Decrypt kms:GenerateDataKey*",
+            resources=used_keys,
+            condition=via_services,
+        ),
+        allow(
+            sid="GrantKeys",
+            actions="kms:CreateGrant",
+            resources=scope.kms_key_arns,
+            condition={**via_services, "Bool": {"kms:GrantIsForAWSResource": "true"}},
+        ),
+    ]
+
+
+def _key_statements(scope: Scope) -> list[Statement]:
+    """Return the statements for the KMS key that CloudFormation creates, and for looking at keys of volumes."""
+    if scope.own_secrets_key:
+        return [allow(sid="LookAtKeys", actions="kms:DescribeKey")]
+    return [
         # Changes of a key's tags may take five minutes to affect authorization ("ABAC for AWS KMS", AWS KMS Developer
         # Guide).
         allow(
@@ -207,18 +255,6 @@ def _secret_statements(scope: Scope) -> list[Statement]:
                 kms:TagResource kms:UntagResource kms:UpdateKeyDescription""",
             resources=scope.kms_key_arns,
             condition=if_resource_has_tag(scope),
-        ),
-        allow(
-            sid="UseKeys",
-            actions="kms:Decrypt kms:GenerateDataKey*",
-            resources=scope.kms_key_arns,
-            condition=via_services,
-        ),
-        allow(
-            sid="GrantKeys",
-            actions="kms:CreateGrant",
-            resources=scope.kms_key_arns,
-            condition={**via_services, "Bool": {"kms:GrantIsForAWSResource": "true"}},
         ),
     ]
 

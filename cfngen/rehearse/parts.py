@@ -33,7 +33,7 @@ def roles_and_groups(clusters: Mapping[Plugin, Cluster]) -> tuple[Document, ...]
     shared = [*_network_stacks(first), _placeholder_outputs(first)]
     stacks, root_parameters = list(shared), dict(wire(shared).root_parameters)
     for plugin, cluster in clusters.items():
-        pair = (security_groups.build(cluster), iam.build(cluster))
+        pair = (security_groups.build(cluster), *_iam_stacks(cluster))
         root_parameters.update(wire([*shared, *pair]).root_parameters)
         for stack in pair:
             # There is one such stack per plug-in, so the plug-in's name becomes part of its name.
@@ -55,7 +55,7 @@ def one_master(cluster: Cluster, turn: int) -> tuple[Document, ...]:
         *_network_stacks(cluster),
         _placeholder_outputs(cluster),
         security_groups.build(cluster),
-        iam.build(cluster),
+        *_iam_stacks(cluster),
         master.build(cluster, user_data=user_data),
     ]
     return _documents_with_root(cluster, stacks, wire(stacks))
@@ -71,6 +71,12 @@ def _network_stacks(cluster: Cluster) -> list[Stack]:
     """Return the stack of the VPC and the subnets, as a list; empty if the cluster uses existing ones."""
     network = vpc.build(cluster)
     return [network] if network else []
+
+
+def _iam_stacks(cluster: Cluster) -> list[Stack]:
+    """Return the stack of the roles, as a list; empty if the cluster uses existing ones."""
+    roles = iam.build(cluster)
+    return [roles] if roles else []
 
 
 def _placeholder_outputs(cluster: Cluster) -> Stack:

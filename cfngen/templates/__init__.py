@@ -17,11 +17,12 @@ __all__ = ["Document", "generate", "stacks"]
 def stacks(cluster: Cluster) -> tuple[Stack, ...]:
     """Return the nested stacks, each after the stacks whose outputs it takes."""
     vpc_stack = vpc.build(cluster)
+    iam_stack = iam.build(cluster)
     return (
         *((vpc_stack,) if vpc_stack else ()),
         security_groups.build(cluster),
         secrets.build(cluster),
-        iam.build(cluster),
+        *((iam_stack,) if iam_stack else ()),
         master.build(cluster),
         *(nodes.build(cluster, group) for group in cluster.node_groups),
     )

@@ -1,21 +1,21 @@
 """The IAM stack: a role and an instance profile for masters, and a role and an instance profile for nodes.
 
 A node group with additional policies has a separate role in the group's stack, created and deleted with the group.
+The cluster file may name existing roles, which get instance profiles only, or none if these exist, too.
 CloudFormation generates the names of all roles. So CAPABILITY_IAM suffices (fixed names need CAPABILITY_NAMED_IAM), and
 the role names of two clusters cannot conflict, as they did with kube-up.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from awacs.aws import Allow, PolicyDocument, Principal
 from awacs.aws import Statement as TrustStatement
 from awacs.sts import AssumeRole
 from troposphere import GetAtt, Ref, Sub, iam
 
+from cfngen.cluster.existing_roles import group_role, last_name, shares_made_role
 from cfngen.cluster.logical_ids import node_group_prefix
-from cfngen.cluster.model import Cluster, NodeGroup
+from cfngen.cluster.model import Cluster, InstanceRole, NodeGroup
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.instances import master_statements, node_statements
@@ -23,6 +23,7 @@ from cfngen.permissions.pod_network import pod_network_statements
 from cfngen.permissions.statements import Expression, Statement
 from cfngen.templates.backups import backup_bucket_name
 from cfngen.templates.network import route_table_id, vpc_id
+from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
 
@@ -90,8 +91,8 @@ class StackReferences:
         return Sub(text, **values)
 
 
-def build(cluster: Cluster) -> Stack:
-    """Return the IAM stack."""
+def build(cluster: Cluster) -> Stack | None:
+    """Return the IAM stack; None if all roles and instance profiles exist, or are in the stacks of node groups."""
     stack = Stack(
         cluster,
         name="iam",
@@ -100,7 +101,58 @@ def build(cluster: Cluster) -> Stack:
         description=f"IAM roles and instance profiles of the Kubernetes cluster {cluster.name}",
     )
     references = StackReferences(stack, cluster)
-    masters_profile = _add_role(
+    masters_profile = _masters_profile(stack, cluster, references)
+    nodes_profile = _shared_nodes_profile(stack, cluster, references)
+    if masters_profile:
+        stack.output(
+            "MasterInstanceProfileArn", value=GetAtt(masters_profile, "Arn"), description="Instance profile of masters"
+        )
+    if nodes_profile:
+        stack.output(
+            "NodeInstanceProfileArn", value=GetAtt(nodes_profile, "Arn"), description="Instance profile of nodes"
+        )
+    if not cluster.iam.masters:
+        _add_policies_of_masters(stack, cluster, references)
+    return stack if stack.resource_ids else None
+
+
+def master_profile(stack: Stack, cluster: Cluster) -> PropertyValue:
+    """Return the ARN of the masters' instance profile, for the master stack."""
+    if cluster.iam.masters and cluster.iam.masters.instance_profile:
+        return cluster.iam.masters.instance_profile
+    return stack.parameter_from_other_stack("MasterInstanceProfileArn", description="Instance profile of the masters")
+
+
+def node_profile(stack: Stack, cluster: Cluster, group: NodeGroup) -> PropertyValue:
+    """Return the ARN of a node group's instance profile.
+
+    Node groups share the profile of the IAM stack. For a group with additional policies, this function adds a separate
+    role and profile to the group's stack; for a group with an existing role of its own, only a profile.
+    """
+    existing = group_role(cluster, group)
+    if existing and existing.instance_profile:
+        return existing.instance_profile
+    prefix = node_group_prefix(group.name)
+    if group.iam:
+        return GetAtt(_add_profile_of_existing_role(stack, prefix, group.iam), "Arn")
+    if existing or not group.additional_policies:
+        return stack.parameter_from_other_stack("NodeInstanceProfileArn", description="Instance profile of the nodes")
+    profile = _add_role(
+        stack,
+        cluster,
+        logical_id_prefix=prefix,
+        used_by=f"node group {group.name}",
+        statements=node_statements(cluster, StackReferences(stack, cluster)),
+        managed_policies=group.additional_policies,
+    )
+    return GetAtt(profile, "Arn")
+
+
+def _masters_profile(stack: Stack, cluster: Cluster, references: StackReferences) -> iam.InstanceProfile | None:
+    """Add the masters' instance profile, and their role unless it exists; None if the profile exists, too."""
+    if cluster.iam.masters:
+        return _add_profile_if_missing(stack, "Master", cluster.iam.masters)
+    return _add_role(
         stack,
         cluster,
         logical_id_prefix="Master",
@@ -108,7 +160,15 @@ def build(cluster: Cluster) -> Stack:
         statements=master_statements(cluster, references),
         managed_policies=cluster.control_plane.additional_policies,
     )
-    nodes_profile = _add_role(
+
+
+def _shared_nodes_profile(stack: Stack, cluster: Cluster, references: StackReferences) -> iam.InstanceProfile | None:
+    """Add the instance profile that node groups share, and its role unless that exists; None if it is not needed."""
+    if cluster.iam.nodes:
+        return _add_profile_if_missing(stack, "Node", cluster.iam.nodes)
+    if not shares_made_role(cluster):
+        return None
+    return _add_role(
         stack,
         cluster,
         logical_id_prefix="Node",
@@ -116,10 +176,10 @@ def build(cluster: Cluster) -> Stack:
         statements=node_statements(cluster, references),
         managed_policies=(),
     )
-    stack.output(
-        "MasterInstanceProfileArn", value=GetAtt(masters_profile, "Arn"), description="Instance profile of masters"
-    )
-    stack.output("NodeInstanceProfileArn", value=GetAtt(nodes_profile, "Arn"), description="Instance profile of nodes")
+
+
+def _add_policies_of_masters(stack: Stack, cluster: Cluster, references: StackReferences) -> None:
+    """Add the managed policies of the masters' role for the network plug-in and add-ons, as far as they need any."""
     on_masters = f"on masters of the Kubernetes cluster {cluster.name}"
     if network_plugin(cluster).gives_pods_vpc_addresses:
         _attach_to_masters(
@@ -131,31 +191,6 @@ def build(cluster: Cluster) -> Stack:
     statements_for_addons = addon_statements(cluster, references)
     if statements_for_addons:
         _attach_to_masters(stack, "AddonsPolicy", description=f"add-ons {on_masters}", statements=statements_for_addons)
-    return stack
-
-
-def master_profile(stack: Stack) -> Any:
-    """Return a reference to the ARN of the masters' instance profile, for the master stack."""
-    return stack.parameter_from_other_stack("MasterInstanceProfileArn", description="Instance profile of the masters")
-
-
-def node_profile(stack: Stack, cluster: Cluster, group: NodeGroup) -> Any:
-    """Return the ARN of a node group's instance profile.
-
-    Node groups share the profile of the IAM stack. For a group with additional policies, this function adds a separate
-    role and profile to the group's stack.
-    """
-    if not group.additional_policies:
-        return stack.parameter_from_other_stack("NodeInstanceProfileArn", description="Instance profile of the nodes")
-    profile = _add_role(
-        stack,
-        cluster,
-        logical_id_prefix=node_group_prefix(group.name),
-        used_by=f"node group {group.name}",
-        statements=node_statements(cluster, StackReferences(stack, cluster)),
-        managed_policies=group.additional_policies,
-    )
-    return GetAtt(profile, "Arn")
 
 
 def _attach_to_masters(stack: Stack, logical_id: str, description: str, statements: list[Statement]) -> None:
@@ -211,3 +246,18 @@ def _add_role(
         )
     )
     return stack.add(iam.InstanceProfile(f"{logical_id_prefix}InstanceProfile", Roles=[Ref(role)]))
+
+
+def _add_profile_if_missing(stack: Stack, logical_id_prefix: str, existing: InstanceRole) -> iam.InstanceProfile | None:
+    """Add the instance profile of an existing role and return it; None if the cluster file names an existing one."""
+    return None if existing.instance_profile else _add_profile_of_existing_role(stack, logical_id_prefix, existing)
+
+
+def _add_profile_of_existing_role(stack: Stack, logical_id_prefix: str, existing: InstanceRole) -> iam.InstanceProfile:
+    """Add an instance profile that holds an existing role; return it.
+
+    Its logical id differs from that of a made role's profile. So an update that gives an existing role in place of a
+    made one replaces the instances before the made role is deleted. With the same profile, running instances would keep
+    credentials of the deleted role.
+    """
+    return stack.add(iam.InstanceProfile(f"{logical_id_prefix}ExistingRoleProfile", Roles=[last_name(existing.role)]))

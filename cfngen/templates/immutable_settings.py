@@ -21,8 +21,15 @@ MASTER_COUNT_KEY = "controlPlane.count"
 MASTER_ZONES_KEY = "controlPlane.zones"
 NETWORK_PLUGIN_KEY = "network.plugin"
 _TOPOLOGY_KEY = "network.topology"
+_SECRETS_KEY_KEY = "secrets.kmsKey"
 # Older templates do not record these settings, because no other value existed when they were generated.
-_UNRECORDED = {NETWORK_PLUGIN_KEY: "vpc-routes", _TOPOLOGY_KEY: "public"}
+_UNRECORDED = {
+    NETWORK_PLUGIN_KEY: "vpc-routes",
+    _TOPOLOGY_KEY: "public",
+    _SECRETS_KEY_KEY: "a key made with the cluster",
+}
+# Settings with the value of older templates are left out of new ones, too: their templates stay the same.
+_RECORDED_IF_OTHER = (_TOPOLOGY_KEY, _SECRETS_KEY_KEY)
 
 
 def immutable_settings(cluster: Cluster) -> dict[str, str]:
@@ -36,6 +43,7 @@ def immutable_settings(cluster: Cluster) -> dict[str, str]:
         MASTER_ZONES_KEY: " ".join(slot.subnet.zone for slot in cluster.slots),
         "controlPlane.volume.kmsKey": cluster.control_plane.volume.kms_key or "the account's key for EBS",
         "certificateAuthority.secret": cluster.certificate_authority.secret or "made with the cluster",
+        _SECRETS_KEY_KEY: cluster.secrets.kms_key or _UNRECORDED[_SECRETS_KEY_KEY],
         "api.port": str(cluster.api.port),
         NETWORK_PLUGIN_KEY: network.plugin,
         **pod_range,
@@ -49,12 +57,14 @@ def immutable_settings(cluster: Cluster) -> dict[str, str]:
 def settings_to_record(cluster: Cluster) -> dict[str, str]:
     """Return the settings to record in the root template, by their keys in the cluster file.
 
-    The topology of a public cluster is left out: a template that records none is one of a public cluster.
+    The topology of a public cluster is left out: a template that records none is one of a public cluster. So is the
+    key of the secrets if it is made with the cluster.
     """
-    settings = immutable_settings(cluster)
-    if settings[_TOPOLOGY_KEY] == _UNRECORDED[_TOPOLOGY_KEY]:
-        del settings[_TOPOLOGY_KEY]
-    return settings
+    return {
+        key: value
+        for key, value in immutable_settings(cluster).items()
+        if key not in _RECORDED_IF_OTHER or value != _UNRECORDED[key]
+    }
 
 
 def recorded_settings(template: Mapping[str, Any]) -> Mapping[str, str]:

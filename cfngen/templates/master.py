@@ -296,7 +296,7 @@ def _add_slot(
             architecture=architecture(cluster.control_plane.instance_type),
             parameter_group=MASTERS,
         ),
-        instance_profile_arn=master_profile(stack),
+        instance_profile_arn=master_profile(stack, cluster),
         primary_interface=ec2.NetworkInterfaces(
             DeviceIndex=0, DeleteOnTermination=False, NetworkInterfaceId=Ref(interface)
         ),

@@ -1,5 +1,7 @@
 """The secrets stack: the key that encrypts the cluster's secrets, the secrets themselves, and the SSH key pair.
 
+The cluster file may name an existing key; then the stack has none.
+
 CloudFormation creates the secrets without a value. The first master writes the certificate authorities and the join
 information into them, so no secret value is in a template, a parameter or UserData.
 """
@@ -15,6 +17,7 @@ from troposphere import GetAtt, Ref, Sub, ec2, kms, secretsmanager
 
 from cfngen.cluster.model import Cluster
 from cfngen.templates import backups
+from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.stack import ACCESS, DELETED_WITH_STACK, Stack
 from cfngen.templates.tagging import tag_map, tags
 
@@ -29,21 +32,11 @@ def build(cluster: Cluster) -> Stack:
         description=f"Secrets of the Kubernetes cluster {cluster.name}: "
         "encryption key, certificate authorities, join information",
     )
-    kms_key = stack.add(
-        kms.Key(
-            "SecretsKey",
-            Description=f"Encrypts the secrets of the Kubernetes cluster {cluster.name}",
-            EnableKeyRotation=True,
-            PendingWindowInDays=30,
-            KeyPolicy=_key_policy(),
-            Tags=tags(cluster, f"{cluster.name}-secrets"),
-            **DELETED_WITH_STACK,
-        )
-    )
+    key_arn = cluster.secrets.kms_key or GetAtt(_add_key(stack, cluster), "Arn")
     ca_secret = _add_secret(
         stack,
         cluster,
-        kms_key,
+        key_arn,
         logical_id="CaSecret",
         name_suffix="ca",
         description="Certificate authorities of {cluster}, made by its first master",
@@ -51,14 +44,12 @@ def build(cluster: Cluster) -> Stack:
     join_secret = _add_secret(
         stack,
         cluster,
-        kms_key,
+        key_arn,
         logical_id="JoinSecret",
         name_suffix="join",
         description="What nodes need to join {cluster}, renewed by its masters",
     )
-    stack.output(
-        "SecretsKeyArn", value=GetAtt(kms_key, "Arn"), description="KMS key that encrypts the cluster's secrets"
-    )
+    stack.output("SecretsKeyArn", value=key_arn, description="KMS key that encrypts the cluster's secrets")
     stack.output(
         "CaSecretArn",
         value=Ref(ca_secret),
@@ -80,15 +71,30 @@ def build(cluster: Cluster) -> Stack:
     return stack
 
 
+def _add_key(stack: Stack, cluster: Cluster) -> kms.Key:
+    """Add the KMS key that encrypts the secrets; return it."""
+    return stack.add(
+        kms.Key(
+            "SecretsKey",
+            Description=f"Encrypts the secrets of the Kubernetes cluster {cluster.name}",
+            EnableKeyRotation=True,
+            PendingWindowInDays=30,
+            KeyPolicy=_key_policy(),
+            Tags=tags(cluster, f"{cluster.name}-secrets"),
+            **DELETED_WITH_STACK,
+        )
+    )
+
+
 def _add_secret(
-    stack: Stack, cluster: Cluster, kms_key: kms.Key, logical_id: str, name_suffix: str, description: str
+    stack: Stack, cluster: Cluster, key_arn: PropertyValue, logical_id: str, name_suffix: str, description: str
 ) -> secretsmanager.Secret:
     """Add a secret without a value.
 
     Args:
         stack: the stack to add to.
         cluster: the cluster.
-        kms_key: the key that encrypts the secret.
+        key_arn: ARN of the key that encrypts the secret.
         logical_id: logical id of the secret.
         name_suffix: end of the Name tag, after the cluster's name.
         description: description, in which `{cluster}` stands for "the Kubernetes cluster" and its name.
@@ -97,7 +103,7 @@ def _add_secret(
         secretsmanager.Secret(
             logical_id,
             Description=description.format(cluster=f"the Kubernetes cluster {cluster.name}"),
-            KmsKeyId=GetAtt(kms_key, "Arn"),
+            KmsKeyId=key_arn,
             Tags=tags(cluster, f"{cluster.name}-{name_suffix}"),
             **DELETED_WITH_STACK,
         )

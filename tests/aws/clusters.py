@@ -20,8 +20,11 @@ from moto.kms.models import kms_backends
 from moto.route53.models import route53_backends
 
 from cfngen.cluster import api_dns
+from cfngen.cluster.existing_roles import existing_roles, last_name
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
+from cfngen.permissions.grants import grants, scope_of
+from cfngen.permissions.trust import trust_policy
 from cfngen.sandbox.api.dependencies import refuse_dependency_violations
 from cfngen.sandbox.cloudformation import (
     ApiError,
@@ -179,16 +182,17 @@ def prepared(
         s3.put_object(Bucket=BUCKET, Key=f"{PREFIX}{name}.json", Body=json.dumps(body).encode())
     register = client("ec2", region).register_image
     images = {name: register(Name=name.strip("/").replace("/", "-"), **_built_for(name))["ImageId"] for name in IMAGES}
-    _bring_key(cluster)
+    _bring_keys(cluster)
+    bring_roles(cluster)
     _bring_hosted_zones(cluster)
     machines = Machines(region, outcomes)
     machines.cloud = CloudFormation(region, parameter_store=images, on_launch=machines, durations=durations, seed=seed)
     return Account(cluster, templates, machines.cloud, machines, images)
 
 
-def _bring_key(cluster: Cluster) -> None:
-    """Let the account have the key that the cluster file names for the masters' volumes."""
-    if arn := cluster.control_plane.volume.kms_key:
+def _bring_keys(cluster: Cluster) -> None:
+    """Let the account have the keys that the cluster file names for the masters' volumes and the secrets."""
+    for arn in filter(None, (cluster.control_plane.volume.kms_key, cluster.secrets.kms_key)):
         identifier = arn.rpartition("/")[2]
         keys = kms_backends[DEFAULT_ACCOUNT_ID][cluster.region]
         made = keys.create_key("", "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT", "the operator's", None)
@@ -206,6 +210,25 @@ def _bring_hosted_zones(cluster: Cluster) -> None:
             made = zones.create_hosted_zone(domain, is_private, vpcid="vpc-0123456789abcdef0" if is_private else None)
             zones.zones[zone.id] = zones.zones.pop(made.resource_id)
             made.resource_id = zone.id
+
+
+def bring_roles(cluster: Cluster) -> None:
+    """Let the account have the roles that the cluster file names, with their policies, and the instance profiles."""
+    iam = client("iam", cluster.region)
+    everybody = {grant.name: grant for grant in grants(cluster, scope_of(cluster, account=DEFAULT_ACCOUNT_ID))}
+    for path, existing in existing_roles(cluster):
+        role = last_name(existing.role)
+        role_path = existing.role.partition(":role")[2].removesuffix(role)
+        trust = json.dumps(trust_policy(cluster.region))
+        iam.create_role(RoleName=role, Path=role_path, AssumeRolePolicyDocument=trust)
+        grantee = "master" if path == ("iam", "masters") else f"nodes-{cluster.node_groups[0].name}"
+        for policy in everybody[grantee].policies:
+            made = iam.create_policy(PolicyName=f"{role}-{policy.name}", PolicyDocument=json.dumps(policy.document))
+            iam.attach_role_policy(RoleName=role, PolicyArn=made["Policy"]["Arn"])
+        if existing.instance_profile:
+            profile = last_name(existing.instance_profile)
+            iam.create_instance_profile(InstanceProfileName=profile)
+            iam.add_role_to_instance_profile(InstanceProfileName=profile, RoleName=role)
 
 
 def _built_for(parameter: str) -> dict[str, str]:

@@ -60,6 +60,11 @@ EC2_RESOURCES = {
     "DeleteVpcEndpoints": ("VpcEndpointIds", "vpc-endpoint/"),
     "ModifyVpcEndpoint": ("VpcEndpointId", "vpc-endpoint/"),
 }
+# The same for IAM, whose other actions have roles.
+IAM_RESOURCES = {
+    "GetInstanceProfile": ("InstanceProfileName", "instance-profile/"),
+    "SimulatePrincipalPolicy": ("PolicySourceArn", ""),
+}
 ANY = "*"
 
 _numbers = itertools.count(1)
@@ -145,6 +150,8 @@ def resource_of(call: Call) -> str:
         parameter, service, prefix = names[call.service]
         if call.service == "ec2" and call.operation in EC2_RESOURCES:
             parameter, prefix = EC2_RESOURCES[call.operation]
+        elif call.service == "iam" and call.operation in IAM_RESOURCES:
+            parameter, prefix = IAM_RESOURCES[call.operation]
         [value, *_] = [str(each) for each in _listed(parameters.get(parameter, ""))] or [""]
         region = "" if service == "iam" else call.region
         return (

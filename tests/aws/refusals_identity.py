@@ -72,6 +72,12 @@ def made(name: str = "one", trust: Any = TRUST) -> Any:
     return iam
 
 
+def _simulated(cloud: CloudFormation) -> None:
+    client("iam", REGION).simulate_principal_policy(
+        PolicySourceArn=f"{ACCOUNT}:role/gone", ActionNames=["ec2:DescribeVolumes"]
+    )
+
+
 def _in_profile(cloud: CloudFormation) -> None:
     iam = made()
     iam.create_instance_profile(InstanceProfileName="one")
@@ -317,6 +323,11 @@ ROWS = [
     Refusal(
         "iam:TagRole", "a fifty-first tag", "Cannot exceed quota for TagsPerRole: 50", QUOTAS, "condition documented",
         ServiceCall(_fifty_first),
+    ),
+    Refusal(
+        "iam:SimulatePrincipalPolicy", "role that does not exist", "The role with name gone cannot be found",
+        f"[SimulatePrincipalPolicy]({API}/API_SimulatePrincipalPolicy.html): NoSuchEntity", "condition documented",
+        ServiceCall(_simulated),
     ),
     Refusal(
         "iam:DeleteRole", "role in an instance profile", "must remove roles from instance profile first",

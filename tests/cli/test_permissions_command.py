@@ -39,6 +39,45 @@ def test_a_node_group_is_known_by_its_name(cfngen):
     assert cfngen("permissions", "nodes").out == cfngen("permissions", "nodes-nodes").out
 
 
+EXISTING = """\
+iam:
+  masters: {role: "arn:aws:iam::210987654321:role/m"}
+  nodes: {role: "arn:aws:iam::210987654321:role/n"}
+nodeGroups: [{name: general}, {name: batch}]
+"""
+
+
+def test_masters_and_the_role_that_nodes_share_go_by_plain_names(cfngen, directory):
+    (directory / "own.yaml").write_text(EXISTING)
+    assert (
+        cfngen("permissions", "-f", "own.yaml", "masters").out == cfngen("permissions", "-f", "own.yaml", "master").out
+    )
+    shared = cfngen("permissions", "-f", "own.yaml", "nodes")
+    assert shared.out == cfngen("permissions", "-f", "own.yaml", "nodes-batch").out
+    # The account is that of the roles.
+    assert ":secret:JoinSecret-*" in shared.out
+    assert ":210987654321:" in shared.out
+    assert shared.err == ""
+
+
+def test_the_trust_policy_of_a_role(cfngen, directory):
+    for options, principal in ((), "ec2.amazonaws.com"), (("--set", "region=cn-north-1"), "ec2.amazonaws.com.cn"):
+        zone = ("--set", "network.subnets[0].zone=cn-north-1a") if options else ()
+        ran = cfngen("permissions", "master", "--trust-policy", *options, *zone)
+        [statement] = json.loads(ran.out)["Statement"]
+        assert statement == {"Effect": "Allow", "Principal": {"Service": principal}, "Action": "sts:AssumeRole"}
+        assert "note:" not in ran.err
+    [policy] = printed(cfngen("permissions", "nodes", "--trust-policy", "--output", "json"))
+    assert (policy["name"], policy["grantee"]) == ("nodes-nodes-trust", "nodes-nodes")
+
+
+@pytest.mark.parametrize("name", [(), ("operator",), ("execution",)])
+def test_only_roles_of_instances_have_a_trust_policy(cfngen, name):
+    ran = cfngen("permissions", *name, "--trust-policy")
+    assert ran.code == 64
+    assert "--trust-policy needs the NAME of a role of instances: master, or nodes-<group>." in ran.err
+
+
 def test_what_does_not_fit_is_cut_and_said(cfngen):
     ran = cfngen("permissions", "execution", "--account", "123456789012")
     assert headings(ran.out) == ["execution-1", "execution-2"]

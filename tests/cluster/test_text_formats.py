@@ -186,11 +186,25 @@ FORMS: dict[str, tuple[list[Any], list[Any]]] = {
         ],
     ),
     "iam.permissionsBoundary": ([f"arn:aws:iam::{ACCOUNT}:policy/b"], [f"arn:aws:iam::{ACCOUNT}:role/b", "b"]),
-    # "Key identifiers (KeyId)", AWS KMS Developer Guide; multi-Region keys begin with mrk-, and are not taken by name.
+    "iam.masters.role": (
+        [f"arn:aws:iam::{ACCOUNT}:role/{name}" for name in ("a", "a/b/Az09+=,.@_-", "x" * 64)],
+        [
+            *(f"arn:aws:iam::{ACCOUNT}:role/{name}" for name in ("", "a/", "/a", "x" * 65, "ä", "a b", "${A}/a")),
+            f"arn:aws:iam::{ACCOUNT}:instance-profile/a",
+            "arn:aws:iam::aws:role/a",
+            "a",
+        ],
+    ),
+    "iam.masters.instanceProfile": (
+        [f"arn:aws:iam::{ACCOUNT}:instance-profile/{name}" for name in ("a", "a/b", "x" * 128)],
+        [f"arn:aws:iam::{ACCOUNT}:{name}" for name in ("role/a", "instance-profile/", f"instance-profile/{'x' * 129}")],
+    ),
+    # "Key identifiers (KeyId)", AWS KMS Developer Guide; ids of multi-Region keys begin with mrk-.
     "controlPlane.volume.kmsKey": (
         [
             f"arn:aws:kms:us-west-2:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab",
             f"arn:aws-cn:kms:cn-north-1:{ACCOUNT}:key/0",
+            f"arn:aws:kms:us-west-2:{ACCOUNT}:key/mrk-1234abcd12ab34cd56ef1234567890ab",
         ],
         [
             f"arn:aws:kms:us-west-2:{ACCOUNT}:alias/a",

@@ -133,9 +133,10 @@ EMPTY = [
     ),
     "controlPlane.auditLog.policy",
     *(f"controlPlane.volume.{key}" for key in ("iops", "throughput", "kmsKey")),
-    *(f"nodeGroups[0].{key}" for key in ("desiredSize", "spotPrice", "labels", "taints")),
+    *(f"nodeGroups[0].{key}" for key in ("desiredSize", "spotPrice", "iam", "labels", "taints")),
     "etcd.backups.bucket",
     "certificateAuthority.secret",
+    "secrets.kmsKey",
     *(
         f"addons.{addon}.values"
         for addon in (
@@ -153,7 +154,7 @@ EMPTY = [
     ),
     "addons.externalDns.zones",
     "addons.charts",
-    "iam.permissionsBoundary",
+    *(f"iam.{key}" for key in ("permissionsBoundary", "masters", "nodes")),
     "assets.mirror",
     "kubernetes.clusterConfiguration",
     "kubernetes.kubeletConfiguration",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ NAMES_IN_AWS = (
     field_types.EndpointService,
     field_types.HostedZoneId,
     field_types.ImageId,
+    field_types.InstanceProfileArn,
     field_types.InternetGatewayId,
     field_types.KeyArn,
     field_types.KeyName,
@@ -41,6 +43,7 @@ NAMES_IN_AWS = (
     field_types.PolicyArn,
     field_types.PrefixListId,
     field_types.RouteDestination,  # a prefix list, or a range
+    field_types.RoleArn,
     field_types.RouteTableId,
     field_types.SecretArn,
     field_types.SecurityGroupId,
@@ -136,6 +139,31 @@ def instances(section: str, **keys: Named) -> dict[str, Named]:
         f"{section}.image.id": IMAGE,
         f"{section}.image.ssmParameter": IMAGE,
         **keys,
+    }
+
+
+def roles(section: str) -> dict[str, Named]:
+    """The keys of a section that names an existing role."""
+    return {
+        f"{section}.role": Named(
+            "account",
+            {
+                "role of another account": "belongs to the account 210987654321; use a role of 123456789012",
+                "role that is not there": "there is no role gone in account 123456789012",
+                "role with another path": "has the ARN arn:aws:iam::123456789012:role/team/own; correct the path",
+                "role that EC2 may not assume": "does not trust ec2.amazonaws.com",
+                "role of another partition's EC2": "does not trust ec2.amazonaws.com,",
+            },
+        ),
+        f"{section}.instanceProfile": Named(
+            "account",
+            {
+                "profile that is not there": "there is no instance profile gone in account 123456789012",
+                "profile with another path": "has the ARN arn:aws:iam::123456789012:instance-profile/team/own; correct",
+                "profile of another role": "holds the role arn:aws:iam::123456789012:role/other and not",
+                "profile without a role": "holds no role; add the role arn:aws:iam::123456789012:role/own to it",
+            },
+        ),
     }
 
 
@@ -246,6 +274,19 @@ TABLE: Mapping[str, Named] = {
     "certificateAuthority.secret": Named(
         "region", {f"certificateAuthority: {{secret: '{SECRET}'}}": "the secret is in eu-central-1"}
     ),
+    "secrets.kmsKey": Named(
+        "region",
+        {
+            f"secrets: {{kmsKey: '{KEY}'}}": "use a key in us-west-2",
+            "key that is not there": "there is no key arn:aws:kms:us-west-2:123456789012:key/1234abcd",
+            "key that is disabled": "is in the state Disabled; enable it",
+            "key that will be deleted": "is going to be deleted; cancel that",
+            "key that signs": "is no symmetric key for encryption (RSA_2048, SIGN_VERIFY)",
+        },
+    ),
+    **roles("iam.masters"),
+    **roles("iam.nodes"),
+    **roles("nodeGroups[].iam"),
     "addons.externalDns.zones[]": Named(
         "account; Route 53 has no regions", silence="a zone of another account is refused to the role, and to it alone"
     ),
@@ -476,7 +517,59 @@ def served(here: Landlord, *services: str) -> None:
     here.parameters |= {"SubnetAId": "", "RouteTableId": "", "InternetGatewayId": ""}
 
 
+OWN = "arn:aws:iam::123456789012"
+
+
+def has_role(here: Landlord, arn: str = f"{OWN}:role/own", **profile: str) -> None:
+    """Have the file name a role where the key of the row is."""
+    section, here.key = here.key, here.key.rpartition(".")[0]
+    here.names({"role": arn, **profile})
+    here.key = section
+
+
+def role(here: Landlord, name: str = "own", path: str = "/", principal: str = "ec2.amazonaws.com") -> str:
+    statement = {"Effect": "Allow", "Principal": {"Service": [principal]}, "Action": ["sts:AssumeRole"]}
+    trust = json.dumps({"Version": "2012-10-17", "Statement": statement})
+    made = here.account.client("iam").create_role(RoleName=name, Path=path, AssumeRolePolicyDocument=trust)
+    return str(made["Role"]["Arn"])
+
+
+def has_profile(here: Landlord, arn: str = f"{OWN}:instance-profile/own", path: str = "/", held: str = "") -> None:
+    """Have the file name a role and an instance profile, which exists and holds a role."""
+    iam = here.account.client("iam")
+    has_role(here, role(here), instanceProfile=arn)
+    iam.create_instance_profile(InstanceProfileName="own", Path=path)
+    if held:
+        iam.add_role_to_instance_profile(InstanceProfileName="own", RoleName=held)
+
+
+def has_profile_of_another_role(here: Landlord) -> None:
+    role(here, "other")
+    has_profile(here, held="other")
+
+
+def key_of(here: Landlord, **settings: str) -> str:
+    made = here.account.client("kms").create_key(**settings)["KeyMetadata"]["Arn"]
+    here.names(made)
+    return str(made.rpartition("/")[2])
+
+
 SCENARIOS: Mapping[str, Any] = {
+    "role of another account": lambda here: has_role(here, "arn:aws:iam::210987654321:role/own"),
+    "role that is not there": lambda here: has_role(here, f"{OWN}:role/gone"),
+    "role with another path": lambda here: has_role(here, role(here, path="/team/").replace("team/", "")),
+    "role that EC2 may not assume": lambda here: has_role(here, role(here, principal="lambda.amazonaws.com")),
+    "role of another partition's EC2": lambda here: has_role(here, role(here, principal="ec2.amazonaws.com.cn")),
+    "profile that is not there": lambda here: has_profile(here, f"{OWN}:instance-profile/gone", held="own"),
+    "profile with another path": lambda here: has_profile(here, path="/team/", held="own"),
+    "profile of another role": has_profile_of_another_role,
+    "profile without a role": has_profile,
+    "key that is not there": lambda here: here.names(
+        "arn:aws:kms:us-west-2:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    ),
+    "key that is disabled": lambda here: here.account.client("kms").disable_key(KeyId=key_of(here)),
+    "key that will be deleted": lambda here: here.account.client("kms").schedule_key_deletion(KeyId=key_of(here)),
+    "key that signs": lambda here: key_of(here, KeyUsage="SIGN_VERIFY", KeySpec="RSA_2048"),
     "service that is not there": lambda here: served(here, "kmss", "kms"),
     "service of another region": lambda here: served(
         here, "com.amazonaws.vpce.eu-central-1.vpce-svc-0123456789abcdef0"
@@ -537,6 +630,19 @@ def test_what_only_the_account_shows_is_refused_before_anything_changes(
     [problem] = raised.value.problems
     assert says in problem
     assert problem.startswith(key.replace("[]", "[0]").replace("allocationId", "").rstrip("."))
+
+
+@pytest.mark.parametrize("section", ["iam.masters", "iam.nodes", "nodeGroups[].iam"])
+def test_a_role_that_ec2_may_assume_and_the_profile_that_holds_it_are_fine(account: Account, section: str) -> None:
+    here = Landlord(account, f"{section}.role")
+    has_profile(here, held="own")
+    here.check()
+
+
+def test_a_symmetric_key_is_fine(account: Account) -> None:
+    here = Landlord(account, "secrets.kmsKey")
+    key_of(here)
+    here.check()
 
 
 def test_targets_that_are_connected_with_the_vpc_are_fine(account: Account) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from clusters import golden
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.publishing.capabilities import capabilities
@@ -38,6 +39,11 @@ def test_templates_need_what_any_of_them_needs():
     named = document({"Resources": {"A": {"Type": "AWS::IAM::User", "Properties": {"UserName": "x"}}}})
     macro = document({"Transform": "X", "Resources": {}})
     assert capabilities([role, macro, named]) == ("CAPABILITY_AUTO_EXPAND", "CAPABILITY_NAMED_IAM")
+
+
+def test_a_cluster_with_existing_instance_profiles_needs_nothing():
+    assert capabilities(generate(golden("own-instance-profiles"))) == ()
+    assert capabilities(generate(golden("own-roles"))) == ("CAPABILITY_IAM",)
 
 
 def test_a_cluster_needs_roles_and_names_none():

@@ -30,6 +30,7 @@ NO_TEXTS = {
         "LaunchTemplateData/BlockDeviceMappings/*/DeviceName",
         "LaunchTemplateData/BlockDeviceMappings/*/Ebs/KmsKeyId",
         "LaunchTemplateData/BlockDeviceMappings/*/Ebs/VolumeType",
+        "LaunchTemplateData/IamInstanceProfile/Arn",
         "LaunchTemplateData/InstanceMarketOptions/MarketType",
         "LaunchTemplateData/InstanceMarketOptions/SpotOptions/SpotInstanceType",
         "LaunchTemplateData/MetadataOptions/HttpEndpoint",
@@ -74,6 +75,7 @@ NO_TEXTS = {
         "TargetGroupAttributes/*/Value",
         "TargetType",
     },
+    "AWS::IAM::InstanceProfile": {"Roles/*"},
     "AWS::IAM::Role": {"ManagedPolicyArns/*", "PermissionsBoundary"},
     "AWS::Route53::RecordSet": {"HostedZoneId", "TTL", "Type"},
     "AWS::S3::Bucket": {
@@ -81,6 +83,7 @@ NO_TEXTS = {
         "LifecycleConfiguration/Rules/*/Status",
         "OwnershipControls/Rules/*/ObjectOwnership",
     },
+    "AWS::SecretsManager::Secret": {"KmsKeyId"},
 }
 
 

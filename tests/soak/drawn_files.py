@@ -126,7 +126,7 @@ DESIGNED = frozenset(
     }
 )
 # Sections whose keys hang on each other, drawn as a whole.
-WHOLE = ("image", "rootVolume", "volume", "elasticIp", "quotas", "proxy", "dns")
+WHOLE = ("image", "rootVolume", "volume", "elasticIp", "quotas", "proxy", "dns", "iam")
 
 
 def _unit(key: str) -> str:
@@ -386,6 +386,9 @@ def _possible(key: str, design: Design) -> bool:
         "network.endpoints.create": lambda: design.topology == "private",
         "network.endpoints.additional": lambda: design.nat == "none",
         "nodeGroups[].publicIp": lambda: design.topology == "public",
+        # Existing roles and keys are tried by tests of their own.
+        "nodeGroups[].iam": lambda: not design.lived,
+        "secrets.kmsKey": lambda: not design.lived,
         # A security group is one of a VPC: of one that is still to be made there is none.
         "controlPlane.additionalSecurityGroups": lambda: design.existing != "no" or not design.lived,
         "nodeGroups[].additionalSecurityGroups": lambda: design.existing != "no" or not design.lived,
@@ -414,6 +417,7 @@ def settled(file: File, design: Design) -> File:
     if get(file, "api.public") is False and not has_way_out and not is_private:
         drop(file, "api.public")
     _settle_endpoints(file)
+    _settle_roles(file)
     for section in file["nodeGroups"]:
         if section.get("publicIp") is False and not has_way_out:
             drop(section, "publicIp")
@@ -425,6 +429,21 @@ def settled(file: File, design: Design) -> File:
     if addresses is not None and len(addresses) != design.count:
         drop(file, "controlPlane.addresses")
     return file
+
+
+def _settle_roles(file: File) -> None:
+    """Drop what does not go with existing roles, and a role of nodes that no group has."""
+    groups = file["nodeGroups"]
+    if groups and all("iam" in section for section in groups):
+        drop(file, "iam.nodes")
+    nodes = get(file, "iam.nodes")
+    if get(file, "iam.masters"):
+        drop(file, "controlPlane.additionalPolicies")
+        if nodes or (groups and all("iam" in section for section in groups)):
+            drop(file, "iam.permissionsBoundary")
+    for section in groups:
+        if nodes or "iam" in section:
+            drop(section, "additionalPolicies")
 
 
 def _settle_endpoints(file: File) -> None:
@@ -520,7 +539,15 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
             st.sampled_from(("sg-0123456789abcdef0", "sg-0123456789abcdef1")), max_size=2, unique=True
         ),
         "*.additionalPolicies": st.lists(policies, max_size=3, unique=True),
-        "iam.permissionsBoundary": policies,
+        "iam": st.fixed_dictionaries(
+            {},
+            optional={"permissionsBoundary": policies}
+            | ({} if design.lived else {kind: _roles(partition, kind) for kind in ("masters", "nodes")}),
+        ),
+        "nodeGroups[].iam": _roles(partition, "group"),
+        "secrets.kmsKey": st.from_regex(
+            rf"arn:{partition}:kms:{design.region}:123456789012:key/(mrk-)?[0-9a-f]{{32}}", fullmatch=True
+        ),
         "certificateAuthority.secret": secrets,
         "controlPlane.addresses": _addresses(design),
         "nodeGroups[].zones": st.lists(st.sampled_from(zones), min_size=1, unique=True)
@@ -583,6 +610,15 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
         ),
         "tags": st.dictionaries(_tag_keys(), _tag_values(), max_size=4),
     }
+
+
+def _roles(partition: str, name: str) -> SearchStrategy[File]:
+    """An existing role, and sometimes its instance profile."""
+    arn = f"arn:{partition}:iam::123456789012"
+    return st.fixed_dictionaries(
+        {"role": st.just(f"{arn}:role/team/{name}")},
+        optional={"instanceProfile": st.just(f"{arn}:instance-profile/{name}")},
+    )
 
 
 def _own_names(charts: list[File]) -> list[File]:

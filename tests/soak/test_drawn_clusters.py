@@ -82,7 +82,7 @@ def test_every_key_is_drawn(part: int) -> None:
     keys = sorted(OPTIONAL)[part::6]
     drawn: set[str] = set()
 
-    @settings(SAME, max_examples=40)
+    @settings(SAME, max_examples=100)
     @given(st.fixed_dictionaries({key: strategies()[key] for key in keys}))
     def draw(values: dict[str, Any]) -> None:
         file: File = {}

@@ -19,6 +19,7 @@ from cfngen.text import pluralize
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cfngen.cluster.model import Cluster
     from cfngen.permissions.grants import Grant, Policy
 
 
@@ -37,11 +38,12 @@ NAME is who needs the permissions; without NAME all policies are printed:
   operator       who deploys, watches and deletes the cluster with cfngen
   execution      CloudFormation's service role (--role-arn), or an operator who deploys without one
   etcd           who takes and restores snapshots of etcd, in addition to operator
-  master         the role of the masters' instances
-  nodes-<group>  the role of a node group's instances; the group's name alone will do
+  master         the role of the masters' instances; also masters
+  nodes-<group>  the role of a node group's instances; the group's name alone will do, or nodes for the role they share
 
-The policies of instances are for review: the templates create these roles themselves. One policy is printed as the
-JSON that `aws iam create-policy` takes, several with a heading each. A managed policy of IAM has at most 6,144
+The policies of instances are for review, since the templates create these roles, and for existing roles that the
+cluster file names: attach them yourself. --trust-policy prints the trust policy of such a role. One policy is printed
+as the JSON that `aws iam create-policy` takes, several with a heading each. A managed policy of IAM has at most 6,144
 characters; larger ones are split, e.g. into execution-1 and execution-2. Attach all parts; each can be printed
 alone. AWS is not called.
 """
@@ -56,6 +58,7 @@ alone. AWS is not called.
         "cfngen permissions operator",
         "cfngen permissions operator-1 --account 123456789012 > operator-1.json",
         "aws iam create-policy --policy-name kubernetes-operator-1 --policy-document file://operator-1.json",
+        "cfngen permissions master --trust-policy > trust.json",
         "cfngen permissions execution --role-arn arn:aws:iam::123456789012:role/deployer",
         "cfngen permissions --output json | jq -c '[.name, .characters]'",
     ),
@@ -68,7 +71,13 @@ alone. AWS is not called.
     metavar="NUMBER",
     default="",
     callback=_check_account,
-    help="The AWS account that the policies are for. Default: that of --role-arn, else any.",
+    help="The AWS account that the policies are for. Default: that of --role-arn, or of existing roles, else any.",
+)
+@click.option(
+    "--trust-policy",
+    "shows_trust_policy",
+    is_flag=True,
+    help="Print the trust policy of the instances' role NAME instead: who may assume it.",
 )
 @role_option
 @output_option
@@ -79,6 +88,8 @@ def command(
     account: str,
     role_arn: str,
     output: Literal["text", "json"],
+    *,
+    shows_trust_policy: bool,
 ) -> None:
     """Print the policies of one grantee, of a node group or of all grantees, or a single policy; see HELP."""
     from cfngen.permissions.grants import grants, scope_of
@@ -90,15 +101,18 @@ def command(
             f"--role-arn is in account {role_account}, not in {account}; correct --role-arn or --account."
         )
     target = Target(source, explicit_stack_name)
-    account = account or role_account
+    account = account or role_account or _account_of_existing_roles(target.cluster)
     scope = scope_of(target.cluster, stack=target.stack_name, account=account or "*")
-    policies = _select_policies(grants(target.cluster, scope, service_role=role), name)
+    all_grants = grants(target.cluster, scope, service_role=role)
+    policies = _select_policies(all_grants, name)
+    if shows_trust_policy:
+        policies = [_trust_policy(target.cluster, policies, name)]
     if output == "json":
         for policy in policies:
             show_message(policy, json=True)
         return
     _print_policies(policies)
-    if not account:
+    if not account and not shows_trust_policy:
         _print_note("these policies are for any account; use --account NUMBER to limit them to yours.")
 
 
@@ -106,6 +120,37 @@ def _account_and_role(arn: str) -> tuple[str, str]:
     """Split the ARN of a role into the account number and the name of the role, which includes its path."""
     account, _, role = arn.split(":", 4)[4].partition(":role/")
     return account, role
+
+
+def _account_of_existing_roles(cluster: Cluster) -> str:
+    """Return the account number of the existing roles that the cluster file names; empty if it names none."""
+    from cfngen.cluster.existing_roles import existing_roles
+
+    return next((existing.role.split(":")[4] for _, existing in existing_roles(cluster)), "")
+
+
+def _trust_policy(cluster: Cluster, policies: Sequence[Policy], name: str | None) -> Policy:
+    """Return the trust policy of the role that the selected policies are for.
+
+    Raises:
+        click.UsageError: they are not those of one role of instances.
+    """
+    from cfngen.permissions.grants import Policy
+    from cfngen.permissions.statements import policy_size
+    from cfngen.permissions.trust import trust_policy
+
+    grantee = policies[0].grantee
+    if name is None or not (grantee == "master" or grantee.startswith("nodes-")):
+        raise click.UsageError("--trust-policy needs the NAME of a role of instances: master, or nodes-<group>.")
+    document = trust_policy(cluster.region)
+    return Policy(
+        name=f"{grantee}-trust",
+        grantee=grantee,
+        purpose=f"the trust policy: {policies[0].purpose}",
+        managed_policies=(),
+        characters=policy_size(document),
+        document=document,
+    )
 
 
 def _select_policies(all_grants: Sequence[Grant], name: str | None) -> list[Policy]:
@@ -122,9 +167,15 @@ def _select_policies(all_grants: Sequence[Grant], name: str | None) -> list[Poli
     if name is None:
         return all_policies
     selected = [policy for policy in all_policies if name in (policy.grantee, policy.name)]
+    if not selected and name == "masters":
+        selected = [policy for policy in all_policies if policy.grantee == "master"]
     if not selected:
         # The name of a node group selects the grantee nodes-NAME.
         selected = [policy for policy in all_policies if policy.grantee == f"nodes-{name}"]
+    if not selected and name == "nodes":
+        # The roles of all node groups have the same statements.
+        first = next((grant.name for grant in all_grants if grant.name.startswith("nodes-")), "")
+        selected = [policy for policy in all_policies if policy.grantee == first]
     if not selected:
         names = [grant.name for grant in all_grants]
         message = f"there are no policies for {name!r} in this cluster"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 
+from cfngen.cluster.existing_roles import existing_roles
 from cfngen.cluster.model import Cluster, Instances
 from cfngen.cluster.names import aws_partition
 from cfngen.cluster.paths import Path
@@ -166,6 +167,10 @@ def _arns(cluster: Cluster) -> Iterator[tuple[Path, str]]:
     """Yield the path and the text of each ARN in the cluster file."""
     if cluster.iam.permissions_boundary:
         yield ("iam", "permissionsBoundary"), cluster.iam.permissions_boundary
+    for path, existing in existing_roles(cluster):
+        yield (*path, "role"), existing.role
+        if existing.instance_profile:
+            yield (*path, "instanceProfile"), existing.instance_profile
     for path, instances in all_instances(cluster):
         for position, arn in enumerate(instances.additional_policies):
             yield (*path, "additionalPolicies", position), arn
@@ -173,6 +178,8 @@ def _arns(cluster: Cluster) -> Iterator[tuple[Path, str]]:
             yield (*path, "rootVolume", "kmsKey"), instances.root_volume.kms_key
     if cluster.control_plane.volume.kms_key:
         yield ("controlPlane", "volume", "kmsKey"), cluster.control_plane.volume.kms_key
+    if cluster.secrets.kms_key:
+        yield ("secrets", "kmsKey"), cluster.secrets.kms_key
     if cluster.certificate_authority.secret:
         yield ("certificateAuthority", "secret"), cluster.certificate_authority.secret
 
@@ -195,7 +202,8 @@ def _check_arn_partitions_and_regions(cluster: Cluster) -> Iterator[Problem]:
             )
             yield Problem(path, message, related_paths=(("region",),))
         elif service == "kms" and region != cluster.region:
-            message = f"the key is in {region}, but the volumes are in {cluster.region}; use a key in {cluster.region}"
+            users = "secrets" if path[0] == "secrets" else "volumes"
+            message = f"the key is in {region}, but the {users} are in {cluster.region}; use a key in {cluster.region}"
             yield Problem(path, message, related_paths=(("region",),))
         elif service == "secretsmanager" and region != cluster.region:
             message = (

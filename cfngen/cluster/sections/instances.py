@@ -75,6 +75,18 @@ class Unit(Model):
     enable: bool = Field(True, description="Whether it is enabled and started.")
 
 
+class InstanceRole(Model):
+    """An existing IAM role of instances, which cfngen leaves as it is, in place of one that it makes."""
+
+    role: field_types.RoleArn = Field(
+        description="ARN of the role. EC2 must be trusted to assume it; `cfngen permissions` prints its policy. Also "
+        "required with an instance profile, since whoever launches instances must be allowed to pass this role."
+    )
+    instance_profile: field_types.InstanceProfileArn | None = Field(
+        None, description="ARN of an existing instance profile that holds the role. Default: one is made for it."
+    )
+
+
 class Instances(Model):
     """What masters and nodes have in common."""
 
@@ -182,6 +194,9 @@ class NodeGroup(Instances):
         "If false in a public cluster, existing subnets with a NAT gateway are needed.",
     )
     root_volume: Volume = Field(default_factory=lambda: Volume(size=32), description="Root volume.")
+    iam: InstanceRole | None = Field(
+        None, description="An existing role of this group's nodes. Default: that of `iam.nodes`, or one that is made."
+    )
     labels: dict[field_types.LabelKey, field_types.LabelValue] = Field(
         default_factory=dict, description="Labels that the group's nodes register with."
     )

@@ -7,8 +7,18 @@ from typing import Any
 from pydantic import Field
 
 # By name: a section may have a field called `values`.
-from cfngen.cluster.field_types import BucketName, HostedZoneId, HttpUrl, PolicyArn, ReleaseName, SecretArn, Sha256
+from cfngen.cluster.field_types import (
+    BucketName,
+    HostedZoneId,
+    HttpUrl,
+    KeyArn,
+    PolicyArn,
+    ReleaseName,
+    SecretArn,
+    Sha256,
+)
 from cfngen.cluster.sections.base import List, Model
+from cfngen.cluster.sections.instances import InstanceRole
 
 
 class Backups(Model):
@@ -38,6 +48,16 @@ class CertificateAuthority(Model):
         None,
         description="ARN of your own secret, whose JSON contains `ca.crt` and `ca.key` (PEM); the first master uses "
         "them instead of creating new ones. The other authorities and keys are still created.",
+    )
+
+
+class Secrets(Model):
+    """The cluster's secrets in AWS Secrets Manager: its certificate authorities, and what nodes need to join."""
+
+    kms_key: KeyArn | None = Field(
+        None,
+        description="ARN of an existing symmetric KMS key that encrypts the secrets. Default: a key is made with the "
+        "cluster. Cannot be changed later.",
     )
 
 
@@ -113,6 +133,14 @@ class Iam(Model):
 
     permissions_boundary: PolicyArn | None = Field(
         None, description="ARN of a managed policy that is the permissions boundary of every role that is created."
+    )
+    masters: InstanceRole | None = Field(
+        None, description="An existing role of the masters, in place of one that is made."
+    )
+    nodes: InstanceRole | None = Field(
+        None,
+        description="An existing role of the nodes, in place of one that is made. A node group's `iam` takes "
+        "precedence.",
     )
 
 

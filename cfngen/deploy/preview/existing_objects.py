@@ -19,13 +19,22 @@ from cfngen.cluster.subnet_ids import SubnetId, ZoneId, zone_id
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
-from cfngen.deploy.preview import existing_private_network, existing_routes, existing_services, existing_zones
+from cfngen.deploy.messages import Notice
+from cfngen.deploy.preview import (
+    existing_key,
+    existing_private_network,
+    existing_roles,
+    existing_routes,
+    existing_services,
+    existing_zones,
+    role_permissions,
+)
 from cfngen.deploy.stacks import StackView
 from cfngen.errors import CfngenError
 
 
 class ForeignObjectsError(CfngenError):
-    """Existing objects that the cluster file names do not belong to the cluster's VPC or account.
+    """Existing objects that the cluster file names do not belong to the cluster's VPC or account, or cannot be used.
 
     Attributes:
         problems: one sentence for each object; it starts with the object's key in the cluster file.
@@ -39,7 +48,7 @@ class ForeignObjectsError(CfngenError):
 
 
 def check(account: Account, cluster: Cluster, values: Mapping[str, str], existing: StackView | None) -> None:
-    """Check the VPC of security groups, network parts and routes' targets, policies' account, and hosted zones.
+    """Check security groups, network parts, routes' targets, policies, roles, the secrets' key, and hosted zones.
 
     Args:
         account: the account and region.
@@ -48,11 +57,15 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
         existing: the root stack; None if it does not exist yet.
 
     Raises:
-        ForeignObjectsError: some belong to another VPC or account, or a hosted zone does not fit the API's name. Errors
-            of AWS are ignored.
+        ForeignObjectsError: some belong to another VPC or account, or cannot be used. Errors of AWS are ignored.
     """
     vpc_id = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
-    problems = [*_find_policy_problems(account, cluster), *existing_zones.find_problems(account, cluster)]
+    problems = [
+        *_find_policy_problems(account, cluster),
+        *existing_roles.find_problems(account, cluster),
+        *existing_key.find_problems(account, cluster),
+        *existing_zones.find_problems(account, cluster),
+    ]
     if existing is None and not vpc_id:
         problems += _reject_all_security_groups(cluster)
         problems += existing_routes.find_unconnected_targets(cluster)
@@ -69,6 +82,18 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
         pass
     if problems:
         raise ForeignObjectsError(tuple(problems))
+
+
+def notices(account: Account, cluster: Cluster, stack: str) -> Iterator[Notice]:
+    """Yield a notice for what existing roles may lack, and for a key whose policy may not suffice.
+
+    Args:
+        account: the account and region.
+        cluster: the cluster.
+        stack: name of the root stack.
+    """
+    yield from role_permissions.notices(account, cluster, stack)
+    yield from existing_key.notices(account, cluster)
 
 
 def find_network_problems(

@@ -25,6 +25,13 @@ from cfngen.templates.immutable_settings import (
 _REASONS = {
     "controlPlane.volume.kmsKey": "EBS cannot change the key of a volume, and etcd's data are on it",
     "certificateAuthority.secret": "nodes, kubeconfigs and pods trust the current certificate authorities",
+    # "Change the encryption key for an AWS Secrets Manager secret", AWS Secrets Manager User Guide: versions that
+    # Secrets Manager may not decrypt with the previous key stay encrypted with it. CloudFormation would delete a key
+    # that it has created in the same update.
+    "secrets.kmsKey": (
+        "versions of the certificate authorities may stay encrypted with the current key, and a key that was made with "
+        "the cluster would be deleted"
+    ),
     "api.port": "nodes that have joined use the current port",
     "network.topology": (
         "instances and the load balancers of services would lose their way in or out while subnets change their routes"

@@ -20,6 +20,7 @@ from cfngen.sandbox.services import (  # noqa: F401 - importing them registers t
     nat_gateways,
     network_interfaces,
     networks,
+    policy_simulation,
     scaling_groups,
     secrets,
     security_groups,

@@ -239,6 +239,19 @@ def _role_impact(context: ChangeContext) -> Impact | None:
     return None
 
 
+def _instance_profile_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of another role in an instance profile; running instances get its credentials later."""
+    # "You must then wait for the change to appear across all of AWS because of eventual consistency"
+    # (AddRoleToInstanceProfile, IAM API Reference).
+    if context.change.action != "update" or context.disappears or not context.touches("Roles"):
+        return None
+    users = context.owner or ("the masters" if context.change.logical_id.startswith("Master") else "the nodes")
+    return Impact(
+        f"permissions: the instance profile of {users} holds another role; running instances are not replaced and get "
+        "the credentials of the new role only some time later, so keep the old role and its policies for a day"
+    )
+
+
 def _key_pair_impact(context: ChangeContext) -> Impact | None:
     """Return the impact of removing or replacing the SSH key pair."""
     if context.change.action == "remove":
@@ -253,5 +266,6 @@ IMPACT_BY_TYPE: Mapping[str, Callable[[ChangeContext], Impact | None]] = {
     "AWS::EC2::KeyPair": _key_pair_impact,
     "AWS::EC2::LaunchTemplate": _launch_template_impact,
     "AWS::EC2::Volume": _volume_impact,
+    "AWS::IAM::InstanceProfile": _instance_profile_impact,
     "AWS::IAM::Role": _role_impact,
 }

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from cfngen.cluster import field_types
 from cfngen.cluster.sections.base import Architecture, Distribution, List, Model, Plugin
+from cfngen.cluster.sections.flow_logs import FlowLogs
 from cfngen.cluster.sections.instances import ControlPlane, Image, Instances, NodeGroup, Slot, Taint, Unit, Volume
 from cfngen.cluster.sections.network import (
     Api,
@@ -52,6 +53,7 @@ __all__ = [
     "ElasticIp",
     "Endpoints",
     "Etcd",
+    "FlowLogs",
     "Iam",
     "Image",
     "Instances",

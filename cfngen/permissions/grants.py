@@ -13,6 +13,7 @@ from cfngen.cluster.topology import has_api_load_balancer
 from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.api_dns import api_dns_statements, read_zone_statements
 from cfngen.permissions.etcd_snapshots import snapshot_statements
+from cfngen.permissions.flow_logs import flow_log_statements, read_flow_log_statements
 from cfngen.permissions.instances import master_statements, node_statements
 from cfngen.permissions.load_balancer import load_balancer_statements
 from cfngen.permissions.operators import SERVICE_ROLE, operator_statements
@@ -114,6 +115,7 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
             statements=[
                 *operator_statements(scope, service_role=service_role),
                 *read_zone_statements(cluster, scope),
+                *read_flow_log_statements(cluster, scope),
             ],
         ),
         Grant(
@@ -125,6 +127,7 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
                 *(load_balancer_statements(scope) if has_api_load_balancer(cluster) else []),
                 *(private_network_statements(scope) if needs_private_network_statements(cluster) else []),
                 *api_dns_statements(cluster, scope),
+                *flow_log_statements(cluster, scope),
             ],
         ),
         *_etcd_grants(cluster, scope),

@@ -10,7 +10,7 @@ from typing import Any
 
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoModel, MotoResponse
-from cfngen.sandbox.services import nat_gateway_patches, scaling_patches, vpc_endpoint_patches
+from cfngen.sandbox.services import flow_logs, nat_gateway_patches, scaling_patches, vpc_endpoint_patches
 
 
 @functools.cache
@@ -27,6 +27,7 @@ def apply() -> None:
     scaling_patches.apply()
     nat_gateway_patches.apply()
     vpc_endpoint_patches.apply()
+    flow_logs.apply()
     _keep_image_settings()
     _show_blackhole_routes()
     _allow_single_subnet()

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.tag_keys import INTERNAL_SUBNET_ROLE, PUBLIC_SUBNET_ROLE, SUBNET_ROLES, added_tags_note
 from cfngen.cluster.topology import is_private
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsObject
@@ -22,15 +23,11 @@ from cfngen.deploy.quotas.route_tables import route_table_of
 from cfngen.errors import CfngenError
 from cfngen.text import join_and, pluralize
 
-PUBLIC_ROLE_TAG = "kubernetes.io/role/elb"
-INTERNAL_ROLE_TAG = "kubernetes.io/role/internal-elb"
-ROLE_TAGS = (PUBLIC_ROLE_TAG, INTERNAL_ROLE_TAG)
 SHARED = "shared"
 MAX_TAGS = 50
 """Tags of one resource, without those of AWS ("Tag restrictions", Amazon EC2 User Guide)."""
 # "Subnet Auto Discovery" in the documentation of the AWS load balancer controller: a role is 1 or empty.
 _ROLE_VALUES = ("1", "")
-_NOTE_PREFIX = "cfngen:added-tags/"
 
 
 @dataclass(frozen=True)
@@ -63,11 +60,6 @@ class SubnetTagsError(CfngenError):
         self.problems = problems
 
 
-def note_key(cluster: str) -> str:
-    """Return the key of the tag whose value names the tags that cfngen has added to a subnet for a cluster."""
-    return f"{_NOTE_PREFIX}{cluster}"
-
-
 def needed_tags(
     cluster: Cluster, subnet: NamedSubnet, tags: Mapping[str, str], table: AwsObject | None
 ) -> dict[str, str]:
@@ -83,7 +75,7 @@ def needed_tags(
         tags: its tags.
         table: its route table; None if it is not known.
     """
-    needed = {INTERNAL_ROLE_TAG if _is_internal(cluster, subnet, table) else PUBLIC_ROLE_TAG: "1"}
+    needed = {INTERNAL_SUBNET_ROLE if _is_internal(cluster, subnet, table) else PUBLIC_SUBNET_ROLE: "1"}
     if other_clusters(cluster, tags):
         needed[cluster_tag(cluster.name)] = SHARED
     return needed
@@ -106,13 +98,13 @@ def find_faults(cluster: Cluster, subnet: NamedSubnet, tags: Mapping[str, str], 
     """
     faults = []
     for key, value in needed.items():
-        allowed_values = _ROLE_VALUES if key in ROLE_TAGS else (value,)
+        allowed_values = _ROLE_VALUES if key in SUBNET_ROLES else (value,)
         if key in tags and tags[key] not in allowed_values:
             faults.append(
                 f"{subnet.id} has the tag {key} with the value {tags[key]} and not {value}, and cfngen overwrites no "
                 "tag of a subnet"
             )
-    note = note_key(cluster.name)
+    note = added_tags_note(cluster.name)
     missing_keys = [key for key in needed if key not in tags]
     new_keys = missing_keys if note in tags else [*missing_keys, note]
     room = MAX_TAGS - sum(not key.startswith("aws:") for key in tags)
@@ -156,7 +148,7 @@ def add_missing(account: Account, cluster: Cluster, values: Mapping[str, str], r
     if incomplete:
         count = pluralize(sum(len(missing) for _, _, missing in incomplete), "tag")
         report(Step(f"adding {count} to {pluralize(len(incomplete), 'existing subnet')}"))
-    note = note_key(cluster.name)
+    note = added_tags_note(cluster.name)
     for subnet_id, tags, missing in incomplete:
         noted_keys = dict.fromkeys([*tags.get(note, "").split(), *(tag.key for tag in missing)])
         new_tags = {**{tag.key: tag.value for tag in missing}, note: " ".join(noted_keys)}

@@ -22,6 +22,7 @@ from cfngen.permissions.private_network import needs_private_network_statements,
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.service_role import network_and_instance_statements, role_and_secret_statements
 from cfngen.permissions.statements import Statement, policy_size, split_into_documents
+from cfngen.permissions.subnet_tags import subnet_tag_statements
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,7 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
                 *operator_statements(scope, service_role=service_role),
                 *read_zone_statements(cluster, scope),
                 *read_flow_log_statements(cluster, scope),
+                *subnet_tag_statements(cluster, scope),
             ],
         ),
         Grant(

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from cfngen.cluster.tag_keys import SUBNET_ROLES, added_tags_note
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.deletion.kubernetes_tags import cluster_tag, tag_map
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.messages import Notice, Report, Step
-from cfngen.deploy.subnet_tags import ROLE_TAGS, SHARED, SubnetTag, note_key
+from cfngen.deploy.subnet_tags import SHARED, SubnetTag
 from cfngen.text import pluralize
+
+# "Error codes for the Amazon EC2 API": a subnet, or any resource of a call that tags, does not exist.
+_GONE_CODES = frozenset({"InvalidID", "InvalidSubnetID.NotFound"})
 
 
 def find_added(account: Account, cluster: str) -> tuple[SubnetTag, ...]:
@@ -23,14 +27,14 @@ def find_added(account: Account, cluster: str) -> tuple[SubnetTag, ...]:
     The subnets are found by the tag in which cfngen notes what it has added, so also those that the cluster file does
     not name any more. That tag is the last one of each subnet.
     """
-    note = note_key(cluster)
+    note = added_tags_note(cluster)
     filters = [{"Name": "tag-key", "Values": [note]}]
     added: list[SubnetTag] = []
     for page in account.client("ec2").get_paginator("describe_subnets").paginate(Filters=filters):
         for subnet in page["Subnets"]:
             tags = tag_map(subnet.get("Tags"))
-            keys = [key for key in tags.get(note, "").split() if key in tags]
-            added += [SubnetTag(subnet["SubnetId"], key, tags[key]) for key in (*keys, note)]
+            keys = (*tags.get(note, "").split(), note)
+            added += [SubnetTag(subnet["SubnetId"], key, tags[key]) for key in keys if key in tags]
     return tuple(added)
 
 
@@ -39,7 +43,7 @@ def select_removable(added: Iterable[SubnetTag], cluster: str) -> tuple[SubnetTa
     return tuple(
         tag
         for tag in added
-        if tag.key == note_key(cluster) or (tag.key == cluster_tag(cluster) and tag.value == SHARED)
+        if tag.key == added_tags_note(cluster) or (tag.key == cluster_tag(cluster) and tag.value == SHARED)
     )
 
 
@@ -53,7 +57,7 @@ def describe_remaining(account: Account, added: Iterable[SubnetTag]) -> tuple[Re
             command=f"aws ec2 delete-tags --resources {tag.subnet} --tags Key={tag.key} --region {account.region}",
         )
         for tag in added
-        if tag.key in ROLE_TAGS
+        if tag.key in SUBNET_ROLES
     )
 
 
@@ -88,7 +92,7 @@ def _remove_from_subnet(account: Account, cluster: str, subnet: str, tags: Itera
                 Resources=[subnet], Tags=[{"Key": tag.key, "Value": tag.value} for tag in tags]
             )
     except AwsError as error:
-        if error.aws_code != "InvalidSubnetID.NotFound":
+        if error.aws_code not in _GONE_CODES:
             report(Notice(f"the tags of {cluster} could not be removed from {subnet}: {error}", error.hint))
         return False
     return True

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cfngen.cluster.tag_keys import INTERNAL_SUBNET_ROLE, SUBNET_ROLES
 from cfngen.deploy.deletion.kubernetes_tags import tag_map
 from cfngen.deploy.network_check.findings import Finding, Severity, problem, warning
 from cfngen.deploy.network_check.situation import Situation
-from cfngen.deploy.subnet_tags import INTERNAL_ROLE_TAG, ROLE_TAGS, find_faults, needed_tags, other_clusters
+from cfngen.deploy.subnet_tags import find_faults, needed_tags, other_clusters
 
 _TAGGING_KEY = "network.tagExisting"
 
@@ -40,8 +41,8 @@ def find_tag_problems(situation: Situation) -> Iterator[Finding]:
                 )
             continue
         for key, command in commands.items():
-            if key in ROLE_TAGS:
-                kind = "internal" if key == INTERNAL_ROLE_TAG else "internet-facing"
+            if key in SUBNET_ROLES:
+                kind = "internal" if key == INTERNAL_SUBNET_ROLE else "internet-facing"
                 text = f"{subnet.id} has no tag {key}, by which controllers find subnets for {kind} load balancers"
                 remedy = f"add it, set {_TAGGING_KEY}, or name the subnets in each service's annotations"
             else:

@@ -71,10 +71,16 @@ def flow_log_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
 
 
 def read_flow_log_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
-    """Return the statements of an operator, with whose permissions drift detection reads the log group."""
+    """Return the statements of an operator, whose plans look whether the bucket exists.
+
+    Drift detection reads the log group with the operator's permissions.
+    """
     flow_logs = cluster.network.flow_logs
-    if flow_logs is None or flow_logs.destination != "cloudWatchLogs":
+    if flow_logs is None:
         return []
+    if flow_logs.bucket:
+        bucket_arn = f"arn:{scope.partition}:s3:::{flow_logs.bucket}"
+        return [allow(sid="FindFlowLogBucket", actions="s3:ListBucket", resources=[bucket_arn])]
     return [
         allow(
             sid="ReadLogGroups",

@@ -7,6 +7,7 @@ from awacs.aws import Statement as TrustStatement
 from awacs.sts import AssumeRole
 from troposphere import GetAtt, Ref, Sub, ec2, iam, logs
 
+from cfngen.cluster.logical_ids import FLOW_LOG_ROLE
 from cfngen.cluster.model import Cluster, FlowLogs
 from cfngen.permissions.flow_logs import delivery_statements
 from cfngen.templates.property_value import PropertyValue
@@ -88,7 +89,7 @@ def _add_delivery_role(stack: Stack, cluster: Cluster, log_group: logs.LogGroup)
     )
     return stack.add(
         iam.Role(
-            "FlowLogRole",
+            FLOW_LOG_ROLE,
             Description=f"flow log of the Kubernetes cluster {cluster.name}",
             AssumeRolePolicyDocument=PolicyDocument(Version="2012-10-17", Statement=[used_by_flow_logs]),
             Policies=[

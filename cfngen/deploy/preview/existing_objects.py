@@ -19,7 +19,13 @@ from cfngen.cluster.subnet_ids import SubnetId, ZoneId, zone_id
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
-from cfngen.deploy.preview import existing_private_network, existing_routes, existing_services, existing_zones
+from cfngen.deploy.preview import (
+    existing_buckets,
+    existing_private_network,
+    existing_routes,
+    existing_services,
+    existing_zones,
+)
 from cfngen.deploy.stacks import StackView
 from cfngen.errors import CfngenError
 
@@ -65,6 +71,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
                 problems += existing_routes.find_problems(account, cluster, vpc_id)
             problems += _find_elastic_ip_problems(account, values)
             problems += existing_services.find_problems(account, cluster)
+            problems += existing_buckets.find_problems(account, cluster)
     except AwsError:
         pass
     if problems:

@@ -124,7 +124,7 @@ DESIGNED = frozenset(
     }
 )
 # Sections whose keys hang on each other, drawn as a whole.
-WHOLE = ("image", "rootVolume", "volume", "elasticIp", "quotas", "proxy", "dns")
+WHOLE = ("image", "rootVolume", "volume", "elasticIp", "quotas", "proxy", "dns", "flowLogs")
 
 
 def _unit(key: str) -> str:
@@ -445,8 +445,7 @@ def _flow_logs(design: Design) -> SearchStrategy[File]:
     """Flow logs in a log group or, unless the cluster lives in an account without one, in a bucket."""
     common = {"traffic": st.sampled_from(("all", "accept", "reject")), "interval": st.sampled_from((60, 600))}
     in_group = st.fixed_dictionaries(
-        {"destination": st.just("cloudWatchLogs")},
-        optional={**common, "retentionDays": st.sampled_from((1, 30, 3653))},
+        {"destination": st.just("cloudWatchLogs"), "retentionDays": st.sampled_from((1, 30, 3653))}, optional=common
     )
     in_bucket = st.fixed_dictionaries(
         {"destination": st.just("s3"), "bucket": st.just("example-flow-logs")}, optional=common

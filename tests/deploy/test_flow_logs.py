@@ -118,6 +118,7 @@ def test_records_outlive_the_cluster(cloud: Cloud) -> None:
     assert {"flow log of the VPC", "log group of the flow log"} <= {item.what for item in plan.creation.items}
     assert "vended logs" in {cost.what for cost in plan.creation.costs}
     assert operator.deploy(file).succeeded
+    cloud.clock.sleep(600)
     assert operator.deploy({**file, "network": {}}).succeeded
     deleted = Remover(connect(cloud.session, cloud.cluster.region, clock=cloud.clock)).deletes()
     assert deleted.succeeded

@@ -46,6 +46,7 @@ NodeGroupPart = Literal[
 # Ids of `SINGLE_IDS` that other modules refer to.
 MASTER_STACK = "MasterStack"
 MASTER_ROLE = "MasterRole"
+FLOW_LOG_ROLE = "FlowLogRole"
 _MASTER_PARTS: Mapping[str, MasterPart] = {part: part for part in get_args(MasterPart)}
 _NODE_GROUP_PARTS: Mapping[str, NodeGroupPart] = {part: part for part in get_args(NodeGroupPart)}
 
@@ -54,6 +55,7 @@ SINGLE_IDS = frozenset(
         # Nested stacks
         "IamStack", MASTER_STACK, "SecretsStack", "SecurityGroupsStack", "VpcStack",
         # Network
+        FLOW_LOG_ROLE, "FlowLog", "FlowLogGroup",
         "DhcpOptions", "DhcpOptionsAssociation", "InternetGateway", "InternetGatewayAttachment", "InternetGatewayId",
         "EndpointsSecurityGroup", "InternetRoute", "NatRoute", "PrivateRouteTable", "RouteTable",
         "RouteTableId", "Vpc", "VpcCidr", "VpcId",

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from cfngen.cluster import field_types
 from cfngen.cluster.sections.base import Architecture, Distribution, List, Model, Plugin
+from cfngen.cluster.sections.flow_logs import FlowLogs
 from cfngen.cluster.sections.instances import (
     ControlPlane,
     Image,
@@ -63,6 +64,7 @@ __all__ = [
     "ElasticIp",
     "Endpoints",
     "Etcd",
+    "FlowLogs",
     "Iam",
     "Image",
     "InstanceRole",

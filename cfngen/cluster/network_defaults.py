@@ -16,6 +16,8 @@ DEFAULT_VPC_CIDR = str(Vpc.model_fields["cidr"].default)
 SUBNET_PREFIX = 24
 PUBLIC_SUBNET_PREFIX = 26
 IPV4_BITS = 32
+# Days for which a log group of flow logs keeps records.
+FLOW_LOG_RETENTION_DAYS = 90
 # The cluster DNS has the tenth address of the service range.
 DNS_HOST_NUMBER = 10
 
@@ -30,6 +32,7 @@ def fill(completed: CompletedData) -> None:
     _fill_subnet_cidrs(completed)
     _fill_public_subnet_cidrs(completed)
     _fill_dns_address(completed)
+    _fill_flow_log_retention(completed)
 
 
 def network_of(value: object) -> IPv4Network | None:
@@ -102,6 +105,13 @@ def _fill_topology(completed: CompletedData) -> None:
     completed.fill(("nodeGroups",), [{}])
     for group_path, _ in completed.sections_in(("nodeGroups",)):
         completed.fill((*group_path, "publicIp"), False, Derivation(reason="from network.topology", source=path))
+
+
+def _fill_flow_log_retention(completed: CompletedData) -> None:
+    """Give the log group of flow logs a retention, so that its size and costs have a limit."""
+    path: Path = ("network", "flowLogs")
+    if lookup(completed.data, (*path, "destination")) == "cloudWatchLogs":
+        completed.fill((*path, "retentionDays"), FLOW_LOG_RETENTION_DAYS)
 
 
 def _used_cidrs(completed: CompletedData) -> list[IPv4Network]:

@@ -12,6 +12,10 @@ from cfngen.text_limits import TAG_KEY
 
 NAME = "Name"
 CLUSTER = "KubernetesCluster"
+# Roles of subnets, by which controllers find them for load balancers of services: internet-facing and internal ones.
+PUBLIC_SUBNET_ROLE = "kubernetes.io/role/elb"
+INTERNAL_SUBNET_ROLE = "kubernetes.io/role/internal-elb"
+SUBNET_ROLES = (PUBLIC_SUBNET_ROLE, INTERNAL_SUBNET_ROLE)
 # Reserved besides Name and KubernetesCluster: the tags that templates give to subnets, masters' volumes and groups, and
 # those by which the cloud controller manager, the EBS CSI driver, the load balancer controller and the VPC CNI
 # recognise their resources.
@@ -22,6 +26,16 @@ _RESERVED_KEYS = re.compile(
     r"|(ebs\.csi\.aws\.com|elbv2\.k8s\.aws|(service|ingress)\.k8s\.aws|(cluster|node)\.k8s\.amazonaws\.com)/.*",
     re.IGNORECASE,
 )
+
+
+def shared_with(cluster: str) -> str:
+    """Return the key of the tag that says how a resource belongs to a cluster: `owned` or `shared`."""
+    return f"kubernetes.io/cluster/{cluster}"
+
+
+def added_tags_note(cluster: str) -> str:
+    """Return the key of the tag whose value names the tags that cfngen has added to a subnet for a cluster."""
+    return f"cfngen:added-tags/{cluster}"
 
 
 def why_key_refused(key: str) -> str:

@@ -1,6 +1,6 @@
 """Deploying: creating or updating the root stack through change sets, after showing the plan and asking for consent.
 
-    ensure deployable -> parameters -> publish -> plan -> consent -> execute -> watch -> protect
+    ensure deployable -> parameters -> publish -> plan -> consent -> tag subnets -> execute -> watch -> protect
 
 A creation is one change set. An update that affects volumes, control plane and node groups is split into phases
 (`phasing`), each with its own change set.
@@ -19,7 +19,7 @@ from functools import partial
 from typing import Literal
 
 from cfngen.cluster.model import Cluster
-from cfngen.deploy import operation_origin, ownership, protection, public_addresses
+from cfngen.deploy import operation_origin, ownership, protection, public_addresses, subnet_tags
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import TemplatePart
@@ -175,6 +175,12 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
         if whole_plan.refusal_reason:
             raise ImpossiblePlanError(whole_plan.refusal_reason)
         _require_consent(interaction, request, whole_plan)
+        with translate_aws_errors():
+            subnet_tags.add_missing(account, request.cluster, preparation.values, interaction.report)
+        if whole_plan.leaves_stack:
+            if deployed_stack is not None:
+                _protect(account, deployed_stack, request, interaction)
+            return _finished_without_changes(account, request, start_time, deployed_stack)
         changes_protected_resource = any(_is_protected(change) for change in whole_plan.changes)
         if deployed_stack is not None and (whole_plan.is_dangerous or changes_protected_resource):
             # `cleanup` restores the stack policies however the operation ends.
@@ -210,10 +216,18 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
 
 @dataclass(frozen=True)
 class _Preparation:
-    """A plan, the root stack (None if it does not exist yet), and the phases if the update is split into phases."""
+    """The plan of a deployment, and what it was made from.
+
+    Attributes:
+        plan: the plan.
+        deployed_stack: the root stack; None if it does not exist yet.
+        values: values of the root's parameters.
+        phases: the phases of the update; None if it is one stack update, or a creation.
+    """
 
     plan: Plan
     deployed_stack: StackView | None
+    values: Mapping[str, str]
     phases: update.PhasedUpdate | None = None
 
 
@@ -250,6 +264,7 @@ def _prepare(
             )
         existing_objects.check(account, cluster, values, deployed_stack)
         offered_instance_types.check(account, cluster, values)
+        missing_tags = subnet_tags.find_missing(account, cluster, values)
         route_tables.check(account, cluster, values)
         master_addresses.check(account, cluster, values, deployed_stack)
         upload = partial(
@@ -297,16 +312,18 @@ def _prepare(
             master_count=int(recorded_settings(deployed_root_template).get(MASTER_COUNT_KEY, 0)),
         )
         interaction.report(Step("creating a change set"))
-        whole_plan = change_sets.make_plan(account, plan_request, report=interaction.report)
+        whole_plan = replace(
+            change_sets.make_plan(account, plan_request, report=interaction.report), subnet_tags=missing_tags
+        )
         cleanup.callback(change_sets.discard, account, whole_plan, interaction.report)
         if (
             deployed_stack is None
             or whole_plan.operation != "update"
             or not whole_plan.change_set_id
-            or whole_plan.is_empty
+            or whole_plan.leaves_stack
             or whole_plan.refusal_reason
         ):
-            return _Preparation(whole_plan, deployed_stack)
+            return _Preparation(whole_plan, deployed_stack, values)
         phases = update.plan_phases(
             whole_plan,
             read_deployed(account, deployed_stack.id, deployed_root_template),
@@ -314,7 +331,7 @@ def _prepare(
             PartPlanner(account, plan_request, upload, interaction.report, cleanup),
             lambda plan: change_sets.discard(account, plan, interaction.report),
         )
-    return _Preparation(phases.overall_plan if phases else whole_plan, deployed_stack, phases)
+    return _Preparation(phases.overall_plan if phases else whole_plan, deployed_stack, values, phases)
 
 
 def _read_current_demand(account: Account, deployed_stack: StackView | None, interaction: Interaction) -> Demand | None:

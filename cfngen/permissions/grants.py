@@ -15,6 +15,7 @@ from cfngen.cluster.topology import has_api_load_balancer
 from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.api_dns import api_dns_statements, read_zone_statements
 from cfngen.permissions.etcd_snapshots import snapshot_statements
+from cfngen.permissions.flow_logs import flow_log_statements, read_flow_log_statements
 from cfngen.permissions.instances import master_statements, node_statements
 from cfngen.permissions.load_balancer import load_balancer_statements
 from cfngen.permissions.operators import SERVICE_ROLE, operator_statements
@@ -24,6 +25,7 @@ from cfngen.permissions.referenced_ids import read_output_statements, read_param
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.service_role import network_and_instance_statements, role_and_secret_statements
 from cfngen.permissions.statements import Statement, policy_size, split_into_documents
+from cfngen.permissions.subnet_tags import subnet_tag_statements
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,8 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
                 *operator_statements(scope, service_role=service_role),
                 *read_zone_statements(cluster, scope),
                 *read_parameter_statements(cluster, scope),
+                *read_flow_log_statements(cluster, scope),
+                *subnet_tag_statements(cluster, scope),
             ],
         ),
         Grant(
@@ -141,6 +145,7 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
                 *api_dns_statements(cluster, scope),
                 *read_output_statements(cluster, scope),
                 *read_parameter_statements(cluster, scope),
+                *flow_log_statements(cluster, scope),
             ],
         ),
         *_etcd_grants(cluster, scope),

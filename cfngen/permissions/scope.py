@@ -11,12 +11,14 @@ from cfngen.permissions.generated_names import generated_name_pattern
 from cfngen.permissions.statements import Condition, Expression
 
 # Maximum lengths of names: CreateStack (CloudFormation), CreateAutoScalingGroup (Amazon EC2 Auto Scaling), CreateRole,
-# CreatePolicy and CreateInstanceProfile (IAM) in their API references; "Bucket naming rules", Amazon S3 User Guide.
+# CreatePolicy and CreateInstanceProfile (IAM), CreateLogGroup (Amazon CloudWatch Logs) in their API references; "Bucket
+# naming rules", Amazon S3 User Guide.
 _MAX_STACK_NAME = 128
 _MAX_GROUP_NAME = 255
 _MAX_ROLE_NAME = 64
 _MAX_IAM_NAME = 128
 _MAX_BUCKET_NAME = 63
+_MAX_LOG_GROUP_NAME = 512
 _VARIABLE = re.compile(r"\$\{([\w:]+)\}")
 
 
@@ -105,6 +107,11 @@ class Scope:
         """ARNs of Auto Scaling groups, whose names begin with the name of their nested stack."""
         names = self._generated_names(_MAX_GROUP_NAME)
         return [f"{self._arn('autoscaling', 'autoScalingGroup:*:autoScalingGroupName/')}{names}"]
+
+    @property
+    def log_group_arns(self) -> list[str]:
+        """ARNs of log groups and of their streams; the groups' names begin with the name of their nested stack."""
+        return [self._arn("logs", f"log-group:{self._generated_names(_MAX_LOG_GROUP_NAME)}")]
 
     @property
     def kms_key_arns(self) -> list[str]:

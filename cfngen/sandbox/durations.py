@@ -48,6 +48,7 @@ TABLE_OF_DURATIONS = (
     Duration("AWS::EC2::DHCPOptions", 12),
     Duration("AWS::EC2::EIP", 16, delete=10),
     Duration("AWS::EC2::EIPAssociation", 16, "seen", OPENSHIFT_LOG),
+    Duration("AWS::EC2::FlowLog", 3),
     Duration("AWS::EC2::InternetGateway", 16, "seen", ECS_LOG, delete=10),
     Duration("AWS::EC2::KeyPair", 1, delete=1),
     Duration("AWS::EC2::LaunchTemplate", 4),
@@ -73,6 +74,7 @@ TABLE_OF_DURATIONS = (
     Duration("AWS::IAM::InstanceProfile", 122, "seen", INSTANCE_PROFILE_LOG),
     Duration("AWS::IAM::Role", 16, "seen", ECS_LOG),
     Duration("AWS::KMS::Key", 18),
+    Duration("AWS::Logs::LogGroup", 3),
     # Changes are on all name servers within 60 seconds ("How Route 53 determines the status of changes").
     Duration("AWS::Route53::HostedZone", 45, delete=45),
     Duration("AWS::Route53::RecordSet", 45, update=45, delete=45),

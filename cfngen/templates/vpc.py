@@ -2,7 +2,7 @@
 
 That may be the VPC with DHCP options and internet gateway, route tables, and subnets. In a public cluster, instances
 are in public subnets; in a private cluster they are in private ones, and public ones are for NAT gateways and load
-balancers. A cluster whose subnets all exist has no VPC stack.
+balancers. The flow log of the VPC is in this stack, too. A cluster whose subnets all exist has no VPC stack otherwise.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from cfngen.templates.existing_network import (
     vpc_parameter,
     zone_parameter,
 )
+from cfngen.templates.flow_logs import add_flow_log
 from cfngen.templates.patterns import VPC_CIDR_PATTERN
 from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.routes import add_routes
@@ -42,11 +43,11 @@ _PRIVATE_ROLE = {"kubernetes.io/role/internal-elb": "1"}
 
 
 def build(cluster: Cluster) -> Stack | None:
-    """Return the VPC stack, or None if all subnets of the cluster exist."""
+    """Return the VPC stack, or None if all subnets of the cluster exist and it has no flow log."""
     network = cluster.network
     created_public_subnets = {zone: public for zone, public in public_subnets(cluster).items() if not public.id}
     if not created_subnets(cluster) and not created_public_subnets:
-        return None
+        return _build_for_flow_log(cluster) if network.flow_logs else None
     stack = Stack(
         cluster,
         name="vpc",
@@ -89,10 +90,27 @@ def build(cluster: Cluster) -> Stack | None:
         stack.output(
             str(SubnetId(short_zone, "Id")), GetAtt(subnet_resource, "SubnetId"), f"Subnet in zone {short_zone}"
         )
+    add_flow_log(stack, cluster, vpc)
     stack.output("VpcId", value=vpc, description="VPC of the cluster", also_output_of_root=True)
     if network_plugin(cluster).uses_vpc_routes and not any(subnet.id for subnet in network.subnets):
         pods_table = private_tables[network.subnets[0].zone] if is_private(cluster) else Ref(public_route_table)
         stack.output("RouteTableId", value=pods_table, description="Route table that holds the pods' routes")
+    return stack
+
+
+def _build_for_flow_log(cluster: Cluster) -> Stack:
+    """Return a VPC stack with nothing but the flow log of an existing VPC.
+
+    It has no outputs: the other stacks take the id of the VPC from the parameter, as they do without a flow log.
+    """
+    stack = Stack(
+        cluster,
+        name="vpc",
+        logical_id="VpcStack",
+        source_module=__name__,
+        description=f"Network of the Kubernetes cluster {cluster.name}: flow log of an existing VPC",
+    )
+    add_flow_log(stack, cluster, vpc_parameter(stack, cluster))
     return stack
 
 

@@ -254,6 +254,10 @@ def landlord(where: Account) -> dict[str, str]:
     address = ec2.allocate_address(Domain="vpc")
     for name in ("laptop", "operator key"):
         ec2.create_key_pair(KeyName=name)
+    if where.cluster.network.flow_logs and where.cluster.network.flow_logs.bucket:
+        location = {"LocationConstraint": where.cluster.region}
+        bucket = where.cluster.network.flow_logs.bucket
+        client("s3", where.cluster.region).create_bucket(Bucket=bucket, CreateBucketConfiguration=location)
     [image, *_] = where.images.values()
     return {
         "VpcId": vpc,
@@ -363,6 +367,10 @@ def inventory(region: str) -> dict[str, set[str]]:
             nat_gateway["NatGatewayId"]
             for nat_gateway in ec2.describe_nat_gateways()["NatGateways"]
             if nat_gateway["State"] not in ("deleted", "failed")
+        },
+        "flow logs": {flow_log["FlowLogId"] for flow_log in ec2.describe_flow_logs()["FlowLogs"]},
+        "log groups": {
+            log_group["logGroupName"] for log_group in client("logs", region).describe_log_groups()["logGroups"]
         },
         "endpoints": {endpoint["VpcEndpointId"] for endpoint in ec2.describe_vpc_endpoints()["VpcEndpoints"]},
         "addresses": {address["AllocationId"] for address in ec2.describe_addresses()["Addresses"]},

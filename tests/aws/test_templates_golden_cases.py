@@ -13,7 +13,15 @@ from cfngen.sandbox.cloudformation import CloudFormation, Resource, Stack, clien
 
 pytestmark = pytest.mark.drill
 
-NESTED = ("existing-vpc", "existing-vpc-new-subnets", "own-images", "private-api", "several-groups", "three-masters")
+NESTED = (
+    "existing-vpc",
+    "existing-vpc-new-subnets",
+    "flow-logs-s3",
+    "own-images",
+    "private-api",
+    "several-groups",
+    "three-masters",
+)
 # They name things that only an account can name.
 SEPARATELY = ("existing-elastic-ip", "extra-policies", "references", "transit-gateway")
 
@@ -54,7 +62,8 @@ def test_every_golden_cluster_comes_and_goes_in_any_order(case: str, form: str, 
     assert stack.status == "CREATE_COMPLETE", [event for event in stack.events if event.reason]
     where.delete(stack)
     assert stack.status == "DELETE_COMPLETE", [event for event in stack.events if event.status == "DELETE_FAILED"]
-    assert set(leftovers(where, before)) <= {"snapshots", "hosted zones"}
+    # What flow logs have recorded outlives the cluster.
+    assert set(leftovers(where, before)) <= {"snapshots", "hosted zones", "log groups"}
     assert len(leftovers(where, before).get("hosted zones", ())) == RETAINED_ZONES.get(case, 0)
 
 

@@ -126,7 +126,7 @@ DESIGNED = frozenset(
     }
 )
 # Sections whose keys hang on each other, drawn as a whole.
-WHOLE = ("image", "rootVolume", "volume", "elasticIp", "quotas", "proxy", "dns", "iam")
+WHOLE = ("image", "rootVolume", "volume", "elasticIp", "quotas", "proxy", "dns", "iam", "flowLogs")
 
 
 def _unit(key: str) -> str:
@@ -377,6 +377,7 @@ def _possible(key: str, design: Design) -> bool:
         "network.quotas": lambda: design.existing == "no" or not design.lived,
         # In an account of its own nothing leads out of the VPC; existing subnets keep their route tables.
         "network.routes": lambda: design.existing != "subnets" and not design.lived and not has_route_table,
+        "network.tagExisting": lambda: design.existing == "subnets",
         "network.routeTable": lambda: design.existing == "subnets" and plugin.uses_vpc_routes,
         "network.internetGateway": lambda: design.existing == "vpc",
         "network.dhcpOptions": lambda: design.existing == "no",
@@ -473,6 +474,18 @@ def _names_of_the_api(draw: DrawFn) -> File:
     return found
 
 
+def _flow_logs(design: Design) -> SearchStrategy[File]:
+    """Flow logs in a log group or, unless the cluster lives in an account without one, in a bucket."""
+    common = {"traffic": st.sampled_from(("all", "accept", "reject")), "interval": st.sampled_from((60, 600))}
+    in_group = st.fixed_dictionaries(
+        {"destination": st.just("cloudWatchLogs"), "retentionDays": st.sampled_from((1, 30, 3653))}, optional=common
+    )
+    in_bucket = st.fixed_dictionaries(
+        {"destination": st.just("s3"), "bucket": st.just("example-flow-logs")}, optional=common
+    )
+    return in_group if design.lived else in_group | in_bucket
+
+
 def _proxies() -> SearchStrategy[File]:
     """A proxy outside of the cluster, and what is reached without it."""
     urls = st.sampled_from(("http://proxy.example.com:3128", "http://192.0.2.7:8080/", "http://p:1"))
@@ -512,6 +525,7 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
         "network.subnetSizes.instances": st.just(min(28, max(24, IPv4Network(design.vpc).prefixlen + 2))),
         "network.subnetSizes.public": st.just(28),
         "network.routes": st.sampled_from(("tgw", "pcx", "vgw", "eni")).map(_routes),
+        "network.flowLogs": _flow_logs(design),
         "network.dnsServiceIp": st.just(str(host)),
         # EC2 accepts no lower price than 0.001.
         "nodeGroups[].spotPrice": st.sampled_from(("0.001", "0.05", "1.5", "12")),

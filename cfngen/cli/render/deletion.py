@@ -17,6 +17,7 @@ from cfngen.deploy.deletion.plan import DeletedResources, DeletionPlan
 from cfngen.deploy.deletion.result import Deleted
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.deletion.stack_removal import DeletionFailed
+from cfngen.deploy.subnet_tags import SubnetTag
 from cfngen.hints import Line, suggest
 from cfngen.text import pluralize
 
@@ -58,6 +59,7 @@ def deletion_plan_lines(plan: DeletionPlan, width: int | None = None) -> list[st
     for title, rows, colour in (
         ("Deleted with the stack", _stack_resource_rows(plan.deleted_parts), "red"),
         ("Created by Kubernetes, and deleted", _orphan_rows(deleted_orphans), "red"),
+        ("Tags of existing subnets, and removed", _subnet_tag_rows(plan.subnet_tags), "red"),
         ("Kept", _retained_rows(plan.retained), "yellow"),
     ):
         lines += _section(title, rows, colour=colour, max_width=max_width)
@@ -135,6 +137,9 @@ def result_lines(deleted: Deleted, width: int | None = None) -> list[Line]:
             _as_sentence(deleted.name_conflict) + " Neither it nor resources with its name are touched.", max_width
         )
     lines += _section("Checked afterwards", _check_rows(deleted.counted), colour=None, max_width=max_width)
+    lines += _section(
+        "Tags removed from existing subnets", _subnet_tag_rows(deleted.subnet_tags), colour=None, max_width=max_width
+    )
     if deleted.objects:
         lines.append(f"  {pluralize(deleted.objects, 'object version')} of templates deleted")
     if deleted.bucket_deleted:
@@ -185,7 +190,7 @@ def _verdict_line(deleted: Deleted) -> str:
 
 def _nothing_to_delete(deleted: Deleted) -> bool:
     """Return whether there was neither a stack nor anything else to delete."""
-    did_anything = deleted.removed or deleted.objects or deleted.bucket_deleted
+    did_anything = deleted.removed or deleted.subnet_tags or deleted.objects or deleted.bucket_deleted
     return not deleted.stack_id and deleted.succeeded and not did_anything
 
 
@@ -282,6 +287,12 @@ def _orphan_rows(resources: Iterable[OrphanedResource]) -> Iterator[tuple[str, s
         else:
             name, description = resource.name, resource.purpose
         yield resource.kind, name, ", ".join(filter(None, (description, size, protection)))
+
+
+def _subnet_tag_rows(tags: Iterable[SubnetTag]) -> Iterator[tuple[str, str]]:
+    """Yield a row for each tag of an existing subnet."""
+    for tag in tags:
+        yield tag.subnet, f"{tag.key} = {tag.value}"
 
 
 def _retained_rows(resources: Iterable[RetainedResource]) -> Iterator[tuple[str, str, str]]:

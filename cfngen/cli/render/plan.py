@@ -10,7 +10,7 @@ from cfngen.cli.render.plan_changes import CHANGE_STYLES, CHANGE_SYMBOLS, change
 from cfngen.cli.render.plan_costs import cost_and_quota_lines, creation_lines
 from cfngen.cli.render.plan_downloads import download_lines
 from cfngen.cli.render.resource_names import stack_path
-from cfngen.cli.render.styled_text import BOLD, FAINT, PLAIN, Piece, bullets, flow, paragraph
+from cfngen.cli.render.styled_text import BOLD, FAINT, PLAIN, Piece, aligned_rows, bullets, flow, paragraph
 
 if TYPE_CHECKING:
     from cfngen.deploy.preview.changes import Change, StackPlan
@@ -43,7 +43,9 @@ def _plan_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
     if plan.is_empty:
         yield from paragraph(f"No changes: the stack {plan.stack} is up to date.", {"fg": "green"}, width)
         return
-    if plan.retries:
+    if plan.leaves_stack:
+        yield from paragraph(f"The stack {plan.stack} is up to date.", BOLD, width)
+    elif plan.retries:
         yield from paragraph(
             f"The last operation on the stack {plan.stack} failed and was not rolled back.", BOLD, width
         )
@@ -67,6 +69,10 @@ def _plan_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
             program_changes = [change for change in plan.changes if _is_boot_program_change(change)]
             yield from _boot_program_lines(program_changes, width)
         yield from paragraph(_summary(plan), BOLD, width)
+    if plan.subnet_tags:
+        yield ""
+        yield from paragraph("Tags that existing subnets get first, by which controllers find them", BOLD, width)
+        yield from aligned_rows([(tag.subnet, f"{tag.key} = {tag.value}") for tag in plan.subnet_tags], width)
     if plan.downloads is not None:
         yield from download_lines(plan.downloads, width, is_complete=full or plan.creation is not None)
     if plan.express:

@@ -90,6 +90,15 @@ def _check_internet_gateway(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(path, message, related_paths=(("network", "subnets"),))
 
 
+def _check_tags_of_existing_subnets(cluster: Cluster) -> Iterator[Problem]:
+    """Check that there are existing subnets if they are to be tagged."""
+    network = cluster.network
+    existing = [subnet.id or (subnet.public and subnet.public.id) for subnet in network.subnets]
+    if network.tag_existing and not any(existing):
+        message = "subnets that cfngen creates have the tags; remove the key, or list existing subnets by id"
+        yield Problem(("network", "tagExisting"), message, related_paths=(("network", "subnets"),))
+
+
 def _check_dhcp_options(cluster: Cluster) -> Iterator[Problem]:
     """Check that DHCP options are only named for a VPC that cfngen creates."""
     network = cluster.network
@@ -106,4 +115,5 @@ PROBLEM_CHECKS = (
     _check_route_table,
     _check_internet_gateway,
     _check_dhcp_options,
+    _check_tags_of_existing_subnets,
 )

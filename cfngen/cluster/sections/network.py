@@ -9,6 +9,7 @@ from pydantic import Field
 
 from cfngen.cluster import field_types
 from cfngen.cluster.sections.base import List, Model, Nat, Plugin, RouteTables, Topology
+from cfngen.cluster.sections.flow_logs import FlowLogs
 
 
 class Vpc(Model):
@@ -205,6 +206,11 @@ class Network(Model):
     subnet_sizes: SubnetSizes = Field(
         default_factory=SubnetSizes, description="Sizes of the subnets whose ranges are derived from the VPC's."
     )
+    tag_existing: bool = Field(
+        False,
+        description="Whether `cfngen deploy` adds the tags that existing subnets lack, by which controllers find "
+        "subnets for load balancers of services. If false, existing subnets keep their tags.",
+    )
     routes: List[Route] = Field(
         (), description="Further routes of the route tables that are created, to networks beyond the VPC."
     )
@@ -242,6 +248,7 @@ class Network(Model):
         description="Service address of the cluster DNS. It must be the tenth of the service range: kubeadm uses it.",
     )
     dns_domain: field_types.HostName = Field("cluster.local", description="DNS domain of services.")
+    flow_logs: FlowLogs | None = Field(None, description="Flow logs of the VPC. Default: none.")
     quotas: Quotas = Field(default_factory=Quotas, description="Quotas of the account's networks.")
     non_masquerade_cidr: field_types.Cidr | None = Field(
         None,

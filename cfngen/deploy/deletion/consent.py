@@ -62,6 +62,9 @@ def _consequences(request: DeletionRequest, prepared: PreparedDeletion, copy: Au
         consequences.append(
             f"{_count_by_kind(plan.removed)} that Kubernetes created {verb_form(len(plan.removed), 'are')} deleted too"
         )
+    if plan.subnet_tags:
+        subnets = {tag.subnet for tag in plan.subnet_tags}
+        consequences.append(f"the tags of the cluster are removed from {pluralize(len(subnets), 'existing subnet')}")
     if data := plan.data_to_delete:
         consequences.append(
             f"{_count_by_kind(data, ' of claims')} {verb_form(len(data), 'are')} deleted too, with all data"

@@ -6,7 +6,8 @@ The steps:
 2. Let Kubernetes delete its load balancers.
 3. Remove orphans: resources that Kubernetes created and did not delete.
 4. Delete the stack; whenever that fails, remove orphans and try again.
-5. On request, delete volumes and templates.
+5. Remove the cluster's tag from existing subnets that `cfngen deploy` has tagged; on request, delete volumes and
+   templates.
 6. Report what was deleted and what remains.
 
 Every step looks up what exists, so a deletion that was interrupted at any point continues when it is started again,
@@ -29,6 +30,7 @@ from cfngen.deploy.deletion import (
     orphan_removal,
     remaining_resources,
     stack_removal,
+    subnet_tags,
     volumes,
 )
 from cfngen.deploy.deletion.authority_copies import AuthorityCopy, AuthoritySecret, ChooseAuthorityCopy
@@ -46,6 +48,7 @@ from cfngen.deploy.interaction import DeclinedError, Interaction
 from cfngen.deploy.messages import Event, Message, Notice, Report, Step
 from cfngen.deploy.publishing import template_objects
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackView, find_stack
+from cfngen.deploy.subnet_tags import SubnetTag
 from cfngen.errors import CfngenError
 from cfngen.text import pluralize
 
@@ -136,6 +139,7 @@ class _Deletion:
         self.removed_by_id: dict[tuple[str, str], OrphanedResource] = {}
         self.remaining_orphans: tuple[OrphanedResource, ...] = ()
         self.blockers: tuple[Blocker, ...] = ()
+        self.removed_tags: tuple[SubnetTag, ...] = ()
 
     def run(self) -> Deleted:
         """Delete the cluster."""
@@ -285,6 +289,10 @@ class _Deletion:
             self.remaining_orphans += orphan_removal.remove_pod_routes(
                 self.account, prepared.inventory, self.report
             ).remaining
+            # Load balancers of services are gone by now, so no controller looks for subnets any more.
+            self.removed_tags = subnet_tags.remove(
+                self.account, self.request.cluster, prepared.plan.subnet_tags, self.report
+            )
             deleted_objects, bucket_deleted = self._delete_templates()
         return self._summarize(
             prepared, remaining_stack, deleted_objects=deleted_objects, bucket_deleted=bucket_deleted
@@ -345,6 +353,7 @@ class _Deletion:
             removed=tuple(self.removed_by_id.values()),
             retained=self.created_copies if in_progress else self._find_remaining_resources(prepared),
             orphans=self.remaining_orphans,
+            subnet_tags=self.removed_tags,
             blockers=self.blockers if remaining_stack and remaining_stack.status.exists else (),
             objects=deleted_objects,
             bucket_deleted=bucket_deleted,

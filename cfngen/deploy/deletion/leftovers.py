@@ -1,9 +1,9 @@
 """Reports the resources that a failed creation, or earlier stacks of the same name, left in the account.
 
 CloudFormation does not report them. The templates retain some resources on purpose, for clusters that contain data: the
-bucket of etcd snapshots, unless it is still empty, and a snapshot of each master's volume. KMS keys, and secrets that
-somebody deletes by hand, are pending deletion for some time. After a failed creation these resources are mostly
-worthless, but still billed.
+bucket of etcd snapshots, unless it is still empty, a snapshot of each master's volume, and the log group of flow logs.
+KMS keys, and secrets that somebody deletes by hand, are pending deletion for some time. After a failed creation these
+resources are mostly worthless, but still billed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
-from cfngen.deploy.deletion import retained_resources, snapshot_buckets
+from cfngen.deploy.deletion import flow_log_groups, retained_resources, snapshot_buckets
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.messages import Message, Notice, Report
@@ -116,6 +116,7 @@ def _find_retained_by_stack(account: Account, stack: StackView, cluster: str) ->
         *retained_resources.find_secrets(account, inventory),
         # Without outputs, the operator's own bucket is not listed: the cluster file already names it.
         *snapshot_buckets.find_snapshot_buckets(account, inventory, {}),
+        *flow_log_groups.find_log_groups(account, stack.name),
     )
 
 

@@ -12,6 +12,7 @@ from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.messages import Message
 from cfngen.deploy.stacks import StackView
+from cfngen.deploy.subnet_tags import SubnetTag
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class DeletionPlan(Message):
         delete_volumes: whether the volumes are deleted too.
         delete_snapshots: whether the snapshots are deleted too.
         retained: resources that remain after the deletion.
+        subnet_tags: tags that `cfngen deploy` has added to existing subnets and that the deletion would remove.
         blockers: foreign resources that block the deletion.
         unattributed_volumes: volumes whose tags do not name their cluster.
         name_conflict: a sentence about another cluster of this name in the region; empty if there is none.
@@ -106,6 +108,7 @@ class DeletionPlan(Message):
     delete_volumes: bool = False
     delete_snapshots: bool = False
     retained: tuple[RetainedResource, ...] = ()
+    subnet_tags: tuple[SubnetTag, ...] = ()
     blockers: tuple[Blocker, ...] = ()
     unattributed_volumes: tuple[OrphanedResource, ...] = ()
     name_conflict: str = ""
@@ -130,10 +133,12 @@ class PreparedDeletion:
         stack: the root stack; None if there is none.
         inventory: the resources of the cluster.
         plan: the effects of the deletion.
+        remaining_tags: tags that `cfngen deploy` has added to existing subnets and that the deletion does not remove.
         contested: resources the request asks to remove, but which may belong to another cluster of the same name.
     """
 
     stack: StackView | None
     inventory: Inventory
     plan: DeletionPlan
+    remaining_tags: tuple[RetainedResource, ...] = ()
     contested: tuple[OrphanedResource, ...] = ()

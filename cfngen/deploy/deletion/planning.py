@@ -9,7 +9,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.deletion import blockers, orphan_removal, retained_resources, snapshot_buckets, volumes
+from cfngen.deploy.deletion import (
+    blockers,
+    flow_log_groups,
+    orphan_removal,
+    retained_resources,
+    snapshot_buckets,
+    subnet_tags,
+    volumes,
+)
 from cfngen.deploy.deletion.inventory import Inventory, read_inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
 from cfngen.deploy.deletion.plan import DeletedResources, DeletionPlan, DeletionRequest, PreparedDeletion
@@ -50,6 +58,8 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
         # Without another cluster of the same name, every resource tagged with the name belongs to this cluster.
         cluster_resources, foreign_resources = tagged, _TaggedResources()
     log_groups = retained_resources.find_log_groups(account, request.cluster)
+    added_tags = subnet_tags.find_added(account, request.cluster)
+    remaining_tags = subnet_tags.describe_remaining(account, added_tags)
     must_bucket_exist = request.empty_bucket or request.delete_bucket
     stored_templates = (
         template_objects.find(account, request.bucket, request.cluster, must_be_allowed=must_bucket_exist)
@@ -82,8 +92,10 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
                 # Both clusters use the folder in the bucket, so the plan offers no command that deletes it.
                 templates=TemplateObjects() if name_conflict else stored_templates,
             ),
-            *(() if name_conflict else log_groups),
+            *(() if name_conflict else (*log_groups, *remaining_tags)),
         ),
+        # The other cluster of this name may use the subnets, too.
+        subnet_tags=() if name_conflict else subnet_tags.select_removable(added_tags, request.cluster),
         blockers=blockers.find_blockers(account, inventory, cluster_resources.orphans) if existing_stack else (),
         unattributed_volumes=volumes.find_unattributed(account, inventory),
         name_conflict=name_conflict,
@@ -102,7 +114,13 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
         *(foreign_resources.volumes if request.delete_volumes else ()),
         *(foreign_resources.snapshots if request.delete_snapshots else ()),
     )
-    return PreparedDeletion(stack=existing_stack, inventory=inventory, plan=plan, contested=contested)
+    return PreparedDeletion(
+        stack=existing_stack,
+        inventory=inventory,
+        plan=plan,
+        remaining_tags=() if name_conflict else remaining_tags,
+        contested=contested,
+    )
 
 
 @dataclass(frozen=True)
@@ -229,6 +247,7 @@ def _find_remaining_resources(
         ]
         remaining += retained_resources.list_existing_resources(inventory, tuple(stack.values.items()))
     remaining += snapshot_buckets.find_snapshot_buckets(account, inventory, stack.outputs if stack else {})
+    remaining += flow_log_groups.find_log_groups(account, request.stack_name)
     if not request.delete_volumes:
         remaining += retained_resources.describe_remaining_orphans(
             account, pvc_volumes, "data of a PersistentVolumeClaim; --delete-volumes deletes it"
@@ -252,6 +271,7 @@ DELETED_RESOURCE_TYPES = (
     ("subnets", "AWS::EC2::Subnet"),
     ("NAT gateways", "AWS::EC2::NatGateway"),
     ("VPC endpoints", "AWS::EC2::VPCEndpoint"),
+    ("flow logs", "AWS::EC2::FlowLog"),
     ("security groups", "AWS::EC2::SecurityGroup"),
     ("hosted zones", "AWS::Route53::HostedZone"),
     ("DNS records", "AWS::Route53::RecordSet"),

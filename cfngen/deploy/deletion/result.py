@@ -10,6 +10,7 @@ from cfngen.deploy.deletion.deletion_report import DeletionCount
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.messages import Message
+from cfngen.deploy.subnet_tags import SubnetTag
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Deleted(Message):
         removed: resources that Kubernetes created and that were removed.
         retained: the resources that remain, each with the reason and a command that deletes it.
         orphans: resources that Kubernetes created and that could not be removed.
+        subnet_tags: tags that `cfngen deploy` had added to existing subnets and that were removed.
         blockers: foreign resources that block the stack's deletion.
         objects: how many object versions of templates were deleted.
         bucket_deleted: whether the bucket of the templates was deleted.
@@ -48,6 +50,7 @@ class Deleted(Message):
     removed: tuple[OrphanedResource, ...] = ()
     retained: tuple[RetainedResource, ...] = ()
     orphans: tuple[OrphanedResource, ...] = ()
+    subnet_tags: tuple[SubnetTag, ...] = ()
     blockers: tuple[Blocker, ...] = ()
     objects: int = 0
     bucket_deleted: bool = False

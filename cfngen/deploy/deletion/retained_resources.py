@@ -364,6 +364,7 @@ COST_BY_RESOURCE_TYPE = {
     "AWS::EC2::VPCEndpoint": "interface endpoint, billed per hour and zone",
     "AWS::ElasticLoadBalancingV2::LoadBalancer": "load balancer, billed per hour",
     "AWS::KMS::Key": "KMS key, billed per month",
+    "AWS::Logs::LogGroup": "CloudWatch Logs storage, billed per GiB and month until the records expire",
     "AWS::Route53::HostedZone": "hosted zone, billed per month",
     "AWS::SecretsManager::Secret": "secret, billed per month",
     "AWS::S3::Bucket": "S3 storage, billed per GiB and month",
@@ -383,6 +384,7 @@ COST_BY_ORPHAN_KIND = {"load balancer": "load balancer, billed per hour"}
 DELETE_COMMAND_BY_RESOURCE_TYPE = {
     "AWS::AutoScaling::AutoScalingGroup": "autoscaling delete-auto-scaling-group --force-delete "
     "--auto-scaling-group-name",
+    "AWS::EC2::FlowLog": "ec2 delete-flow-logs --flow-log-ids",
     "AWS::EC2::DHCPOptions": "ec2 delete-dhcp-options --dhcp-options-id",
     _ELASTIC_IP_TYPE: "ec2 release-address --allocation-id",
     "AWS::EC2::InternetGateway": "ec2 delete-internet-gateway --internet-gateway-id",
@@ -401,6 +403,7 @@ DELETE_COMMAND_BY_RESOURCE_TYPE = {
     "AWS::IAM::InstanceProfile": "iam delete-instance-profile --instance-profile-name",
     "AWS::IAM::Role": "iam delete-role --role-name",
     "AWS::KMS::Key": "kms schedule-key-deletion --key-id",
+    "AWS::Logs::LogGroup": "logs delete-log-group --log-group-name",
     "AWS::Route53::HostedZone": "route53 delete-hosted-zone --id",
     "AWS::SecretsManager::Secret": "secretsmanager delete-secret --secret-id",
 }

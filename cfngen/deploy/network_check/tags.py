@@ -4,43 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.topology import is_private
-from cfngen.deploy.deletion.kubernetes_tags import CLUSTER_TAG_PREFIX, cluster_tag, tag_map
-from cfngen.deploy.network_check.findings import Finding, warning
+from cfngen.cluster.tag_keys import INTERNAL_SUBNET_ROLE, SUBNET_ROLES
+from cfngen.deploy.deletion.kubernetes_tags import tag_map
+from cfngen.deploy.network_check.findings import Finding, Severity, problem, warning
 from cfngen.deploy.network_check.situation import Situation
+from cfngen.deploy.subnet_tags import find_faults, needed_tags, other_clusters
+
+_TAGGING_KEY = "network.tagExisting"
 
 
 def find_tag_problems(situation: Situation) -> Iterator[Finding]:
-    """Yield a warning for each existing subnet in which controllers would not create load balancers of services.
+    """Yield a finding for each existing subnet in which controllers would not create load balancers of services.
 
-    The cloud controller manager leaves out subnets with another cluster's tag and without this cluster's, and prefers
-    those with a role (`findSubnets` and `findELBSubnets` in pkg/providers/v1/aws.go of cloud-provider-aws). The AWS
-    load balancer controller finds subnets by their role ("Subnet Auto Discovery" in its documentation).
+    With `network.tagExisting`, `cfngen deploy` adds what is missing, so only what keeps it from that is a problem.
     """
-    own_tag = cluster_tag(situation.cluster.name)
+    cluster = situation.cluster
     for subnet, described in situation.existing_subnets:
         tags = tag_map(described.get("Tags"))
-        others = sorted(
-            key.removeprefix(CLUSTER_TAG_PREFIX)
-            for key in tags
-            if key.startswith(CLUSTER_TAG_PREFIX) and key != own_tag
-        )
-        if others and own_tag not in tags:
-            yield warning(
-                subnet.id_key,
-                f"{subnet.id} has the tag of the cluster {', '.join(others)} and not that of {situation.cluster.name}, "
-                "so it gets no load balancers of services",
-                "share it with this cluster",
-                f"aws ec2 create-tags --resources {subnet.id} --tags Key={own_tag},Value=shared "
-                f"--region {situation.region}",
-            )
-        is_internal = is_private(situation.cluster) and not subnet.is_public
-        role = "kubernetes.io/role/internal-elb" if is_internal else "kubernetes.io/role/elb"
-        if role not in tags:
-            kind = "internal" if is_internal else "internet-facing"
-            yield warning(
-                subnet.id_key,
-                f"{subnet.id} has no tag {role}, by which controllers find subnets for {kind} load balancers",
-                "add it, or name the subnets in each service's annotations",
-                f"aws ec2 create-tags --region {situation.region} --resources {subnet.id} --tags Key={role},Value=1",
-            )
+        needed = needed_tags(cluster, subnet, tags, situation.route_table(subnet))
+        missing = {key: value for key, value in needed.items() if key not in tags}
+        create_tags = f"aws ec2 create-tags --region {situation.region} --resources {subnet.id} --tags"
+        commands = {key: f"{create_tags} Key={key},Value={value}" for key, value in missing.items()}
+        if cluster.network.tag_existing:
+            faults = find_faults(cluster, subnet, tags, needed)
+            for fault in faults:
+                remedy = f"correct its tags, or remove {_TAGGING_KEY} and tag the subnets yourself"
+                yield problem(subnet.id_key, fault, remedy)
+            if missing and not faults:
+                names = " and ".join(f"{key} = {value}" for key, value in missing.items())
+                yield Finding(
+                    Severity.OK,
+                    f"cfngen deploy will give {subnet.id} the missing {names}",
+                    subnet.id_key,
+                    "who creates the stack in the console adds it with",
+                    tuple(commands.values()),
+                )
+            continue
+        for key, command in commands.items():
+            if key in SUBNET_ROLES:
+                kind = "internal" if key == INTERNAL_SUBNET_ROLE else "internet-facing"
+                text = f"{subnet.id} has no tag {key}, by which controllers find subnets for {kind} load balancers"
+                remedy = f"add it, set {_TAGGING_KEY}, or name the subnets in each service's annotations"
+            else:
+                others = ", ".join(other_clusters(cluster, tags))
+                text = (
+                    f"{subnet.id} has the tag of the cluster {others} and not that of {cluster.name}, so it gets no "
+                    "load balancers of services"
+                )
+                remedy = f"share it with this cluster, or set {_TAGGING_KEY}"
+            yield warning(subnet.id_key, text, remedy, command)

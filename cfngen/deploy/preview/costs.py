@@ -13,6 +13,7 @@ from cfngen.deploy.quotas.demand import LOAD_BALANCER, Demand
 _PRICED_RESOURCES = (
     (LOAD_BALANCER, "load balancer", "Elastic Load Balancing"),
     ("AWS::EC2::NatGateway", "gateway", "NAT"),
+    ("AWS::EC2::FlowLog", "flow log", "vended logs"),
     ("AWS::SecretsManager::Secret", "secret", "Secrets Manager"),
     ("AWS::KMS::Key", "key", "KMS"),
     ("AWS::Route53::HostedZone", "zone", "Route 53"),

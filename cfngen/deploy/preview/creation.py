@@ -41,10 +41,13 @@ _COMPONENT_LABELS = {
     "AWS::KMS::Key": "encryption key",
     "AWS::EC2::KeyPair": "SSH key pair",
     "AWS::S3::Bucket": "bucket of etcd's snapshots",
+    "AWS::EC2::FlowLog": "flow log of the VPC",
+    "AWS::Logs::LogGroup": "log group of the flow log",
     "AWS::Route53::HostedZone": "hosted zone of the API's name",
     "AWS::Route53::RecordSet": "DNS record of the API",
 }
 _COMPONENT_DETAILS = {
+    "AWS::Logs::LogGroup": "stays when the cluster is deleted",
     "AWS::S3::Bucket": "stays when the cluster is deleted",
     _NAT_ELASTIC_IP: "under which others see the instances",
     _GATEWAY_ENDPOINT: "for S3, free of charge",
@@ -222,6 +225,8 @@ def _costs(usage: _Usage, count_by_kind: Mapping[str, int]) -> Iterator[Cost]:
     for kind, unit, label, detail in (
         (LOAD_BALANCER, "load balancer", "Elastic Load Balancing", ""),
         (_NAT_GATEWAY, "gateway", "NAT", "each by the hour, and by GB"),
+        # Amazon CloudWatch pricing: vended logs are charged by GB, whether they go to CloudWatch Logs or to S3.
+        ("AWS::EC2::FlowLog", "flow log", "vended logs", "by GB delivered, and by GB stored"),
     ):
         if count_by_kind.get(kind):
             yield Cost(count_by_kind[kind], unit, what=label, detail=detail)

@@ -21,6 +21,7 @@ from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.messages import Notice
 from cfngen.deploy.preview import (
+    existing_buckets,
     existing_key,
     existing_private_network,
     existing_roles,
@@ -78,6 +79,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
                 problems += existing_routes.find_problems(account, cluster, vpc_id)
             problems += _find_elastic_ip_problems(account, values)
             problems += existing_services.find_problems(account, cluster)
+            problems += existing_buckets.find_problems(account, cluster)
     except AwsError:
         pass
     if problems:

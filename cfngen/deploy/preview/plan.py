@@ -14,6 +14,7 @@ from cfngen.deploy.messages import Message
 from cfngen.deploy.preview.bill_of_materials import Cost, CreationSummary
 from cfngen.deploy.preview.changes import Change, Counts, Danger, Impact, Replacement, StackPlan
 from cfngen.deploy.quotas.quota import Quota
+from cfngen.deploy.subnet_tags import SubnetTag
 from cfngen.userdata.downloads import Downloads
 
 PhaseKind = Literal["volumes", "control-plane", "node-groups", "removed-node-groups"]
@@ -83,6 +84,7 @@ class Plan(Message):
         retries: paths of failed resources that are retried; there is no change set then, since templates and parameters
             have not changed.
         downloads: what mirrors must serve, since instances have no way to the internet; null if they have one.
+        subnet_tags: the tags that existing subnets get before the stacks change, since they lack them.
         phases: the stack updates that the deployment consists of, in order; none if there is only one.
     """
 
@@ -106,12 +108,18 @@ class Plan(Message):
     predicted: tuple[Impact, ...] = ()
     retries: tuple[str, ...] = ()
     downloads: Downloads | None = None
+    subnet_tags: tuple[SubnetTag, ...] = ()
     phases: tuple[Phase, ...] = ()
     _executed: list[str] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to do."""
+        return self.leaves_stack and not self.subnet_tags
+
+    @property
+    def leaves_stack(self) -> bool:
+        """Whether there is nothing to do in the stacks; existing subnets may get tags."""
         return not self.retries and (not self.change_set_id or not (self.stacks or self.templates_only))
 
     @property

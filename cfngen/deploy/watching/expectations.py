@@ -47,6 +47,7 @@ SECONDS_BY_RESOURCE_TYPE: Mapping[str, UsualSeconds] = {
     "AWS::EC2::DHCPOptions": UsualSeconds(create=15, update=15, delete=10),
     "AWS::EC2::EIP": UsualSeconds(create=20, update=20, delete=20),
     "AWS::EC2::EIPAssociation": UsualSeconds(create=20, update=20, delete=20),
+    "AWS::EC2::FlowLog": UsualSeconds(create=5, update=5, delete=5),
     "AWS::EC2::InternetGateway": UsualSeconds(create=20, update=10, delete=20),
     "AWS::EC2::KeyPair": UsualSeconds(create=5, update=5, delete=5),
     "AWS::EC2::LaunchTemplate": UsualSeconds(create=10, update=10, delete=5),
@@ -73,6 +74,7 @@ SECONDS_BY_RESOURCE_TYPE: Mapping[str, UsualSeconds] = {
     "AWS::IAM::InstanceProfile": UsualSeconds(create=130, update=10, delete=5),
     "AWS::IAM::Role": UsualSeconds(create=20, update=20, delete=10),
     "AWS::KMS::Key": UsualSeconds(create=130, update=10, delete=10),
+    "AWS::Logs::LogGroup": UsualSeconds(create=5, update=5, delete=5),
     # CloudFormation waits until all of Route 53's name servers have a change.
     "AWS::Route53::HostedZone": UsualSeconds(create=60, update=30, delete=60),
     "AWS::Route53::RecordSet": UsualSeconds(create=60, update=60, delete=60),

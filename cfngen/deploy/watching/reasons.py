@@ -286,6 +286,17 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
         "delete it if nobody uses it, or choose another api.dns.name; then repeat.",
     ),
     _reason(
+        r"existing Flow Log with the same configuration",
+        "the VPC has a flow log that records the same traffic in the same place",
+        "`aws ec2 describe-flow-logs --region {region}` lists it; if it is the cluster's, deploy without "
+        "network.flowLogs first.",
+    ),
+    _reason(
+        r"Access Denied for LogDestination|LogDestination: \S+ does not exist",
+        "there is no such bucket, or its policy does not let AWS deliver logs",
+        "docs/vpc.md has the policy; add it to the bucket of network.flowLogs, and deploy again.",
+    ),
+    _reason(
         r"AlreadyExists|already exists|EntityAlreadyExists|\.Duplicate\b",
         "a resource of that name exists already; an earlier deletion may have retained it",
         "delete or rename it, or give the cluster another name.",

@@ -10,7 +10,13 @@ from typing import Any
 
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoModel, MotoResponse
-from cfngen.sandbox.services import nat_gateway_patches, policy_simulation, scaling_patches, vpc_endpoint_patches
+from cfngen.sandbox.services import (
+    flow_logs,
+    nat_gateway_patches,
+    policy_simulation,
+    scaling_patches,
+    vpc_endpoint_patches,
+)
 
 
 @functools.cache
@@ -28,6 +34,7 @@ def apply() -> None:
     nat_gateway_patches.apply()
     vpc_endpoint_patches.apply()
     policy_simulation.apply()
+    flow_logs.apply()
     _keep_image_settings()
     _show_blackhole_routes()
     _allow_single_subnet()

@@ -13,7 +13,7 @@ from cfngen.cluster.logical_ids import NodeGroupId
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.preview.change_set_reading import ChangeSet, ResourceChange
 from cfngen.deploy.preview.changes import Change, Danger, Impact, Replacement
-from cfngen.deploy.preview.impact import backups, dns, instances, network, program, secrets
+from cfngen.deploy.preview.impact import backups, dns, flow_logs, instances, network, program, secrets
 from cfngen.deploy.preview.impact.context import ChangeContext, owner_of
 from cfngen.deploy.preview.impact.instances import size_range
 from cfngen.deploy.preview.impact.private_network import private_network_impact
@@ -44,6 +44,7 @@ _TAGS_PATH = re.compile(r"(/Properties)?/Tags(?![A-Za-z])")
 _IMPACT_BY_TYPE = {
     **backups.IMPACT_BY_TYPE,
     **dns.IMPACT_BY_TYPE,
+    **flow_logs.IMPACT_BY_TYPE,
     **instances.IMPACT_BY_TYPE,
     **network.IMPACT_BY_TYPE,
     **program.IMPACT_BY_TYPE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from cfngen.cluster.logical_ids import MASTER_ROLE
+from cfngen.cluster.logical_ids import FLOW_LOG_ROLE, MASTER_ROLE
 from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.preview.impact.context import ChangeContext, number_if_decimal
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
@@ -224,12 +224,12 @@ def _volume_update_impact(context: ChangeContext) -> Impact | None:
 
 
 def _role_impact(context: ChangeContext) -> Impact | None:
-    """Return the impact of a change of the IAM role of masters or nodes."""
-    role_id = context.change.logical_id
+    """Return the impact of a change of the IAM role of masters, of nodes, or of the delivery of flow logs."""
     if context.owner:
         users = f"the nodes of {context.owner}"
     else:
-        users = "the masters" if role_id == MASTER_ROLE else "the nodes"
+        role_users = {MASTER_ROLE: "the masters", FLOW_LOG_ROLE: "the flow log"}
+        users = role_users.get(context.change.logical_id, "the nodes")
     if context.disappears:
         return Impact(f"permissions: the role of {users} {context.verb}", Danger.DISRUPTIVE)
     if context.change.action == "add":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from cfngen.sandbox.cloudformation.handlers import (
     dns,
+    flow_logs,
     identity,
     instances,
     load_balancing,
@@ -28,6 +29,7 @@ HANDLERS: dict[str, Handler] = {
     "AWS::EC2::DHCPOptions": network.DhcpOptions(),
     "AWS::EC2::EIP": instances.ElasticIp(),
     "AWS::EC2::EIPAssociation": instances.ElasticIpAssociation(),
+    "AWS::EC2::FlowLog": flow_logs.FlowLog(),
     "AWS::EC2::InternetGateway": network.InternetGateway(),
     "AWS::EC2::KeyPair": instances.KeyPair(),
     "AWS::EC2::LaunchTemplate": instances.LaunchTemplate(),
@@ -52,6 +54,7 @@ HANDLERS: dict[str, Handler] = {
     "AWS::IAM::ManagedPolicy": identity.ManagedPolicy(),
     "AWS::IAM::Role": identity.Role(),
     "AWS::KMS::Key": identity.Key(),
+    "AWS::Logs::LogGroup": flow_logs.LogGroup(),
     "AWS::Route53::HostedZone": dns.HostedZone(),
     "AWS::Route53::RecordSet": dns.RecordSet(),
     "AWS::S3::Bucket": storage.Bucket(),

@@ -1,0 +1,112 @@
+"""Handlers of AWS::EC2::FlowLog and AWS::Logs::LogGroup."""
+
+from __future__ import annotations
+
+from cfngen.sandbox.cloudformation.errors import ResourceError
+from cfngen.sandbox.cloudformation.handlers.handler import (
+    CreatedResource,
+    Handler,
+    HandlerCall,
+    client,
+    leave_to_rollback_on_failure,
+)
+from cfngen.sandbox.json_types import AwsClient, Properties
+
+# API reference of CloudWatch Logs, CreateLogGroup.
+MAX_LOG_GROUP_NAME_LENGTH = 512
+
+
+def _logs(call: HandlerCall) -> AwsClient:
+    """A client of CloudWatch Logs."""
+    return client("logs", call.region)
+
+
+class FlowLog(Handler):
+    """A flow log: only its tags can be changed, everything else replaces it."""
+
+    supported_properties = frozenset(
+        {
+            "DeliverLogsPermissionArn",
+            "LogDestination",
+            "LogDestinationType",
+            "LogGroupName",
+            "MaxAggregationInterval",
+            "ResourceId",
+            "ResourceType",
+            "Tags",
+            "TrafficType",
+        }
+    )
+    updatable_properties = frozenset({"Tags"})
+
+    def create(self, call: HandlerCall) -> CreatedResource:
+        response = call.ec2.create_flow_logs(
+            ResourceIds=[call["ResourceId"]],
+            **call.pick(*self.supported_properties - {"ResourceId", "Tags"}),
+            **call.tag_specifications("vpc-flow-log"),
+        )
+        for failure in response.get("Unsuccessful", []):
+            raise ResourceError(failure["Error"]["Message"])
+        flow_log_id = response["FlowLogIds"][0]
+        return CreatedResource(flow_log_id, {"Id": flow_log_id})
+
+    def read_actual(self, call: HandlerCall) -> Properties | None:
+        filters = [{"Name": "flow-log-id", "Values": [call.physical_id]}]
+        flow_logs = call.ec2.describe_flow_logs(Filters=filters)["FlowLogs"]
+        return {"Tags": flow_logs[0].get("Tags", [])} if flow_logs else None
+
+    def delete(self, call: HandlerCall) -> None:
+        call.ec2.delete_flow_logs(FlowLogIds=[call.physical_id])
+
+
+class LogGroup(Handler):
+    supported_properties = frozenset({"RetentionInDays", "Tags"})
+    updatable_properties = supported_properties
+
+    def create(self, call: HandlerCall) -> CreatedResource:
+        name = call.generate_name(limit=MAX_LOG_GROUP_NAME_LENGTH)
+        tags = {tag["Key"]: tag["Value"] for tag in call.properties.get("Tags", [])}
+        _logs(call).create_log_group(logGroupName=name, **({"tags": tags} if tags else {}))
+        created = CreatedResource(name, {"Arn": self._arn(call, name)})
+        with leave_to_rollback_on_failure(created):
+            self._retain(call, name)
+        return created
+
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+        if "RetentionInDays" in changed:
+            self._retain(call, call.physical_id)
+        return {}
+
+    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
+        arn = self._arn(call, call.physical_id).removesuffix(":*")
+        old_tags, new_tags = (
+            {tag["Key"]: tag["Value"] for tag in properties.get("Tags", [])}
+            for properties in (old_properties, call.properties)
+        )
+        if removed_keys := sorted(old_tags.keys() - new_tags.keys()):
+            _logs(call).untag_resource(resourceArn=arn, tagKeys=removed_keys)
+        if new_tags:
+            _logs(call).tag_resource(resourceArn=arn, tags=new_tags)
+
+    def read_actual(self, call: HandlerCall) -> Properties | None:
+        groups = _logs(call).describe_log_groups(logGroupNamePrefix=call.physical_id)["logGroups"]
+        group = next((group for group in groups if group["logGroupName"] == call.physical_id), None)
+        if group is None:
+            return None
+        return {"RetentionInDays": group["retentionInDays"]} if "retentionInDays" in group else {}
+
+    def delete(self, call: HandlerCall) -> None:
+        _logs(call).delete_log_group(logGroupName=call.physical_id)
+
+    def _retain(self, call: HandlerCall, name: str) -> None:
+        """Set after how many days events are deleted, or that they never are."""
+        if "RetentionInDays" in call.properties:
+            _logs(call).put_retention_policy(logGroupName=name, retentionInDays=int(call["RetentionInDays"]))
+        else:
+            _logs(call).delete_retention_policy(logGroupName=name)
+
+    def _arn(self, call: HandlerCall, name: str) -> str:
+        """The ARN of the group and everything in it, as GetAtt returns it."""
+        groups = _logs(call).describe_log_groups(logGroupNamePrefix=name)["logGroups"]
+        arn = next(group["arn"] for group in groups if group["logGroupName"] == name)
+        return arn if arn.endswith(":*") else f"{arn}:*"

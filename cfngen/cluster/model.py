@@ -11,7 +11,18 @@ from pydantic import Field
 
 from cfngen.cluster import field_types
 from cfngen.cluster.sections.base import Architecture, Distribution, List, Model, Plugin
-from cfngen.cluster.sections.instances import ControlPlane, Image, Instances, NodeGroup, Slot, Taint, Unit, Volume
+from cfngen.cluster.sections.bastion import Bastion
+from cfngen.cluster.sections.instances import (
+    ControlPlane,
+    Image,
+    Instances,
+    Machine,
+    NodeGroup,
+    Slot,
+    Taint,
+    Unit,
+    Volume,
+)
 from cfngen.cluster.sections.network import (
     Api,
     ElasticIp,
@@ -44,6 +55,7 @@ __all__ = [
     "Architecture",
     "Assets",
     "Backups",
+    "Bastion",
     "CertificateAuthority",
     "Chart",
     "Cluster",
@@ -56,6 +68,7 @@ __all__ = [
     "Image",
     "Instances",
     "Kubernetes",
+    "Machine",
     "Model",
     "Network",
     "NodeGroup",
@@ -89,6 +102,9 @@ class Cluster(Model):
     network: Network = Field(default_factory=Network, description="VPC, subnets, pods and services.")
     api: Api = Field(default_factory=Api, description="The Kubernetes API endpoint.")
     ssh: Ssh = Field(default_factory=Ssh, description="Shells on instances.")
+    bastion: Bastion | None = Field(
+        None, description="An instance through which users reach the others by SSH. Default: none."
+    )
     image: Image = Field(default_factory=Image, description="Machine image of all instances.")
     control_plane: ControlPlane = Field(default_factory=ControlPlane, description="The masters.")
     node_groups: List[NodeGroup] = Field(

@@ -12,7 +12,7 @@ from cfngen.cluster.allowed_sources import SECURITY_GROUP_ROLES, SecurityGroupRo
 # Whose security group a rule belongs to. The bastion has one group, whose rules all open the same port.
 RuleRole = SecurityGroupRole | Literal["Bastion"]
 
-_RULE_ROLES: Mapping[str, RuleRole] = {role: role for role in (*SECURITY_GROUP_ROLES, "Bastion")}
+_RULE_ROLES: Mapping[str, RuleRole] = {**{role: role for role in SECURITY_GROUP_ROLES}, "Bastion": "Bastion"}
 _ROLES: Mapping[str, SecurityGroupRole] = {role: role for role in SECURITY_GROUP_ROLES}
 _ANY_ROLE_PATTERN = "|".join(SECURITY_GROUP_ROLES)
 

@@ -20,10 +20,12 @@ from cfngen.cluster.allowed_sources import SSH_PORT
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Architecture, Bastion, Cluster
+from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.sections.network import PrefixList
 from cfngen.cluster.security_group_ids import RuleId, source_id
 from cfngen.cluster.subnet_ids import SubnetId, zone_id
 from cfngen.cluster.topology import is_private
+from cfngen.permissions.references import MASTER_ROLE_TAG
 from cfngen.templates import access
 from cfngen.templates.existing_network import zone_parameter
 from cfngen.templates.images import image_parameter, login_name, root_device
@@ -87,6 +89,14 @@ def build(cluster: Cluster, bastion: Bastion) -> Stack:
 def bastion_zone(cluster: Cluster, bastion: Bastion) -> str:
     """Return the zone of the bastion."""
     return bastion.zone or cluster.network.subnets[0].zone
+
+
+def _tags_against_nodes(cluster: Cluster) -> dict[str, str]:
+    """Return the tags by which the roles of nodes may not change the bastion's interface and instance.
+
+    With a plug-in that manages interfaces, nodes may change those of the cluster, except those with the tag of masters.
+    """
+    return MASTER_ROLE_TAG if network_plugin(cluster).gives_pods_vpc_addresses else {}
 
 
 def _add_security_group(stack: Stack, cluster: Cluster, bastion: Bastion) -> PropertyValue:
@@ -165,7 +175,7 @@ def _add_interface(stack: Stack, cluster: Cluster, zone: str, security_group: Pr
             Description=f"Kubernetes cluster {cluster.name}: bastion",
             SubnetId=bastion_subnet_id(stack, cluster, zone),
             GroupSet=[security_group],
-            Tags=tags(cluster, f"{cluster.name}-bastion"),
+            Tags=tags(cluster, f"{cluster.name}-bastion", **_tags_against_nodes(cluster)),
         ),
         depends_on_in_standalone_template=[str(MasterId(slot.letter, "NetworkInterface")) for slot in cluster.slots],
     )
@@ -238,7 +248,7 @@ def _add_auto_scaling_group(
             # The network interface determines the subnet; the group must name only the zone.
             AvailabilityZones=[zone_parameter(stack, zone)],
             LaunchTemplate=latest_version(launch_template),
-            Tags=auto_scaling_group_tags(cluster, name, discoverable=False),
+            Tags=auto_scaling_group_tags(cluster, name, discoverable=False, **_tags_against_nodes(cluster)),
             UpdatePolicy=policies.UpdatePolicy(
                 AutoScalingRollingUpdate=policies.AutoScalingRollingUpdate(
                     MaxBatchSize=1, MinInstancesInService=0, SuspendProcesses=SUSPENDED_PROCESSES

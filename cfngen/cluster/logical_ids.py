@@ -45,6 +45,7 @@ NodeGroupPart = Literal[
 MASTER_STACK = "MasterStack"
 MASTER_ROLE = "MasterRole"
 BASTION_STACK = "BastionStack"
+BASTION_PREFIX = "Bastion"
 BASTION_NETWORK_INTERFACE = "BastionNetworkInterface"
 BASTION_ELASTIC_IP = "BastionElasticIp"
 BASTION_ASSOCIATION = "BastionElasticIpAssociation"

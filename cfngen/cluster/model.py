@@ -102,13 +102,13 @@ class Cluster(Model):
     network: Network = Field(default_factory=Network, description="VPC, subnets, pods and services.")
     api: Api = Field(default_factory=Api, description="The Kubernetes API endpoint.")
     ssh: Ssh = Field(default_factory=Ssh, description="Shells on instances.")
-    bastion: Bastion | None = Field(
-        None, description="An instance through which users reach the others by SSH. Default: none."
-    )
     image: Image = Field(default_factory=Image, description="Machine image of all instances.")
     control_plane: ControlPlane = Field(default_factory=ControlPlane, description="The masters.")
     node_groups: List[NodeGroup] = Field(
         default_factory=lambda: (NodeGroup(),), description="The groups of nodes; each has its own stack."
+    )
+    bastion: Bastion | None = Field(
+        None, description="An instance through which users reach the others by SSH. Default: none."
     )
     etcd: Etcd = Field(default_factory=Etcd, description="The cluster's database.")
     certificate_authority: CertificateAuthority = Field(

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from cloud import Cloud
 from clusters import running_instances
-from deployments import Operator
+from deployments import ALLOWED, Operator
 
+from cfngen.deploy.deletion.execution import delete, preview_deletion
+from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.inspection.machines import find_groups
 from cfngen.deploy.preview.changes import Danger
 from cfngen.deploy.public_addresses import find_lost_addresses
@@ -134,6 +136,28 @@ def test_the_whole_internet_is_told_in_the_plan(cloud: Cloud) -> None:
     assert "SSH of the bastion becomes reachable from 0.0.0.0/0 in addition: from the whole internet" in [
         impact.text for impact in plan.consequences
     ]
+
+
+def test_deletion_leaves_nothing_of_it_but_what_was_there_before(cloud: Cloud) -> None:
+    existing = cloud.client("ec2").allocate_address(Domain="vpc")
+    named = {"allocationId": existing["AllocationId"], "address": "52.10.20.31"}
+    operator = Operator(cloud)
+    flags = {
+        **ALLOWED,
+        "BastionElasticIpAllocationId": existing["AllocationId"],
+        "BastionElasticIpAddress": existing["PublicIp"],
+    }
+    wanted = {**PRIVATE, "bastion": {**BASTION, "elasticIp": named}}
+    assert operator.deploy(wanted, flags=flags).succeeded
+    assert outputs(operator)["BastionAddress"] == existing["PublicIp"]
+    request = DeletionRequest("one", "one")
+    announced = {(resource.kind, resource.id) for resource in preview_deletion(operator.account, request).retained}
+    assert ("Elastic IP", existing["AllocationId"]) in announced
+    deleted = delete(operator.account, request, operator.waiting)
+    assert (deleted.succeeded, deleted.orphans) == (True, ())
+    assert all(not counted.left for counted in deleted.counted)
+    assert bastions(cloud) == []
+    assert addresses(cloud) == {existing["PublicIp"]}
 
 
 def test_a_new_cluster_is_told_by_its_bastion(cloud: Cloud) -> None:

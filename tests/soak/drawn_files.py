@@ -124,7 +124,7 @@ DESIGNED = frozenset(
     }
 )
 # Sections whose keys hang on each other, drawn as a whole.
-WHOLE = ("image", "rootVolume", "volume", "elasticIp", "quotas", "proxy", "dns")
+WHOLE = ("image", "rootVolume", "volume", "elasticIp", "quotas", "proxy", "dns", "bastion")
 
 
 def _unit(key: str) -> str:
@@ -370,6 +370,10 @@ def _possible(key: str, design: Design) -> bool:
         "network.nonMasqueradeCidr": lambda: plugin.uses_vpc_routes,
         "api.elasticIp": lambda: design.count == 1 and design.topology == "public",
         "network.endpoints.create": lambda: design.topology == "private",
+        # The public subnets of an existing VPC have no ranges here; and an account has five Elastic IPs.
+        "bastion": lambda: (
+            (design.topology == "public" or design.existing == "no") and not (design.lived and design.count == 5)
+        ),
         "network.endpoints.additional": lambda: design.nat == "none",
         "nodeGroups[].publicIp": lambda: design.topology == "public",
         # A security group is one of a VPC: of one that is still to be made there is none.
@@ -392,6 +396,8 @@ def settled(file: File, design: Design) -> File:
         drop(file, "network.routes")
     if get(file, "ssh.keyName"):
         drop(file, "ssh.publicKey")
+    if get(file, "bastion") and not (get(file, "ssh.keyName") or get(file, "ssh.publicKey")):
+        put(file, "ssh.publicKey", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBmqaeAWN0f4SVnzVUBz0zOZyTtT6s4VKVJZ2fS8G0jM")
     if get(file, "network.endpoints.create") is False:
         drop(file, "network.endpoints.additional")
     is_private = design.topology == "private"
@@ -482,6 +488,10 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
         "network.dnsServiceIp": st.just(str(host)),
         "network.quotas": _quotas(),
         "network.proxy": _proxies(),
+        "bastion": st.fixed_dictionaries(
+            {"allowedCidrs": st.lists(_ranges(), min_size=1, max_size=3, unique=True)},
+            optional={"zone": st.sampled_from(zones), "rootVolume": _volumes(design, least=8)},
+        ),
         "network.nonMasqueradeCidr": st.sampled_from(("10.0.0.0/8", "172.16.0.0/12", design.vpc)),
         "network.dhcpOptions": st.sampled_from(("default", "dopt-0123456789abcdef0")),
         "api.port": st.sampled_from([each for each in PORTS if each not in _PORTS_IN_USE]),

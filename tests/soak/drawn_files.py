@@ -124,7 +124,7 @@ DESIGNED = frozenset(
     }
 )
 # Sections whose keys hang on each other, drawn as a whole.
-WHOLE = ("image", "rootVolume", "volume", "elasticIp", "quotas", "proxy", "dns", "bastion")
+WHOLE = ("image", "rootVolume", "volume", "elasticIp", "quotas", "proxy", "dns")
 
 
 def _unit(key: str) -> str:
@@ -370,16 +370,15 @@ def _possible(key: str, design: Design) -> bool:
         "network.nonMasqueradeCidr": lambda: plugin.uses_vpc_routes,
         "api.elasticIp": lambda: design.count == 1 and design.topology == "public",
         "network.endpoints.create": lambda: design.topology == "private",
-        # The public subnets of an existing VPC have no ranges here; and an account has five Elastic IPs.
-        "bastion": lambda: (
-            (design.topology == "public" or design.existing == "no") and not (design.lived and design.count == 5)
-        ),
         "network.endpoints.additional": lambda: design.nat == "none",
         "nodeGroups[].publicIp": lambda: design.topology == "public",
         # A security group is one of a VPC: of one that is still to be made there is none.
         "controlPlane.additionalSecurityGroups": lambda: design.existing != "no" or not design.lived,
         "nodeGroups[].additionalSecurityGroups": lambda: design.existing != "no" or not design.lived,
     }
+    if key.startswith("bastion."):
+        # The public subnets of an existing VPC have no ranges here; and an account has five Elastic IPs.
+        return (design.topology == "public" or design.existing == "no") and not (design.lived and design.count == 5)
     return rules.get(key, lambda: True)()
 
 
@@ -396,8 +395,7 @@ def settled(file: File, design: Design) -> File:
         drop(file, "network.routes")
     if get(file, "ssh.keyName"):
         drop(file, "ssh.publicKey")
-    if get(file, "bastion") and not (get(file, "ssh.keyName") or get(file, "ssh.publicKey")):
-        put(file, "ssh.publicKey", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBmqaeAWN0f4SVnzVUBz0zOZyTtT6s4VKVJZ2fS8G0jM")
+    _settle_bastion(file)
     if get(file, "network.endpoints.create") is False:
         drop(file, "network.endpoints.additional")
     is_private = design.topology == "private"
@@ -417,6 +415,17 @@ def settled(file: File, design: Design) -> File:
     if addresses is not None and len(addresses) != design.count:
         drop(file, "controlPlane.addresses")
     return file
+
+
+def _settle_bastion(file: File) -> None:
+    """Give a bastion a key and somebody who may reach it, or take it away if it has nothing."""
+    if not get(file, "bastion"):
+        drop(file, "bastion")
+        return
+    if not (get(file, "ssh.keyName") or get(file, "ssh.publicKey")):
+        put(file, "ssh.publicKey", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBmqaeAWN0f4SVnzVUBz0zOZyTtT6s4VKVJZ2fS8G0jM")
+    if not (get(file, "bastion.allowedCidrs") or get(file, "bastion.allowedPrefixLists")):
+        put(file, "bastion.allowedCidrs", ["203.0.113.0/24"])
 
 
 def _settle_endpoints(file: File) -> None:
@@ -488,10 +497,15 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
         "network.dnsServiceIp": st.just(str(host)),
         "network.quotas": _quotas(),
         "network.proxy": _proxies(),
-        "bastion": st.fixed_dictionaries(
-            {"allowedCidrs": st.lists(_ranges(), min_size=1, max_size=3, unique=True)},
-            optional={"zone": st.sampled_from(zones), "rootVolume": _volumes(design, least=8)},
+        "bastion.allowedCidrs": st.lists(_ranges(), max_size=3, unique=True),
+        "bastion.allowedPrefixLists": lists,
+        "bastion.elasticIp": st.fixed_dictionaries(
+            {"allocationId": st.just("eipalloc-0123456789abcdef1"), "address": st.just("52.10.20.31")}
         ),
+        "bastion.image": _images(design),
+        "bastion.instanceType": _instance_type(design),
+        "bastion.rootVolume": _volumes(design, least=8),
+        "bastion.zone": st.sampled_from(zones),
         "network.nonMasqueradeCidr": st.sampled_from(("10.0.0.0/8", "172.16.0.0/12", design.vpc)),
         "network.dhcpOptions": st.sampled_from(("default", "dopt-0123456789abcdef0")),
         "api.port": st.sampled_from([each for each in PORTS if each not in _PORTS_IN_USE]),

@@ -113,16 +113,18 @@ class Landlord:
                 "network.dhcpOptions",
                 lambda _: ec2.create_dhcp_options(DhcpConfigurations=options)["DhcpOptions"]["DhcpOptionsId"],
             )
-        for section in ("api", "ssh"):
+        for section in ("api", "ssh", "bastion"):
             for each in get(file, f"{section}.allowedPrefixLists", ()):
                 self._replace(each, "id", lambda name: self._prefix_list(name))
-        if elastic := get(file, "api.elasticIp"):
-            self._replace(
-                file,
-                "api.elasticIp.allocationId",
-                lambda _: ec2.allocate_address(Domain="vpc", Address=elastic["address"])["AllocationId"],
-            )
-
+        for section in ("api", "bastion"):
+            if elastic := get(file, f"{section}.elasticIp"):
+                self._replace(
+                    file,
+                    f"{section}.elasticIp.allocationId",
+                    lambda _, address=elastic["address"]: ec2.allocate_address(Domain="vpc", Address=address)[
+                        "AllocationId"
+                    ],
+                )
         for kind in ("publicZone", "privateZone"):
             self._replace(file, f"api.dns.{kind}.id", lambda _, kind=kind: self._zone(kind))
 

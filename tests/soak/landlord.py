@@ -44,7 +44,7 @@ class Landlord:
         self._network(furnished)
         self._network_beside(furnished)
         self._access(furnished)
-        for instances in (furnished["controlPlane"], *furnished["nodeGroups"]):
+        for instances in (furnished["controlPlane"], *furnished["nodeGroups"], furnished.get("bastion", {})):
             self._instances(furnished, instances)
         self._instances(furnished, furnished)
         return furnished
@@ -174,7 +174,8 @@ class Landlord:
         return name
 
     def _instances(self, file: File, instances: File) -> None:
-        images = self.cloud.account.images
+        # Images are drawn where instances are of amd64 only.
+        images = {name: image for name, image in self.cloud.account.images.items() if "arm64" not in name}
         if drawn := get(instances, "image.id"):
             put(instances, "image.id", self._made(drawn, lambda: sorted(images.values())[int(drawn[-1])]))
         for section in ("rootVolume", "volume"):

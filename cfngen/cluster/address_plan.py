@@ -85,25 +85,32 @@ def _instance_subnets(cluster: Cluster) -> Iterator[AddressRange]:
 
 
 def _instances_in(cluster: Cluster, subnet: Subnet) -> str:
-    """Return which masters and node groups are in a subnet."""
+    """Return which masters and node groups are in a subnet, and whether the bastion is."""
     masters = [f"master {slot.letter} ({slot.address})" for slot in cluster.slots if slot.subnet == subnet]
     groups = [f"group {group.name}" for group in cluster.node_groups if subnet.zone in group.zones]
-    return ", ".join([*masters, *groups])
+    bastion = ["bastion"] if _has_bastion(cluster, subnet.zone) and not is_private(cluster) else []
+    return ", ".join([*masters, *groups, *bastion])
 
 
 def _public_subnets(cluster: Cluster) -> Iterator[AddressRange]:
     """Yield the ranges of the public subnets of a private cluster, as far as they are known."""
     for zone, public in public_subnets(cluster).items():
         if public.cidr:
-            purpose = "NAT gateway, load balancers" if zone in nat_gateway_zones(cluster) else "load balancers"
+            nat_gateway = ["NAT gateway"] if zone in nat_gateway_zones(cluster) else []
+            bastion = ["bastion"] if _has_bastion(cluster, zone) else []
             yield _of_cidr(
                 public.cidr,
                 "public subnet",
                 zone=zone,
                 usable=_usable(public.cidr),
-                purpose=purpose,
+                purpose=", ".join([*nat_gateway, "load balancers", *bastion]),
                 is_existing=bool(public.id),
             )
+
+
+def _has_bastion(cluster: Cluster, zone: str) -> bool:
+    """Return whether the bastion is in a zone."""
+    return cluster.bastion is not None and cluster.bastion.zone == zone
 
 
 def _usable(cidr: IPv4Network) -> int:

@@ -23,6 +23,8 @@ SecurityGroupRole = Literal["Master", "Node", "ApiLoadBalancer", "InternalApiLoa
 SECURITY_GROUP_ROLES: tuple[SecurityGroupRole, ...] = ("Master", "Node", "ApiLoadBalancer", "InternalApiLoadBalancer")
 LOAD_BALANCER_ROLES: tuple[SecurityGroupRole, ...] = ("ApiLoadBalancer", "InternalApiLoadBalancer")
 SSH_PORT = 22
+ANY_IPV4 = "0.0.0.0/0"
+"""The range of all addresses."""
 # The most that AWS grants.
 MAX_RULES_PER_INTERFACE = 1000
 # cfngen's own rules in the first security group of a role, between masters, nodes and the load balancer, including

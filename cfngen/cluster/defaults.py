@@ -24,6 +24,8 @@ DEFAULT_KUBERNETES_VERSION: str = Cluster.model_fields["kubernetes_version"].def
 DEFAULT_INSTANCE_TYPE: str = NodeGroup.model_fields["instance_type"].default
 DEFAULT_MIN_SIZE: int = NodeGroup.model_fields["min_size"].default
 DEFAULT_NODE_ROOT_VOLUME_SIZE: int = NodeGroup().root_volume.size
+# Instance types of the bastion: 1 GiB of memory suffices for SSH and for installing updates.
+BASTION_TYPE_BY_ARCHITECTURE = {"amd64": "t3.micro", "arm64": "t4g.micro"}
 MAX_MASTER_COUNT = 5
 # The first master has the ninth address of its subnet.
 FIRST_MASTER_HOST_NUMBER = 9
@@ -44,6 +46,7 @@ def complete(data: Mapping[str, object]) -> CompletedData:
     _fill_node_groups(completed)
     _fill_root_volume_sizes(completed)
     _fill_images(completed)
+    _fill_bastion(completed)
     _fill_exact_version(completed)
     return completed
 
@@ -133,16 +136,59 @@ def _fill_images(completed: CompletedData) -> None:
     for path, instances in all_instances:
         image = instances.get("image", {})
         if isinstance(image, dict):
-            for key in _inherited_image_keys(cluster_image, image):
-                derivation = Derivation(reason=f"from image.{key}", source=("image", key))
-                completed.fill((*path, "image", key), cluster_image[key], derivation)
-        instance_type = instances.get("instanceType", DEFAULT_INSTANCE_TYPE)
-        if isinstance(instance_type, str):
-            architecture = instance_types.architecture(instance_type)
-            type_derivation = None
-            if "instanceType" in instances:
-                type_derivation = Derivation(reason="from instanceType", source=(*path, "instanceType"))
-            completed.fill((*path, "image", "architecture"), architecture, type_derivation)
+            _inherit_image(completed, path, cluster_image, image)
+        _fill_architecture(completed, path, instances, DEFAULT_INSTANCE_TYPE)
+
+
+def _inherit_image(
+    completed: CompletedData, path: Path, cluster_image: Mapping[str, object], image: Mapping[str, object]
+) -> None:
+    """Fill in what the `image` of instances lacks from the cluster's image.
+
+    Args:
+        completed: the cluster file's data.
+        path: path of the section of these instances.
+        cluster_image: the section `image` of the cluster.
+        image: the section `image` of these instances.
+    """
+    for key in _inherited_image_keys(cluster_image, image):
+        derivation = Derivation(reason=f"from image.{key}", source=("image", key))
+        completed.fill((*path, "image", key), cluster_image[key], derivation)
+
+
+def _fill_architecture(completed: CompletedData, path: Path, instances: Section, default_type: str) -> None:
+    """Derive the architecture of the image of instances, whose section is at `path`, from their type."""
+    instance_type = instances.get("instanceType", default_type)
+    if isinstance(instance_type, str):
+        architecture = instance_types.architecture(instance_type)
+        type_derivation = None
+        if "instanceType" in instances:
+            type_derivation = Derivation(reason="from instanceType", source=(*path, "instanceType"))
+        completed.fill((*path, "image", "architecture"), architecture, type_derivation)
+
+
+def _fill_bastion(completed: CompletedData) -> None:
+    """Fill in the image and the instance type of the bastion, if the cluster file has one.
+
+    The type follows the architecture of its image, and that of an inherited AMI the type of the masters.
+    """
+    bastion = completed.data.get("bastion")
+    if not isinstance(bastion, dict):
+        return
+    cluster_image = completed.data.get("image")
+    image = bastion.get("image", {})
+    if isinstance(cluster_image, dict) and isinstance(image, dict):
+        _inherit_image(completed, ("bastion",), cluster_image, image)
+    master_type = lookup(completed.data, ("controlPlane", "instanceType"))
+    architecture = lookup(completed.data, ("bastion", "image", "architecture"))
+    derivation = Derivation(reason="from bastion.image.architecture", source=("bastion", "image", "architecture"))
+    if architecture is None and lookup(completed.data, ("bastion", "image", "id")) and isinstance(master_type, str):
+        architecture = instance_types.architecture(master_type)
+        derivation = Derivation(reason="from controlPlane.instanceType", source=("controlPlane", "instanceType"))
+    default_type = BASTION_TYPE_BY_ARCHITECTURE.get(str(architecture), BASTION_TYPE_BY_ARCHITECTURE["amd64"])
+    is_default = default_type == BASTION_TYPE_BY_ARCHITECTURE["amd64"]
+    completed.fill(("bastion", "instanceType"), default_type, None if is_default else derivation)
+    _fill_architecture(completed, ("bastion",), bastion, default_type)
 
 
 def _inherited_image_keys(cluster_image: Mapping[str, object], image: Mapping[str, object]) -> Sequence[str]:

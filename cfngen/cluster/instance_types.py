@@ -24,6 +24,7 @@ _PARAVIRTUAL_FAMILIES = ("c1", "m1", "m2", "t1")
 # The burstable families whose medium size has two vCPU; in every other family it has one:
 # https://docs.aws.amazon.com/ec2/latest/instancetypes/gp.html
 _TWO_VCPU_MEDIUM_FAMILIES = ("t2", "t3", "t3a", "t4g", "t8i")
+_MAC = "is a Mac, which runs no Linux"
 # What kube-up used its default instance types for.
 _KUBE_UP_TYPES = {"m3.medium": "masters", "t2.micro": "nodes", "t2.small": "nodes of larger clusters"}
 
@@ -48,14 +49,21 @@ def why_unsuitable(instance_type: str, role: str) -> str | None:
     """
     family, _, size = instance_type.partition(".")
     if family.startswith("mac"):
-        return f"{instance_type} is a Mac, which runs no Linux; use {_alternative(instance_type)}"
-    reason = _why_too_small(family, size)
-    if reason is None and family in _PARAVIRTUAL_FAMILIES:
-        reason = "starts paravirtual images only, which no distribution makes any more"
+        return f"{instance_type} {_MAC}; use {_alternative(instance_type)}"
+    reason = _why_too_small(family, size) or why_no_linux(instance_type)
     if reason is None:
         return None
     history = f" (kube-up's type for {_KUBE_UP_TYPES[instance_type]})" if instance_type in _KUBE_UP_TYPES else ""
     return f"{instance_type}{history} {reason}; a {role} needs 2 vCPU and 2 GiB: use {_alternative(instance_type)}"
+
+
+def why_no_linux(instance_type: str) -> str | None:
+    """Return why an instance type starts none of the distributions' images, or None if it does."""
+    family = instance_type.partition(".")[0]
+    if family.startswith("mac"):
+        return _MAC
+    is_paravirtual = family in _PARAVIRTUAL_FAMILIES
+    return "starts paravirtual images only, which no distribution makes any more" if is_paravirtual else None
 
 
 def regions() -> Collection[str]:
@@ -96,6 +104,11 @@ def _why_too_small(family: str, size: str) -> str | None:
 def _alternative(instance_type: str) -> str:
     """Return a suitable type with the same CPU architecture, for a message."""
     return "t4g.medium or larger" if architecture(instance_type) == "arm64" else "t3.medium or larger"
+
+
+def smallest_alternative(instance_type: str) -> str:
+    """Return a small type with the same CPU architecture, for a message about a type that is not for Kubernetes."""
+    return "t4g.micro" if architecture(instance_type) == "arm64" else "t3.micro"
 
 
 def _cfn_lint_path(path: str) -> Path | None:

@@ -47,13 +47,23 @@ NodeGroupPart = Literal[
 MASTER_STACK = "MasterStack"
 MASTER_ROLE = "MasterRole"
 FLOW_LOG_ROLE = "FlowLogRole"
+BASTION_STACK = "BastionStack"
+BASTION_PREFIX = "Bastion"
+BASTION_NETWORK_INTERFACE = "BastionNetworkInterface"
+BASTION_ELASTIC_IP = "BastionElasticIp"
+BASTION_ASSOCIATION = "BastionElasticIpAssociation"
+BASTION_LAUNCH_TEMPLATE = "BastionLaunchTemplate"
+BASTION_GROUP = "BastionAutoScalingGroup"
+BASTION_SECURITY_GROUP = "BastionSecurityGroup"
+MachineRole = Literal["Master", "Node", "Bastion"]
+_MACHINE_ROLES: Mapping[str, MachineRole] = {role: role for role in get_args(MachineRole)}
 _MASTER_PARTS: Mapping[str, MasterPart] = {part: part for part in get_args(MasterPart)}
 _NODE_GROUP_PARTS: Mapping[str, NodeGroupPart] = {part: part for part in get_args(NodeGroupPart)}
 
 SINGLE_IDS = frozenset(
     {
         # Nested stacks
-        "IamStack", MASTER_STACK, "SecretsStack", "SecurityGroupsStack", "VpcStack",
+        BASTION_STACK, "IamStack", MASTER_STACK, "SecretsStack", "SecurityGroupsStack", "VpcStack",
         # Network
         FLOW_LOG_ROLE, "FlowLog", "FlowLogGroup",
         "DhcpOptions", "DhcpOptionsAssociation", "InternetGateway", "InternetGatewayAttachment", "InternetGatewayId",
@@ -64,6 +74,10 @@ SINGLE_IDS = frozenset(
         "ApiAllowedCidr", "ApiElasticIp", "ApiElasticIpAllocationId", "ApiEndpoint", "ApiListener", "ApiLoadBalancer",
         "ApiInternalEndpoint", "ApiPrivateAddress", "ApiTargetGroup", "InternalApiListener", "InternalApiLoadBalancer",
         "InternalApiTargetGroup", "KubeconfigCommand", "ShellCommand",
+        # Bastion
+        "BastionAddress", BASTION_ASSOCIATION, "BastionCommand", BASTION_ELASTIC_IP, "BastionElasticIpAddress",
+        "BastionElasticIpAllocationId", BASTION_GROUP, "BastionInstanceType", BASTION_LAUNCH_TEMPLATE,
+        BASTION_NETWORK_INTERFACE, "BastionRootVolumeSize", BASTION_SECURITY_GROUP,
         # Permissions
         "AddonsPolicy", "MasterExistingRoleProfile", "MasterInstanceProfile", "MasterInstanceProfileArn", MASTER_ROLE,
         "NodeExistingRoleProfile", "NodeInstanceProfile", "NodeInstanceProfileArn", "NodeRole", "PodAddressesPolicy",
@@ -211,10 +225,10 @@ class ImageId:
         image: AMI id, SSM parameter or distribution, and architecture, in PascalCase.
     """
 
-    role: Literal["Master", "Node"]
+    role: MachineRole
     image: str
 
-    _PATTERN: ClassVar = re.compile(r"(Master|Node)Image([A-Z0-9][A-Za-z0-9]*)")
+    _PATTERN: ClassVar = re.compile(r"(Master|Node|Bastion)Image([A-Z0-9][A-Za-z0-9]*)")
 
     def __str__(self) -> str:
         return f"{self.role}Image{self.image}"
@@ -223,7 +237,7 @@ class ImageId:
     def parse(cls, logical_id: str) -> ImageId | None:
         """Return the parts of an id of this form, or None for any other text."""
         match = cls._PATTERN.fullmatch(logical_id)
-        return cls(role="Master" if match[1] == "Master" else "Node", image=match[2]) if match else None
+        return cls(role=_MACHINE_ROLES[match[1]], image=match[2]) if match else None
 
 
 @dataclass(frozen=True)
@@ -304,7 +318,7 @@ def launch_template_id(prefix: str) -> str:
 
 
 def is_auto_scaling_group(logical_id: str) -> bool:
-    """Return whether a logical id is that of a master's or node group's Auto Scaling group."""
+    """Return whether a logical id is that of a master's or node group's Auto Scaling group, not the bastion's."""
     parsed = MasterId.parse(logical_id) or NodeGroupId.parse(logical_id)
     return parsed is not None and parsed.part == "AutoScalingGroup"
 

@@ -11,12 +11,14 @@ from pydantic import Field
 
 from cfngen.cluster import field_types
 from cfngen.cluster.sections.base import Architecture, Distribution, List, Model, Plugin
+from cfngen.cluster.sections.bastion import Bastion
 from cfngen.cluster.sections.flow_logs import FlowLogs
 from cfngen.cluster.sections.instances import (
     ControlPlane,
     Image,
     InstanceRole,
     Instances,
+    Machine,
     NodeGroup,
     Slot,
     Taint,
@@ -56,6 +58,7 @@ __all__ = [
     "Architecture",
     "Assets",
     "Backups",
+    "Bastion",
     "CertificateAuthority",
     "Chart",
     "Cluster",
@@ -70,6 +73,7 @@ __all__ = [
     "InstanceRole",
     "Instances",
     "Kubernetes",
+    "Machine",
     "Model",
     "Network",
     "NodeGroup",
@@ -108,6 +112,9 @@ class Cluster(Model):
     control_plane: ControlPlane = Field(default_factory=ControlPlane, description="The masters.")
     node_groups: List[NodeGroup] = Field(
         default_factory=lambda: (NodeGroup(),), description="The groups of nodes; each has its own stack."
+    )
+    bastion: Bastion | None = Field(
+        None, description="An instance through which users reach the others by SSH. Default: none."
     )
     etcd: Etcd = Field(default_factory=Etcd, description="The cluster's database.")
     certificate_authority: CertificateAuthority = Field(

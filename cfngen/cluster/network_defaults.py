@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Network
 
-from cfngen.cluster.completed_data import CompletedData, Derivation
+from cfngen.cluster.completed_data import CompletedData, Derivation, Section
 from cfngen.cluster.model import Cluster, Vpc
 from cfngen.cluster.paths import Path, lookup
 from cfngen.cluster.zones import is_local_zone, zone_region
@@ -29,6 +29,7 @@ def fill(completed: CompletedData) -> None:
     _fill_subnets_and_zones(completed)
     _fill_region(completed)
     _fill_topology(completed)
+    _fill_bastion_zone(completed)
     _fill_subnet_cidrs(completed)
     _fill_public_subnet_cidrs(completed)
     _fill_dns_address(completed)
@@ -114,6 +115,26 @@ def _fill_flow_log_retention(completed: CompletedData) -> None:
         completed.fill((*path, "retentionDays"), FLOW_LOG_RETENTION_DAYS)
 
 
+def _has_public_tier(completed: CompletedData) -> bool:
+    """Return whether each Availability Zone of a private cluster has a public subnet."""
+    nat = lookup(completed.data, ("network", "nat"))
+    return nat in ("perZone", "single") or lookup(completed.data, ("api", "public")) is not False
+
+
+def _fill_bastion_zone(completed: CompletedData) -> None:
+    """Place the bastion in the first zone with a public subnet, or else in the first Availability Zone."""
+    if not isinstance(completed.data.get("bastion"), dict):
+        return
+    subnets = [subnet for _, subnet in completed.sections_in(("network", "subnets"))]
+    is_tier_listed = lookup(completed.data, ("network", "topology")) == "private" and not _has_public_tier(completed)
+    with_public_subnet = [subnet for subnet in subnets if is_tier_listed and "public" in subnet]
+    zones = [subnet.get("zone") for subnet in (*with_public_subnet, *subnets)]
+    zone = next((zone for zone in zones if isinstance(zone, str) and not is_local_zone(zone)), None)
+    if zone:
+        derivation = Derivation(reason="from network.subnets", source=("network", "subnets"))
+        completed.fill(("bastion", "zone"), zone, None if zone == f"{DEFAULT_REGION}a" else derivation)
+
+
 def _used_cidrs(completed: CompletedData) -> list[IPv4Network]:
     """Return the ranges of all subnets of which the range is known."""
     subnets = [subnet for _, subnet in completed.sections_in(("network", "subnets"))]
@@ -161,9 +182,6 @@ def _fill_public_subnet_cidrs(completed: CompletedData) -> None:
     vpc = network_of(lookup(completed.data, ("network", "vpc", "cidr")) or DEFAULT_VPC_CIDR)
     if not isinstance(network, dict) or network.get("topology") != "private" or vpc is None:
         return
-    needs_public_subnets = network.get("nat") in ("perZone", "single") or (
-        lookup(completed.data, ("api", "public")) is not False
-    )
     subnets = list(completed.sections_in(("network", "subnets")))
     prefix = _subnet_prefix(completed, vpc, "public", PUBLIC_SUBNET_PREFIX, subnet_count=2 * len(subnets))
     if prefix is None:
@@ -174,9 +192,12 @@ def _fill_public_subnet_cidrs(completed: CompletedData) -> None:
     candidates = (
         IPv4Network((last_block - index * block_size, prefix)) for index in range(vpc.num_addresses // block_size)
     )
-    for path, subnet in subnets:
-        if needs_public_subnets and not is_local_zone(str(subnet.get("zone"))):
-            completed.fill((*path, "public"), {})
+    with_public_tier = [(path, subnet) for path, subnet in subnets if _needs_public_subnet(completed, subnet)]
+    for_bastion_only = _subnets_with_bastion_only(completed, subnets)
+    for path, _ in (*with_public_tier, *for_bastion_only):
+        completed.fill((*path, "public"), {})
+    # A bastion that is added later gets the last range, so that it moves no other.
+    for path, subnet in sorted(subnets, key=lambda item: item in for_bastion_only):
         public = subnet.get("public")
         # In an existing VPC the free ranges are not known.
         if not isinstance(public, dict) or "cidr" in public or "id" in public or "id" in network.get("vpc", {}):
@@ -188,6 +209,24 @@ def _fill_public_subnet_cidrs(completed: CompletedData) -> None:
             reason="next free part at the end of network.vpc.cidr", source=("network", "vpc", "cidr")
         )
         completed.fill((*path, "public", "cidr"), str(cidr), derivation)
+
+
+def _needs_public_subnet(completed: CompletedData, subnet: Section) -> bool:
+    """Return whether the zone of a private cluster's subnet has a public one for a NAT gateway or load balancers."""
+    return _has_public_tier(completed) and not is_local_zone(str(subnet.get("zone")))
+
+
+def _subnets_with_bastion_only(
+    completed: CompletedData, subnets: list[tuple[Path, Section]]
+) -> list[tuple[Path, Section]]:
+    """Return the subnet whose zone has a public one for nothing but the bastion, or an empty list."""
+    bastion_zone = lookup(completed.data, ("bastion", "zone"))
+    return [
+        (path, subnet)
+        for path, subnet in subnets
+        if bastion_zone and subnet.get("zone") == bastion_zone
+        if "public" not in subnet and not _needs_public_subnet(completed, subnet)
+    ]
 
 
 def _fill_subnet_cidrs(completed: CompletedData) -> None:

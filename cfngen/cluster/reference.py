@@ -57,7 +57,10 @@ A cluster file is YAML with the keys below. None is required, and `name: kuberne
 | `nodeGroups[].zones` | the zones of all subnets |
 | `nodeGroups[].maxSize` | `minSize`, at least 1 |
 | `nodeGroups[].minSize` | 4, or `maxSize` if that is less |
-| `controlPlane.image`, `nodeGroups[].image` | `image`, field by field; but no AMI beside another distribution or AMI |
+| `controlPlane.image`, `nodeGroups[].image`, `bastion.image` | `image`, field by field; but no AMI beside another \
+distribution or AMI |
+| `bastion.instanceType` | `t3.micro`, or `t4g.micro` if its image is for arm64 |
+| `bastion.zone` | the first Availability Zone with a subnet, in a private cluster with a public one if any is listed |
 | `…image.architecture` | that of the instance type |
 
 """

@@ -9,6 +9,10 @@ from typing import ClassVar, Literal
 
 from cfngen.cluster.allowed_sources import SECURITY_GROUP_ROLES, SecurityGroupRole
 
+# Whose security group a rule belongs to. The bastion has one group, whose rules all open the same port.
+RuleRole = SecurityGroupRole | Literal["Bastion"]
+
+_RULE_ROLES: Mapping[str, RuleRole] = {**{role: role for role in SECURITY_GROUP_ROLES}, "Bastion": "Bastion"}
 _ROLES: Mapping[str, SecurityGroupRole] = {role: role for role in SECURITY_GROUP_ROLES}
 _ANY_ROLE_PATTERN = "|".join(SECURITY_GROUP_ROLES)
 
@@ -25,13 +29,13 @@ class RuleId:
             `ApiAllowedCidr`, or a CIDR or prefix list as `source_id` spells it.
     """
 
-    role: SecurityGroupRole
+    role: RuleRole
     purpose: str
     source: str
 
     _PATTERN: ClassVar = re.compile(
-        rf"({_ANY_ROLE_PATTERN})([A-Z][A-Za-z0-9]*?)?From"
-        r"(Masters|Nodes|LoadBalancer|InternalLoadBalancer|AllowedCidr|Pl[0-9a-f]+|[0-9]+(?:x[0-9]+){4})"
+        rf"({'|'.join(_RULE_ROLES)})([A-Z][A-Za-z0-9]*?)?From"
+        r"(Masters|Nodes|Bastion|LoadBalancer|InternalLoadBalancer|AllowedCidr|Pl[0-9a-f]+|[0-9]+(?:x[0-9]+){4})"
     )
 
     def __str__(self) -> str:
@@ -41,12 +45,12 @@ class RuleId:
     def parse(cls, logical_id: str) -> RuleId | None:
         """Return the parts of an id of this form, or None for any other text."""
         match = cls._PATTERN.fullmatch(logical_id)
-        return cls(role=_ROLES[match[1]], purpose=match[2] or "", source=match[3]) if match else None
+        return cls(role=_RULE_ROLES[match[1]], purpose=match[2] or "", source=match[3]) if match else None
 
     @property
     def from_outside(self) -> bool:
         """Whether the rule's source is neither an instance nor a load balancer of the cluster."""
-        return self.source not in ("Masters", "Nodes", "LoadBalancer", "InternalLoadBalancer")
+        return self.source not in ("Masters", "Nodes", "Bastion", "LoadBalancer", "InternalLoadBalancer")
 
     @property
     def origin(self) -> str:

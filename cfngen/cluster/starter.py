@@ -75,6 +75,10 @@ nodeGroups:
     # publicIp: true                   # false needs a NAT gateway of your own
     # rootVolume: {size: 32, type: gp3}
 
+# An instance through which users reach the others by SSH; Session Manager needs none.
+#bastion:
+#  # It needs an SSH key, and the ranges that may reach it, e.g. `allowedCidrs: [203.0.113.7/32]`.
+
 # Snapshots of etcd in an S3 bucket, which outlives the cluster.
 #etcd:
 #  backups:

@@ -37,15 +37,17 @@ def availability_zones(cluster: Cluster) -> tuple[str, ...]:
 def public_subnets(cluster: Cluster) -> dict[str, PublicSubnet]:
     """Return the public subnets of a private cluster by zone; empty for a public cluster, whose subnets are all public.
 
-    A fully private cluster (`nat: none` and an internal API) has public subnets only where the cluster file lists them.
+    A fully private cluster (`nat: none` and an internal API) has public subnets only where the cluster file lists them,
+    and in the zone of its bastion.
     """
     if not is_private(cluster):
         return {}
+    bastion_zone = cluster.bastion.zone if cluster.bastion else None
     has_public_tier = cluster.network.nat in ("perZone", "single") or cluster.api.public
     return {
         subnet.zone: subnet.public or PublicSubnet()
         for subnet in cluster.network.subnets
-        if subnet.public or (has_public_tier and not is_local_zone(subnet.zone))
+        if subnet.public or subnet.zone == bastion_zone or (has_public_tier and not is_local_zone(subnet.zone))
     }
 
 

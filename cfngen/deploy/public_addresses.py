@@ -1,4 +1,4 @@
-"""Finds Elastic IPs that are no longer associated with their master.
+"""Finds Elastic IPs that are no longer associated with their master, or with the bastion.
 
 A private address has at most one Elastic IP: when an update associates another one, EC2 drops the former association.
 A rollback of the update removes the new association, but CloudFormation believes that the former one still exists and
@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from cfngen.cluster.logical_ids import MasterId
+from cfngen.cluster.logical_ids import BASTION_ASSOCIATION, BASTION_ELASTIC_IP, BASTION_NETWORK_INTERFACE, MasterId
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.messages import Notice, Report
@@ -22,13 +23,13 @@ from cfngen.deploy.status import StackHealth
 
 @dataclass(frozen=True)
 class LostAddress:
-    """An Elastic IP that should be associated with a master's network interface, but is not.
+    """An Elastic IP that should be associated with the network interface of a master or the bastion, but is not.
 
     Attributes:
-        slot: the master's letter.
+        slot: the master's letter; empty for the bastion.
         address: the Elastic IP.
         allocation: its allocation id.
-        interface: id of the master's network interface.
+        interface: id of the network interface.
         associated_with: id of the network interface that it is associated with instead; empty if none.
         region: the AWS region.
     """
@@ -44,7 +45,8 @@ class LostAddress:
     def text(self) -> str:
         """The problem, in one sentence."""
         location = f"is associated with {self.associated_with}" if self.associated_with else "is not associated"
-        return f"master {self.slot} has lost its Elastic IP: {self.address} {location}"
+        owner = f"master {self.slot}" if self.slot else "the bastion"
+        return f"{owner} has lost its Elastic IP: {self.address} {location}"
 
     @property
     def command(self) -> str:
@@ -56,10 +58,26 @@ class LostAddress:
         )
 
 
+class _Owner(NamedTuple):
+    """A master, or the bastion, that has an Elastic IP.
+
+    Attributes:
+        slot: the master's letter; empty for the bastion.
+        interface: id of the network interface; empty if it does not exist.
+        elastic_ip: logical id of the Elastic IP, if the stack has created it.
+        parameter: parameter with the allocation id of an existing Elastic IP.
+    """
+
+    slot: str
+    interface: str
+    elastic_ip: str
+    parameter: str
+
+
 def find_lost_addresses(
     account: Account, resources: Iterable[ResourceView], parameters: Mapping[str, str]
 ) -> tuple[LostAddress, ...]:
-    """Return the Elastic IPs that should be associated with a cluster's masters, but are not.
+    """Return the Elastic IPs that should be associated with a cluster's masters and bastion, but are not.
 
     Args:
         account: account and region of the cluster.
@@ -71,16 +89,25 @@ def find_lost_addresses(
     """
     physical_ids = {resource.logical_id: resource.physical_id for resource in resources if _exists(resource)}
     # A master has an association only if it has an Elastic IP.
-    interface_by_master = {
-        association.letter: physical_ids.get(str(association.sibling("NetworkInterface")), "")
+    owners = [
+        _Owner(
+            slot=association.letter,
+            interface=physical_ids.get(str(association.sibling("NetworkInterface")), ""),
+            elastic_ip=str(association.sibling("ElasticIp")),
+            parameter="ApiElasticIpAllocationId",
+        )
         for logical_id in sorted(physical_ids)
         if (association := MasterId.parse(logical_id)) and association.part == "ElasticIpAssociation"
-    }
-    if not any(interface_by_master.values()):
+    ]
+    if BASTION_ASSOCIATION in physical_ids:
+        interface = physical_ids.get(BASTION_NETWORK_INTERFACE, "")
+        owners.append(_Owner("", interface, BASTION_ELASTIC_IP, parameter="BastionElasticIpAllocationId"))
+    interfaces = sorted(owner.interface for owner in owners if owner.interface)
+    if not interfaces:
         return ()
     with translate_aws_errors():
         client = account.client("ec2")
-        filters = [{"Name": "network-interface-id", "Values": sorted(filter(None, interface_by_master.values()))}]
+        filters = [{"Name": "network-interface-id", "Values": interfaces}]
         network_interfaces = client.describe_network_interfaces(Filters=filters)["NetworkInterfaces"]
         # Addresses that the stack created are found by IP; the one in the cluster file is found by its allocation id.
         addresses = client.describe_addresses()["Addresses"]
@@ -91,7 +118,7 @@ def find_lost_addresses(
     return tuple(
         _yield_lost_addresses(
             account.region,
-            interface_by_master=interface_by_master,
+            owners=owners,
             public_ip_by_interface=public_ip_by_interface,
             physical_ids=physical_ids,
             addresses=addresses,
@@ -101,7 +128,7 @@ def find_lost_addresses(
 
 
 def report_lost_addresses(account: Account, stack: StackView, report: Report) -> None:
-    """Report which masters have lost their Elastic IP after a rollback; AWS errors are ignored.
+    """Report which masters, and whether the bastion, have lost their Elastic IP after a rollback; ignore AWS errors.
 
     A stack in CREATE_FAILED or UPDATE_FAILED is skipped: it does not show which address an interface should have.
 
@@ -132,17 +159,17 @@ def _exists(resource: ResourceView) -> bool:
 def _yield_lost_addresses(
     region: str,
     *,
-    interface_by_master: Mapping[str, str],
+    owners: Iterable[_Owner],
     public_ip_by_interface: Mapping[str, str],
     physical_ids: Mapping[str, str],
     addresses: Iterable[Mapping[str, str]],
     parameters: Mapping[str, str],
 ) -> Iterator[LostAddress]:
-    """Yield the Elastic IPs that are not associated with the network interface of their master.
+    """Yield the Elastic IPs that are not associated with the network interface of their owner.
 
     Args:
         region: the AWS region.
-        interface_by_master: id of the network interface of each master that has an Elastic IP, by the master's letter.
+        owners: the masters that have an Elastic IP, and the bastion.
         public_ip_by_interface: the public IP that each network interface has now, by the interface's id.
         physical_ids: physical ids of the cluster's resources, by logical id.
         addresses: all Elastic IPs of the region, as EC2 describes them.
@@ -150,14 +177,15 @@ def _yield_lost_addresses(
     """
     elastic_ip_by_address = {address["PublicIp"]: address for address in addresses}
     elastic_ip_by_allocation_id = {address.get("AllocationId", ""): address for address in addresses}
-    for letter, interface in interface_by_master.items():
+    for owner in owners:
+        interface = owner.interface
         # The physical id is the IP, or, as in the CloudFormation registry, the IP, `|` and the allocation id.
-        stack_ip = physical_ids.get(str(MasterId(letter, "ElasticIp")), "").partition("|")[0]
+        stack_ip = physical_ids.get(owner.elastic_ip, "").partition("|")[0]
         if stack_ip:
             elastic_ip = elastic_ip_by_address.get(stack_ip)
         else:
             # "-" is no allocation id: without this parameter, no address is found.
-            elastic_ip = elastic_ip_by_allocation_id.get(parameters.get("ApiElasticIpAllocationId", "-"))
+            elastic_ip = elastic_ip_by_allocation_id.get(parameters.get(owner.parameter, "-"))
         if (
             elastic_ip is None
             or interface not in public_ip_by_interface
@@ -165,7 +193,7 @@ def _yield_lost_addresses(
         ):
             continue
         yield LostAddress(
-            slot=letter,
+            slot=owner.slot,
             address=elastic_ip["PublicIp"],
             allocation=elastic_ip["AllocationId"],
             interface=interface,

@@ -6,7 +6,7 @@ Generation is deterministic: it uses no network, clock or environment, and the s
 from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
-from cfngen.templates import iam, master, nodes, root, secrets, security_groups, standalone, vpc
+from cfngen.templates import bastion, iam, master, nodes, root, secrets, security_groups, standalone, vpc
 from cfngen.templates.document import Document
 from cfngen.templates.stack import Stack
 from cfngen.templates.wiring import wire
@@ -24,6 +24,7 @@ def stacks(cluster: Cluster) -> tuple[Stack, ...]:
         secrets.build(cluster),
         *((iam_stack,) if iam_stack else ()),
         master.build(cluster),
+        *((bastion.build(cluster, cluster.bastion),) if cluster.bastion else ()),
         *(nodes.build(cluster, group) for group in cluster.node_groups),
     )
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-from cfngen.cluster.logical_ids import ImageId, pascal
+from cfngen.cluster.logical_ids import ImageId, MachineRole, pascal
 from cfngen.cluster.model import Architecture, Image
 from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.stack import Stack
@@ -68,7 +67,7 @@ DISTRIBUTIONS = {
 
 
 def image_parameter(
-    stack: Stack, role: Literal["Master", "Node"], image: Image, architecture: Architecture, *, parameter_group: str
+    stack: Stack, role: MachineRole, image: Image, architecture: Architecture, *, parameter_group: str
 ) -> PropertyValue:
     """Add the stack parameter for the machine image and return a reference to the AMI id.
 
@@ -82,17 +81,18 @@ def image_parameter(
 
     Args:
         stack: the stack to add to.
-        role: whether masters or nodes are launched from the image.
+        role: whether masters, nodes or the bastion are launched from the image.
         image: the image that the cluster file selects.
         architecture: architecture of the instance type.
         parameter_group: heading under which the console shows the parameter.
     """
     description = f"{image.distribution}, {architecture}"
+    machines = "bastion" if role == "Bastion" else f"{role.lower()}s"
     if image.id:
         return stack.parameter(
             str(ImageId(role, pascal(image.id))),
             type="AWS::EC2::Image::Id",
-            label=f"Machine image ({role.lower()}s, {description})",
+            label=f"Machine image ({machines}, {description})",
             parameter_group=parameter_group,
             description=f"AMI of the instances ({description})",
             default=image.id,
@@ -100,7 +100,7 @@ def image_parameter(
     return stack.parameter(
         str(ImageId(role, f"{pascal(image.ssm_parameter or image.distribution)}{architecture.capitalize()}")),
         type="AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>",
-        label=f"SSM parameter of the machine image ({role.lower()}s, {description})",
+        label=f"SSM parameter of the machine image ({machines}, {description})",
         parameter_group=parameter_group,
         description=f"SSM parameter that names the AMI of the instances ({description})",
         default=image.ssm_parameter or DISTRIBUTIONS[image.distribution].ssm_parameter[architecture],

@@ -92,7 +92,7 @@ def add_launch_template(
         default=instances.root_volume.size,
         only_in_this_nested_stack=True,
         MinValue=8,
-        MaxValue=_max_size_gib(instances.root_volume.type),
+        MaxValue=max_size_gib(instances.root_volume.type),
     )
     root_volume = ec2.EBSBlockDevice(
         DeleteOnTermination=True, VolumeSize=root_volume_size, **ebs_volume_properties(instances.root_volume)
@@ -121,16 +121,7 @@ def add_launch_template(
                 BlockDeviceMappings=[
                     ec2.LaunchTemplateBlockDeviceMapping(DeviceName=root_device(instances.image), Ebs=root_volume)
                 ],
-                # A hop limit of 1 keeps pods from the instance's credentials, unless they use the host's network.
-                # Tags are disabled explicitly, because an account may enable them by default: the metadata service
-                # cannot show keys with a slash, so EC2 would not launch instances with the cluster's tags
-                # (aws/karpenter-provider-aws#7012).
-                MetadataOptions=ec2.MetadataOptions(
-                    HttpEndpoint="enabled",
-                    HttpTokens="required",
-                    HttpPutResponseHopLimit=1,
-                    InstanceMetadataTags="disabled",
-                ),
+                MetadataOptions=metadata_options(),
                 NetworkInterfaces=[primary_interface],
                 TagSpecifications=tag_specifications,
                 UserData=user_data.value,
@@ -138,6 +129,19 @@ def add_launch_template(
                 **other_properties,
             ),
         )
+    )
+
+
+def metadata_options() -> ec2.MetadataOptions:
+    """Return the options of the instance metadata service, which requires tokens (IMDSv2)."""
+    # A hop limit of 1 keeps pods from the instance's credentials, unless they use the host's network. Tags are disabled
+    # explicitly, because an account may enable them by default: the metadata service cannot show keys with a slash, so
+    # EC2 would not launch instances with the cluster's tags (aws/karpenter-provider-aws#7012).
+    return ec2.MetadataOptions(
+        HttpEndpoint="enabled",
+        HttpTokens="required",
+        HttpPutResponseHopLimit=1,
+        InstanceMetadataTags="disabled",
     )
 
 
@@ -176,13 +180,13 @@ def allowed_volume_types(volume: Volume) -> list[str]:
     is_gp2_or_gp3 = volume.type in ("gp2", "gp3")
     if not is_gp2_or_gp3 or volume.iops is not None or volume.throughput is not None:
         return [volume.type]
-    return [volume_type for volume_type in ("gp3", "gp2") if volume.size <= _max_size_gib(volume_type)]
+    return [volume_type for volume_type in ("gp3", "gp2") if volume.size <= max_size_gib(volume_type)]
 
 
-def _max_size_gib(volume_type: str) -> int:
+def max_size_gib(volume_type: str) -> int:
     """Return the maximum size of an EBS volume type in GiB."""
-    _, max_size_gib = VOLUME_TYPES[volume_type].size_gib
-    return max_size_gib
+    _, max_size = VOLUME_TYPES[volume_type].size_gib
+    return max_size
 
 
 def latest_version(template: ec2.LaunchTemplate) -> autoscaling.LaunchTemplateSpecification:

@@ -28,6 +28,7 @@ NETWORK = "Network"
 ACCESS = "Access"
 MASTERS = "Masters"
 NODES = "All nodes"
+BASTION = "Bastion"
 TEMPLATES = "Where the templates are"
 
 # Attributes of resources that contain data, but are deleted together with the stack.
@@ -346,8 +347,8 @@ def complete_template(
         names_by_parameter_group.setdefault(parameter.parameter_group, []).append(parameter.name)
         parameter_labels[parameter.name] = {"default": parameter.label}
     # The headings of node groups are not listed; they come between NODES and TEMPLATES.
-    heading_order = {NETWORK: 0, ACCESS: 1, MASTERS: 2, NODES: 3, TEMPLATES: 5}
-    node_group_order = 4
+    heading_order = {NETWORK: 0, ACCESS: 1, BASTION: 2, MASTERS: 3, NODES: 4, TEMPLATES: 6}
+    node_group_order = 5
     cfngen_metadata: dict[str, object] = {"cluster": cluster.name, "stack": name}
     if settings_to_record:
         cfngen_metadata["immutableSettings"] = dict(settings_to_record)

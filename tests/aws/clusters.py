@@ -104,6 +104,8 @@ class Machines:
     def __call__(self, launched: LaunchedInstance) -> None:
         ec2 = client("ec2", self.region)
         answer = ec2.describe_instance_attribute(InstanceId=launched.instance_id, Attribute="userData")
+        if "Value" not in answer["UserData"]:
+            return  # a bastion, which has no boot program
         told = json.loads(REFERENCES.search(base64.b64decode(answer["UserData"]["Value"]).decode()).group(1))
         self.references.append(told)
         self.cloud.clock.schedule(BOOT_SECONDS, lambda: self._booted(launched.instance_id, told))
@@ -252,6 +254,10 @@ def landlord(where: Account) -> dict[str, str]:
         subnet_b = ec2.create_subnet(VpcId=vpc, CidrBlock="10.20.16.0/20", AvailabilityZone=zones["b"])["Subnet"]
         beside = {"SubnetBId": subnet_b["SubnetId"]}
     address = ec2.allocate_address(Domain="vpc")
+    if any("BastionElasticIpAddress" in body.get("Parameters", {}) for body in where.templates.values()):
+        of_bastion = ec2.allocate_address(Domain="vpc")
+        beside["BastionElasticIpAllocationId"] = of_bastion["AllocationId"]
+        beside["BastionElasticIpAddress"] = of_bastion["PublicIp"]
     for name in ("laptop", "operator key"):
         ec2.create_key_pair(KeyName=name)
     if where.cluster.network.flow_logs and where.cluster.network.flow_logs.bucket:

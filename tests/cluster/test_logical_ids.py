@@ -49,6 +49,7 @@ letters = st.sampled_from("abcde")
 digests = st.text("0123456789abcdef", min_size=12, max_size=12)
 zones = st.from_regex(r"us-west-2(-[a-z]{3}-[0-9])?[a-z]", fullmatch=True).map(zone_id)
 roles = st.sampled_from(SECURITY_GROUP_ROLES)
+rule_roles = st.sampled_from([*SECURITY_GROUP_ROLES, "Bastion"])
 programs = st.builds(
     ProgramId,
     st.one_of(
@@ -58,9 +59,9 @@ programs = st.builds(
 )
 networks = st.ip_addresses(v=4).flatmap(lambda address: st.integers(0, 32).map(lambda size: f"{address}/{size}"))
 prefix_lists = st.text("0123456789abcdef", min_size=8, max_size=17).map(lambda digits: f"pl-{digits}")
-sources = st.sampled_from(["Masters", "Nodes", "LoadBalancer", "AllowedCidr"]) | (networks | prefix_lists).map(
-    source_id
-)
+sources = st.sampled_from(["Masters", "Nodes", "LoadBalancer", "Bastion", "AllowedCidr"]) | (
+    networks | prefix_lists
+).map(source_id)
 made: st.SearchStrategy[LogicalId] = st.one_of(
     st.builds(SingleId, st.sampled_from(sorted(SINGLE_IDS))),
     st.builds(MasterId, letters, st.sampled_from(get_args(MasterPart))),
@@ -74,11 +75,11 @@ made: st.SearchStrategy[LogicalId] = st.one_of(
         networks | prefix_lists,
         st.just("RouteTable") | zones.map(lambda zone: f"PrivateRouteTable{zone}") | st.just("PrivateRouteTable"),
     ),
-    st.builds(RuleId, roles, st.sampled_from(["", "Api", "Ssh", "DnsTcp", "NodeExporterMetrics"]), sources),
+    st.builds(RuleId, rule_roles, st.sampled_from(["", "Api", "Ssh", "DnsTcp", "NodeExporterMetrics"]), sources),
     st.builds(SecurityGroupId, roles, st.integers(1, 60), st.sampled_from(["", "Id"])),
     st.builds(ExistingPartId.of, st.sampled_from(["SecurityGroup", "HostedZone"]), st.text()),
     st.builds(RecordedId, st.sampled_from(["VpcId", "SubnetAId", "NatGatewayBId", "ExistingHostedZoneAEE762C9"])),
-    st.builds(ImageId, st.sampled_from(["Master", "Node"]), group_names.map(pascal)),
+    st.builds(ImageId, st.sampled_from(["Master", "Node", "Bastion"]), group_names.map(pascal)),
 )
 
 
@@ -205,7 +206,7 @@ def test_a_rule_tells_its_range(text: str) -> None:
     assert rule.origin == text
 
 
-@pytest.mark.parametrize("source", ["Masters", "Nodes", "LoadBalancer"])
+@pytest.mark.parametrize("source", ["Masters", "Nodes", "LoadBalancer", "Bastion"])
 def test_a_rule_between_security_groups_has_no_range(source: str) -> None:
     rule = RuleId("Master", "Kubelet", source)
     assert not rule.from_outside

@@ -40,11 +40,11 @@ ROWS = [
     ("`api`", "| `public` | `true` or `false` | `true` | "),
     ("`api`", "| `allowedCidrs` | list; each item an IPv4 CIDR | `[]` | "),
     (
-        "`api.elasticIp`",
+        "`api.elasticIp`, `bastion.elasticIp`",
         "| `allocationId` | an Elastic IP allocation id such as eipalloc-0123456789abcdef0 | required | ",
     ),
     (
-        "`api.allowedPrefixLists[]`, `ssh.allowedPrefixLists[]`",
+        "`api.allowedPrefixLists[]`, `ssh.allowedPrefixLists[]`, `bastion.allowedPrefixLists[]`",
         "| `maxEntries` | a whole number, 1 to 1000 | required | ",
     ),
     ("`controlPlane`", "| `count` | `1` or `3` or `5` | `1` | "),
@@ -53,7 +53,7 @@ ROWS = [
     ("`nodeGroups[]`", "| `desiredSize` | a whole number, 0 to 5000 | none | "),
     ("`nodeGroups[].taints[]`", "| `effect` | `NoSchedule` or `PreferNoSchedule` or `NoExecute` | required | "),
     (
-        "`controlPlane.rootVolume`, `controlPlane.volume`, `nodeGroups[].rootVolume`",
+        "`controlPlane.rootVolume`, `controlPlane.volume`, `nodeGroups[].rootVolume`, `bastion.rootVolume`",
         "| `iops` | a whole number, 100 to 256000 | none | Provisioned IOPS (gp3, io1, io2). |",
     ),
     ("`addons`", "| `awsEbsCsiDriver` | section |  | "),

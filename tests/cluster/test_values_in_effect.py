@@ -106,6 +106,7 @@ EMPTY = [
     "api.additionalNames",
     "api.internalCidrs",
     "api.dns",
+    "bastion",
     "ssh.keyName",
     "ssh.publicKey",
     "ssh.allowedCidrs",

@@ -258,6 +258,24 @@ TABLE: Mapping[str, Named] = {
             "Elastic IP that is not there": "there is no Elastic IP eipalloc-",
         },
     ),
+    "bastion.allowedPrefixLists[].id": LISTED,
+    "bastion.elasticIp.allocationId": Named(
+        "region, and its address",
+        {
+            "bastion's Elastic IP of another address": "is 127.",
+            "bastion's Elastic IP that is not there": "there is no Elastic IP eipalloc-",
+        },
+    ),
+    "bastion.image.id": IMAGE,
+    "bastion.image.ssmParameter": IMAGE,
+    "bastion.rootVolume.kmsKey": Named(
+        "region",
+        {
+            f"{{ssh: {{keyName: k}}, bastion: {{allowedCidrs: [10.0.0.0/8], rootVolume: {{kmsKey: '{KEY}'}}}}}}": (
+                "use a key in us-w"
+            )
+        },
+    ),
     "api.dns.publicZone.id": Named("account; Route 53 has no regions", {"zone that is not there": "no hosted zone Z1"}),
     "api.dns.privateZone.id": Named(
         "account; Route 53 has no regions", {"private zone that is not there": "no hosted zone Z2"}
@@ -455,6 +473,10 @@ def elastic(here: Landlord, allocation: str) -> None:
     here.parameters |= {"ApiElasticIpAllocationId": allocation, "ApiElasticIp": "203.0.113.1"}
 
 
+def elastic_of_bastion(here: Landlord, allocation: str) -> None:
+    here.parameters |= {"BastionElasticIpAllocationId": allocation, "BastionElasticIpAddress": "203.0.113.1"}
+
+
 def zoned(here: Landlord, key: str, zone: str) -> None:
     here.file["api"] = {"internal": True, "dns": {"name": "api.example.com", key: {"id": zone}}}
 
@@ -609,6 +631,10 @@ SCENARIOS: Mapping[str, Any] = {
         here, here.ec2.allocate_address(Domain="vpc")["AllocationId"]
     ),
     "Elastic IP that is not there": lambda here: elastic(here, "eipalloc-00000001"),
+    "bastion's Elastic IP of another address": lambda here: elastic_of_bastion(
+        here, here.ec2.allocate_address(Domain="vpc")["AllocationId"]
+    ),
+    "bastion's Elastic IP that is not there": lambda here: elastic_of_bastion(here, "eipalloc-00000001"),
 }
 ROWS = [
     (key, scenario, says)

@@ -57,6 +57,15 @@ def test_a_type_that_the_region_does_not_have(aws: Aws) -> None:
         check(aws.account, offered(aws, m7i_large="abc", m5_large="abc"), {})
 
 
+def test_a_bastion_needs_its_zone(aws: Aws) -> None:
+    offered(aws, m7i_large="abc", m5_large="abc", c7i_large="abc", t4g_nano="b")
+    bastion = {"instanceType": "t4g.nano", "zone": "us-west-2a", "allowedCidrs": ["203.0.113.0/24"]}
+    cluster = parse({**FILE, "bastion": bastion, "ssh": {"keyName": "laptop"}})
+    with pytest.raises(InstanceTypesNotOfferedError, match=r"^bastion.instanceType: t4g.nano is not offered in us-w"):
+        check(aws.account, cluster, {})
+    check(aws.account, cluster, {"ZoneA": "us-west-2b"})
+
+
 def test_types_and_zones_of_the_parameters_count(aws: Aws) -> None:
     cluster = offered(aws, m7i_large="abd", m5_large="abc", c7i_large="abc", m6i_large="abc")
     check(aws.account, cluster, {"MasterInstanceType": "m6i.large"})

@@ -21,6 +21,7 @@ from typing import Any
 from cloud import Cloud
 from clusters import resources, running_instances
 
+from cfngen.cluster.logical_ids import BASTION_NETWORK_INTERFACE
 from cfngen.sandbox.cloudformation import Stack
 
 Contents = dict[str, list[str]]
@@ -101,7 +102,9 @@ def _names(stack: Stack, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         elif each.exists:
             yield each.physical_id, f"<{key}>"
             for name, value in each.attributes.items():
-                if isinstance(value, str) and _IDENTITY.fullmatch(value) and name != "PrimaryPrivateIpAddress":
+                # Masters' addresses are fixed; that of the bastion is any free one of its subnet.
+                is_fixed = name == "PrimaryPrivateIpAddress" and key != BASTION_NETWORK_INTERFACE
+                if isinstance(value, str) and _IDENTITY.fullmatch(value) and not is_fixed:
                     yield value, f"<{key}.{name}>"
 
 

@@ -394,6 +394,9 @@ def _possible(key: str, design: Design) -> bool:
         "controlPlane.additionalSecurityGroups": lambda: design.existing != "no" or not design.lived,
         "nodeGroups[].additionalSecurityGroups": lambda: design.existing != "no" or not design.lived,
     }
+    if key.startswith("bastion."):
+        # The public subnets of an existing VPC have no ranges here; and an account has five Elastic IPs.
+        return (design.topology == "public" or design.existing == "no") and not (design.lived and design.count == 5)
     return rules.get(key, lambda: True)()
 
 
@@ -410,6 +413,7 @@ def settled(file: File, design: Design) -> File:
         drop(file, "network.routes")
     if get(file, "ssh.keyName"):
         drop(file, "ssh.publicKey")
+    _settle_bastion(file)
     if get(file, "network.endpoints.create") is False:
         drop(file, "network.endpoints.additional")
     is_private = design.topology == "private"
@@ -445,6 +449,17 @@ def _settle_roles(file: File) -> None:
     for section in groups:
         if nodes or "iam" in section:
             drop(section, "additionalPolicies")
+
+
+def _settle_bastion(file: File) -> None:
+    """Give a bastion a key and somebody who may reach it, or take it away if it has nothing."""
+    if not get(file, "bastion"):
+        drop(file, "bastion")
+        return
+    if not (get(file, "ssh.keyName") or get(file, "ssh.publicKey")):
+        put(file, "ssh.publicKey", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBmqaeAWN0f4SVnzVUBz0zOZyTtT6s4VKVJZ2fS8G0jM")
+    if not (get(file, "bastion.allowedCidrs") or get(file, "bastion.allowedPrefixLists")):
+        put(file, "bastion.allowedCidrs", ["203.0.113.0/24"])
 
 
 def _settle_endpoints(file: File) -> None:
@@ -531,6 +546,15 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
         "nodeGroups[].spotPrice": st.sampled_from(("0.001", "0.05", "1.5", "12")),
         "network.quotas": _quotas(),
         "network.proxy": _proxies(),
+        "bastion.allowedCidrs": st.lists(_ranges(), max_size=3, unique=True),
+        "bastion.allowedPrefixLists": lists,
+        "bastion.elasticIp": st.fixed_dictionaries(
+            {"allocationId": st.just("eipalloc-0123456789abcdef1"), "address": st.just("52.10.20.31")}
+        ),
+        "bastion.image": _images(design),
+        "bastion.instanceType": _instance_type(design),
+        "bastion.rootVolume": _volumes(design, least=8),
+        "bastion.zone": st.sampled_from(zones),
         "network.nonMasqueradeCidr": st.sampled_from(("10.0.0.0/8", "172.16.0.0/12", design.vpc)),
         "network.dhcpOptions": st.sampled_from(("default", "dopt-0123456789abcdef0")),
         "api.port": st.sampled_from([each for each in PORTS if each not in _PORTS_IN_USE]),

@@ -44,7 +44,7 @@ class Landlord:
         self._network(furnished)
         self._network_beside(furnished)
         self._access(furnished)
-        for instances in (furnished["controlPlane"], *furnished["nodeGroups"]):
+        for instances in (furnished["controlPlane"], *furnished["nodeGroups"], furnished.get("bastion", {})):
             self._instances(furnished, instances)
         self._instances(furnished, furnished)
         return furnished
@@ -113,16 +113,18 @@ class Landlord:
                 "network.dhcpOptions",
                 lambda _: ec2.create_dhcp_options(DhcpConfigurations=options)["DhcpOptions"]["DhcpOptionsId"],
             )
-        for section in ("api", "ssh"):
+        for section in ("api", "ssh", "bastion"):
             for each in get(file, f"{section}.allowedPrefixLists", ()):
                 self._replace(each, "id", lambda name: self._prefix_list(name))
-        if elastic := get(file, "api.elasticIp"):
-            self._replace(
-                file,
-                "api.elasticIp.allocationId",
-                lambda _: ec2.allocate_address(Domain="vpc", Address=elastic["address"])["AllocationId"],
-            )
-
+        for section in ("api", "bastion"):
+            if elastic := get(file, f"{section}.elasticIp"):
+                self._replace(
+                    file,
+                    f"{section}.elasticIp.allocationId",
+                    lambda _, address=elastic["address"]: ec2.allocate_address(Domain="vpc", Address=address)[
+                        "AllocationId"
+                    ],
+                )
         for kind in ("publicZone", "privateZone"):
             self._replace(file, f"api.dns.{kind}.id", lambda _, kind=kind: self._zone(kind))
 
@@ -172,7 +174,8 @@ class Landlord:
         return name
 
     def _instances(self, file: File, instances: File) -> None:
-        images = self.cloud.account.images
+        # Images are drawn where instances are of amd64 only.
+        images = {name: image for name, image in self.cloud.account.images.items() if "arm64" not in name}
         if drawn := get(instances, "image.id"):
             put(instances, "image.id", self._made(drawn, lambda: sorted(images.values())[int(drawn[-1])]))
         for section in ("rootVolume", "volume"):

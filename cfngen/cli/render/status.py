@@ -15,6 +15,7 @@ from cfngen.deploy.inspection.cluster_status import (
     AddonState,
     ApiState,
     BackupState,
+    BastionState,
     ClusterStatus,
     Expiry,
     GroupState,
@@ -58,6 +59,7 @@ def status_lines(status: ClusterStatus) -> list[Line]:
             *_api_lines(status),
             *_section_lines("Masters", status.masters, lambda masters: _master_table(masters, status.time)),
             *_section_lines("Node groups", status.node_groups, _group_table),
+            *_section_lines("Bastion", status.bastion, lambda bastion: _bastion_table(bastion, status.time)),
             *_section_lines("Left behind", status.stale_groups, _stale_group_lines),
             *_section_lines("Lost addresses", status.lost_addresses, _lost_address_lines),
             *_section_lines("Network", status.network_problems, _network_problem_lines),
@@ -188,6 +190,21 @@ def _group_table(groups: Sequence[GroupState]) -> list[str]:
         for group in groups
     ]
     return table(("NAME", "DESIRED", "IN SERVICE", "READY", "SIZE", "TYPE", "OUTDATED"), rows)
+
+
+def _bastion_table(bastion: BastionState, now: datetime) -> list[str]:
+    """Return the table of the bastion: its instance and its public address."""
+    row = (
+        bastion.instance or "none",
+        bastion.lifecycle,
+        bastion.state,
+        bastion.zone,
+        bastion.address,
+        bastion.type,
+        _age_text(bastion.launched, now),
+        "" if bastion.current else "outdated",
+    )
+    return table(("INSTANCE", "LIFECYCLE", "STATE", "ZONE", "ADDRESS", "TYPE", "AGE", ""), [row])
 
 
 def _volume_table(volumes: Sequence[VolumeState]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 
 from cfngen.cluster.existing_roles import existing_roles
-from cfngen.cluster.model import Cluster, Instances
+from cfngen.cluster.model import Cluster, Instances, Machine
 from cfngen.cluster.names import aws_partition
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
@@ -46,6 +46,13 @@ def all_instances(cluster: Cluster) -> Iterator[tuple[Path, Instances]]:
     yield ("controlPlane",), cluster.control_plane
     for index, group in enumerate(cluster.node_groups):
         yield ("nodeGroups", index), group
+
+
+def all_machines(cluster: Cluster) -> Iterator[tuple[Path, Machine]]:
+    """Yield the path and the settings of the masters, of each node group and of the bastion."""
+    yield from all_instances(cluster)
+    if cluster.bastion:
+        yield ("bastion",), cluster.bastion
 
 
 def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
@@ -115,6 +122,10 @@ def _check_no_duplicates(cluster: Cluster) -> Iterator[Problem]:
         (("ssh", "allowedCidrs"), cluster.ssh.allowed_cidrs),
         (("ssh", "allowedPrefixLists"), tuple(prefix_list.id for prefix_list in cluster.ssh.allowed_prefix_lists)),
     ]
+    if cluster.bastion:
+        prefix_list_ids = tuple(prefix_list.id for prefix_list in cluster.bastion.allowed_prefix_lists)
+        lists.append((("bastion", "allowedCidrs"), cluster.bastion.allowed_cidrs))
+        lists.append((("bastion", "allowedPrefixLists"), prefix_list_ids))
     for path, instances in all_instances(cluster):
         lists.append(((*path, "additionalSecurityGroups"), instances.additional_security_groups))
         lists.append(((*path, "additionalPolicies"), instances.additional_policies))
@@ -174,8 +185,9 @@ def _arns(cluster: Cluster) -> Iterator[tuple[Path, str]]:
     for path, instances in all_instances(cluster):
         for position, arn in enumerate(instances.additional_policies):
             yield (*path, "additionalPolicies", position), arn
-        if instances.root_volume.kms_key:
-            yield (*path, "rootVolume", "kmsKey"), instances.root_volume.kms_key
+    for path, machine in all_machines(cluster):
+        if machine.root_volume.kms_key:
+            yield (*path, "rootVolume", "kmsKey"), machine.root_volume.kms_key
     if cluster.control_plane.volume.kms_key:
         yield ("controlPlane", "volume", "kmsKey"), cluster.control_plane.volume.kms_key
     if cluster.secrets.kms_key:
@@ -222,8 +234,8 @@ def _warn_of_ssh_without_key(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _has_usable_ssh(cluster: Cluster) -> bool:
-    """Return whether somebody may reach port 22 and can log in with a key."""
-    return cluster.ssh.is_open and bool(cluster.ssh.key_name or cluster.ssh.public_key)
+    """Return whether somebody may reach port 22, directly or through a bastion, and can log in with a key."""
+    return (cluster.ssh.is_open or cluster.bastion is not None) and bool(cluster.ssh.key_name or cluster.ssh.public_key)
 
 
 def _warn_of_no_shell_access(cluster: Cluster) -> Iterator[Problem]:
@@ -267,6 +279,11 @@ def _warn_of_open_to_the_world(cluster: Cluster) -> Iterator[Problem]:
     for path, cidrs, target in (
         (("api", "allowedCidrs"), cluster.api.allowed_cidrs, "the Kubernetes API"),
         (("ssh", "allowedCidrs"), cluster.ssh.allowed_cidrs, "port 22 of every instance"),
+        (
+            ("bastion", "allowedCidrs"),
+            cluster.bastion.allowed_cidrs if cluster.bastion else (),
+            "port 22 of the bastion",
+        ),
     ):
         for position, cidr in enumerate(cidrs):
             if cidr.prefixlen == 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.cluster import instance_types
-from cfngen.cluster.checks.access import all_instances
+from cfngen.cluster.checks.access import all_instances, all_machines
 from cfngen.cluster.model import Cluster, Image
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
@@ -32,11 +32,11 @@ def _check_types_offered(cluster: Cluster) -> Iterator[Problem]:
         instance_type = instances.instance_type
         if instance_type in offered_types or instance_types.why_unsuitable(instance_type, "node"):
             continue
-        message = _not_offered_message(instance_type, cluster.region)
+        message = not_offered_message(instance_type, cluster.region)
         yield Problem((*path, "instanceType"), message, related_paths=(("region",),))
 
 
-def _not_offered_message(instance_type: str, region: str) -> str:
+def not_offered_message(instance_type: str, region: str) -> str:
     """Return the message for an unknown type, or for one that only other regions offer."""
     other_regions = instance_types.regions_of(instance_type)
     if other_regions:
@@ -51,7 +51,7 @@ def _not_offered_message(instance_type: str, region: str) -> str:
 
 def _check_image_architectures(cluster: Cluster) -> Iterator[Problem]:
     """Check that each image is for the CPU architecture of its instance type."""
-    for path, instances in all_instances(cluster):
+    for path, instances in all_machines(cluster):
         type_architecture = instance_types.architecture(instances.instance_type)
         image_architecture = instances.image.architecture
         if image_architecture and image_architecture != type_architecture:
@@ -63,9 +63,9 @@ def _check_image_architectures(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_image_sources(cluster: Cluster) -> Iterator[Problem]:
-    """Check the image of the cluster, of the masters and of each node group."""
+    """Check the image of the cluster, of the masters, of each node group and of the bastion."""
     yield from _check_image_source(("image",), cluster.image)
-    for path, instances in all_instances(cluster):
+    for path, instances in all_machines(cluster):
         yield from _check_image_source((*path, "image"), instances.image)
 
 

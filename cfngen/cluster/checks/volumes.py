@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cfngen.cluster.checks.access import all_instances
+from cfngen.cluster.checks.access import all_machines
 from cfngen.cluster.model import Cluster, Volume
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
@@ -52,7 +52,7 @@ _MIN_ROOT_SIZE_GIB = 8
 def _all_volumes(cluster: Cluster) -> Iterator[tuple[Path, Volume]]:
     """Yield each EBS volume with its path: the masters' data volume and all root volumes."""
     yield ("controlPlane", "volume"), cluster.control_plane.volume
-    for path, instances in all_instances(cluster):
+    for path, instances in all_machines(cluster):
         yield (*path, "rootVolume"), instances.root_volume
 
 
@@ -67,7 +67,7 @@ def _check_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
 
 def _check_root_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
     """Check that a distribution's image fits on the root volume; the size of a user's own image is not known."""
-    for path, instances in all_instances(cluster):
+    for path, instances in all_machines(cluster):
         has_own_image = bool(instances.image.id or instances.image.ssm_parameter)
         if instances.root_volume.size < _MIN_ROOT_SIZE_GIB and not has_own_image:
             size_gib = instances.root_volume.size

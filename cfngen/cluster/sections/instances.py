@@ -87,14 +87,19 @@ class InstanceRole(Model):
     )
 
 
-class Instances(Model):
-    """What masters and nodes have in common."""
+class Machine(Model):
+    """What masters, nodes and the bastion have in common."""
 
     instance_type: field_types.InstanceType = Field(
         "t3.medium", description="EC2 instance type; at least 2 vCPU and 2 GiB of memory."
     )
     image: Image = Field(default_factory=Image, description="Image of these instances. Default: the cluster's.")
     root_volume: Volume = Field(default_factory=Volume, description="Root volume.")
+
+
+class Instances(Machine):
+    """What masters and nodes have in common."""
+
     additional_security_groups: List[field_types.SecurityGroupId] = Field(
         (),
         description="Further security groups for the instances, in the cluster's VPC. If the VPC is created with the "

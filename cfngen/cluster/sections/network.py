@@ -262,7 +262,9 @@ class ElasticIp(Model):
     """An Elastic IP address that exists already."""
 
     allocation_id: field_types.AllocationId = Field(description="Allocation id of the address.")
-    address: field_types.Address = Field(description="The address itself; it goes into the API server's certificate.")
+    address: field_types.Address = Field(
+        description="The address itself; the API server's certificate names that of the API."
+    )
 
 
 class DnsZone(Model):

@@ -374,6 +374,7 @@ _EXISTING_KIND_BY_PARAMETER = {
     "RouteTableId": "route table",
     "InternetGatewayId": "internet gateway",
     "ApiElasticIpAllocationId": "Elastic IP",
+    "BastionElasticIpAllocationId": "Elastic IP",
     "KeyName": "key pair",
 }
 _COST_BY_EXISTING_KIND = {

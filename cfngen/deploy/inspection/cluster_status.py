@@ -138,6 +138,33 @@ class GroupState:
 
 
 @dataclass(frozen=True)
+class BastionState:
+    """The bastion.
+
+    Attributes:
+        instance: id of the instance; empty if there is none.
+        in_service: whether the instance is in service and healthy.
+        lifecycle: its lifecycle state in the Auto Scaling group.
+        state: its instance state in EC2.
+        zone: its Availability Zone.
+        address: its public IP address; empty if it has none.
+        type: its instance type.
+        launched: when the instance was launched; None if not known.
+        current: whether it was launched from the current version of the launch template.
+    """
+
+    instance: str = ""
+    in_service: bool = False
+    lifecycle: str = ""
+    state: str = ""
+    zone: str = ""
+    address: str = ""
+    type: str = ""
+    launched: datetime | None = None
+    current: bool = True
+
+
+@dataclass(frozen=True)
 class Expiry:
     """The expiry of a certificate or token.
 
@@ -229,6 +256,7 @@ class ClusterStatus(Message):
         kubelets: number of nodes by kubelet version.
         masters: the masters.
         node_groups: the node groups.
+        bastion: the bastion; None if the cluster has none.
         certificates: when certificates and the join token expire.
         volumes: the masters' data volumes.
         persistent_volumes: number of persistent volumes in Kubernetes.
@@ -237,7 +265,7 @@ class ClusterStatus(Message):
         drift: resources that differ from the templates; None unless drift detection was requested.
         stale_groups: groups that use another version of the launch template than the one in their stack, or whose
             instances cannot boot.
-        lost_addresses: Elastic IPs that masters should have but do not have.
+        lost_addresses: Elastic IPs that masters or the bastion should have but do not have.
         network_problems: what is wrong with NAT gateways, route tables and VPC endpoints of a private cluster.
     """
 
@@ -254,6 +282,7 @@ class ClusterStatus(Message):
     kubelets: Mapping[str, int] | Unknown | None = None
     masters: tuple[MasterState, ...] | Unknown | None = None
     node_groups: tuple[GroupState, ...] | Unknown | None = None
+    bastion: BastionState | Unknown | None = None
     certificates: tuple[Expiry, ...] = ()
     volumes: tuple[VolumeState, ...] | Unknown | None = None
     persistent_volumes: int | Unknown | None = None
@@ -301,9 +330,10 @@ def next_command(
 
     Args:
         status: status of the root stack.
-        healthy: whether the API server and all nodes are ready, and nothing is wrong with a private cluster's network.
+        healthy: whether the API server and all nodes are ready, the bastion is in service, and nothing is wrong with a
+            private cluster's network.
         stale_groups: whether groups use another version of the launch template than the one in their stack.
-        lost_addresses: Elastic IPs that masters should have but do not have.
+        lost_addresses: Elastic IPs that masters or the bastion should have but do not have.
     """
     if status.health is not StackHealth.HEALTHY:
         return next_steps(status)[0].command

@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import chain
 
 from cfngen.deploy.access.kubernetes_objects import Node
-from cfngen.deploy.inspection.cluster_status import GroupState, MasterState, Unknown
+from cfngen.deploy.inspection.cluster_status import BastionState, GroupState, MasterState, Unknown
 from cfngen.deploy.inspection.machines import GroupView
 
 
@@ -72,6 +72,31 @@ def _group_state(group: GroupView, ready_instance_ids: set[str] | None) -> Group
         maximum=group.maximum,
         types=tuple(sorted({instance.type for instance in group.instances if instance.type})),
         outdated=sum(not instance.current for instance in group.instances if not instance.leaving),
+    )
+
+
+def bastion_state(groups: tuple[GroupView, ...] | Unknown) -> BastionState | Unknown | None:
+    """Return the state of the bastion: of its newest instance; None if the cluster has no bastion."""
+    if isinstance(groups, Unknown):
+        return None
+    group = next((group for group in groups if group.role == "bastion"), None)
+    if group is None:
+        return None
+    # While the bastion is replaced, its group has an instance that is terminating beside the new one.
+    instances = sorted(group.instances, key=lambda instance: instance.leaving)
+    if not instances:
+        return BastionState()
+    instance = instances[0]
+    return BastionState(
+        instance=instance.id,
+        in_service=instance.in_service,
+        lifecycle=instance.lifecycle if instance.healthy else f"{instance.lifecycle}, unhealthy",
+        state=instance.state,
+        zone=instance.zone,
+        address=instance.public_address,
+        type=instance.type,
+        launched=instance.launched,
+        current=instance.current,
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, get_args
 
-from cfngen.cluster.logical_ids import MasterId, NodeGroupId, auto_scaling_group_id, node_group_prefix
+from cfngen.cluster.logical_ids import BASTION_GROUP, MasterId, NodeGroupId, auto_scaling_group_id, node_group_prefix
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
@@ -17,6 +17,8 @@ from cfngen.deploy.stacks import AUTO_SCALING_GROUP, ResourceView
 MAX_NAMES_PER_CALL = 50  # maximum number of names in a call of DescribeAutoScalingGroups
 FILTER_BATCH_SIZE = 200  # maximum number of values in a filter
 IN_SERVICE = "InService"
+Role = Literal["master", "node", "bastion"]
+_ROLES = get_args(Role)
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,11 @@ class InstanceView:
 
 @dataclass(frozen=True)
 class GroupView:
-    """An Auto Scaling group: of one master, or of a node group.
+    """An Auto Scaling group: of one master, of a node group, or of the bastion.
 
     Attributes:
-        role: `master` or `node`.
-        name: letter of the master's slot, or name of the node group.
+        role: `master`, `node` or `bastion`.
+        name: letter of the master's slot, or name of the node group; empty for the bastion.
         id: name of the Auto Scaling group.
         minimum: minimum size.
         maximum: maximum size.
@@ -75,7 +77,7 @@ class GroupView:
         missing: whether the Auto Scaling group does not exist, although it is a resource of the stack.
     """
 
-    role: Literal["master", "node"]
+    role: Role
     name: str
     id: str
     minimum: int = 0
@@ -92,11 +94,13 @@ class GroupView:
     @property
     def title(self) -> str:
         """What messages call the group, e.g. `master a`."""
+        if self.role == "bastion":
+            return "the bastion"
         return f"master {self.name}" if self.role == "master" else f"node group {self.name}"
 
 
 def find_groups(account: Account, cluster: Cluster, resources: Iterable[ResourceView]) -> tuple[GroupView, ...]:
-    """Return the Auto Scaling groups of a cluster, masters first.
+    """Return the Auto Scaling groups of a cluster: masters first, the bastion last.
 
     Args:
         account: the AWS account.
@@ -125,27 +129,30 @@ def find_groups(account: Account, cluster: Cluster, resources: Iterable[Resource
     for group_name, resource in resources_by_name.items():
         master = MasterId.parse(resource.logical_id)
         node_group = NodeGroupId.parse(resource.logical_id)
+        role: Role = "master" if master else "node"
         if master:
             name = master.letter
+        elif resource.logical_id == BASTION_GROUP:
+            role, name = "bastion", ""
         elif resource.logical_id in node_group_names:
             name = node_group_names[resource.logical_id]
         else:
             name = node_group.group if node_group else resource.logical_id
         group_views.append(
             _build_group_view(
-                role="master" if master else "node",
+                role=role,
                 name=name,
                 group_name=group_name,
                 description=groups_by_name.get(group_name),
                 instances=instances,
             )
         )
-    return tuple(sorted(group_views, key=lambda group: (group.role, group.name)))
+    return tuple(sorted(group_views, key=lambda group: (_ROLES.index(group.role), group.name)))
 
 
 def _build_group_view(
     *,
-    role: Literal["master", "node"],
+    role: Role,
     name: str,
     group_name: str,
     description: AwsObject | None,
@@ -154,8 +161,8 @@ def _build_group_view(
     """Return a group; it is marked as missing if Auto Scaling does not describe it.
 
     Args:
-        role: `master` or `node`.
-        name: letter of the master's slot, or name of the node group.
+        role: `master`, `node` or `bastion`.
+        name: letter of the master's slot, or name of the node group; empty for the bastion.
         group_name: name of the Auto Scaling group.
         description: the group as Auto Scaling describes it; None if the group does not exist.
         instances: the instances as EC2 describes them, by id.

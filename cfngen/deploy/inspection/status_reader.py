@@ -37,7 +37,7 @@ from cfngen.deploy.inspection.cluster_status import (
     next_command,
     stack_state,
 )
-from cfngen.deploy.inspection.group_states import all_nodes_ready, masters_and_node_groups
+from cfngen.deploy.inspection.group_states import all_nodes_ready, bastion_state, masters_and_node_groups
 from cfngen.deploy.inspection.machines import GroupView, find_groups
 from cfngen.deploy.inspection.network_problems import find_network_problems
 from cfngen.deploy.inspection.private_network import read_private_network
@@ -169,6 +169,7 @@ def read_status(
         )
     nodes = kubernetes.nodes if isinstance(kubernetes, _KubernetesState) else None
     masters, node_groups = masters_and_node_groups(groups_read.result(), image_dates_read.result(), nodes)
+    bastion = bastion_state(groups_read.result())
     api_ready = isinstance(kubernetes, _KubernetesState) and kubernetes.api.ready
     return make_status(
         stack=stack_state(stack, since_read.result(), without_policy_read.result()),
@@ -176,6 +177,7 @@ def read_status(
             stack.status,
             healthy=api_ready
             and all_nodes_ready(masters, node_groups)
+            and (bastion is None or isinstance(bastion, Unknown) or bastion.in_service)
             and (not network_problems or isinstance(network_problems, Unknown)),
             stale_groups=bool(stale_groups) and not isinstance(stale_groups, Unknown),
             lost_addresses=() if isinstance(lost_addresses, Unknown) else lost_addresses,
@@ -189,6 +191,7 @@ def read_status(
         ),
         masters=masters,
         node_groups=node_groups,
+        bastion=bastion,
         certificates=(
             Expiry(what=AUTHORITY_NAME, ends=authority_expiry),
             Expiry(what=SERVING_CERTIFICATE_NAME, ends=serving_expiry_read.result()),

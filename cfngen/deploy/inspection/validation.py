@@ -71,7 +71,7 @@ class Validation(Message):
         time: when it was validated.
         valid: whether there are no problems.
         problems: the problems.
-        members: the instances.
+        members: the masters and nodes.
         version: version of the API server; empty if not known.
     """
 
@@ -211,7 +211,7 @@ def validate_state(state: ClusterState, cluster: Cluster, now: datetime) -> Vali
         )
         for group in state.groups
         for instance in group.instances
-        if not instance.leaving
+        if not instance.leaving and group.role != "bastion"
     )
     return Validation(
         cluster=cluster.name,

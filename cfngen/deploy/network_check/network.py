@@ -65,6 +65,9 @@ def parameter_values(cluster: Cluster) -> dict[str, str]:
     if cluster.api.elastic_ip:
         values["ApiElasticIpAllocationId"] = cluster.api.elastic_ip.allocation_id
         values["ApiElasticIp"] = str(cluster.api.elastic_ip.address)
+    if cluster.bastion and cluster.bastion.elastic_ip:
+        values["BastionElasticIpAllocationId"] = cluster.bastion.elastic_ip.allocation_id
+        values["BastionElasticIpAddress"] = str(cluster.bastion.elastic_ip.address)
     return values
 
 

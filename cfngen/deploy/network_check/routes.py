@@ -76,8 +76,7 @@ def _judge_public(
                 f"--region {situation.region}",
             )
         yield from _find_instances_without_public_address(situation, subnet, target)
-    elif subnet.is_public or (subnet.slots and masters_have_elastic_ips(situation.cluster)):
-        user = "load balancers and NAT gateways" if subnet.is_public else "the masters' Elastic IPs"
+    elif user := _user_of_internet_gateway(situation, subnet):
         yield problem(
             subnet.route_key,
             f"the default route of {subnet.name} leads to {target} and not to an internet gateway, so {user} in it "
@@ -95,6 +94,16 @@ def _judge_public(
                     f"{subnet.name} leads to {target}",
                     "set it to false",
                 )
+
+
+def _user_of_internet_gateway(situation: Situation, subnet: NamedSubnet) -> str:
+    """Return what needs a route to an internet gateway in a subnet; empty if nothing does."""
+    bastion = situation.cluster.bastion
+    if subnet.is_public:
+        return "load balancers and NAT gateways"
+    if subnet.slots and masters_have_elastic_ips(situation.cluster):
+        return "the masters' Elastic IPs"
+    return "the bastion's Elastic IP" if bastion and bastion.zone == subnet.zone else ""
 
 
 def _find_instances_without_public_address(

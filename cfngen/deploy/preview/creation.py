@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
-from cfngen.cluster.logical_ids import auto_scaling_group_id, launch_template_id, master_prefix, node_group_prefix
-from cfngen.cluster.model import Cluster, NodeGroup
+from cfngen.cluster.logical_ids import (
+    BASTION_ELASTIC_IP,
+    BASTION_PREFIX,
+    auto_scaling_group_id,
+    launch_template_id,
+    master_prefix,
+    node_group_prefix,
+)
+from cfngen.cluster.model import Cluster, Machine, NodeGroup
 from cfngen.cluster.subnet_ids import SubnetId, ZonalId
 from cfngen.cluster.topology import is_private
 from cfngen.deploy.aws_types import TemplatePart
@@ -20,6 +28,7 @@ _ELASTIC_IP = "AWS::EC2::EIP"
 _NAT_GATEWAY = "AWS::EC2::NatGateway"
 # Components that a CloudFormation type alone does not distinguish; see `_component_kind`.
 _NAT_ELASTIC_IP = "Elastic IP of a NAT gateway"
+_BASTION_ELASTIC_IP = "Elastic IP of the bastion"
 _PUBLIC_SUBNET, _PRIVATE_SUBNET = "public subnet", "private subnet"
 _GATEWAY_ENDPOINT, _INTERFACE_ENDPOINT = "gateway endpoint", "interface endpoint"
 # Resources that are listed by their CloudFormation type, or kind of component, in this order, and what they are called.
@@ -34,6 +43,7 @@ _COMPONENT_LABELS = {
     _GATEWAY_ENDPOINT: "gateway endpoint",
     _INTERFACE_ENDPOINT: "interface endpoint",
     _ELASTIC_IP: "public address of the API (Elastic IP)",
+    _BASTION_ELASTIC_IP: "public address of the bastion (Elastic IP)",
     LOAD_BALANCER: "network load balancer of the API",
     "AWS::EC2::SecurityGroup": "security group",
     "AWS::IAM::Role": "IAM role",
@@ -57,15 +67,29 @@ _COMPONENT_DETAILS = {
 
 @dataclass(frozen=True)
 class _InstanceGroup:
-    """An Auto Scaling group of a new cluster: that of one master, or that of a node group.
+    """An Auto Scaling group of a new cluster: that of one master, of a node group, or of the bastion.
 
     Attributes:
+        kind: `master`, `node` or `bastion`.
         id_prefix: start of the logical ids of the group's resources.
-        node_group: the node group; None if it is the group of a master.
+        settings: the settings of its instances in the cluster file.
     """
 
+    kind: Literal["master", "node", "bastion"]
     id_prefix: str
-    node_group: NodeGroup | None
+    settings: Machine
+
+    @property
+    def node_group(self) -> NodeGroup | None:
+        """The node group; None if it is the group of a master or of the bastion."""
+        return self.settings if isinstance(self.settings, NodeGroup) else None
+
+    @property
+    def title(self) -> str:
+        """What the costs call the group."""
+        if self.node_group:
+            return f"group {self.node_group.name}"
+        return "bastion" if self.kind == "bastion" else "masters"
 
 
 @dataclass
@@ -74,7 +98,8 @@ class _Usage:
 
     Attributes:
         count_by_instance_type: number of instances by instance type; for spot instances, ` (spot)` follows the type.
-        groups_by_instance_type: by the same key, the node groups (or `masters`) that use the instance type.
+        groups_by_instance_type: by the same key, the node groups (or `masters`, or `bastion`) that use the instance
+            type.
         gib_by_volume_type: GiB of EBS volumes by volume type.
         api_addresses: number of public IPv4 addresses of the API's load balancer.
         node_addresses: number of public IPv4 addresses of nodes.
@@ -99,7 +124,7 @@ def summarize_creation(cluster: Cluster, root: ChangeSet) -> CreationSummary:
     resource_changes = {change.logical_id: change for change in _all_resource_changes(root)}
     usage = _Usage()
     components = [
-        _add_instances(cluster, instance_group, resource_changes, usage) for instance_group in _instance_groups(cluster)
+        _add_instances(instance_group, resource_changes, usage) for instance_group in _instance_groups(cluster)
     ]
     for change in resource_changes.values():
         properties = _properties(resource_changes, change.logical_id)
@@ -129,6 +154,8 @@ def _component_kind(cluster: Cluster, resource_changes: Mapping[str, ResourceCha
     """Return the CloudFormation type of a new resource, or what it is if its type has several kinds of components."""
     if change.type == _ELASTIC_IP:
         zonal = ZonalId.parse(change.logical_id)
+        if change.logical_id == BASTION_ELASTIC_IP:
+            return _BASTION_ELASTIC_IP
         return _NAT_ELASTIC_IP if zonal and zonal.kind == "NatElasticIp" else _ELASTIC_IP
     if change.type == "AWS::EC2::Subnet" and is_private(cluster):
         subnet = SubnetId.parse(change.logical_id)
@@ -140,7 +167,6 @@ def _component_kind(cluster: Cluster, resource_changes: Mapping[str, ResourceCha
 
 
 def _add_instances(
-    cluster: Cluster,
     instance_group: _InstanceGroup,
     resource_changes: Mapping[str, ResourceChange],
     usage: _Usage,
@@ -148,14 +174,13 @@ def _add_instances(
     """Add the instances of an Auto Scaling group to the usage, and return them as a component.
 
     Args:
-        cluster: the cluster.
         instance_group: the Auto Scaling group.
         resource_changes: the new resources by logical id.
         usage: gets the group's instances, volumes and public addresses.
     """
     node_group = instance_group.node_group
     # The cluster file's values, for those that the change set does not contain.
-    from_cluster_file = node_group or cluster.control_plane
+    from_cluster_file = instance_group.settings
     launch_template_data = _properties(resource_changes, launch_template_id(instance_group.id_prefix)).get(
         "LaunchTemplateData", {}
     )
@@ -175,7 +200,7 @@ def _add_instances(
     usage_key = f"{instance_type} (spot)" if is_spot else instance_type
     usage.count_by_instance_type[usage_key] += count
     group_names = usage.groups_by_instance_type.setdefault(usage_key, [])
-    group_names.append(f"group {node_group.name}" if node_group else "masters")
+    group_names.append(instance_group.title)
     block_devices = launch_template_data.get("BlockDeviceMappings", ())
     root_volume: TemplatePart = block_devices[0].get("Ebs", {}) if block_devices else {}
     volume_type = str(_known_value(root_volume.get("VolumeType")) or from_cluster_file.root_volume.type)
@@ -183,7 +208,7 @@ def _add_instances(
     usage.gib_by_volume_type[volume_type] += count * volume_size
     if node_group and node_group.public_ip:
         usage.node_addresses += count
-    return ComponentCount(count, what="node" if node_group else "master", detail=", ".join(details))
+    return ComponentCount(count, what=instance_group.kind, detail=", ".join(details))
 
 
 def _merge_equal_components(components: Iterable[ComponentCount]) -> tuple[ComponentCount, ...]:
@@ -214,6 +239,7 @@ def _costs(usage: _Usage, count_by_kind: Mapping[str, int]) -> Iterator[Cost]:
     count_by_owner = {
         "the masters'": elastic_ips if has_load_balancer else 0,
         "the API's": usage.api_addresses if has_load_balancer else elastic_ips,
+        "the bastion's": count_by_kind.get(_BASTION_ELASTIC_IP, 0),
         "the NAT gateways'": count_by_kind.get(_NAT_ELASTIC_IP, 0),
         "the nodes'": usage.node_addresses,
     }
@@ -244,11 +270,13 @@ def _costs(usage: _Usage, count_by_kind: Mapping[str, int]) -> Iterator[Cost]:
 
 
 def _instance_groups(cluster: Cluster) -> Iterator[_InstanceGroup]:
-    """Yield the Auto Scaling group of each master, then that of each node group."""
+    """Yield the Auto Scaling group of each master, then that of each node group, then that of the bastion."""
     for slot in cluster.slots:
-        yield _InstanceGroup(id_prefix=master_prefix(slot.letter), node_group=None)
+        yield _InstanceGroup("master", master_prefix(slot.letter), cluster.control_plane)
     for node_group in cluster.node_groups:
-        yield _InstanceGroup(id_prefix=node_group_prefix(node_group.name), node_group=node_group)
+        yield _InstanceGroup("node", node_group_prefix(node_group.name), node_group)
+    if cluster.bastion:
+        yield _InstanceGroup("bastion", BASTION_PREFIX, cluster.bastion)
 
 
 def _initial_size(group_properties: TemplatePart, node_group: NodeGroup | None) -> int:
@@ -256,7 +284,7 @@ def _initial_size(group_properties: TemplatePart, node_group: NodeGroup | None) 
 
     Args:
         group_properties: the properties of the Auto Scaling group.
-        node_group: the node group; None for the group of a master, which has one instance.
+        node_group: the node group; None for the group of a master or the bastion, which has one instance.
     """
     if node_group is None:
         return 1

@@ -223,17 +223,21 @@ def _find_vpc_problem(key: str, object_id: str, actual_vpcs: list[str], vpc_id: 
 
 
 def _find_elastic_ip_problems(account: Account, values: Mapping[str, str]) -> Iterator[str]:
-    """Yield a problem if the API's Elastic IP does not exist, or has another address than the cluster file says."""
-    allocation_id = values.get("ApiElasticIpAllocationId", "")
-    address = values.get("ApiElasticIp", "")
-    if not allocation_id:
-        return
-    elastic_ips = _describe(account, "describe_addresses", "Addresses", "allocation-id", [allocation_id])
-    actual_address = str(elastic_ips[0]["PublicIp"]) if elastic_ips else ""
-    if not actual_address:
-        yield f"api.elasticIp.allocationId: there is no Elastic IP {allocation_id} in {account.region}"
-    elif actual_address != address:
-        yield f"api.elasticIp.address: {allocation_id} is {actual_address} and not {address}; correct one of the two"
+    """Yield a problem for each Elastic IP that does not exist, or has another address than the cluster file says."""
+    for key, allocation_id_parameter, address_parameter in (
+        ("api.elasticIp", "ApiElasticIpAllocationId", "ApiElasticIp"),
+        ("bastion.elasticIp", "BastionElasticIpAllocationId", "BastionElasticIpAddress"),
+    ):
+        allocation_id = values.get(allocation_id_parameter, "")
+        address = values.get(address_parameter, "")
+        if not allocation_id:
+            continue
+        elastic_ips = _describe(account, "describe_addresses", "Addresses", "allocation-id", [allocation_id])
+        actual_address = str(elastic_ips[0]["PublicIp"]) if elastic_ips else ""
+        if not actual_address:
+            yield f"{key}.allocationId: there is no Elastic IP {allocation_id} in {account.region}"
+        elif actual_address != address:
+            yield f"{key}.address: {allocation_id} is {actual_address} and not {address}; correct one of the two"
 
 
 def _describe(account: Account, operation: str, result_key: str, filter_name: str, ids: list[str]) -> list[AwsObject]:

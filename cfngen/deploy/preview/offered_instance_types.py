@@ -1,7 +1,7 @@
-"""Checks that the zones of masters and nodes offer their instance types.
+"""Checks that the zones of masters, nodes and the bastion offer their instance types.
 
-Not every zone of a region has every type, older zones lack newer types most of all. A master has one zone, so its
-launch would fail, and with it the creation or the master's replacement. Nodes are launched in those zones of their
+Not every zone of a region has every type, older zones lack newer types most of all. A master and the bastion have
+one zone each, so their launch would fail, and with it the creation or their replacement. Nodes are launched in those zones of their
 group that offer the type, so only a group without any such zone is a problem.
 """
 
@@ -84,10 +84,13 @@ def _find_problems(demands: list[_Demand], zones_by_type: Mapping[str, set[str]]
 
 
 def _demands(cluster: Cluster, values: Mapping[str, str]) -> Iterator[_Demand]:
-    """Yield the demand of each master and of each node group."""
+    """Yield the demand of each master, of the bastion and of each node group."""
     master_type = values.get("MasterInstanceType", cluster.control_plane.instance_type)
     for zone in dict.fromkeys(slot.subnet.zone for slot in cluster.slots):
         yield _Demand("controlPlane.instanceType", master_type, (_chosen_zone(zone, values),))
+    if cluster.bastion:
+        bastion_type = values.get("BastionInstanceType", cluster.bastion.instance_type)
+        yield _Demand("bastion.instanceType", bastion_type, (_chosen_zone(cluster.bastion.zone, values),))
     for index, group in enumerate(cluster.node_groups):
         node_type = values.get(str(NodeGroupId(group.name, "InstanceType")), group.instance_type)
         zones = tuple(_chosen_zone(zone, values) for zone in group.zones)

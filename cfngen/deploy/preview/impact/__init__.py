@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 
-from cfngen.cluster.logical_ids import NodeGroupId
+from cfngen.cluster.logical_ids import BASTION_STACK, NodeGroupId
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.preview.change_set_reading import ChangeSet, ResourceChange
 from cfngen.deploy.preview.changes import Change, Danger, Impact, Replacement
 from cfngen.deploy.preview.impact import backups, dns, flow_logs, instances, network, program, secrets
+from cfngen.deploy.preview.impact.bastion import bastion_impact, stack_impact
 from cfngen.deploy.preview.impact.context import ChangeContext, owner_of
 from cfngen.deploy.preview.impact.instances import size_range
 from cfngen.deploy.preview.impact.private_network import private_network_impact
@@ -79,7 +80,7 @@ class ImpactAssessment:
         )
         if change.action == "update" and not context.disappears and not context.changes_any_property_but_tags:
             return _attribute_or_tag_impact(context)
-        describe_impact = private_network_impact(change) or _IMPACT_BY_TYPE.get(change.type)
+        describe_impact = bastion_impact(change) or private_network_impact(change) or _IMPACT_BY_TYPE.get(change.type)
         return describe_impact(context) if describe_impact else None
 
     def danger(self, change: Change) -> Danger:
@@ -89,13 +90,15 @@ class ImpactAssessment:
         return Danger.DANGEROUS if change.type in _PERSISTENT_TYPES else Danger.NONE
 
     def of_stack(self, change_set: ChangeSet | None, path: tuple[str, ...], action: str) -> Impact | None:
-        """Return the impact of creating or deleting a nested stack; None unless it is of a node group.
+        """Return the impact of creating or deleting a nested stack; None unless it is of a node group or the bastion.
 
         Args:
             change_set: the nested stack's change set; None if CloudFormation has created none.
             path: logical ids from the root to the stack.
             action: `create` or `delete`.
         """
+        if path[-1] == BASTION_STACK:
+            return stack_impact(self._cluster, action)
         owner = owner_of(self._cluster, logical_id=path[-1])
         if not owner.is_node_group:
             return None

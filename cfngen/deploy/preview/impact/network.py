@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from cfngen.cluster.allowed_sources import SecurityGroupRole
-from cfngen.cluster.security_group_ids import RuleId, SecurityGroupId
+from cfngen.cluster.allowed_sources import ANY_IPV4
+from cfngen.cluster.security_group_ids import RuleId, RuleRole, SecurityGroupId
 from cfngen.cluster.subnet_ids import RouteId, SubnetId, VpcRangeId
 from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.preview.impact.context import ChangeContext
 
-_ANY_IPV4 = "0.0.0.0/0"
 # Which instances, or which load balancer, use each security group of the cluster.
-_ROLE_NAMES: Mapping[SecurityGroupRole, str] = {
+_ROLE_NAMES: Mapping[RuleRole, str] = {
     "Master": "masters",
     "Node": "nodes",
     "ApiLoadBalancer": "API's load balancer",
     "InternalApiLoadBalancer": "API's internal load balancer",
+    "Bastion": "bastion",
 }
 
 
@@ -258,7 +258,7 @@ def _source_impact(context: ChangeContext, rule: RuleId, *, target: str) -> Impa
         )
     if context.change.action == "add":
         new_source = new_source or rule.origin
-    is_whole_internet = new_source == _ANY_IPV4
+    is_whole_internet = new_source == ANY_IPV4
     warning = ": from the whole internet" if is_whole_internet else ""
     if context.change.action == "add":
         return Impact(

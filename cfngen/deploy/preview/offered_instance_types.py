@@ -1,8 +1,8 @@
 """Checks that the zones of masters, nodes and the bastion offer their instance types.
 
-Not every zone of a region has every type, older zones lack newer types most of all. A master and the bastion have
-one zone each, so their launch would fail, and with it the creation or their replacement. Nodes are launched in those zones of their
-group that offer the type, so only a group without any such zone is a problem.
+Not every zone of a region has every type, older zones lack newer types most of all. A master and the bastion have one
+zone each, so their launch would fail, and with it the creation or their replacement. Nodes are launched in those zones
+of their group that offer the type, so only a group without any such zone is a problem.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _demands(cluster: Cluster, values: Mapping[str, str]) -> Iterator[_Demand]:
     master_type = values.get("MasterInstanceType", cluster.control_plane.instance_type)
     for zone in dict.fromkeys(slot.subnet.zone for slot in cluster.slots):
         yield _Demand("controlPlane.instanceType", master_type, (_chosen_zone(zone, values),))
-    if cluster.bastion:
+    if cluster.bastion and cluster.bastion.zone:
         bastion_type = values.get("BastionInstanceType", cluster.bastion.instance_type)
         yield _Demand("bastion.instanceType", bastion_type, (_chosen_zone(cluster.bastion.zone, values),))
     for index, group in enumerate(cluster.node_groups):

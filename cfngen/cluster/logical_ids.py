@@ -53,8 +53,8 @@ SINGLE_IDS = frozenset(
         "IamStack", MASTER_STACK, "SecretsStack", "SecurityGroupsStack", "VpcStack",
         # Network
         "DhcpOptions", "DhcpOptionsAssociation", "InternetGateway", "InternetGatewayAttachment", "InternetGatewayId",
-        "EndpointsSecurityGroup", "InternetRoute", "NatRoute", "PrivateRouteTable", "RouteTable",
-        "RouteTableId", "Vpc", "VpcCidr", "VpcId",
+        "EndpointsSecurityGroup", "EndpointsSecurityGroupId", "InternetRoute", "NatRoute", "PrivateRouteTable",
+        "RouteTable", "RouteTableId", "Vpc", "VpcCidr", "VpcId",
         # API endpoint
         "ApiNameServers", "ApiPrivateRecord", "ApiPrivateZone", "ApiPublicRecord", "ApiPublicZone",
         "ApiAllowedCidr", "ApiElasticIp", "ApiElasticIpAllocationId", "ApiEndpoint", "ApiListener", "ApiLoadBalancer",

@@ -17,9 +17,11 @@ __all__ = ["Document", "generate", "stacks"]
 def stacks(cluster: Cluster) -> tuple[Stack, ...]:
     """Return the nested stacks, each after the stacks whose outputs it takes."""
     vpc_stack = vpc.build(cluster)
+    groups_stack = security_groups.build(cluster)
     return (
         *((vpc_stack,) if vpc_stack else ()),
-        security_groups.build(cluster),
+        # CloudFormation refuses a template without resources.
+        *((groups_stack,) if groups_stack.resource_ids else ()),
         secrets.build(cluster),
         iam.build(cluster),
         master.build(cluster),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cfngen.cluster.existing_security_groups import GroupRole
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.subnet_ids import SubnetId, ZonalId, ZoneId, zone_id
 from cfngen.templates.property_value import PropertyValue
@@ -84,4 +85,16 @@ def public_subnet_parameter(stack: Stack, zone: str, existing_id: str) -> Proper
         parameter_group=NETWORK,
         description=f"Existing public subnet in {zone}, for the NAT gateway and load balancers",
         default=existing_id,
+    )
+
+
+def security_group_parameter(stack: Stack, role: GroupRole, group_id: str, label: str) -> PropertyValue:
+    """Add the parameter for the existing security group of a role and return the reference to it."""
+    return stack.parameter(
+        f"{role}SecurityGroupId",
+        type="AWS::EC2::SecurityGroup::Id",
+        label=label,
+        parameter_group=NETWORK,
+        description=f"{label}: an existing one, with the rules that `cfngen config --security-group-rules` lists",
+        default=group_id,
     )

@@ -26,7 +26,7 @@ from cfngen.templates.launch import add_launch_template, creation_policy, latest
 from cfngen.templates.network import subnet_id
 from cfngen.templates.private_network import way_out
 from cfngen.templates.property_value import PropertyValue
-from cfngen.templates.security_groups import extra_security_groups
+from cfngen.templates.security_groups import extra_security_groups, first_group
 from cfngen.templates.stack import NODES, Stack
 from cfngen.templates.tagging import auto_scaling_group_tags
 
@@ -83,7 +83,7 @@ def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
             AssociatePublicIpAddress=node_group.public_ip,
             DeleteOnTermination=True,
             Groups=[
-                stack.parameter_from_other_stack("NodeSecurityGroupId", description="Security group of the nodes"),
+                first_group(stack, cluster, "Node"),
                 *extra_security_groups(stack, cluster, "Node"),
                 *node_group.additional_security_groups,
             ],

@@ -23,6 +23,7 @@ from cfngen.cluster.checks import (
     placement,
     proxy,
     routes,
+    security_groups,
     sizes,
     sources,
     tags,
@@ -42,6 +43,7 @@ PROBLEM_CHECKS: tuple[Check, ...] = (
     *placement.PROBLEM_CHECKS,
     *local_zones.PROBLEM_CHECKS,
     *existing.PROBLEM_CHECKS,
+    *security_groups.PROBLEM_CHECKS,
     *topology.PROBLEMS,
     *addresses.PROBLEM_CHECKS,
     *vpc_ranges.PROBLEM_CHECKS,
@@ -72,6 +74,7 @@ WARNING_CHECKS: tuple[Check, ...] = (
     *api_dns.WARNING_CHECKS,
     *instances.WARNING_CHECKS,
     *sources.WARNING_CHECKS,
+    *security_groups.WARNING_CHECKS,
     *sizes.WARNING_CHECKS,
     *nodes.WARNING_CHECKS,
 )

@@ -37,6 +37,11 @@ def existing_groups(cluster: Cluster) -> dict[GroupRole, str]:
     return {role: group_id for role, group_id in ids_by_role.items() if group_id}
 
 
+def group_parameter(role: GroupRole) -> str:
+    """Return the name of the stack parameter, or output, with the id of a role's first security group."""
+    return f"{role}SecurityGroupId"
+
+
 def group_path(role: GroupRole) -> Path:
     """Return the path of the key in the cluster file that names the existing security group of a role."""
     return (*GROUPS_PATH, _FIELDS[role][1])

@@ -207,8 +207,8 @@ def rules_of_existing_groups(cluster: Cluster) -> tuple[Rule, ...]:
 def ranges_of_role(cluster: Cluster, role: GroupRole) -> tuple[IPv4Network, ...]:
     """Return the address ranges that the traffic of a role comes from: of its subnets, and with VPC routes of its pods.
 
-    A rule of an existing group can name these ranges where it cannot name the group of the role, which is created later
-    than the existing group.
+    A rule of an existing group can name these ranges where it cannot name the group of the role, because cfngen creates
+    that group later. Endpoints have addresses in the subnets of instances.
     """
     network = cluster.network
     if role in LOAD_BALANCER_ROLES and is_private(cluster) and role == "ApiLoadBalancer" and cluster.api.public:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cfngen.cluster.existing_security_groups import GroupRole
+from cfngen.cluster.existing_security_groups import GroupRole, group_parameter
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.subnet_ids import SubnetId, ZonalId, ZoneId, zone_id
 from cfngen.templates.property_value import PropertyValue
@@ -91,7 +91,7 @@ def public_subnet_parameter(stack: Stack, zone: str, existing_id: str) -> Proper
 def security_group_parameter(stack: Stack, role: GroupRole, group_id: str, label: str) -> PropertyValue:
     """Add the parameter for the existing security group of a role and return the reference to it."""
     return stack.parameter(
-        f"{role}SecurityGroupId",
+        group_parameter(role),
         type="AWS::EC2::SecurityGroup::Id",
         label=label,
         parameter_group=NETWORK,

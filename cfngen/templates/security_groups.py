@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from troposphere import GetAtt, ec2
 
 from cfngen.cluster.allowed_sources import LOAD_BALANCER_ROLES, SecurityGroupRole, sources_by_group
-from cfngen.cluster.existing_security_groups import existing_group
+from cfngen.cluster.existing_security_groups import GroupRole, existing_group
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import load_balancer_name
 from cfngen.cluster.security_group_ids import RuleId, SecurityGroupId
@@ -29,7 +29,7 @@ from cfngen.templates.existing_network import security_group_parameter
 from cfngen.templates.network import vpc_id
 from cfngen.templates.patterns import CIDR_PATTERN
 from cfngen.templates.property_value import PropertyValue
-from cfngen.templates.security_group_rules import add_ingress, add_ingress_from_parameter, inline_rule
+from cfngen.templates.security_group_rules import GroupIds, add_ingress, add_ingress_from_parameter, inline_rule
 from cfngen.templates.stack import ACCESS, Stack
 from cfngen.templates.tagging import tags, tags_without_kubernetes_io_tag
 
@@ -57,7 +57,7 @@ def build(cluster: Cluster) -> Stack:
     if all(existing_group(cluster, role) for role in roles):
         return stack
     vpc_reference = vpc_id(stack, cluster)
-    first_groups: dict[SecurityGroupRole, PropertyValue] = {}
+    first_groups: dict[GroupRole, PropertyValue] = {}
     for role in ("Master", "Node"):
         first_groups[role] = _first_group(stack, cluster, vpc_reference, role, first_groups)
     _add_rules(stack, cluster, rules_between_instances(cluster), first_groups)
@@ -85,7 +85,7 @@ def _first_group(
     cluster: Cluster,
     vpc_reference: PropertyValue,
     role: SecurityGroupRole,
-    first_groups: Mapping[SecurityGroupRole, PropertyValue],
+    first_groups: GroupIds,
 ) -> PropertyValue:
     """Return the id of the first security group of a role, which is added unless the role has an existing group."""
     if existing_group(cluster, role):
@@ -93,9 +93,7 @@ def _first_group(
     return _add_first_group(stack, cluster, vpc_reference, role, first_groups)
 
 
-def _add_rules(
-    stack: Stack, cluster: Cluster, rules: Iterable[Rule], first_groups: Mapping[SecurityGroupRole, PropertyValue]
-) -> None:
+def _add_rules(stack: Stack, cluster: Cluster, rules: Iterable[Rule], first_groups: GroupIds) -> None:
     """Add rules to the security groups that cfngen creates; existing groups are left as they are."""
     for rule in rules:
         if not existing_group(cluster, rule.role):
@@ -107,7 +105,7 @@ def _add_first_group(
     cluster: Cluster,
     vpc_reference: PropertyValue,
     role: SecurityGroupRole,
-    first_groups: Mapping[SecurityGroupRole, PropertyValue],
+    first_groups: GroupIds,
 ) -> PropertyValue:
     """Add the first security group of a role, with its rule for outgoing traffic; return the group's id.
 
@@ -174,7 +172,7 @@ def _allow_listed_sources(
     cluster: Cluster,
     vpc_reference: PropertyValue,
     role: SecurityGroupRole,
-    first_groups: Mapping[SecurityGroupRole, PropertyValue],
+    first_groups: GroupIds,
 ) -> None:
     """Add a rule for each source that the cluster file allows to reach the API or SSH.
 
@@ -216,7 +214,7 @@ def _allow_range_of_parameter(
     stack: Stack,
     cluster: Cluster,
     role: SecurityGroupRole,
-    first_groups: Mapping[SecurityGroupRole, PropertyValue],
+    first_groups: GroupIds,
 ) -> None:
     """Add a parameter for the address range that may reach the API, and a rule that allows this range.
 

@@ -6,12 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from cfngen.cluster.existing_security_groups import existing_groups
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.messages import Report, Step
-from cfngen.deploy.network_check import access_lists, addresses, endpoints, routes, tags, vpc
+from cfngen.deploy.network_check import access_lists, addresses, endpoints, routes, security_groups, tags, vpc
 from cfngen.deploy.network_check.findings import (
     Finding,
     NetworkCheck,
@@ -71,6 +72,10 @@ def _uses_vpc_routes(situation: Situation) -> bool:
 
 def _needs_endpoints(situation: Situation) -> bool:
     return bool(endpoints.subnets_without_way_out(situation))
+
+
+def _has_existing_groups(situation: Situation) -> bool:
+    return bool(existing_groups(situation.cluster))
 
 
 def _find_exceeded_quotas(situation: Situation) -> Iterator[Finding]:
@@ -188,6 +193,20 @@ CHECKS: tuple[Check, ...] = (
         _has_existing_subnets,
         access_lists.find_blocked_traffic,
         reads=("network_acls",),
+    ),
+    Check(
+        "security-groups",
+        "the existing security groups have the rules that the cluster needs",
+        _has_existing_groups,
+        security_groups.find_missing_rules,
+        reads=("security_groups",),
+    ),
+    Check(
+        "security-group-tags",
+        "the cloud controller manager can open the nodes' security group for load balancers",
+        _has_existing_groups,
+        security_groups.find_tag_problems,
+        reads=("security_groups",),
     ),
     Check("tags", "controllers find the subnets for load balancers", _has_existing_subnets, tags.find_tag_problems),
     Check(QUOTAS, "the quotas of networks are large enough", _always, _find_exceeded_quotas),

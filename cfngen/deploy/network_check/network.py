@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
+from cfngen.cluster.existing_security_groups import existing_groups, group_parameter
 from cfngen.cluster.model import Cluster, NodeGroup, Slot
 from cfngen.cluster.subnet_ids import SubnetId, ZonalId, zone_id
 from cfngen.cluster.topology import public_subnets
@@ -73,6 +74,8 @@ def parameter_values(cluster: Cluster) -> dict[str, str]:
         values[str(ZonalId("NatGateway", zone, is_parameter=True))] = subnet.nat_gateway
         if subnet.public:
             values[str(SubnetId(zone, "Id", is_public=True))] = subnet.public.id
+    for role, group_id in existing_groups(cluster).items():
+        values[group_parameter(role)] = group_id
     if cluster.api.elastic_ip:
         values["ApiElasticIpAllocationId"] = cluster.api.elastic_ip.allocation_id
         values["ApiElasticIp"] = str(cluster.api.elastic_ip.address)

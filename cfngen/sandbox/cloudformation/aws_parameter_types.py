@@ -29,6 +29,7 @@ DESCRIBE_CALLS_BY_PARAMETER_TYPE: Mapping[str, DescribeCall] = {
     "AWS::EC2::AvailabilityZone::Name": DescribeCall("describe_availability_zones", "ZoneNames", "AvailabilityZones"),
     "AWS::EC2::Image::Id": DescribeCall("describe_images", "ImageIds", "Images"),
     "AWS::EC2::KeyPair::KeyName": DescribeCall("describe_key_pairs", "KeyNames", "KeyPairs"),
+    "AWS::EC2::SecurityGroup::Id": DescribeCall("describe_security_groups", "GroupIds", "SecurityGroups"),
     "AWS::EC2::Subnet::Id": DescribeCall("describe_subnets", "SubnetIds", "Subnets"),
     "AWS::EC2::VPC::Id": DescribeCall("describe_vpcs", "VpcIds", "Vpcs"),
 }

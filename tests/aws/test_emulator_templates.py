@@ -183,6 +183,7 @@ def test_values_from_parameter_store() -> None:
     [
         ("AWS::EC2::VPC::Id", "vpc-0123456789abcdef0"),
         ("AWS::EC2::Subnet::Id", "subnet-0123456789abcdef0"),
+        ("AWS::EC2::SecurityGroup::Id", "sg-0123456789abcdef0"),
         ("AWS::EC2::KeyPair::KeyName", "nobody"),
         ("AWS::EC2::AvailabilityZone::Name", "us-west-2x"),
         ("AWS::EC2::Image::Id", "ami-0123456789abcdef0"),

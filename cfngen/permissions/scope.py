@@ -35,6 +35,7 @@ class Scope:
         own_backup_bucket: name of the user's own bucket for etcd's snapshots; empty if cfngen creates the bucket.
         vpc_id: id of the VPC.
         route_table_id: id of the route table that holds the pods' routes.
+        node_security_group_id: id of the existing security group of the nodes.
     """
 
     account: str = "*"
@@ -45,6 +46,7 @@ class Scope:
     own_backup_bucket: str = ""
     vpc_id: str = "*"
     route_table_id: str = "*"
+    node_security_group_id: str = "*"
 
     @property
     def root_stack_name(self) -> str:

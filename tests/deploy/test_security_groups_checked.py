@@ -194,12 +194,13 @@ def test_before_the_nodes_have_their_group_the_masters_need_ranges(account: Acco
 
 def test_the_nodes_group_that_the_stack_has_made_may_be_named(account: Account) -> None:
     groups = Groups(account, "masters")
-    made = groups.make("made")
-    for key, value in (("cfngen:cluster", "kubernetes"), ("KubernetesCluster", "kubernetes")):
-        groups.network.tag(made, key, value)
+    made = groups.make("kubernetes-SecurityGroupsStack-0123-NodeSecurityGroup-4567")
     of_nodes = [rule for rule in groups.needed if len(rule.peers) == 2]
     groups.allow(*(rule for rule in groups.needed if rule not in of_nodes))
-    assert len(groups.findings()) == len(of_nodes)
+    groups.allow(*of_nodes, IpRanges=[], UserIdGroupPairs=[{"GroupId": made}])
+    assert len(groups.findings()) == len(of_nodes)  # it might be anybody's group
+    groups.network.tag(made, "KubernetesCluster", "kubernetes")
+    assert groups.findings() == []
 
 
 def test_the_nodes_group_without_the_clusters_tag_is_a_warning(groups: Groups) -> None:

@@ -25,8 +25,6 @@ from cfngen.deploy.network_check.findings import Finding, problem, warning
 from cfngen.deploy.network_check.permitted_traffic import permits
 from cfngen.deploy.network_check.situation import Situation
 
-_LOGICAL_ID_TAG = "aws:cloudformation:logical-id"
-
 
 def find_missing_rules(situation: Situation) -> Iterator[Finding]:
     """Yield a problem for each rule that an existing security group lacks.
@@ -79,11 +77,15 @@ def _groups_of_role(situation: Situation, role: GroupRole) -> set[str]:
 
 
 def _created_groups(situation: Situation, role: GroupRole) -> set[str]:
-    """Return the id of the first security group of a role that the cluster's stacks have created; empty if none."""
+    """Return the id of the first security group of a role that the cluster's stacks have created; empty if none.
+
+    CloudFormation makes the group's name of the stack's name, the logical id and random characters ("Name type", AWS
+    CloudFormation User Guide).
+    """
     return {
         group_id
         for group_id, group in _described_groups(situation).items()
-        if situation.is_own(group) and tag_map(group.get("Tags")).get(_LOGICAL_ID_TAG) == f"{role}SecurityGroup"
+        if situation.is_own(group) and f"-{role}SecurityGroup-" in group["GroupName"]
     }
 
 

@@ -54,6 +54,11 @@ class NeededRule:
         last = "" if self.last_port == self.first_port else f"-{self.last_port}"
         return f"{self.protocol.upper()} {self.first_port}{last}"
 
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What EC2 compares rules by: a group cannot have two rules with the same value."""
+        return (self.group, self.direction, self.protocol, self.first_port, self.last_port, self.peers)
+
     def command(self, region: str) -> str:
         """Return the command of the AWS CLI that adds the rule to the group."""
         ports = "" if self.first_port is None else f"FromPort={self.first_port},ToPort={self.last_port},"
@@ -73,12 +78,11 @@ def needed_rules(cluster: Cluster) -> tuple[NeededRule, ...]:
     """Return the rules that the existing security groups of the cluster file need, by group."""
     group_ids = existing_groups(cluster)
     rules = [needed_rule(cluster, rule, group_ids) for rule in rules_of_existing_groups(cluster)]
-    # Two roles may share a group, which then needs their common rules once.
-    unique_rules = {
-        (rule.group, rule.direction, rule.protocol, rule.first_port, rule.last_port, rule.peers): rule
-        for rule in reversed(rules)
-    }
-    return tuple(rule for rule in rules if rule in unique_rules.values())
+    # Of equal rules, which two roles with the same group may need, the first one remains.
+    unique_rules: dict[tuple[object, ...], NeededRule] = {}
+    for rule in rules:
+        unique_rules.setdefault(rule.identity, rule)
+    return tuple(unique_rules.values())
 
 
 def needed_rule(cluster: Cluster, rule: Rule, group_ids: Mapping[GroupRole, str]) -> NeededRule:

@@ -33,7 +33,7 @@ def find_missing_rules(situation: Situation) -> Iterator[Finding]:
     """
     cluster = situation.cluster
     group_ids = _existing_group_ids(situation)
-    reported: set[str] = set()
+    reported: set[tuple[object, ...]] = set()
     for rule in rules_of_existing_groups(cluster):
         if group_ids[rule.role] not in _described_groups(situation) or _is_satisfied(situation, rule):
             continue
@@ -43,11 +43,11 @@ def find_missing_rules(situation: Situation) -> Iterator[Finding]:
         else:
             missing = [rule]
         for missing_rule in missing:
-            finding = _missing_rule(situation, needed_rule(cluster, missing_rule, group_ids))
+            needed = needed_rule(cluster, missing_rule, group_ids)
             # Two roles may share a group.
-            if finding.commands[0] not in reported:
-                reported.add(finding.commands[0])
-                yield finding
+            if needed.identity not in reported:
+                reported.add(needed.identity)
+                yield _missing_rule(situation, needed)
 
 
 def _existing_group_ids(situation: Situation) -> dict[GroupRole, str]:

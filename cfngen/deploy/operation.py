@@ -234,9 +234,14 @@ def _prepare(
         )
         values = {**_parameter_defaults(root.document.body), **parameters.values}
         foundations.check(deployed_stack.parameters if deployed_stack else {}, values)
-        if deployed_stack is None and not request.skip_network_check:
+        if not request.skip_network_check:
             ensure_network(
-                account, request.cluster, interaction.report, values, without=(QUOTAS,) if request.ignore_quotas else ()
+                account,
+                request.cluster,
+                interaction.report,
+                values,
+                without=(QUOTAS,) if request.ignore_quotas else (),
+                is_update=deployed_stack is not None,
             )
         existing_objects.check(account, request.cluster, values, deployed_stack)
         route_tables.check(account, request.cluster, values)

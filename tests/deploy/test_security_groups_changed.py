@@ -15,6 +15,7 @@ from cfngen.cluster.load import parse
 from cfngen.cluster.needed_rules import needed_rules
 from cfngen.deploy.account import connect
 from cfngen.deploy.messages import Finished, Message
+from cfngen.deploy.network_check.findings import NetworkProblemsError
 from cfngen.deploy.preview.plan import Plan
 
 pytestmark = pytest.mark.drill
@@ -164,3 +165,12 @@ def test_another_existing_group_of_the_nodes(world: World) -> None:
     assert world.deploy(world.file("nodes")).succeeded
     assert world.operator.messages.unreachable == []
     assert world.groups_of_nodes() == [{world.ids["nodes"]}]
+
+
+def test_groups_without_the_needed_rules_are_refused_before_anything_changes(world: World) -> None:
+    assert world.deploy(world.file()).succeeded
+    groups = world.groups_of_nodes()
+    with pytest.raises(NetworkProblemsError, match=r"nothing was changed: .*network\.securityGroups\.nodes"):
+        world.deploy(world.file("nodes"))
+    assert world.groups_of_nodes() == groups
+    assert world.operator.deploy(world.file("nodes"), flags={}, skip_network_check=True).succeeded

@@ -26,6 +26,8 @@ from cfngen.deploy.network_check.reading import read
 from cfngen.deploy.network_check.situation import Situation
 
 QUOTAS = "quotas"
+SECURITY_GROUPS = "security-groups"
+SECURITY_GROUP_TAGS = "security-group-tags"
 _ORDER = tuple(Severity)
 _ASK_FOR_PERMISSIONS = "ask for the permissions of an operator (docs/deploy.md)"
 # What to call the attributes of `NetworkFacts` that may not be readable.
@@ -195,14 +197,14 @@ CHECKS: tuple[Check, ...] = (
         reads=("network_acls",),
     ),
     Check(
-        "security-groups",
+        SECURITY_GROUPS,
         "the existing security groups have the rules that the cluster needs",
         _has_existing_groups,
         security_groups.find_missing_rules,
         reads=("security_groups",),
     ),
     Check(
-        "security-group-tags",
+        SECURITY_GROUP_TAGS,
         "the cloud controller manager can open the nodes' security group for load balancers",
         _has_existing_groups,
         security_groups.find_tag_problems,
@@ -276,9 +278,17 @@ def check_network(
 
 
 def ensure_network(
-    account: Account, cluster: Cluster, report: Report, values: Mapping[str, str], *, without: Collection[str] = ()
+    account: Account,
+    cluster: Cluster,
+    report: Report,
+    values: Mapping[str, str],
+    *,
+    without: Collection[str] = (),
+    is_update: bool = False,
 ) -> None:
     """Check the existing VPC before a cluster is created in it, and report the problems and warnings.
+
+    Before an update only existing security groups are checked, whose rules may lack what the update needs.
 
     Args:
         account: the account and region.
@@ -286,10 +296,15 @@ def ensure_network(
         report: receives the step and, unless everything is in order, the findings.
         values: values of the root's parameters.
         without: names of checks to leave out.
+        is_update: whether the cluster exists already.
 
     Raises:
         NetworkProblemsError: there are problems. Errors of AWS are ignored.
     """
+    if is_update:
+        if not existing_groups(cluster):
+            return
+        without = {check.name for check in CHECKS} - {SECURITY_GROUPS, SECURITY_GROUP_TAGS}
     try:
         result = check_network(account, cluster, report, values=values, without=without)
     except AwsError:
@@ -297,4 +312,4 @@ def ensure_network(
     if result.problems or result.warnings:
         report(replace(result, findings=(*result.problems, *result.warnings)))
     if result.problems:
-        raise NetworkProblemsError(result)
+        raise NetworkProblemsError(result, is_update=is_update)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from typing import Literal, NamedTuple
 
+from cfngen.cluster.existing_security_groups import existing_group
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.sections.network import Api, PrefixList, Ssh
 from cfngen.cluster.topology import has_api_load_balancer, has_both_endpoints, has_internal_load_balancer
@@ -95,8 +96,11 @@ def max_rules_for_sources(cluster: Cluster, position: int) -> int:
 def sources_by_group(cluster: Cluster, role: SecurityGroupRole) -> tuple[tuple[Source, ...], ...]:
     """Return the sources of each security group of a role, in order. The first group always exists and may have none.
 
-    A source that is too large for any group gets a group of its own; `cfngen.cluster.checks.sources` refuses it.
+    A source that is too large for any group gets a group of its own; `cfngen.cluster.checks.sources` refuses it. An
+    existing security group has the rules for all sources: the user puts them into it.
     """
+    if existing_group(cluster, role):
+        return (tuple(sources(cluster, role)),)
     groups: list[list[Source]] = [[]]
     remaining_rules = max_rules_for_sources(cluster, position=0)
     for source in sources(cluster, role):

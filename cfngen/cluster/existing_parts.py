@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, get_args
 
 from cfngen.cluster import field_types
+from cfngen.cluster.existing_security_groups import existing_groups, group_parameter, group_path
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.reference_ids import ExistingPartId
@@ -138,6 +139,8 @@ def _network_parts(cluster: Cluster) -> Iterator[_Part]:
         yield (*path, "natGateway"), NAT_GATEWAY, gateway_name, subnet.nat_gateway
         if subnet.public:
             yield (*path, "public", "id"), SUBNET, str(SubnetId(zone, "Id", is_public=True)), subnet.public.id
+    for role, group_id in existing_groups(cluster).items():
+        yield group_path(role), SECURITY_GROUP, group_parameter(role), group_id
     for index, route in enumerate(network.routes):
         target_by_key = {
             "transitGateway": route.transit_gateway,

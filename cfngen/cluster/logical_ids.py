@@ -67,8 +67,8 @@ SINGLE_IDS = frozenset(
         # Network
         FLOW_LOG_ROLE, "FlowLog", "FlowLogGroup",
         "DhcpOptions", "DhcpOptionsAssociation", "InternetGateway", "InternetGatewayAttachment", "InternetGatewayId",
-        "EndpointsSecurityGroup", "InternetRoute", "NatRoute", "PrivateRouteTable", "RouteTable",
-        "RouteTableId", "Vpc", "VpcCidr", "VpcId",
+        "EndpointsSecurityGroup", "EndpointsSecurityGroupId", "InternetRoute", "NatRoute", "PrivateRouteTable",
+        "RouteTable", "RouteTableId", "Vpc", "VpcCidr", "VpcId",
         # API endpoint
         "ApiNameServers", "ApiPrivateRecord", "ApiPrivateZone", "ApiPublicRecord", "ApiPublicZone",
         "ApiAllowedCidr", "ApiElasticIp", "ApiElasticIpAllocationId", "ApiEndpoint", "ApiListener", "ApiLoadBalancer",

@@ -258,9 +258,14 @@ def _prepare(
         resolved = resolve_references(account, request.cluster, values)
         cluster, values = resolved.cluster, {**resolved.values}
         foundations.check(deployed_stack.values if deployed_stack else {}, values, resolved.reference_by_name)
-        if deployed_stack is None and not request.skip_network_check:
+        if not request.skip_network_check:
             ensure_network(
-                account, cluster, interaction.report, values, without=(QUOTAS,) if request.ignore_quotas else ()
+                account,
+                cluster,
+                interaction.report,
+                values,
+                without=(QUOTAS,) if request.ignore_quotas else (),
+                is_update=deployed_stack is not None,
             )
         existing_objects.check(account, cluster, values, deployed_stack)
         offered_instance_types.check(account, cluster, values)

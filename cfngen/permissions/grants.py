@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from cfngen.cluster.existing_roles import existing_roles, group_role, makes_instance_profiles, makes_roles
+from cfngen.cluster.existing_security_groups import existing_group
 from cfngen.cluster.model import Cluster, InstanceRole
 from cfngen.cluster.names import aws_partition
 from cfngen.cluster.network_plugins import network_plugin
@@ -15,6 +16,7 @@ from cfngen.cluster.topology import has_api_load_balancer
 from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.api_dns import api_dns_statements, read_zone_statements
 from cfngen.permissions.etcd_snapshots import snapshot_statements
+from cfngen.permissions.existing_groups import revoke_statements
 from cfngen.permissions.flow_logs import flow_log_statements, read_flow_log_statements
 from cfngen.permissions.instances import master_statements, node_statements
 from cfngen.permissions.load_balancer import load_balancer_statements
@@ -101,6 +103,7 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
         own_backup_bucket=cluster.etcd.backups.bucket or "",
         vpc_id=known_id(cluster.network.vpc.id) or "*",
         route_table_id=known_id(cluster.network.route_table) or "*",
+        node_security_group_id=known_id(existing_group(cluster, "Node")) or "*",
         own_secrets_key=cluster.secrets.kms_key or "",
         existing_roles=tuple(dict.fromkeys(existing.role for _, existing in existing_roles(cluster))),
         existing_instance_profiles=tuple(
@@ -128,6 +131,7 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
             f"{service_role}",
             statements=[
                 *operator_statements(scope, service_role=service_role),
+                *revoke_statements(cluster, scope),
                 *read_zone_statements(cluster, scope),
                 *read_parameter_statements(cluster, scope),
                 *read_flow_log_statements(cluster, scope),

@@ -11,6 +11,7 @@ from __future__ import annotations
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.permissions.cloud_controller import cloud_controller_statements
+from cfngen.permissions.existing_groups import existing_group_statements
 from cfngen.permissions.pod_network import pod_network_statements
 from cfngen.permissions.references import References, arn, if_resource_tagged, unless_master, via_service
 from cfngen.permissions.statements import Condition, Expression, Statement, allow
@@ -25,6 +26,7 @@ def master_statements(cluster: Cluster, references: References) -> list[Statemen
     """
     return [
         *cloud_controller_statements(cluster, references),
+        *existing_group_statements(cluster, references),
         *(
             []
             if network_plugin(cluster).gives_pods_vpc_addresses

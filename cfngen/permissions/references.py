@@ -46,6 +46,10 @@ class References(Protocol):
     def route_table_id(self) -> Expression:
         """Id of the route table that holds the pods' routes."""
 
+    @property
+    def node_security_group_id(self) -> Expression:
+        """Id of the existing security group of the nodes."""
+
     def substitute(self, text: str, **values: Expression) -> Expression:
         """Return a text in which values replace the variables `${name}`, as `Fn::Sub` replaces them.
 

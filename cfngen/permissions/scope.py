@@ -42,6 +42,7 @@ class Scope:
         existing_instance_profiles: ARNs of the existing instance profiles.
         makes_roles: whether CloudFormation creates roles, with their instance profiles.
         makes_instance_profiles: whether CloudFormation creates instance profiles, also those of existing roles.
+        node_security_group_id: id of the existing security group of the nodes.
     """
 
     account: str = "*"
@@ -57,6 +58,7 @@ class Scope:
     existing_instance_profiles: tuple[str, ...] = ()
     makes_roles: bool = True
     makes_instance_profiles: bool = True
+    node_security_group_id: str = "*"
 
     @property
     def root_stack_name(self) -> str:

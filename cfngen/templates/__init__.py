@@ -18,9 +18,11 @@ def stacks(cluster: Cluster) -> tuple[Stack, ...]:
     """Return the nested stacks, each after the stacks whose outputs it takes."""
     vpc_stack = vpc.build(cluster)
     iam_stack = iam.build(cluster)
+    groups_stack = security_groups.build(cluster)
     return (
         *((vpc_stack,) if vpc_stack else ()),
-        security_groups.build(cluster),
+        # CloudFormation refuses a template without resources.
+        *((groups_stack,) if groups_stack.resource_ids else ()),
         secrets.build(cluster),
         *((iam_stack,) if iam_stack else ()),
         master.build(cluster),

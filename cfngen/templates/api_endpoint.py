@@ -17,7 +17,6 @@ from cfngen.cluster.api_dns import internal_name, public_name
 from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.names import load_balancer_name
-from cfngen.cluster.security_group_ids import SecurityGroupId
 from cfngen.cluster.topology import (
     availability_zones,
     has_both_endpoints,
@@ -30,7 +29,7 @@ from cfngen.templates import api_dns
 from cfngen.templates.network import public_subnet_id, subnet_id, vpc_id
 from cfngen.templates.patterns import IPV4_PATTERN
 from cfngen.templates.property_value import PropertyValue
-from cfngen.templates.security_groups import extra_security_groups, first_group_description
+from cfngen.templates.security_groups import extra_security_groups, first_group
 from cfngen.templates.stack import ACCESS, Stack
 from cfngen.templates.tagging import tags
 
@@ -150,9 +149,7 @@ def _add_load_balancer(
             IpAddressType="ipv4",
             Subnets=[balancer_subnet_id(stack, cluster, zone) for zone in zones],
             SecurityGroups=[
-                stack.parameter_from_other_stack(
-                    str(SecurityGroupId(role, part="Id")), description=first_group_description(role)
-                ),
+                first_group(stack, cluster, role),
                 *extra_security_groups(stack, cluster, role),
             ],
             # A connection that arrives in a zone without a healthy master goes to a master in another zone.

@@ -17,6 +17,7 @@ from troposphere import GetAtt, Ref, autoscaling, ec2, policies
 
 from cfngen.cluster import logical_ids
 from cfngen.cluster.allowed_sources import SSH_PORT
+from cfngen.cluster.existing_security_groups import existing_group
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Architecture, Bastion, Cluster
@@ -41,6 +42,7 @@ from cfngen.templates.patterns import IPV4_PATTERN
 from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.secrets import key_name_property
 from cfngen.templates.security_group_rules import allow_from_address_source, allow_from_group
+from cfngen.templates.security_groups import first_group
 from cfngen.templates.stack import BASTION, Stack
 from cfngen.templates.tagging import auto_scaling_group_tags, tags
 
@@ -101,12 +103,8 @@ def _tags_against_nodes(cluster: Cluster) -> dict[str, str]:
 
 def _add_security_group(stack: Stack, cluster: Cluster, bastion: Bastion) -> PropertyValue:
     """Add the security group of the bastion and all rules about it; return the group's id."""
-    target_groups: dict[Literal["Master", "Node"], PropertyValue] = {
-        "Master": stack.parameter_from_other_stack(
-            "MasterSecurityGroupId", description="Security group of the masters"
-        ),
-        "Node": stack.parameter_from_other_stack("NodeSecurityGroupId", description="Security group of the nodes"),
-    }
+    roles: tuple[Literal["Master", "Node"], ...] = ("Master", "Node")
+    target_groups = {role: first_group(stack, cluster, role) for role in roles}
     group = stack.add(
         ec2.SecurityGroup(
             logical_ids.BASTION_SECURITY_GROUP,
@@ -139,15 +137,16 @@ def _add_security_group(stack: Stack, cluster: Cluster, bastion: Bastion) -> Pro
     )
     group_id = GetAtt(group, "GroupId")
     for role, target_group in target_groups.items():
-        allow_from_group(
-            stack,
-            RuleId(role, purpose="Ssh", source="Bastion"),
-            target_group=target_group,
-            source_group=group_id,
-            description="SSH from the bastion",
-            protocol="tcp",
-            ports=(SSH_PORT, SSH_PORT),
-        )
+        # Existing groups are left as they are; `cfngen config --security-group-rules` lists the rule.
+        if not existing_group(cluster, role):
+            allow_from_group(
+                stack,
+                RuleId(role, purpose="Ssh", source="Bastion"),
+                target_group=target_group,
+                source_group=group_id,
+                description="SSH from the bastion",
+                port=SSH_PORT,
+            )
     for origin in (*bastion.allowed_cidrs, *bastion.allowed_prefix_lists):
         source = origin.id if isinstance(origin, PrefixList) else str(origin)
         allow_from_address_source(

@@ -11,10 +11,15 @@ from collections.abc import Sequence
 from troposphere import GetAtt, ec2
 
 from cfngen.cluster.endpoints import interface_endpoints, service_name
+from cfngen.cluster.existing_security_groups import existing_group
 from cfngen.cluster.logical_ids import EndpointId
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.security_group_rules import endpoint_rules
 from cfngen.cluster.topology import availability_zones
+from cfngen.templates.existing_network import security_group_parameter
 from cfngen.templates.network import subnet_id, vpc_id
+from cfngen.templates.security_group_rules import GroupIds, inline_rule
+from cfngen.templates.security_groups import first_group
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
 
@@ -34,26 +39,24 @@ def add_interface_endpoints(
     if not required:
         return ()
     vpc = vpc_id(stack, cluster)
-    group = stack.add(
-        ec2.SecurityGroup(
-            "EndpointsSecurityGroup",
-            GroupDescription=f"Kubernetes cluster {cluster.name}: VPC endpoints",
-            VpcId=vpc,
-            SecurityGroupIngress=[
-                ec2.SecurityGroupRule(
-                    SourceSecurityGroupId=stack.parameter_from_other_stack(
-                        name, description=f"Security group of the {instances}"
-                    ),
-                    IpProtocol="tcp",
-                    FromPort=443,
-                    ToPort=443,
-                    Description=f"HTTPS from {instances}",
-                )
-                for name, instances in (("MasterSecurityGroupId", "masters"), ("NodeSecurityGroupId", "nodes"))
-            ],
-            Tags=tags(cluster, f"{cluster.name}-endpoints"),
+    group_id = existing_group(cluster, "Endpoints")
+    if group_id:
+        endpoints_group = security_group_parameter(stack, "Endpoints", group_id, "Security group of the VPC endpoints")
+    else:
+        instance_groups: GroupIds = {
+            "Master": first_group(stack, cluster, "Master"),
+            "Node": first_group(stack, cluster, "Node"),
+        }
+        group = stack.add(
+            ec2.SecurityGroup(
+                "EndpointsSecurityGroup",
+                GroupDescription=f"Kubernetes cluster {cluster.name}: VPC endpoints",
+                VpcId=vpc,
+                SecurityGroupIngress=[inline_rule(rule, instance_groups) for rule in endpoint_rules(cluster)],
+                Tags=tags(cluster, f"{cluster.name}-endpoints"),
+            )
         )
-    )
+        endpoints_group = GetAtt(group, "GroupId")
     subnets = [subnet_id(stack, cluster, zone) for zone in availability_zones(cluster)]
     return tuple(
         stack.add(
@@ -64,7 +67,7 @@ def add_interface_endpoints(
                 VpcId=vpc,
                 ServiceName=service_name(endpoint.service, cluster.region),
                 SubnetIds=subnets,
-                SecurityGroupIds=[GetAtt(group, "GroupId")],
+                SecurityGroupIds=[endpoints_group],
                 # Instances then use an endpoint by the service's usual name.
                 PrivateDnsEnabled=True,
                 Tags=tags(cluster, f"{cluster.name}-{endpoint.service}"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cfngen.cluster.existing_parts import INTERNET_GATEWAY, NAT_GATEWAY, ROUTE_TABLE, SUBNET, VPC
+from cfngen.cluster.existing_parts import INTERNET_GATEWAY, NAT_GATEWAY, ROUTE_TABLE, SECURITY_GROUP, SUBNET, VPC
+from cfngen.cluster.existing_security_groups import GroupRole, group_parameter
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.subnet_ids import SubnetId, ZonalId, ZoneId, zone_id
 from cfngen.templates.property_value import PropertyValue
@@ -94,4 +95,17 @@ def public_subnet_parameter(stack: Stack, zone: str, existing_id: str) -> Proper
         label=f"Public subnet in zone {short_zone}",
         parameter_group=NETWORK,
         description=f"Existing public subnet in {zone}, for the NAT gateway and load balancers",
+    )
+
+
+def security_group_parameter(stack: Stack, role: GroupRole, group_id: str, label: str) -> PropertyValue:
+    """Add the parameter for the existing security group of a role and return the reference to it."""
+    return part_parameter(
+        stack,
+        group_parameter(role),
+        group_id,
+        SECURITY_GROUP,
+        label=label,
+        parameter_group=NETWORK,
+        description=f"{label}: an existing one, with the rules that `cfngen config --security-group-rules` lists",
     )

@@ -24,6 +24,7 @@ from cfngen.permissions.statements import Expression, Statement
 from cfngen.templates.backups import backup_bucket_name
 from cfngen.templates.network import route_table_id, vpc_id
 from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.security_groups import first_group
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
 
@@ -85,6 +86,11 @@ class StackReferences:
     def route_table_id(self) -> Expression:
         """Id of the route table with the pods' routes."""
         return route_table_id(self._stack, self._cluster)
+
+    @property
+    def node_security_group_id(self) -> Expression:
+        """Id of the existing security group of the nodes."""
+        return first_group(self._stack, self._cluster, "Node")
 
     def substitute(self, text: str, **values: Expression) -> Expression:
         """Return a text in which CloudFormation replaces the placeholders `${name}` by the values of that name."""

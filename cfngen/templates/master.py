@@ -58,7 +58,7 @@ from cfngen.templates.patterns import IPV4_PATTERN
 from cfngen.templates.private_network import way_out
 from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.references import part_value
-from cfngen.templates.security_groups import extra_security_groups
+from cfngen.templates.security_groups import extra_security_groups, first_group
 from cfngen.templates.stack import MASTERS, Stack
 from cfngen.templates.tagging import auto_scaling_group_tags, tags
 
@@ -160,10 +160,7 @@ def _add_interface(stack: Stack, cluster: Cluster, master_slot: Slot) -> ec2.Net
         ConstraintDescription="must be an IPv4 address inside the subnet, not one of the five that AWS reserves",
     )
     pod_network_plugin = network_plugin(cluster)
-    security_groups = [
-        stack.parameter_from_other_stack("MasterSecurityGroupId", description="Security group of the masters")
-    ]
-    security_groups += extra_security_groups(stack, cluster, "Master")
+    security_groups = [first_group(stack, cluster, "Master"), *extra_security_groups(stack, cluster, "Master")]
     additional_groups = cluster.control_plane.additional_security_groups
     security_groups += [part_value(stack, group_id, SECURITY_GROUP) for group_id in additional_groups]
     return stack.add(

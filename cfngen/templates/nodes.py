@@ -28,7 +28,7 @@ from cfngen.templates.network import subnet_id
 from cfngen.templates.private_network import way_out
 from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.references import part_value
-from cfngen.templates.security_groups import extra_security_groups
+from cfngen.templates.security_groups import extra_security_groups, first_group
 from cfngen.templates.stack import NODES, Stack
 from cfngen.templates.tagging import auto_scaling_group_tags
 
@@ -85,7 +85,7 @@ def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
             AssociatePublicIpAddress=node_group.public_ip,
             DeleteOnTermination=True,
             Groups=[
-                stack.parameter_from_other_stack("NodeSecurityGroupId", description="Security group of the nodes"),
+                first_group(stack, cluster, "Node"),
                 *extra_security_groups(stack, cluster, "Node"),
                 *(part_value(stack, group_id, SECURITY_GROUP) for group_id in node_group.additional_security_groups),
             ],

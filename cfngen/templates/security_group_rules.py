@@ -1,33 +1,40 @@
-"""Rules of security groups: outgoing traffic, and incoming traffic from another group, a range or a prefix list."""
+"""Rules of security groups in templates: as resources of their own, or inline in a security group."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from troposphere import ec2
 
-from cfngen.cluster.model import Cluster
+from cfngen.cluster.existing_security_groups import GroupRole
+from cfngen.cluster.sections.network import PrefixList
 from cfngen.cluster.security_group_ids import RuleId
+from cfngen.cluster.security_group_rules import Rule
 from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.stack import Stack
 
-
-def egress_to_anywhere() -> ec2.SecurityGroupRule:
-    """Return the rule that allows all outgoing traffic."""
-    return ec2.SecurityGroupRule(
-        CidrIp="0.0.0.0/0", IpProtocol="-1", Description="Images, packages, AWS APIs and whatever pods call"
-    )
+GroupIds = Mapping[GroupRole, PropertyValue]
+"""References to the ids of the first security groups by role."""
 
 
-def egress_to_masters(cluster: Cluster, masters_group: PropertyValue) -> ec2.SecurityGroupRule:
-    """Return the rule for outgoing connections to the API servers, the only ones that the load balancer makes."""
-    return ec2.SecurityGroupRule(
-        DestinationSecurityGroupId=masters_group,
-        IpProtocol="tcp",
-        FromPort=cluster.api.port,
-        ToPort=cluster.api.port,
-        Description="API servers, and their health",
-    )
+def add_ingress(stack: Stack, rule: Rule, target_group: PropertyValue, group_ids: GroupIds) -> None:
+    """Add a rule for incoming traffic as a resource of its own.
+
+    Args:
+        stack: the stack to add to.
+        rule: the rule.
+        target_group: id of the security group that gets the rule.
+        group_ids: security groups by role, for the rule's source.
+    """
+    peer, ports = _peer(rule, group_ids), _ports(rule)
+    protocol, description = {"IpProtocol": rule.protocol}, {"Description": rule.description}
+    # The properties keep the order that they have in deployed templates.
+    if isinstance(rule.peer, str):
+        properties = {**peer, **protocol, **description, **ports}
+    else:
+        properties = {**protocol, **ports, **description, **peer}
+    stack.add(ec2.SecurityGroupIngress(str(rule.id), GroupId=target_group, **properties))
 
 
 def allow_from_group(
@@ -37,29 +44,27 @@ def allow_from_group(
     target_group: PropertyValue,
     source_group: PropertyValue,
     description: str,
-    protocol: str = "-1",
-    ports: tuple[int, int] | None = None,
+    port: int,
 ) -> None:
-    """Add a rule that lets instances of `source_group` reach those of `target_group`.
+    """Add a rule that allows TCP connections to a port from another security group.
 
     Args:
         stack: the stack to add to.
         rule_id: logical id of the rule.
-        target_group: security group that gets the rule.
-        source_group: security group that the traffic comes from.
+        target_group: id of the security group that gets the rule.
+        source_group: id of the security group that the traffic comes from.
         description: description of the rule.
-        protocol: `tcp`, `udp` or `icmp`; by default all protocols.
-        ports: first and last port, or type and code for `icmp`; None for all ports.
+        port: the port.
     """
-    port_properties = {"FromPort": ports[0], "ToPort": ports[1]} if ports else {}
     stack.add(
         ec2.SecurityGroupIngress(
             str(rule_id),
             GroupId=target_group,
             SourceSecurityGroupId=source_group,
-            IpProtocol=protocol,
+            IpProtocol="tcp",
             Description=description,
-            **port_properties,
+            FromPort=port,
+            ToPort=port,
         )
     )
 
@@ -74,12 +79,12 @@ def allow_from_address_source(
     port: int,
     description: str,
 ) -> None:
-    """Add a rule to `target_group` that allows TCP connections to a port from an address range or a prefix list.
+    """Add a rule that allows TCP connections to a port from an address range or a prefix list.
 
     Args:
         stack: the stack to add to.
         rule_id: logical id of the rule.
-        target_group: security group that gets the rule.
+        target_group: id of the security group that gets the rule.
         source_property: property of the rule that takes the source.
         source: the address range, or the id of the prefix list.
         port: the port.
@@ -96,3 +101,25 @@ def allow_from_address_source(
             **{source_property: source},
         )
     )
+
+
+def inline_rule(rule: Rule, group_ids: GroupIds) -> ec2.SecurityGroupRule:
+    """Return a rule for a list of rules in a security group; `group_ids` as for `add_ingress`."""
+    return ec2.SecurityGroupRule(
+        **_peer(rule, group_ids), IpProtocol=rule.protocol, **_ports(rule), Description=rule.description
+    )
+
+
+def _peer(rule: Rule, group_ids: GroupIds) -> dict[str, PropertyValue]:
+    """Return the property for the source or the destination of a rule."""
+    direction = "Destination" if rule.is_egress else "Source"
+    if isinstance(rule.peer, PrefixList):
+        return {f"{direction}PrefixListId": rule.peer.id}
+    if isinstance(rule.peer, str):
+        return {f"{direction}SecurityGroupId": group_ids[rule.peer]}
+    return {"CidrIp": str(rule.peer)}
+
+
+def _ports(rule: Rule) -> dict[str, int]:
+    """Return the properties for the ports of a rule; empty if it is for all ports."""
+    return {"FromPort": rule.ports[0], "ToPort": rule.ports[1]} if rule.ports else {}

@@ -243,6 +243,7 @@ def landlord(where: Account) -> dict[str, str]:
     """What someone else has made in the account before: values for the parameters that ask for such a thing."""
     ec2 = client("ec2", where.cluster.region)
     vpc = ec2.create_vpc(CidrBlock="10.20.0.0/16")["Vpc"]["VpcId"]
+    ec2.modify_vpc_attribute(VpcId=vpc, EnableDnsHostnames={"Value": True})
     table = ec2.create_route_table(VpcId=vpc)["RouteTable"]["RouteTableId"]
     gateway = ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
     ec2.attach_internet_gateway(InternetGatewayId=gateway, VpcId=vpc)
@@ -265,7 +266,18 @@ def landlord(where: Account) -> dict[str, str]:
         bucket = where.cluster.network.flow_logs.bucket
         client("s3", where.cluster.region).create_bucket(Bucket=bucket, CreateBucketConfiguration=location)
     [image, *_] = where.images.values()
+    group_parameters = {
+        name
+        for body in where.templates.values()
+        for name, parameter in body.get("Parameters", {}).items()
+        if parameter["Type"] == "AWS::EC2::SecurityGroup::Id"
+    }
+    groups = {
+        name: ec2.create_security_group(GroupName=name, Description=name, VpcId=vpc)["GroupId"]
+        for name in sorted(group_parameters)
+    }
     return {
+        **groups,
         "VpcId": vpc,
         "RouteTableId": table,
         "InternetGatewayId": gateway,

@@ -219,10 +219,10 @@ def test_an_output_needs_its_stack_and_its_name(cloud: CloudFormation) -> None:
     [
         ("AWS::EC2::VPC::Id", "vpc-0123456789abcdef0"),
         ("AWS::EC2::Subnet::Id", "subnet-0123456789abcdef0"),
+        ("AWS::EC2::SecurityGroup::Id", "sg-0123456789abcdef0"),
         ("AWS::EC2::KeyPair::KeyName", "nobody"),
         ("AWS::EC2::AvailabilityZone::Name", "us-west-2x"),
         ("AWS::EC2::Image::Id", "ami-0123456789abcdef0"),
-        ("AWS::EC2::SecurityGroup::Id", "sg-0123456789abcdef0"),
         ("AWS::Route53::HostedZone::Id", "Z0123456789ABC"),
     ],
 )

@@ -67,7 +67,16 @@ def test_every_golden_cluster_comes_and_goes_in_any_order(case: str, form: str, 
     assert len(leftovers(where, before).get("hosted zones", ())) == RETAINED_ZONES.get(case, 0)
 
 
-@pytest.mark.parametrize("case", ["existing-vpc", "existing-vpc-new-subnets", "private-existing-mix"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "existing-vpc",
+        "existing-vpc-new-subnets",
+        "own-masters-security-group",
+        "own-security-groups",
+        "private-existing-mix",
+    ],
+)
 def test_deletion_spares_what_somebody_else_made(case: str) -> None:
     where = prepared(golden(case))
     others = landlord(where)

@@ -137,3 +137,29 @@ def test_addresses_and_egress_are_two_tables(cfngen):
     ran = cfngen("config", "--egress", "--addresses", "--defaults")
     assert ran.code == 64
     assert "choose one" in ran.err
+
+
+def test_rules_of_existing_security_groups_are_a_table_with_commands(cfngen, directory):
+    (directory / "cluster.yaml").write_text(
+        "network:\n"
+        "  vpc: {id: vpc-0123456789abcdef0, cidr: 10.20.0.0/16}\n"
+        "  subnets: [{zone: us-west-2a, id: subnet-0123456789abcdef0, cidr: 10.20.0.0/24}]\n"
+        "  serviceCidr: 10.250.0.0/16\n"
+        "  securityGroups: {nodes: sg-0123456789abcdef0}\n"
+    )
+    ran = cfngen("config", "--security-group-rules")
+    assert ran.code == 0
+    header, *rows = ran.out.splitlines()
+    assert header.split() == ["group", "direction", "traffic", "source", "or", "destination", "for"]
+    assert rows[0].split()[:6] == ["nodes", "sg-0123456789abcdef0", "ingress", "all", "traffic", "sg-0123456789abcdef0"]
+    document = json.loads(cfngen("config", "--security-group-rules", "-o", "json").out)
+    rules = document["securityGroupRules"]
+    assert len(rules) == len(rows)
+    assert rules[0]["command"].startswith("aws ec2 authorize-security-group-ingress --region us-west-2 --group-id sg-")
+
+
+def test_without_existing_security_groups_there_are_no_rules_to_add(cfngen):
+    ran = cfngen("config", "--security-group-rules", "--defaults")
+    assert (ran.code, "cfngen creates all security groups" in ran.out) == (0, True)
+    document = json.loads(cfngen("config", "--security-group-rules", "--defaults", "-o", "json").out)
+    assert document == {"securityGroupRules": []}

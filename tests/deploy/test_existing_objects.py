@@ -249,6 +249,16 @@ TABLE: Mapping[str, Named] = {
             "interface of another VPC": "and the cluster is in vpc-",
         },
     ),
+    **{
+        f"network.securityGroups.{name}": Named(
+            "VPC",
+            {
+                "first group of another VPC": "and the cluster is in vpc-",
+                "first group that is not there": "there is no security group sg-",
+            },
+        )
+        for name in ("masters", "nodes", "apiLoadBalancer", "internalApiLoadBalancer", "endpoints")
+    },
     "api.allowedPrefixLists[].id": LISTED,
     "ssh.allowedPrefixLists[].id": LISTED,
     "api.elasticIp.allocationId": Named(
@@ -539,6 +549,15 @@ def served(here: Landlord, *services: str) -> None:
     here.parameters |= {"SubnetAId": "", "RouteTableId": "", "InternetGatewayId": ""}
 
 
+def grouped(here: Landlord, group: str) -> None:
+    """Name the first security group of something that the cluster has."""
+    if "LoadBalancer" in here.key:
+        here.file |= {"controlPlane": {"count": 3}, "api": {"internal": True}}
+    if here.key.endswith("endpoints"):
+        served(here)
+    here.names(group)
+
+
 OWN = "arn:aws:iam::123456789012"
 
 
@@ -592,6 +611,8 @@ SCENARIOS: Mapping[str, Any] = {
     "key that is disabled": lambda here: here.account.client("kms").disable_key(KeyId=key_of(here)),
     "key that will be deleted": lambda here: here.account.client("kms").schedule_key_deletion(KeyId=key_of(here)),
     "key that signs": lambda here: key_of(here, KeyUsage="SIGN_VERIFY", KeySpec="RSA_2048"),
+    "first group of another VPC": lambda here: grouped(here, here.group(here.vpc())),
+    "first group that is not there": lambda here: grouped(here, "sg-00000001"),
     "service that is not there": lambda here: served(here, "kmss", "kms"),
     "service of another region": lambda here: served(
         here, "com.amazonaws.vpce.eu-central-1.vpce-svc-0123456789abcdef0"
@@ -708,6 +729,26 @@ def test_a_group_of_the_vpc_that_the_stack_has_made_is_fine(account: Account) ->
     here.names(here.group(vpc))
     here.made_by_the_stack(vpc)
     here.check()
+
+
+@pytest.mark.parametrize(("tagged_groups", "is_refused"), [((0,), False), ((1,), False), ((0, 1), True)])
+def test_one_group_of_an_instance_may_have_the_clusters_tag(
+    account: Account, tagged_groups: tuple[int, ...], *, is_refused: bool
+) -> None:
+    here = Landlord(account, "nodeGroups[].additionalSecurityGroups[]")
+    create = here.ec2.create_security_group
+    vpc = here.parameters["VpcId"]
+    groups = [create(GroupName=name, Description="own", VpcId=vpc)["GroupId"] for name in ("first", "second")]
+    for position in tagged_groups:
+        tag = {"Key": "kubernetes.io/cluster/kubernetes", "Value": "shared"}
+        here.ec2.create_tags(Resources=[groups[position]], Tags=[tag])
+    here.file["network"]["securityGroups"] = {"nodes": groups[0]}
+    here.names(groups[1])
+    if not is_refused:
+        here.check()
+        return
+    with pytest.raises(ForeignObjectsError, match=f"this tag, and {groups[0]} has it: remove the tag"):
+        here.check()
 
 
 def test_who_may_not_look_is_not_kept_from_deploying(account: Account, calls: Any) -> None:

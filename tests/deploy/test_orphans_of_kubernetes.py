@@ -272,3 +272,24 @@ def test_many_load_balancers_are_read_in_pages(place: Place) -> None:
     for number in range(25):
         elbv2.create_load_balancer(Name=f"n{number}", Type="network", Subnets=[place.subnet_id], Tags=tags)
     assert len(orphan_removal.find_orphans(place.account, scope_of(place))) == 25
+
+
+def lent_group(place: Place) -> Inventory:
+    """The cluster `one`, whose nodes use a security group of somebody else's."""
+    scope = read_inventory(place.account, None, cluster="one", vpc_id=place.vpc_id)
+    return replace(scope, existing_security_groups=frozenset({place.node_group}))
+
+
+def test_rules_of_load_balancers_leave_the_group_that_nodes_were_lent(place: Place) -> None:
+    balancer = made.classic(place, "one")
+    place.ec2.create_tags(Resources=[place.node_group], Tags=made.pairs({"kubernetes.io/cluster/one": "shared"}))
+    made.admit(place.account, place.node_group, place.node_group)
+    result, _ = swept(place, lent_group(place))
+    assert result.remaining == ()
+    assert made.rules_naming(place.account, balancer.group) == []
+    assert made.rules_naming(place.account, place.node_group) == [place.node_group]
+
+
+def test_a_group_that_nodes_were_lent_is_never_deleted_whatever_its_tags_say(place: Place) -> None:
+    place.ec2.create_tags(Resources=[place.node_group], Tags=made.pairs({"kubernetes.io/cluster/one": "owned"}))
+    assert orphan_removal.find_orphans(place.account, lent_group(place)) == ()

@@ -383,6 +383,18 @@ def _possible(key: str, design: Design) -> bool:
         "network.dhcpOptions": lambda: design.existing == "no",
         "network.pluginValues": lambda: plugin.is_installed_by_cfngen,
         "network.nonMasqueradeCidr": lambda: plugin.uses_vpc_routes,
+        # Existing groups need rules, which nobody adds in the account of a lived cluster.
+        **{
+            f"network.securityGroups.{name}": lambda: design.existing != "no" and not design.lived
+            for name in ("masters", "nodes")
+        },
+        **{
+            f"network.securityGroups.{name}": lambda: design.existing != "no" and not design.lived and design.count > 1
+            for name in ("apiLoadBalancer", "internalApiLoadBalancer")
+        },
+        "network.securityGroups.endpoints": lambda: (
+            design.existing == "vpc" and not design.lived and design.nat == "none"
+        ),
         "api.elasticIp": lambda: design.count == 1 and design.topology == "public",
         "network.endpoints.create": lambda: design.topology == "private",
         "network.endpoints.additional": lambda: design.nat == "none",
@@ -423,6 +435,10 @@ def settled(file: File, design: Design) -> File:
         drop(file, "api.public")
     _settle_endpoints(file)
     _settle_roles(file)
+    if not (get(file, "api.internal") and get(file, "api.public", True)):
+        drop(file, "network.securityGroups.internalApiLoadBalancer")
+    if get(file, "network.endpoints.create") is False:
+        drop(file, "network.securityGroups.endpoints")
     for section in file["nodeGroups"]:
         if section.get("publicIp") is False and not has_way_out:
             drop(section, "publicIp")

@@ -45,6 +45,7 @@ DESIGNS = (
     *(replace(_NEW, existing=each, written=True) for each in ("vpc", "subnets")),
     replace(_NEW, topology="private", nat="none"),
     replace(_NEW, topology="private", existing="vpc", written=True),
+    replace(_NEW, topology="private", nat="none", existing="vpc", written=True, count=3),
     replace(_NEW, topology="private", plugin="cilium", existing="vpc", written=True, shared=True),
     replace(_NEW, plugin="cilium", existing="vpc", written=True, shared=True),
 )

@@ -32,7 +32,7 @@ def command() -> None:
 @target_options
 @click.pass_context
 def network(context: click.Context, target: Target) -> None:
-    """Look at the existing VPC of the cluster file, and at its subnets, routes, gateways, endpoints and network ACLs.
+    """Look at the existing VPC of the cluster file: its subnets, routes, gateways, endpoints, ACLs and security groups.
 
     Each finding names the key of the cluster file, what to do, and the command of the AWS CLI for it. Nothing is
     changed. `cfngen plan` and `cfngen deploy` do the same before they create a cluster in an existing VPC.

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
         "cfngen config --output yaml > complete.yaml",
         "cfngen config --addresses                  ranges of VPC, subnets, pods and services",
         "cfngen config --egress                     hosts that a firewall has to let instances reach",
+        "cfngen config --security-group-rules       rules that existing security groups need",
+        "cfngen config --security-group-rules -o json | jq -r '.securityGroupRules[].command'",
         "cfngen config --egress -o json | jq -r '.egress[] | select(.endpoint == \"\") | .host'",
     ),
 )
@@ -49,21 +51,29 @@ if TYPE_CHECKING:
 @click.option(
     "--egress", is_flag=True, help="Show what instances and add-ons must reach: hosts and services of AWS, and why."
 )
-def command(source: Source, output_format: str, *, addresses: bool, egress: bool) -> None:
+@click.option(
+    "--security-group-rules",
+    is_flag=True,
+    help="Show the rules that the existing security groups of network.securityGroups need.",
+)
+def command(source: Source, output_format: str, *, addresses: bool, egress: bool, security_group_rules: bool) -> None:
     """Show the complete configuration: every value in effect, and where each came from.
 
     A value is kube-up's default, is derived from another value, or is set in the cluster file, by an environment
     variable or by --set; each of these overrides those named before it. The YAML output is itself a cluster file, with
     the origins as comments.
     """
-    if addresses and egress:
-        raise click.UsageError("--addresses and --egress are two different tables; choose one")
+    if addresses + egress + security_group_rules > 1:
+        raise click.UsageError("--addresses, --egress and --security-group-rules are different tables; choose one")
     loaded = source.load()
     if addresses:
         _show_addresses(loaded.cluster, output_format)
         return
     if egress:
         _show_egress(loaded.cluster, output_format)
+        return
+    if security_group_rules:
+        _show_security_group_rules(loaded.cluster, output_format)
         return
     cluster_values = loaded.cluster.model_dump(mode="json", by_alias=True)
     if output_format == "json":
@@ -129,6 +139,32 @@ def _show_egress(cluster: Cluster, output_format: str) -> None:
         click.echo("\n".join(align_columns([("host", "port", "from", "VPC endpoint", "for"), *rows], indent="")))
         return
     _print_document({"egress": [dataclasses.asdict(item) for item in destinations]}, output_format)
+
+
+def _show_security_group_rules(cluster: Cluster, output_format: str) -> None:
+    """Print the rules that existing security groups need, as a table or as JSON or YAML."""
+    from cfngen.cluster.needed_rules import needed_rules
+
+    rules = needed_rules(cluster)
+    if output_format == "text":
+        if not rules:
+            click.echo("cfngen creates all security groups with their rules: network.securityGroups names none.")
+            return
+        rows = [
+            (
+                f"{rule.key.rpartition('.')[2]} {rule.group}",
+                rule.direction,
+                rule.traffic,
+                ", ".join(rule.peers),
+                rule.description,
+            )
+            for rule in rules
+        ]
+        header = ("group", "direction", "traffic", "source or destination", "for")
+        click.echo("\n".join(align_columns([header, *rows], indent="")))
+        return
+    items = [{**dataclasses.asdict(rule), "command": rule.command(cluster.region)} for rule in rules]
+    _print_document({"securityGroupRules": items}, output_format)
 
 
 def _print_document(document: Mapping[str, object], output_format: str) -> None:

@@ -27,6 +27,7 @@ from cfngen.cluster.checks import (
     proxy,
     references,
     routes,
+    security_groups,
     sizes,
     sources,
     tags,
@@ -47,6 +48,7 @@ PROBLEM_CHECKS: tuple[Check, ...] = (
     *local_zones.PROBLEM_CHECKS,
     *existing.PROBLEM_CHECKS,
     *references.PROBLEM_CHECKS,
+    *security_groups.PROBLEM_CHECKS,
     *topology.PROBLEMS,
     *addresses.PROBLEM_CHECKS,
     *vpc_ranges.PROBLEM_CHECKS,
@@ -82,6 +84,7 @@ WARNING_CHECKS: tuple[Check, ...] = (
     *bastion.WARNING_CHECKS,
     *instances.WARNING_CHECKS,
     *sources.WARNING_CHECKS,
+    *security_groups.WARNING_CHECKS,
     *sizes.WARNING_CHECKS,
     *nodes.WARNING_CHECKS,
 )

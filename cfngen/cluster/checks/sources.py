@@ -14,6 +14,7 @@ from cfngen.cluster.allowed_sources import (
     sources_by_group,
 )
 from cfngen.cluster.checks.access import all_instances
+from cfngen.cluster.existing_security_groups import existing_group
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
@@ -121,7 +122,8 @@ def _check_rules_fit(cluster: Cluster) -> Iterator[Problem]:
 
 def _check_stack_resource_count(cluster: Cluster) -> Iterator[Problem]:
     """Check that the security groups' stack does not exceed CloudFormation's number of resources: one for each rule."""
-    rules = sum(1 for role in SECURITY_GROUP_ROLES for _ in sources(cluster, role))
+    created_roles = [role for role in SECURITY_GROUP_ROLES if not existing_group(cluster, role)]
+    rules = sum(1 for role in created_roles for _ in sources(cluster, role))
     if rules > _MAX_RULES_OF_STACK:
         # Reported at the section that makes more rules: a source of SSH makes two, for masters and for nodes.
         key = "api" if len(cluster.api.allowed_cidrs) >= 2 * len(cluster.ssh.allowed_cidrs) else "ssh"

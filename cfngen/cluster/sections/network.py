@@ -181,6 +181,27 @@ class Route(Model):
     )
 
 
+class SecurityGroups(Model):
+    """Existing security groups to use in place of those that cfngen creates; what is left out is created.
+
+    An existing group gets neither rules nor tags: `cfngen config --security-group-rules` lists the rules that it needs.
+    """
+
+    masters: field_types.SecurityGroupId | None = Field(None, description="Id of the masters' security group.")
+    nodes: field_types.SecurityGroupId | None = Field(
+        None, description="Id of the nodes' security group. A change replaces all nodes."
+    )
+    api_load_balancer: field_types.SecurityGroupId | None = Field(
+        None, description="Id of the security group of the API's load balancer: of the public one if there are two."
+    )
+    internal_api_load_balancer: field_types.SecurityGroupId | None = Field(
+        None, description="Id of the security group of the API's internal load balancer beside a public one."
+    )
+    endpoints: field_types.SecurityGroupId | None = Field(
+        None, description="Id of the security group of the interface endpoints that cfngen creates."
+    )
+
+
 class Network(Model):
     """Addresses and routes of the VPC, of pods and of services."""
 
@@ -227,6 +248,10 @@ class Network(Model):
     dhcp_options: field_types.DhcpOptionsId | None = Field(
         None,
         description="Id of an existing DHCP option set to associate with a created VPC; `default` keeps Amazon's.",
+    )
+    security_groups: SecurityGroups = Field(
+        default_factory=SecurityGroups,
+        description="Existing security groups in place of those that cfngen creates; only in an existing VPC.",
     )
     plugin: Plugin = Field(
         "vpc-routes",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from cfngen.cluster.existing_security_groups import GROUP_ROLES, group_parameter
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion.kubernetes_tags import cluster_tag, is_owned_by, tag_map
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackResource, StackView, list_resource_tree
@@ -33,6 +34,7 @@ class Inventory:
             Auto Scaling group.
         unmanaged_instances: ids of its instances that no Auto Scaling group of its stacks launched.
         security_groups: security groups of its stacks.
+        existing_security_groups: security groups that the stacks use and did not create: they are never deleted.
         same_name_stacks: names of other root stacks in the region that contain a cluster of the same name.
     """
 
@@ -45,6 +47,7 @@ class Inventory:
     instances: Mapping[str, str] = field(default_factory=dict)
     unmanaged_instances: frozenset[str] = frozenset()
     security_groups: tuple[str, ...] = ()
+    existing_security_groups: frozenset[str] = frozenset()
     same_name_stacks: tuple[str, ...] = ()
 
     @property
@@ -117,6 +120,11 @@ def read_inventory(
         # Without a stack, no group is known, and every instance would be listed as unmanaged.
         unmanaged_instances=unmanaged_ids if resources else frozenset(),
         security_groups=_existing_ids(resources, "AWS::EC2::SecurityGroup"),
+        existing_security_groups=frozenset(
+            stack.parameters[group_parameter(role)]
+            for role in GROUP_ROLES
+            if stack and group_parameter(role) in stack.parameters
+        ),
     )
 
 

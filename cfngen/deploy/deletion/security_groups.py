@@ -27,7 +27,7 @@ class ReferringGroup:
     Attributes:
         group_id: the group that has the rules.
         group_name: its name.
-        owned: whether the group that has the rules is the cluster's.
+        owned: whether the group that has the rules is the cluster's, or an existing one that the cluster's nodes use.
     """
 
     group_id: str
@@ -44,6 +44,7 @@ def find_orphaned_groups(account: Account, inventory: Inventory) -> tuple[Orphan
             is_owned_by(tags, inventory.cluster)
             and not is_created_by_stack(tags)
             and group["GroupId"] not in inventory.ids()
+            and group["GroupId"] not in inventory.existing_security_groups
         ):
             purpose = service_name(tags) or group.get("Description", "")
             vpc_id = group.get("VpcId", "")
@@ -75,6 +76,8 @@ def find_references(account: Account, inventory: Inventory, ids: Sequence[str]) 
             ):
                 group_id = group["GroupId"]
                 is_owned = group_id in inventory.ids() or is_owned_by(tag_map(group.get("Tags")), inventory.cluster)
+                # The cloud controller manager makes rules in the nodes' existing group too.
+                is_owned = is_owned or group_id in inventory.existing_security_groups
                 if group_id not in ids:
                     references_by_group[group_id] = ReferringGroup(
                         group_id=group_id, group_name=group["GroupName"], owned=is_owned

@@ -6,12 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from cfngen.cluster.existing_security_groups import existing_groups
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.messages import Report, Step
-from cfngen.deploy.network_check import access_lists, addresses, endpoints, routes, tags, vpc
+from cfngen.deploy.network_check import access_lists, addresses, endpoints, routes, security_groups, tags, vpc
 from cfngen.deploy.network_check.findings import (
     Finding,
     NetworkCheck,
@@ -26,6 +27,8 @@ from cfngen.deploy.network_check.situation import Situation
 from cfngen.deploy.references import resolve_references
 
 QUOTAS = "quotas"
+SECURITY_GROUPS = "security-groups"
+SECURITY_GROUP_TAGS = "security-group-tags"
 _ORDER = tuple(Severity)
 _ASK_FOR_PERMISSIONS = "ask for the permissions of an operator (docs/deploy.md)"
 # What to call the attributes of `NetworkFacts` that may not be readable.
@@ -72,6 +75,10 @@ def _uses_vpc_routes(situation: Situation) -> bool:
 
 def _needs_endpoints(situation: Situation) -> bool:
     return bool(endpoints.subnets_without_way_out(situation))
+
+
+def _has_existing_groups(situation: Situation) -> bool:
+    return bool(existing_groups(situation.cluster))
 
 
 def _find_exceeded_quotas(situation: Situation) -> Iterator[Finding]:
@@ -190,6 +197,20 @@ CHECKS: tuple[Check, ...] = (
         access_lists.find_blocked_traffic,
         reads=("network_acls",),
     ),
+    Check(
+        SECURITY_GROUPS,
+        "the existing security groups have the rules that the cluster needs",
+        _has_existing_groups,
+        security_groups.find_missing_rules,
+        reads=("security_groups",),
+    ),
+    Check(
+        SECURITY_GROUP_TAGS,
+        "the cloud controller manager can open the nodes' security group for load balancers",
+        _has_existing_groups,
+        security_groups.find_tag_problems,
+        reads=("security_groups",),
+    ),
     Check("tags", "controllers find the subnets for load balancers", _has_existing_subnets, tags.find_tag_problems),
     Check(QUOTAS, "the quotas of networks are large enough", _always, _find_exceeded_quotas),
 )
@@ -260,9 +281,17 @@ def check_network(
 
 
 def ensure_network(
-    account: Account, cluster: Cluster, report: Report, values: Mapping[str, str], *, without: Collection[str] = ()
+    account: Account,
+    cluster: Cluster,
+    report: Report,
+    values: Mapping[str, str],
+    *,
+    without: Collection[str] = (),
+    is_update: bool = False,
 ) -> None:
     """Check the existing VPC before a cluster is created in it, and report the problems and warnings.
+
+    Before an update only existing security groups are checked, whose rules may lack what the update needs.
 
     Args:
         account: the account and region.
@@ -270,10 +299,15 @@ def ensure_network(
         report: receives the step and, unless everything is in order, the findings.
         values: values of the root's parameters.
         without: names of checks to leave out.
+        is_update: whether the cluster exists already.
 
     Raises:
         NetworkProblemsError: there are problems. Errors of AWS are ignored.
     """
+    if is_update:
+        if not existing_groups(cluster):
+            return
+        without = {check.name for check in CHECKS} - {SECURITY_GROUPS, SECURITY_GROUP_TAGS}
     try:
         result = check_network(account, cluster, report, values=values, without=without)
     except AwsError:
@@ -281,4 +315,4 @@ def ensure_network(
     if result.problems or result.warnings:
         report(replace(result, findings=(*result.problems, *result.warnings)))
     if result.problems:
-        raise NetworkProblemsError(result)
+        raise NetworkProblemsError(result, is_update=is_update)

@@ -88,10 +88,11 @@ class NetworkProblemsError(CfngenError):
 
     code = "network-problems"
 
-    def __init__(self, check: NetworkCheck) -> None:
+    def __init__(self, check: NetworkCheck, *, is_update: bool = False) -> None:
         keys = dict.fromkeys(finding.key for finding in check.problems)
+        outcome = "nothing was changed" if is_update else "nothing was created"
         super().__init__(
-            f"nothing was created: the network of {check.vpc} has {pluralize(len(check.problems), 'problem')} "
+            f"{outcome}: the network of {check.vpc} has {pluralize(len(check.problems), 'problem')} "
             f"({', '.join(keys)})",
             hint=CommandText(
                 "correct the network or the cluster file as the findings say; ",

@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from cfngen.cluster.existing_security_groups import group_parameter
 from cfngen.cluster.logical_ids import MASTER_STACK, is_node_group_stack
 from cfngen.deploy.aws_types import JsonObject, TemplatePart
 from cfngen.deploy.phasing.deployed import SSM_TYPE_PREFIX, DeployedStack, DeployedTemplates
@@ -19,7 +20,8 @@ def separable_groups(deployed: DeployedTemplates, documents: Sequence[Document])
     """Return the logical ids of the node groups' stacks that can be updated separately from everything else.
 
     A deployed stack can be updated in a later phase if the requested root still has every output and parameter that the
-    parameters of the deployed stack refer to. A stack that is not deployed yet can always be created in a later phase.
+    parameters of the deployed stack refer to, and if its nodes do not move between a security group that cfngen creates
+    and an existing one. A stack that is not deployed yet can always be created in a later phase.
     """
     root = _root_of(documents)
     root_parameters = ("AWS::StackName", *root.body.get("Parameters", {}))
@@ -29,12 +31,28 @@ def separable_groups(deployed: DeployedTemplates, documents: Sequence[Document])
         for logical_id in nested_template_names(root.body)
         if is_node_group_stack(logical_id) and logical_id not in nested_template_names(deployed.root_template)
     }
+    old_group, new_group = (_nodes_security_group(template) for template in (deployed.root_template, root.body))
+    if old_group and new_group and old_group != new_group:
+        # The rules for the old security group must stay until the last node has left it: until the end of an update.
+        return frozenset(separable)
     for logical_id, deployed_stack in deployed.nested_stacks.items():
         if is_node_group_stack(logical_id):
             parameters = _unchanged_parameters(deployed.root_template["Resources"][logical_id], deployed_stack)
             if available_references.issuperset(references(parameters)):
                 separable.add(logical_id)
     return frozenset(separable)
+
+
+def _nodes_security_group(root_template: TemplatePart) -> object:
+    """Return what a root passes to its node groups as the nodes' security group: an output or a parameter, if any."""
+    resources = root_template.get("Resources", {})
+    parameters = [
+        resource.get("Properties", {}).get("Parameters", {})
+        for logical_id, resource in resources.items()
+        if is_node_group_stack(logical_id)
+    ]
+    name = group_parameter("Node")
+    return next((passed[name] for passed in parameters if name in passed), None)
 
 
 def volume_phase_documents(deployed: DeployedTemplates, documents: Sequence[Document]) -> tuple[Document, ...]:

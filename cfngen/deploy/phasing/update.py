@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from cfngen.cluster.security_group_ids import RuleId
 from cfngen.deploy.account import Account
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Notice, Question, Step
@@ -13,7 +14,7 @@ from cfngen.deploy.phasing.deployed import DeployedTemplates
 from cfngen.deploy.phasing.part_planning import NO_ROLLBACK
 from cfngen.deploy.phasing.parts import UpdatePart, divide_into_parts
 from cfngen.deploy.preview import change_sets
-from cfngen.deploy.preview.changes import Danger
+from cfngen.deploy.preview.changes import Change, Danger
 from cfngen.deploy.preview.plan import Phase, Plan
 from cfngen.deploy.watching.watch import WatchResult
 from cfngen.errors import CfngenError
@@ -83,9 +84,12 @@ def plan_phases(
         discard: removes a plan's change set.
     """
     root = next(document for document in requested if document.children)
-    parts = divide_into_parts(
-        overall_plan, documents.separable_groups(deployed, requested), list(root.body["Resources"])
+    # If nodes get another security group, the rules for the old one must stay until the last node has the new one.
+    changes_nodes_group = any(
+        _is_for_other_nodes_group(change) for stack in overall_plan.stacks for change in stack.changes
     )
+    separable_groups = frozenset() if changes_nodes_group else documents.separable_groups(deployed, requested)
+    parts = divide_into_parts(overall_plan, separable_groups, list(root.body["Resources"]))
     if len(parts) == 1 and parts[0].kind == "volumes":
         plan = replace(overall_plan, on_failure=NO_ROLLBACK)
         return PhasedUpdate(
@@ -120,6 +124,19 @@ def plan_phases(
             plan_part=plan_part,
         )
     return None
+
+
+def _is_for_other_nodes_group(change: Change) -> bool:
+    """Return whether a change replaces a rule for the nodes' security group by one for another group."""
+    rule = RuleId.parse(change.logical_id)
+    return (
+        rule is not None
+        and rule.source == "Nodes"
+        and any(
+            property_.certain and property_.path == "/Properties/SourceSecurityGroupId"
+            for property_ in change.properties
+        )
+    )
 
 
 def carry_out(

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cfngen.cluster.checks.access import all_instances
+from cfngen.cluster.existing_security_groups import existing_groups, group_key, group_parameter
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import dotted
 from cfngen.cluster.subnet_ids import SubnetId, ZoneId, zone_id
@@ -75,7 +76,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
             if vpc_id and cluster.network.vpc.id:
                 problems += find_network_problems(account, cluster, values, vpc_id)
             elif vpc_id:
-                problems += _find_security_group_problems(account, cluster, vpc_id)
+                problems += _find_security_group_problems(account, cluster, values, vpc_id)
                 problems += existing_routes.find_problems(account, cluster, vpc_id)
             problems += _find_elastic_ip_problems(account, values)
             problems += existing_services.find_problems(account, cluster)
@@ -113,7 +114,7 @@ def find_network_problems(
     Yields:
         One sentence for each; it starts with the object's key in the cluster file.
     """
-    yield from _find_security_group_problems(account, cluster, vpc_id)
+    yield from _find_security_group_problems(account, cluster, values, vpc_id)
     yield from _find_subnet_problems(account, cluster, values, vpc_id)
     yield from _find_routing_problems(account, values, vpc_id)
     yield from existing_private_network.find_problems(account, cluster, values, vpc_id, judges_routes=judges_routes)
@@ -134,7 +135,7 @@ def _find_policy_problems(account: Account, cluster: Cluster) -> Iterator[str]:
 
 
 def _keys_by_security_group(cluster: Cluster) -> dict[str, str]:
-    """Return for each security group that the cluster file names, by its id, the first key that names it."""
+    """Return for each additional security group of the cluster file, by its id, the first key that names it."""
     keys_by_group: dict[str, str] = {}
     for path, instances in all_instances(cluster):
         for position, group_id in enumerate(instances.additional_security_groups):
@@ -152,12 +153,22 @@ def _reject_all_security_groups(cluster: Cluster) -> Iterator[str]:
         )
 
 
-def _find_security_group_problems(account: Account, cluster: Cluster, vpc_id: str) -> Iterator[str]:
-    """Yield a problem for each security group that does not exist, is in another VPC, or has the cluster's tag."""
+def _find_security_group_problems(
+    account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str
+) -> Iterator[str]:
+    """Yield a problem for each security group that does not exist or is in another VPC, or may not have its tag."""
     keys_by_group = _keys_by_security_group(cluster)
-    descriptions = _describe(account, "describe_security_groups", "SecurityGroups", "group-id", list(keys_by_group))
+    first_groups = {role: values.get(group_parameter(role)) or id_ for role, id_ in existing_groups(cluster).items()}
+    keys_by_first_group = {group_id: group_key(role) for role, group_id in reversed(first_groups.items())}
+    all_keys = {**keys_by_group, **keys_by_first_group}
+    descriptions = _describe(account, "describe_security_groups", "SecurityGroups", "group-id", list(all_keys))
     description_by_id = {description["GroupId"]: description for description in descriptions}
-    for group_id, key in keys_by_group.items():
+    tagged_groups = {
+        group_id
+        for group_id, description in description_by_id.items()
+        if any(tag["Key"] == f"kubernetes.io/cluster/{cluster.name}" for tag in description.get("Tags", ()))
+    }
+    for group_id, key in all_keys.items():
         description = description_by_id.get(group_id)
         if description is None:
             yield f"{key}: there is no security group {group_id} in {account.region}"
@@ -166,11 +177,15 @@ def _find_security_group_problems(account: Account, cluster: Cluster, vpc_id: st
                 f"{key}: {group_id} belongs to {description.get('VpcId')}, and the cluster is in {vpc_id}; "
                 f"use one of {vpc_id}"
             )
-        elif any(tag["Key"] == f"kubernetes.io/cluster/{cluster.name}" for tag in description.get("Tags", ())):
-            yield (
-                f"{key}: {group_id} has the tag kubernetes.io/cluster/{cluster.name}; only one security group of an "
-                "instance may have this tag, and the one that cfngen creates has it: remove the tag"
-            )
+        elif group_id in tagged_groups and group_id in keys_by_group:
+            first_group = first_groups.get("Master" if key.startswith("controlPlane") else "Node")
+            # Without the tag on its first group, an instance may have it on another one.
+            if first_group is None or first_group in tagged_groups:
+                yield (
+                    f"{key}: {group_id} has the tag kubernetes.io/cluster/{cluster.name}; only one security group of "
+                    f"an instance may have this tag, and {first_group or 'the one that cfngen creates'} has it: "
+                    "remove the tag"
+                )
 
 
 def _find_subnet_problems(account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str) -> Iterator[str]:

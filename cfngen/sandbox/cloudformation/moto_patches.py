@@ -28,6 +28,7 @@ def apply() -> None:
     _tag_dhcp_options()
     _allow_io1_and_io2_disks()
     _launch_without_default_vpc()
+    _launch_with_groups_of_template()
     _reassociate_elastic_ips()
     _ignore_tls_only_policies()
     scaling_patches.apply()
@@ -309,6 +310,31 @@ def _launch_without_default_vpc() -> None:
         return original(self, *arguments, **options)
 
     setattr(InstanceBackend, "run_instances", run_instances)  # noqa: B010
+
+
+def _launch_with_groups_of_template() -> None:
+    """Give the new primary interface of a group's instance the security groups that the launch template names for it.
+
+    moto 5.2.5 ignores the network interfaces of launch templates (moto/ec2/models/instances.py, `run_instances`). While
+    an interface uses a security group, EC2 does not delete the group ("Delete a security group", VPC User Guide).
+    """
+    from moto.autoscaling.models import InstanceState
+
+    original = InstanceState.__init__
+
+    def __init__(self: MotoModel, *arguments: Any, **options: Any) -> None:  # noqa: N807
+        original(self, *arguments, **options)
+        group = self.instance.autoscaling_group
+        template = group.ec2_launch_template
+        data = template.get_version(group.launch_template_version).data if template else {}
+        interfaces = data.get("NetworkInterfaces", [])
+        group_ids = interfaces[0].get("Groups", []) if interfaces else []
+        if group_ids and not interfaces[0].get("NetworkInterfaceId"):
+            backend = self.instance.ec2_backend
+            groups = [backend.get_security_group_from_id(group_id) for group_id in group_ids]
+            self.instance.nics[0]._group_set = [each for each in groups if each]  # noqa: SLF001 - no other way
+
+    setattr(InstanceState, "__init__", __init__)  # noqa: B010
 
 
 def _show_blackhole_routes() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from cfngen.cluster.allowed_sources import ANY_IPV4
+from cfngen.cluster.existing_security_groups import existing_group
 from cfngen.cluster.security_group_ids import RuleId, RuleRole, SecurityGroupId
 from cfngen.cluster.subnet_ids import RouteId, SubnetId, VpcRangeId
 from cfngen.deploy.preview.changes import Danger, Impact
@@ -216,6 +217,13 @@ def _security_group_impact(context: ChangeContext) -> Impact | None:
     if context.disappears:
         group = SecurityGroupId.parse(context.change.logical_id)
         owner = _ROLE_NAMES[group.role if group else "Node"]
+        existing_id = existing_group(context.cluster, group.role) if group else None
+        if existing_id:
+            return Impact(
+                f"{existing_id} becomes the security group of the {owner}; the present one is removed with its rules "
+                "at the end of the update, when nothing uses it any more",
+                Danger.DISRUPTIVE,
+            )
         return Impact(f"the security group of the {owner} {context.verb}, with every rule in it", Danger.DISRUPTIVE)
     if context.touches("SecurityGroupEgress"):
         return Impact("what instances may reach changes at once", Danger.DISRUPTIVE)
@@ -227,6 +235,9 @@ def _security_group_impact(context: ChangeContext) -> Impact | None:
 def _rule_impact(context: ChangeContext) -> Impact | None:
     """Return the impact of a change of one ingress rule."""
     rule = RuleId.parse(context.change.logical_id)
+    existing_id = existing_group(context.cluster, rule.role) if rule else None
+    if existing_id and context.change.action == "remove":
+        return Impact(f"the rules of {existing_id} decide about this traffic from now on", Danger.DISRUPTIVE)
     if rule and rule.purpose == "Ssh":
         return _source_impact(context, rule, target=f"SSH of the {_ROLE_NAMES[rule.role]}")
     if rule and rule.from_outside:

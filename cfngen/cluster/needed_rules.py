@@ -1,0 +1,114 @@
+"""The rules that existing security groups need, and the commands of the AWS CLI that add them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from cfngen.cluster.existing_security_groups import GroupRole, existing_groups, group_key
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.sections.network import PrefixList
+from cfngen.cluster.security_group_rules import Rule, ranges_of_role, rules_of_existing_groups
+
+# How `IpPermission` of the EC2 API names what a rule refers to, by the start of its id.
+_PEER_PROPERTIES: Mapping[str, tuple[str, str]] = {
+    "sg": ("UserIdGroupPairs", "GroupId"),
+    "pl": ("PrefixListIds", "PrefixListId"),
+}
+
+
+@dataclass(frozen=True)
+class NeededRule:
+    """A rule that an existing security group needs. A wider rule does as well.
+
+    Attributes:
+        key: the key in the cluster file that names the group, e.g. `network.securityGroups.masters`.
+        group: the id of the group.
+        direction: `ingress` for incoming traffic, `egress` for outgoing traffic.
+        protocol: `tcp`, `udp` or `icmp`; `-1` for all protocols.
+        first_port: the first port, or the type of `icmp`; None for all ports.
+        last_port: the last port, or the code of `icmp`, where -1 stands for all codes; None for all ports.
+        peers: sources of incoming traffic or destinations of outgoing traffic: ids of security groups, address ranges,
+            or ids of prefix lists. In place of a group that cfngen has yet to create these are the ranges of the
+            instances or of the load balancer that get the group.
+        description: what the rule is for.
+    """
+
+    key: str
+    group: str
+    direction: Literal["ingress", "egress"]
+    protocol: str
+    first_port: int | None
+    last_port: int | None
+    peers: tuple[str, ...]
+    description: str
+
+    @property
+    def traffic(self) -> str:
+        """Protocol and ports in words, e.g. `TCP 443`, `ICMP type 3 code 4`, `all traffic`."""
+        if self.first_port is None:
+            return "all traffic" if self.protocol == "-1" else f"all {self.protocol.upper()}"
+        if self.protocol == "icmp":
+            return f"ICMP type {self.first_port}" + ("" if self.last_port == -1 else f" code {self.last_port}")
+        last = "" if self.last_port == self.first_port else f"-{self.last_port}"
+        return f"{self.protocol.upper()} {self.first_port}{last}"
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What EC2 compares rules by: a group cannot have two rules with the same value."""
+        return (self.group, self.direction, self.protocol, self.first_port, self.last_port, self.peers)
+
+    def command(self, region: str) -> str:
+        """Return the command of the AWS CLI that adds the rule to the group."""
+        ports = "" if self.first_port is None else f"FromPort={self.first_port},ToPort={self.last_port},"
+        lists: dict[str, list[str]] = {}
+        for peer in self.peers:
+            prefix = peer.partition("-")[0]
+            list_name, item = _PEER_PROPERTIES.get(prefix, ("IpRanges", "CidrIp"))
+            lists.setdefault(list_name, []).append(f'{{{item}={peer},Description="{self.description}"}}')
+        sources = ",".join(f"{name}=[{','.join(items)}]" for name, items in lists.items())
+        return (
+            f"aws ec2 authorize-security-group-{self.direction} --region {region} --group-id {self.group} "
+            f"--ip-permissions 'IpProtocol={self.protocol},{ports}{sources}'"
+        )
+
+
+def needed_rules(cluster: Cluster) -> tuple[NeededRule, ...]:
+    """Return the rules that the existing security groups of the cluster file need, by group."""
+    group_ids = existing_groups(cluster)
+    rules = [needed_rule(cluster, rule, group_ids) for rule in rules_of_existing_groups(cluster)]
+    # Of equal rules, which two roles with the same group may need, the first one remains.
+    unique_rules: dict[tuple[object, ...], NeededRule] = {}
+    for rule in rules:
+        unique_rules.setdefault(rule.identity, rule)
+    return tuple(unique_rules.values())
+
+
+def needed_rule(cluster: Cluster, rule: Rule, group_ids: Mapping[GroupRole, str]) -> NeededRule:
+    """Return a rule of an existing security group with its ids.
+
+    Args:
+        cluster: the cluster.
+        rule: the rule.
+        group_ids: ids of the security groups that exist, by role.
+    """
+    if isinstance(rule.peer, PrefixList):
+        peers: tuple[str, ...] = (rule.peer.id,)
+    elif not isinstance(rule.peer, str):
+        peers = (str(rule.peer),)
+    elif rule.peer in group_ids:
+        peers = (group_ids[rule.peer],)
+    else:
+        peers = tuple(str(cidr) for cidr in ranges_of_role(cluster, rule.peer))
+    first_port, last_port = rule.ports or (None, None)
+    return NeededRule(
+        key=group_key(rule.role),
+        group=group_ids[rule.role],
+        direction="egress" if rule.is_egress else "ingress",
+        protocol=rule.protocol,
+        first_port=first_port,
+        last_port=last_port,
+        peers=peers,
+        description=rule.description,
+    )

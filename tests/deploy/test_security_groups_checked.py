@@ -1,0 +1,254 @@
+"""Existing security groups against the rules that the cluster needs: what the check of a network says about them."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import pytest
+from cloud import Cloud
+from existing_network import EVERYWHERE, REGION, ExistingNetwork
+
+from cfngen.cluster.load import parse
+from cfngen.cluster.needed_rules import NeededRule, needed_rules
+from cfngen.deploy.account import Account, connect
+from cfngen.deploy.network_check.findings import Finding, Severity
+
+CLUSTER_TAG = "kubernetes.io/cluster/kubernetes"
+ALLOWED = "203.0.113.0/24"
+
+
+class Groups:
+    """A network with existing security groups for masters and nodes, which have no rules but EC2's own."""
+
+    def __init__(self, account: Account, *roles: str) -> None:
+        self.network = ExistingNetwork(account)
+        self.network.file["api"] = {"allowedCidrs": [ALLOWED]}
+        self.ids = {role: self.make(role) for role in roles or ("masters", "nodes")}
+        self.network.network["securityGroups"] = self.ids
+        if "nodes" in self.ids:
+            self.network.tag(self.ids["nodes"], CLUSTER_TAG, "shared")
+
+    @property
+    def ec2(self) -> Any:
+        return self.network.ec2
+
+    def make(self, name: str) -> str:
+        made = self.ec2.create_security_group(GroupName=name, Description=name, VpcId=self.network.vpc)
+        return str(made["GroupId"])
+
+    @property
+    def needed(self) -> tuple[NeededRule, ...]:
+        return needed_rules(parse({**self.network.file, "network": self.network.network}))
+
+    def allow(self, *rules: NeededRule, **other: Any) -> None:
+        """Add rules, each with other values where some are given."""
+        for rule in rules:
+            if rule.direction == "egress" and rule.peers == (EVERYWHERE,):
+                continue  # every new group has this rule
+            permission = permission_of(rule) | other
+            call = f"authorize_security_group_{rule.direction}"
+            getattr(self.ec2, call)(GroupId=rule.group, IpPermissions=[permission])
+
+    def findings(self) -> list[Finding]:
+        return [finding for finding in self.network.found() if finding.check.startswith("security-group")]
+
+
+def permission_of(rule: NeededRule) -> dict[str, Any]:
+    """Return the argument of EC2's call for a rule."""
+    ports = {} if rule.first_port is None else {"FromPort": rule.first_port, "ToPort": rule.last_port}
+    groups = [{"GroupId": peer} for peer in rule.peers if peer.startswith("sg-")]
+    ranges = [{"CidrIp": peer} for peer in rule.peers if "/" in peer]
+    return {"IpProtocol": rule.protocol, **ports, "UserIdGroupPairs": groups, "IpRanges": ranges}
+
+
+@pytest.fixture
+def account(cloud: Cloud) -> Account:
+    return connect(cloud.session, REGION, clock=cloud.clock, attempts=1)
+
+
+@pytest.fixture
+def groups(account: Account) -> Groups:
+    return Groups(account)
+
+
+def test_groups_with_the_listed_rules_are_in_order(groups: Groups) -> None:
+    groups.allow(*groups.needed)
+    assert groups.findings() == []
+    checks = {finding.check for finding in groups.network.check().findings if finding.severity is Severity.OK}
+    assert {"security-groups", "security-group-tags"} <= checks
+
+
+def test_each_missing_rule_is_named_with_the_command_that_adds_it(groups: Groups) -> None:
+    findings = groups.findings()
+    ingress = [rule for rule in groups.needed if rule.direction == "ingress"]
+    assert [finding.commands for finding in findings] == [(rule.command(REGION),) for rule in ingress]
+    assert all(finding.severity is Severity.PROBLEM for finding in findings)
+    api = findings[1]
+    masters, nodes = groups.ids["masters"], groups.ids["nodes"]
+    assert api.key == "network.securityGroups.masters"
+    assert api.text == f"{masters} has no rule for incoming TCP 443 from {nodes} (Nodes and pods to the API server)"
+    words = shlex.split(api.commands[0])
+    assert words[:7] == [
+        "aws", "ec2", "authorize-security-group-ingress", "--region", REGION, "--group-id", masters,
+    ]  # fmt: skip
+    assert words[8] == (
+        f"IpProtocol=tcp,FromPort=443,ToPort=443,"
+        f'UserIdGroupPairs=[{{GroupId={nodes},Description="Nodes and pods to the API server"}}]'
+    )
+
+
+def test_one_rule_is_missing(groups: Groups) -> None:
+    kubelet = next(rule for rule in groups.needed if rule.first_port == 10250)
+    groups.allow(*(rule for rule in groups.needed if rule != kubelet))
+    [finding] = groups.findings()
+    assert finding.commands == (kubelet.command(REGION),)
+
+
+@pytest.mark.parametrize(
+    "wider",
+    [
+        {"IpProtocol": "-1"},
+        {"FromPort": 0, "ToPort": 65535},
+        {"FromPort": 10250, "ToPort": 10259},
+        {"UserIdGroupPairs": [], "IpRanges": [{"CidrIp": "10.20.0.0/16"}]},
+        {"UserIdGroupPairs": [], "IpRanges": [{"CidrIp": "10.20.0.0/20"}, {"CidrIp": "10.20.16.0/24"}]},
+        {"UserIdGroupPairs": [], "IpRanges": [{"CidrIp": EVERYWHERE}]},
+    ],
+)
+def test_a_wider_rule_does_as_well(groups: Groups, wider: dict[str, Any]) -> None:
+    kubelet = next(rule for rule in groups.needed if rule.first_port == 10250)
+    groups.allow(*(rule for rule in groups.needed if rule != kubelet))
+    groups.allow(kubelet, **wider)
+    assert groups.findings() == []
+
+
+@pytest.mark.parametrize(
+    "narrower",
+    [
+        {"FromPort": 10251, "ToPort": 10259},
+        {"IpProtocol": "udp"},
+        {"UserIdGroupPairs": [], "IpRanges": [{"CidrIp": "10.20.0.0/24"}]},
+    ],
+)
+def test_a_narrower_rule_does_not(groups: Groups, narrower: dict[str, Any]) -> None:
+    kubelet = next(rule for rule in groups.needed if rule.first_port == 10250)
+    groups.allow(*(rule for rule in groups.needed if rule != kubelet))
+    groups.allow(kubelet, **narrower)
+    assert [finding.commands for finding in groups.findings()] == [(kubelet.command(REGION),)]
+
+
+def test_all_traffic_may_be_allowed_by_protocol(groups: Groups) -> None:
+    between_nodes = next(rule for rule in groups.needed if rule.group == groups.ids["nodes"] and rule.protocol == "-1")
+    groups.allow(*(rule for rule in groups.needed if rule != between_nodes))
+    groups.allow(between_nodes, IpProtocol="tcp", FromPort=0, ToPort=65535)
+    groups.allow(between_nodes, IpProtocol="udp", FromPort=0, ToPort=65535)
+    assert len(groups.findings()) == 1
+    groups.allow(between_nodes, IpProtocol="icmp", FromPort=-1, ToPort=-1)
+    assert groups.findings() == []
+
+
+def test_rules_of_an_additional_group_of_all_masters_count(groups: Groups) -> None:
+    clients = next(rule for rule in groups.needed if rule.peers == (ALLOWED,))
+    groups.allow(*(rule for rule in groups.needed if rule != clients))
+    assert len(groups.findings()) == 1
+    additional = groups.make("clients")
+    groups.network.file["controlPlane"] = {"additionalSecurityGroups": [additional]}
+    groups.ec2.authorize_security_group_ingress(GroupId=additional, IpPermissions=[permission_of(clients)])
+    assert groups.findings() == []
+
+
+def test_rules_of_an_additional_group_of_some_nodes_do_not_count(groups: Groups) -> None:
+    of_nodes = [rule for rule in groups.needed if rule.group == groups.ids["nodes"]]
+    groups.allow(*(rule for rule in groups.needed if rule not in of_nodes))
+    additional = groups.make("some")
+    for rule in of_nodes[:2]:
+        groups.ec2.authorize_security_group_ingress(GroupId=additional, IpPermissions=[permission_of(rule)])
+    groups.network.file["nodeGroups"] = [{"name": "a", "additionalSecurityGroups": [additional]}, {"name": "b"}]
+    assert len(groups.findings()) == 2
+    groups.network.file["nodeGroups"][1]["additionalSecurityGroups"] = [additional]
+    assert groups.findings() == []
+
+
+def test_a_group_that_restricts_outgoing_traffic_needs_the_clusters_own(groups: Groups) -> None:
+    groups.allow(*groups.needed)
+    everything = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": EVERYWHERE}]}]
+    groups.ec2.revoke_security_group_egress(GroupId=groups.ids["nodes"], IpPermissions=everything)
+    *problems, egress = groups.findings()
+    assert egress.severity is Severity.WARNING
+    assert "cfngen config --egress" in egress.remedy
+    assert all("no rule for outgoing" in finding.text for finding in problems)
+    assert any(f"outgoing TCP 443 to {groups.ids['masters']}" in finding.text for finding in problems)
+    inside = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "10.20.0.0/16"}]}]
+    groups.ec2.authorize_security_group_egress(GroupId=groups.ids["nodes"], IpPermissions=inside)
+    assert groups.findings() == [egress]
+
+
+def test_before_the_nodes_have_their_group_the_masters_need_ranges(account: Account) -> None:
+    groups = Groups(account, "masters")
+    api = next(rule for rule in groups.needed if "Nodes and pods to the API" in rule.description)
+    assert api.peers == ("10.20.0.0/24", "10.20.16.0/24")
+    groups.allow(*groups.needed)
+    assert groups.findings() == []
+
+
+def test_the_nodes_group_that_the_stack_has_made_may_be_named(account: Account) -> None:
+    groups = Groups(account, "masters")
+    made = groups.make("kubernetes-SecurityGroupsStack-0123-NodeSecurityGroup-4567")
+    of_nodes = [rule for rule in groups.needed if len(rule.peers) == 2]
+    groups.allow(*(rule for rule in groups.needed if rule not in of_nodes))
+    groups.allow(*of_nodes, IpRanges=[], UserIdGroupPairs=[{"GroupId": made}])
+    assert len(groups.findings()) == len(of_nodes)  # it might be anybody's group
+    groups.network.tag(made, "KubernetesCluster", "kubernetes")
+    assert groups.findings() == []
+
+
+def test_the_nodes_group_without_the_clusters_tag_is_a_warning(groups: Groups) -> None:
+    groups.allow(*groups.needed)
+    groups.ec2.delete_tags(Resources=[groups.ids["nodes"]], Tags=[{"Key": CLUSTER_TAG}])
+    [finding] = groups.findings()
+    assert (finding.severity, finding.key) == (Severity.WARNING, "network.securityGroups.nodes")
+    assert "load balancers of Services" in finding.text
+    assert finding.commands[0].endswith(f"--tags Key={CLUSTER_TAG},Value=shared")
+
+
+def test_an_additional_group_may_have_the_tag_instead(groups: Groups) -> None:
+    groups.allow(*groups.needed)
+    groups.ec2.delete_tags(Resources=[groups.ids["nodes"]], Tags=[{"Key": CLUSTER_TAG}])
+    additional = groups.make("tagged")
+    groups.network.tag(additional, CLUSTER_TAG, "shared")
+    groups.network.file["nodeGroups"] = [{"additionalSecurityGroups": [additional]}]
+    assert groups.findings() == []
+
+
+@pytest.mark.parametrize(("key", "value"), [(CLUSTER_TAG, "owned"), ("KubernetesCluster", "kubernetes")])
+def test_a_group_tagged_as_the_clusters_own_would_be_deleted(account: Account, key: str, value: str) -> None:
+    groups = Groups(account, "masters")
+    groups.allow(*groups.needed)
+    groups.network.tag(groups.ids["masters"], key, value)
+    [finding] = groups.findings()
+    assert finding.severity is Severity.PROBLEM
+    assert "is deleted with it" in finding.text
+    groups.network.tag(groups.ids["masters"], CLUSTER_TAG, "shared")
+    assert groups.findings() == []
+
+
+def test_a_group_of_another_vpc_is_refused(groups: Groups) -> None:
+    groups.allow(*groups.needed)
+    other = groups.ec2.create_vpc(CidrBlock="10.30.0.0/16")["Vpc"]["VpcId"]
+    elsewhere = groups.ec2.create_security_group(GroupName="x", Description="x", VpcId=other)["GroupId"]
+    groups.ids["masters"] = elsewhere
+    [finding] = [found for found in groups.network.found() if found.check == "objects"]
+    assert finding.key == "network.securityGroups.masters"
+    assert finding.text.startswith(f"{elsewhere} belongs to {other}, and the cluster is in {groups.network.vpc}")
+
+
+def test_a_group_that_two_roles_share_is_judged_once(account: Account) -> None:
+    groups = Groups(account, "masters")
+    groups.ids["nodes"] = groups.ids["masters"]
+    groups.network.tag(groups.ids["nodes"], CLUSTER_TAG, "shared")
+    commands = [finding.commands[0] for finding in groups.findings()]
+    assert len(commands) == len(set(commands))
+    everything = {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": groups.ids["masters"]}]}
+    groups.ec2.authorize_security_group_ingress(GroupId=groups.ids["masters"], IpPermissions=[everything])
+    assert [ALLOWED in finding.text for finding in groups.findings()] == [True]

@@ -19,7 +19,7 @@ from cfngen.errors import CfngenError
 from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY, same_but_for_case
 
 if TYPE_CHECKING:
-    from cfngen.deploy.operation import DeploymentRequest, OnFailure
+    from cfngen.deploy.deployment_request import DeploymentRequest, OnFailure
 
 
 _ROLE_ARN_PATTERN = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/\S+")
@@ -91,7 +91,7 @@ class DeploymentOptions:
             cluster_file_key, option_key = case_conflicts[0]
             raise TagError(cluster_file_key, option_key)
         lint_or_fail(generated.documents, region=generated.cluster.region, use_cache=self.use_lint_cache)
-        from cfngen.deploy.operation import DeploymentRequest
+        from cfngen.deploy.deployment_request import DeploymentRequest
         from cfngen.deploy.parameters.parameter_file import read_file
 
         return DeploymentRequest(

@@ -22,6 +22,7 @@ from cfngen.deploy.aws_errors import (
     translate_aws_errors,
 )
 from cfngen.deploy.busy_stack import BusyError
+from cfngen.deploy.deployment_request import DeploymentRequest
 from cfngen.deploy.interaction import DeclinedError, Interaction
 from cfngen.deploy.messages import Event, Message, Notice, Report, Step
 from cfngen.deploy.preview.changes import Replacement
@@ -187,10 +188,10 @@ class OperationRunner:
             action, Operation(name=action.name, status=finished.status, seconds=finished.seconds), finished.stack_id
         )
 
-    def _deployment_request(self, deployable: Deployable) -> deployment.DeploymentRequest:
+    def _deployment_request(self, deployable: Deployable) -> DeploymentRequest:
         """Return the request that deploys the templates as the rehearsal's stack, without termination protection."""
         root = next(document for document in deployable.documents if document.children)
-        return deployment.DeploymentRequest(
+        return DeploymentRequest(
             cluster=deployable.cluster,
             documents=deployable.documents,
             stack_name=REHEARSAL_NAME,

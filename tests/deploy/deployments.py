@@ -12,9 +12,10 @@ from clusters import templates_of
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account, connect
+from cfngen.deploy.deployment_request import DeploymentRequest
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Finished, Message, Question
-from cfngen.deploy.operation import DeploymentRequest, deploy, plan
+from cfngen.deploy.operation import deploy, plan
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.watching.watch import InterruptChoice
 

@@ -15,7 +15,7 @@ from deployments import Operator, groups
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.sections.base import Model
-from cfngen.deploy.operation import DeploymentRequest
+from cfngen.deploy.deployment_request import DeploymentRequest
 from cfngen.deploy.preview import foundations
 from cfngen.deploy.preview.immutable_changes import ImmutableSettingError, setting_impacts
 from cfngen.sandbox.cloudformation import property_schemas

@@ -7,7 +7,7 @@ from cloud import Cloud
 from clusters import inventory
 from deployments import Operator, groups
 
-from cfngen.deploy import operation
+from cfngen.deploy import preparation
 from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.messages import Notice
 from cfngen.deploy.operation import ImpossiblePlanError
@@ -71,7 +71,7 @@ def test_templates_that_cannot_be_read_stop_nobody(operator: Operator, monkeypat
     def refused(*_: object) -> None:
         raise AwsError("not allowed to call GetTemplate")
 
-    monkeypatch.setattr(operation, "read_deployed_demand", refused)
+    monkeypatch.setattr(preparation, "read_deployed_demand", refused)
     plan = operator.plan(GROWN)
     assert (plan.quotas, plan.costs, plan.refusal_reason) == ((), (), "")
     assert any("the update's effect on costs and quotas" in each.text for each in operator.reported(Notice))

@@ -1,0 +1,187 @@
+"""Prepares a deployment: checks the request against the account, uploads the templates and makes the plan.
+
+What AWS would refuse in the middle of a deployment is refused here, before anything has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+
+from cfngen.deploy import operation_origin, ownership, subnet_tags
+from cfngen.deploy.account import Account
+from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws_types import TemplatePart
+from cfngen.deploy.deployment_request import DeploymentRequest
+from cfngen.deploy.interaction import Interaction
+from cfngen.deploy.messages import Notice, Step
+from cfngen.deploy.network_check.checks import QUOTAS, ensure_network
+from cfngen.deploy.parameters import parameter_values
+from cfngen.deploy.phasing import update
+from cfngen.deploy.phasing.deployed import read_deployed
+from cfngen.deploy.phasing.part_planning import PartPlanner
+from cfngen.deploy.preview import (
+    change_sets,
+    existing_objects,
+    foundations,
+    master_addresses,
+    offered_instance_types,
+    volumes,
+)
+from cfngen.deploy.preview.costs import cost_differences
+from cfngen.deploy.preview.immutable_changes import setting_impacts
+from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.preview.plan_request import PlanRequest
+from cfngen.deploy.publishing import capabilities
+from cfngen.deploy.publishing.carrying import add_old_programs
+from cfngen.deploy.publishing.publish import assign_template_urls, publish
+from cfngen.deploy.quotas import route_tables, service_quotas
+from cfngen.deploy.quotas.demand import Demand, count_demand, read_deployed_demand
+from cfngen.deploy.recovery import ensure_deployable
+from cfngen.deploy.references import moved_parts, resolve_references
+from cfngen.deploy.stacks import StackView, read_template
+from cfngen.templates.immutable_settings import MASTER_COUNT_KEY, recorded_settings
+
+_ON_STACK_FAILURE_BY_OPTION = {"rollback": "ROLLBACK", "delete": "DELETE", "keep": "DO_NOTHING"}
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """The plan of a deployment, and what it was made from.
+
+    Attributes:
+        plan: the plan.
+        deployed_stack: the root stack; None if it does not exist yet.
+        values: values of the root's parameters.
+        phases: the phases of the update; None if it is one stack update, or a creation.
+    """
+
+    plan: Plan
+    deployed_stack: StackView | None
+    values: Mapping[str, str]
+    phases: update.PhasedUpdate | None = None
+
+
+def prepare(account: Account, request: DeploymentRequest, interaction: Interaction, cleanup: ExitStack) -> Preparation:
+    """Check the request, upload the templates and make the plan; `cleanup` deletes the unexecuted change set."""
+    name = request.cluster.name
+    with translate_aws_errors():
+        deployed_stack = ensure_deployable(account, request.stack_name, name, interaction)
+        deployed_root_template = read_template(account, deployed_stack.id) if deployed_stack else {}
+        immutable_impacts = setting_impacts(deployed_root_template, request.cluster)
+        templates_to_upload = add_old_programs(
+            account, request.documents, deployed_stack, cluster=name, bucket=request.bucket, report=interaction.report
+        )
+        request = replace(request, documents=templates_to_upload.documents)
+        # The parameters are checked against the root template, which comes last, before anything is uploaded.
+        *_nested_templates, root = assign_template_urls(account, request.documents, cluster=name, bucket=request.bucket)
+        parameters = parameter_values.choose_values(
+            root.document.body,
+            option_values=request.flags,
+            file=request.parameter_file,
+            kept_parameters=request.kept_parameters,
+            deployed_stack=deployed_stack,
+            deployed_root_template=deployed_root_template or None,
+        )
+        values = {**_parameter_defaults(root.document.body), **parameters.values}
+        resolved = resolve_references(account, request.cluster, values)
+        cluster, values = resolved.cluster, {**resolved.values}
+        foundations.check(deployed_stack.values if deployed_stack else {}, values, resolved.reference_by_name)
+        if not request.skip_network_check:
+            ensure_network(
+                account,
+                cluster,
+                interaction.report,
+                values,
+                without=(QUOTAS,) if request.ignore_quotas else (),
+                is_update=deployed_stack is not None,
+            )
+        existing_objects.check(account, cluster, values, deployed_stack)
+        offered_instance_types.check(account, cluster, values)
+        missing_tags = subnet_tags.find_missing(account, cluster, values)
+        route_tables.check(account, cluster, values)
+        master_addresses.check(account, cluster, values, deployed_stack)
+        upload = partial(
+            publish, account, cluster=name, bucket=request.bucket, kms_key=request.kms_key, report=interaction.report
+        )
+        published = upload(request.documents)
+        volume_findings = (
+            volumes.check_volume_sizes(account, deployed_stack, parameters.values)
+            if deployed_stack
+            else volumes.VolumeFindings()
+        )
+        for notice in (
+            *parameters.notices,
+            *volume_findings.notices,
+            *existing_objects.notices(account, request.cluster, request.stack_name),
+        ):
+            interaction.report(notice)
+        new_demand = count_demand(request.documents, {**parameters.values, **resolved.values})
+        current_demand = _read_current_demand(account, deployed_stack, interaction)
+        plan_request = PlanRequest(
+            stack=request.stack_name,
+            cluster=request.cluster,
+            template_url=published.template_url,
+            documents=tuple(request.documents),
+            token=request.token,
+            parameters=parameters.request_parameters,
+            capabilities=capabilities.capabilities(request.documents),
+            tags=ownership.root_stack_tags(name, request.tags, deployed_stack),
+            on_failure=_ON_STACK_FAILURE_BY_OPTION[request.on_failure],
+            role_arn=request.role_arn,
+            notification_arns=request.notification_arns,
+            express=request.express,
+            predicted=(
+                *immutable_impacts,
+                *moved_parts(resolved, deployed_stack),
+                *templates_to_upload.impacts,
+                *volume_findings.impacts,
+            ),
+            note=operation_origin.change_set_description(account, name, protect=request.protect),
+            quotas=() if current_demand is None else service_quotas.check(account, new_demand, current_demand),
+            quotas_ignored=request.ignore_quotas,
+            costs=()
+            if current_demand is None or deployed_stack is None
+            else cost_differences(current_demand, new_demand),
+            master_count=int(recorded_settings(deployed_root_template).get(MASTER_COUNT_KEY, 0)),
+        )
+        interaction.report(Step("creating a change set"))
+        whole_plan = replace(
+            change_sets.make_plan(account, plan_request, report=interaction.report), subnet_tags=missing_tags
+        )
+        cleanup.callback(change_sets.discard, account, whole_plan, interaction.report)
+        if (
+            deployed_stack is None
+            or whole_plan.operation != "update"
+            or not whole_plan.change_set_id
+            or whole_plan.leaves_stack
+            or whole_plan.refusal_reason
+        ):
+            return Preparation(whole_plan, deployed_stack, values)
+        phases = update.plan_phases(
+            whole_plan,
+            read_deployed(account, deployed_stack.id, deployed_root_template),
+            request.documents,
+            PartPlanner(account, plan_request, upload, interaction.report, cleanup),
+            lambda plan: change_sets.discard(account, plan, interaction.report),
+        )
+    return Preparation(phases.overall_plan if phases else whole_plan, deployed_stack, values, phases)
+
+
+def _read_current_demand(account: Account, deployed_stack: StackView | None, interaction: Interaction) -> Demand | None:
+    """Return what the deployed cluster uses of the account's quotas: nothing for a new one, None if unreadable."""
+    if deployed_stack is None:
+        return Demand()
+    try:
+        return read_deployed_demand(account, deployed_stack)
+    except AwsError as error:
+        interaction.report(Notice(f"the update's effect on costs and quotas is unknown: {error}", error.hint))
+        return None
+
+
+def _parameter_defaults(root: TemplatePart) -> dict[str, str]:
+    """Return the default values of a template's parameters."""
+    parameters = root.get("Parameters", {}).items()
+    return {name: str(parameter["Default"]) for name, parameter in parameters if "Default" in parameter}

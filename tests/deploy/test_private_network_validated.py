@@ -268,7 +268,8 @@ def test_an_endpoint_that_is_gone_is_named_with_its_service(isolated: Network) -
     isolated.ec2.delete_vpc_endpoints(VpcEndpointIds=[endpoint])
     [problem] = isolated.problems()
     assert problem.sentence.startswith(f"the VPC endpoint {endpoint} for ecr.dkr ")
-    assert "--vpc-endpoint-type Interface --service-name com.amazonaws.us-west-2." in str(problem.hint)
+    assert "--service-name com.amazonaws.us-west-2." in str(problem.hint)
+    assert "--vpc-endpoint-type Interface --subnet-ids" in str(problem.hint)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ from cfngen.boot.machine import BootError
 from cfngen.boot.master import certificates, join_information
 from cfngen.boot.master.etcd_data import DATA_FOLDER
 
+pytestmark = pytest.mark.drill
+
 # Each returns the master to cut off and the others, which go on running.
 Scene = Callable[[], "tuple[Master, list[Master]]"]
 

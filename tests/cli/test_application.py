@@ -249,6 +249,7 @@ SIGNS = "".join(ASCII_REPLACEMENTS) + " Zürich"
 ASCII = "".join(ASCII_REPLACEMENTS.values()) + " Zürich"
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize(
     ("locale", "text"),
     [

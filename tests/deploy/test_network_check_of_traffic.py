@@ -14,6 +14,8 @@ from cfngen.deploy.account import Account, connect
 from cfngen.deploy.network_check.findings import Severity
 from cfngen.sandbox.services.quotas import ROUTES
 
+pytestmark = pytest.mark.drill
+
 
 @pytest.fixture
 def account(cloud: Cloud) -> Account:

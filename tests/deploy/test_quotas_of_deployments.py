@@ -13,6 +13,8 @@ from cfngen.deploy.messages import Notice
 from cfngen.deploy.operation import ImpossiblePlanError
 from cfngen.deploy.stacks import find_stack
 
+pytestmark = pytest.mark.drill
+
 ONE = {"name": "one", "nodeGroups": groups("general")}
 GROWN = {"name": "one", "nodeGroups": [{"name": "general", "minSize": 3, "maxSize": 9, "instanceType": "t3.large"}]}
 PROCESSORS = ("ec2", "L-1216C47A")

@@ -16,6 +16,8 @@ from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_accou
 from cfngen.sandbox.instance import Instance
 from cfngen.sandbox.user_data import BootData
 
+pytestmark = pytest.mark.drill
+
 NO_SIGNAL = "Failed to receive 1 resource signal(s) within the specified duration"
 
 

@@ -11,6 +11,8 @@ from sandboxed import MASTERS, NODES, failures, place, said
 
 from cfngen.sandbox.cloudformation import client
 
+pytestmark = pytest.mark.drill
+
 
 def test_a_terminated_node_is_silent_then_forgotten_and_replaced() -> None:
     with place() as where:

@@ -298,6 +298,9 @@ TABLE: Mapping[str, Named] = {
         "region", {f"controlPlane: {{volume: {{kmsKey: '{KEY}'}}}}": "use a key in us-west-2"}
     ),
     **instances("nodeGroups[]"),
+    "network.flowLogs.bucket": Named(
+        "any region; its policy lets AWS deliver logs", {"bucket that is not there": "there is no bucket example-flow"}
+    ),
     "etcd.backups.bucket": Named("region", silence="S3 tells clients where a bucket is, and boto3 follows"),
     "certificateAuthority.secret": Named(
         "region", {f"certificateAuthority: {{secret: '{SECRET}'}}": "the secret is in eu-central-1"}
@@ -487,6 +490,10 @@ def elastic_of_bastion(here: Landlord, allocation: str) -> None:
     here.parameters |= {"BastionElasticIpAllocationId": allocation, "BastionElasticIpAddress": "203.0.113.1"}
 
 
+def recorded(here: Landlord, bucket: str) -> None:
+    here.file["network"]["flowLogs"] = {"destination": "s3", "bucket": bucket}
+
+
 def zoned(here: Landlord, key: str, zone: str) -> None:
     here.file["api"] = {"internal": True, "dns": {"name": "api.example.com", key: {"id": zone}}}
 
@@ -630,6 +637,7 @@ SCENARIOS: Mapping[str, Any] = {
     "private gateway that is attached to none": lambda here: routed(here, private_gateway(here)),
     "interface that is not there": lambda here: routed(here, "eni-00000001"),
     "interface of another VPC": lambda here: routed(here, interface(here, here.vpc())),
+    "bucket that is not there": lambda here: recorded(here, "example-flow-logs"),
     "zone that is not there": lambda here: zoned(here, "publicZone", "Z1"),
     "private zone that is not there": lambda here: zoned(here, "privateZone", "Z2"),
     "group older than the VPC": older,

@@ -41,6 +41,7 @@ NO_TEXTS = {
         "LaunchTemplateData/UserData",
         "TagSpecifications/*/ResourceType",
     },
+    "AWS::EC2::FlowLog": {"LogDestination", "LogDestinationType", "ResourceType", "TrafficType"},
     "AWS::EC2::NetworkInterface": {"GroupSet/*"},
     "AWS::EC2::Route": {
         "DestinationCidrBlock",

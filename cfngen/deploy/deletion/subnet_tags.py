@@ -53,7 +53,7 @@ def describe_remaining(account: Account, added: Iterable[SubnetTag]) -> tuple[Re
         RetainedResource(
             kind="subnet tag",
             id=f"{tag.subnet} {tag.key}",
-            why="cfngen deploy has added it, and other clusters may use it",
+            why="a deployment has added it, and other clusters may use it",
             command=f"aws ec2 delete-tags --resources {tag.subnet} --tags Key={tag.key} --region {account.region}",
         )
         for tag in added

@@ -34,7 +34,7 @@ def find_tag_problems(situation: Situation) -> Iterator[Finding]:
                 names = " and ".join(f"{key} = {value}" for key, value in missing.items())
                 yield Finding(
                     Severity.OK,
-                    f"cfngen deploy will give {subnet.id} the missing {names}",
+                    f"the deployment will give {subnet.id} the missing {names}",
                     subnet.id_key,
                     "who creates the stack in the console adds it with",
                     tuple(commands.values()),

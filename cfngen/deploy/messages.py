@@ -94,7 +94,8 @@ class Finished(Message):
     """The last message of a command: its operation has ended, or the user has detached from it.
 
     Attributes:
-        action: `create`, `update`, `rollback`, `delete`, or `none` where nothing was to be done.
+        action: `create`, `update`, `rollback`, `delete`, `tag` where only existing subnets got tags, or `none` where
+            nothing was to be done.
         stack: name of the root stack.
         stack_id: its ARN; empty if there is none.
         status: its status now; empty if there is none.

@@ -113,7 +113,7 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
         if whole_plan.leaves_stack:
             if deployed_stack is not None:
                 _protect(account, deployed_stack, request, interaction)
-            return _finished_without_changes(account, request, start_time, deployed_stack)
+            return _finished_without_changes(account, request, start_time, deployed_stack, action="tag")
         changes_protected_resource = any(_is_protected(change) for change in whole_plan.changes)
         if deployed_stack is not None and (whole_plan.is_dangerous or changes_protected_resource):
             # `cleanup` restores the stack policies however the operation ends.
@@ -223,11 +223,15 @@ def _protect(account: Account, stack: StackView, request: DeploymentRequest, int
 
 
 def _finished_without_changes(
-    account: Account, request: DeploymentRequest, start_time: datetime, stack: StackView | None
+    account: Account,
+    request: DeploymentRequest,
+    start_time: datetime,
+    stack: StackView | None,
+    action: Literal["tag", "none"] = "none",
 ) -> Finished:
-    """Return the result of a deployment that changed nothing; `stack` is None if there is no stack."""
+    """Return the result of a deployment that left the stack as it was; `stack` is None if there is no stack."""
     return Finished(
-        action="none",
+        action=action,
         stack=request.stack_name,
         stack_id=stack.id if stack else "",
         status=stack.status.name if stack else "",

@@ -15,6 +15,7 @@ from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, OrphanRem
 from cfngen.deploy.deletion.plan import DeletedResources, DeletionPlan
 from cfngen.deploy.deletion.result import Deleted
 from cfngen.deploy.deletion.stack_removal import DeletionFailed, UndeletedResource
+from cfngen.deploy.subnet_tags import SubnetTag
 from cfngen.deploy.watching.progress import Progress
 from cfngen.deploy.watching.watch import InterruptChoice
 
@@ -39,6 +40,17 @@ def test_columns_line_up_beside_a_text_that_has_no_room() -> None:
     assert [line[2:4] for line in heads] == ["12", " 1", " 1"]
     assert [line[6:].split("  ")[0].rstrip() for line in heads] == ["instances", "Auto Scaling group", "VPC"]
     assert len({len(line) - len(line[6:].lstrip()) for line in heads}) == 1
+
+
+def test_tags_that_are_removed_from_existing_subnets_are_listed_before_and_afterwards() -> None:
+    tags = (SubnetTag("subnet-1", "kubernetes.io/cluster/kubernetes", "shared"),)
+    row = "  subnet-1  kubernetes.io/cluster/kubernetes = shared"
+    lines = survey(subnet_tags=tags)
+    assert lines[lines.index("Tags of existing subnets, and removed") + 1] == row
+    deleted = Deleted("kubernetes", "us-west-2", "kubernetes", "", "", True, False, 1.0, subnet_tags=tags)
+    lines = [click.unstyle(str(line)) for line in deletion.result_lines(deleted, 81)]
+    assert lines[0].startswith("kubernetes is deleted")
+    assert lines[lines.index("Tags removed from existing subnets") + 1] == row
 
 
 def test_what_is_in_the_way_stands_under_what_was_not_deleted() -> None:

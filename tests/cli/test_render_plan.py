@@ -8,6 +8,7 @@ from dataclasses import replace
 import click
 import pytest
 
+from cfngen.cli.exit_codes import PLAN_HAS_CHANGES, plan_exit_code
 from cfngen.cli.render.plan import plan_lines
 from cfngen.cli.render.plan_changes import shorten_to_difference
 from cfngen.cli.render.styled_text import flow
@@ -15,6 +16,7 @@ from cfngen.deploy.preview.bill_of_materials import ComponentCount, Cost, Creati
 from cfngen.deploy.preview.changes import Change, Counts, Danger, Impact, PropertyChange, Replacement, StackPlan
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.quotas.quota import Quota
+from cfngen.deploy.subnet_tags import SubnetTag
 from cfngen.userdata.downloads import Downloads
 
 ADDRESS = Impact("API address changes: kubeconfigs and nodes stop reaching it", Danger.DANGEROUS)
@@ -169,6 +171,18 @@ def test_no_line_is_wider_than_the_terminal(width):
 def test_nothing_to_do_is_one_line():
     plan = Plan("kubernetes", "arn:stack", "update")
     assert text(plan) == ["No changes: the stack kubernetes is up to date."]
+
+
+def test_tags_of_subnets_are_listed_also_where_the_stack_stays():
+    tags = (SubnetTag("subnet-1", "kubernetes.io/role/elb", "1"),)
+    plan = Plan("kubernetes", "arn:stack", "update", subnet_tags=tags)
+    assert text(plan) == [
+        "The stack kubernetes is up to date.",
+        "",
+        "Tags that existing subnets get first, by which controllers find them",
+        "  subnet-1  kubernetes.io/role/elb = 1",
+    ]
+    assert plan_exit_code(plan) == PLAN_HAS_CHANGES
 
 
 def test_templates_alone_are_a_change_of_no_resource():

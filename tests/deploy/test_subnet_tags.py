@@ -259,7 +259,7 @@ def test_a_cluster_tags_its_subnets_and_leaves_only_their_roles(
     public.untag(second)
     plan = operator.plan(file)
     assert (plan.subnet_tags, plan.leaves_stack) == ((SubnetTag(second, PUBLIC_SUBNET_ROLE, "1"),), True)
-    assert operator.deploy(file).action == "none"
+    assert operator.deploy(file).action == "tag"
     assert public.tags(second)[PUBLIC_SUBNET_ROLE] == "1"
     remover = Remover(account)
     deleted = remover.deletes(vpc_id=public.network.vpc)

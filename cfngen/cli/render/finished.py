@@ -22,6 +22,8 @@ def result_lines(finished: Finished) -> list[Line]:
         return [result, "", next_line(suggest("watch", stack=name), "   attaches again.")]
     if finished.action == "none":
         return [click.style(f"{name} is up to date: nothing was changed.", fg="green")]
+    if finished.action == "tag":
+        return [click.style(f"{name} is up to date, and existing subnets have got their tags.", fg="green")]
     elapsed = duration_text(finished.seconds)
     if not finished.succeeded:
         return [click.style(f"{name}: {finished.status or 'deleted'} after {elapsed}.", fg="red", bold=True)]

@@ -129,6 +129,20 @@ def test_another_type_replaces_the_bastion_only(cloud: Cloud) -> None:
     assert instances(cloud).keys() - {new} == before.keys() - {old}
 
 
+def test_in_another_zone_it_keeps_its_public_address(cloud: Cloud) -> None:
+    network = {"subnets": [{"zone": "us-west-2a"}, {"zone": "us-west-2b"}]}
+    operator = Operator(cloud)
+    assert operator.deploy({**PUBLIC, "network": network, "bastion": BASTION}).succeeded
+    before, [old], address = instances(cloud), bastions(cloud), outputs(operator)["BastionAddress"]
+    cloud.clock.sleep(60)
+    done = operator.deploy({**PUBLIC, "network": network, "bastion": {**BASTION, "zone": "us-west-2b"}})
+    assert done.succeeded
+    [new] = bastions(cloud)
+    assert instances(cloud).keys() - {new} == before.keys() - {old}
+    assert outputs(operator)["BastionAddress"] == address
+    assert find_lost_addresses(operator.account, views(operator), {}) == ()
+
+
 def test_the_whole_internet_is_told_in_the_plan(cloud: Cloud) -> None:
     operator = Operator(cloud)
     assert operator.deploy({**PUBLIC, "bastion": BASTION}).succeeded

@@ -11,36 +11,16 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
-from cfngen.cluster.paths import Path, is_free_form
+from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import NO_KEY, ClusterFileError, Problem, Source
+from cfngen.cluster.yaml_data import MAX_DEPTH, MAX_VALUES, TOO_DEEP_MESSAGE, DataBuilder, SizeLimitError
 
-# What an unquoted scalar means in YAML 1.2 if it is neither a number nor text.
-_CONSTANT_SCALARS: Mapping[str, bool | None] = {
-    "": None,
-    "~": None,
-    "null": None,
-    "Null": None,
-    "NULL": None,
-    "true": True,
-    "True": True,
-    "TRUE": True,
-    "false": False,
-    "False": False,
-    "FALSE": False,
-}
-_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
-_FRACTION = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+")
-# Limits far above any real cluster file; any file within them is validated within a second or two.
+# Far above any real cluster file.
 _MAX_BYTES = 1 << 20
-_MAX_VALUES = 20_000
-# Items of one list, or keys of one mapping.
-_MAX_ITEMS = 1_000
-# Levels of nested lists and mappings. Kubernetes' own objects have some ten; pydantic serialises at most 255.
-_MAX_DEPTH = 100
 # The usual cause of a syntax error, by a part of the error's message that both of PyYAML's parsers have.
 _LIKELY_CAUSES: Mapping[str, str] = {
     "mapping values are not allowed": "a second `:` or a wrong indentation; align the key with its neighbours or quote "
@@ -52,7 +32,6 @@ _LIKELY_CAUSES: Mapping[str, str] = {
     "did not find expected key": "a wrong indentation; align the key with its neighbours",
     "expected <block end>": "a wrong indentation; align the key with its neighbours",
 }
-_TOO_DEEP_MESSAGE = f"lists and mappings are nested more than {_MAX_DEPTH} levels deep here, and no key is that deep"
 # Marks, embeddings, overrides and isolates of Unicode's bidirectional algorithm (UAX #9). They are refused because they
 # make a line look different from what is parsed (CVE-2021-42574, "Trojan Source").
 _BIDI_CONTROL = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -60,22 +39,10 @@ _BIDI_CONTROL = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _SizeLimitError(Exception):
-    """The file exceeds a limit such as `_MAX_DEPTH`; the message says which.
-
-    Attributes:
-        line: line where the file exceeds the limit, counted from 1.
-    """
-
-    def __init__(self, message: str, line: int) -> None:
-        super().__init__(message)
-        self.line = line
-
-
 class _NodeComposer(_Parser):  # type: ignore[misc]  # mypy does not know which of the two parsers it is
     """Composes YAML nodes, but leaves the types of scalars open.
 
-    The tag of a scalar only says whether it is unquoted (`plain`) or quoted (`text`); `_DataBuilder` decides its type.
+    The tag of a scalar only says whether it is unquoted (`plain`) or quoted (`text`); `DataBuilder` decides its type.
     """
 
     def resolve(self, kind: type[yaml.Node], value: str | None, implicit: tuple[bool, bool] | bool) -> str:
@@ -116,10 +83,10 @@ def read(file: FilePath) -> YamlFile:
         content = "holds nothing but comments" if text.strip() else "is empty"
         message = f"the file {content}; write a cluster into it (`cfngen init` makes one to start from)"
         raise _file_error(message, file_name=file_name)
-    builder = _DataBuilder()
+    builder = DataBuilder()
     try:
         data = builder.build(node, path=())
-    except _SizeLimitError as error:
+    except SizeLimitError as error:
         raise _file_error(str(error), file_name=file_name, line=error.line) from None
     problems = [
         Problem(found.path, found.message, source=Source(kind="file", name=file_name, line=found.line))
@@ -155,11 +122,11 @@ def parse_value(text: str, path: Path) -> object:
         node = yaml.compose(text, Loader=_NodeComposer)
         if node is None:
             return None
-        builder = _DataBuilder()
+        builder = DataBuilder()
         data = builder.build(node, path)
     except yaml.YAMLError as error:
         raise ValueError(_describe_yaml_error(error, text)) from None
-    except _SizeLimitError as error:
+    except SizeLimitError as error:
         raise ValueError(str(error)) from None
     if builder.problems:
         raise ValueError(builder.problems[0].message)
@@ -231,7 +198,7 @@ def _root_node(text: str, file_name: str) -> yaml.Node | None:
     try:
         _check_size_limits(text)
         nodes: list[yaml.Node] = list(yaml.compose_all(text, Loader=_NodeComposer))
-    except _SizeLimitError as error:
+    except SizeLimitError as error:
         raise _file_error(str(error), file_name=file_name, line=error.line) from None
     except yaml.reader.ReaderError as error:
         position = error.position
@@ -257,7 +224,7 @@ def _check_size_limits(text: str) -> None:
     PyYAML composes nodes recursively, and deep nesting would exceed Python's recursion limit; parsing is not recursive.
 
     Raises:
-        _SizeLimitError: the text exceeds a limit.
+        SizeLimitError: the text exceeds a limit.
         yaml.YAMLError: the text is not YAML.
     """
     depth = 0
@@ -269,12 +236,12 @@ def _check_size_limits(text: str) -> None:
             depth -= 1
         if isinstance(event, yaml.NodeEvent):
             node_count += 1
-        if depth > _MAX_DEPTH:
-            raise _SizeLimitError(_TOO_DEEP_MESSAGE, _line_number(event))
+        if depth > MAX_DEPTH:
+            raise SizeLimitError(TOO_DEEP_MESSAGE, _line_number(event))
         # Twice, since each key of a mapping is a node, too.
-        if node_count > 2 * _MAX_VALUES:
-            message = f"the file goes on beyond {_MAX_VALUES:,} values, and no cluster needs as many; shorten it"
-            raise _SizeLimitError(message, _line_number(event))
+        if node_count > 2 * MAX_VALUES:
+            message = f"the file goes on beyond {MAX_VALUES:,} values, and no cluster needs as many; shorten it"
+            raise SizeLimitError(message, _line_number(event))
 
 
 def _line_number(event: yaml.Event) -> int:
@@ -296,115 +263,3 @@ def _describe_yaml_error(error: yaml.YAMLError, text: str) -> str:
             return likely_cause
     context = getattr(error, "context", None)
     return "not valid YAML: " + (f"{context}: {problem}" if context else problem)
-
-
-class _FoundProblem(NamedTuple):
-    """A problem with a node, before the name of the file is known.
-
-    Attributes:
-        path: the path of the node's value.
-        message: what is wrong and what to do.
-        line: the line of the node, counted from 1.
-    """
-
-    path: Path
-    message: str
-    line: int
-
-
-class _DataBuilder:
-    """Builds plain data from YAML nodes.
-
-    Attributes:
-        lines: line of every key and list item, counted from 1, by path.
-        problems: values that are not allowed; the data is incomplete if there are any.
-    """
-
-    def __init__(self) -> None:
-        self.lines: dict[Path, int] = {}
-        self.problems: list[_FoundProblem] = []
-        # Nodes whose content is being built: an alias to one of them contains itself.
-        self._unfinished: set[int] = set()
-        # Number of built nodes. An alias is counted each time it is used, since it multiplies values ("billion
-        # laughs").
-        self._built_count = 0
-
-    def build(self, node: yaml.Node, path: Path) -> object:
-        """Return the data of a node and everything below it; `path` is the node's path in the file.
-
-        Raises:
-            _SizeLimitError: the data exceeds a limit.
-        """
-        self.lines.setdefault(path, node.start_mark.line + 1)
-        self._built_count += 1
-        if id(node) in self._unfinished:
-            self._add_problem(path, "an alias (*) that contains itself; write the value out", node)
-            return None
-        if self._built_count > _MAX_VALUES:
-            message = f"aliases (*) multiply the file's values to more than {_MAX_VALUES:,}; write out what is needed"
-            raise _SizeLimitError(message, node.start_mark.line + 1)
-        if len(path) > _MAX_DEPTH:
-            raise _SizeLimitError(_TOO_DEEP_MESSAGE, node.start_mark.line + 1)
-        if not isinstance(node, yaml.ScalarNode) and len(node.value) > _MAX_ITEMS and not is_free_form(path):
-            noun = "keys" if isinstance(node, yaml.MappingNode) else "items"
-            self._add_problem(path, f"holds {len(node.value):,} {noun}; at most {_MAX_ITEMS:,} are read", node)
-            return None
-        if isinstance(node, yaml.ScalarNode):
-            return self._scalar(node, path)
-        self._unfinished.add(id(node))
-        data = self._mapping(node, path) if isinstance(node, yaml.MappingNode) else self._sequence(node, path)
-        self._unfinished.remove(id(node))
-        return data
-
-    def _add_problem(self, path: Path, message: str, node: yaml.Node) -> None:
-        """Record a problem of the value at `path`, in the line of its node."""
-        self.problems.append(_FoundProblem(path, message, line=node.start_mark.line + 1))
-
-    def _scalar(self, node: yaml.ScalarNode, path: Path) -> object:
-        """Return a scalar's value: text if it is quoted, else by the rules of YAML 1.2 (the module's description)."""
-        text: str = node.value
-        if node.tag == "plain":
-            if text in _CONSTANT_SCALARS:
-                return _CONSTANT_SCALARS[text]
-            if _INTEGER.fullmatch(text):
-                # A number of 20 characters or more may exceed 64 bits; it stays text.
-                return int(text) if len(text) < 20 else text
-            if is_free_form(path) and _FRACTION.fullmatch(text):
-                return float(text)
-        elif node.tag not in ("text", "tag:yaml.org,2002:str"):
-            self._add_problem(path, f"the YAML tag {_short_tag(node.tag)} has no meaning here; remove it", node)
-        return text
-
-    def _sequence(self, node: yaml.Node, path: Path) -> list[object]:
-        """Return the list of a sequence node."""
-        if node.tag != "tag:yaml.org,2002:seq":
-            self._add_problem(path, f"the YAML tag {_short_tag(node.tag)} has no meaning here; remove it", node)
-        return [self.build(item, (*path, index)) for index, item in enumerate(node.value)]
-
-    def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, object]:
-        """Return the dict of a mapping node; keys that are not unique texts are left out and reported."""
-        if node.tag != "tag:yaml.org,2002:map":
-            self._add_problem(path, f"the YAML tag {_short_tag(node.tag)} has no meaning here; remove it", node)
-        data: dict[str, object] = {}
-        for key_node, value_node in node.value:
-            if not isinstance(key_node, yaml.ScalarNode):
-                self._add_problem(path, "a key is a list or a mapping; a key must be text", key_node)
-                continue
-            key: str = key_node.value
-            if key == "<<" and key_node.tag == "plain":
-                self._add_problem((*path, key), "merge keys are not part of YAML 1.2; write the keys out", key_node)
-                continue
-            key_path = (*path, key)
-            line = key_node.start_mark.line + 1
-            if key in data:
-                message = f"the key appears twice, first in line {self.lines[key_path]}; remove one"
-                self.problems.append(_FoundProblem(key_path, message, line))
-                continue
-            self.lines[key_path] = line
-            data[key] = self.build(value_node, key_path)
-        return data
-
-
-def _short_tag(tag: str) -> str:
-    """Return a YAML tag as users write it, e.g. `!!int` for `tag:yaml.org,2002:int`."""
-    return "!!" + tag.rpartition(":")[2] if tag.startswith("tag:yaml.org,2002:") else tag

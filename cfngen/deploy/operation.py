@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
+from typing import Literal
 
 from cfngen.deploy import protection, public_addresses, subnet_tags
 from cfngen.deploy.account import Account

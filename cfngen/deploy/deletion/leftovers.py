@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
-from cfngen.deploy.deletion import flow_log_groups, retained_resources, snapshot_buckets
+from cfngen.deploy.deletion import flow_log_groups, pending_deletions, retained_resources, snapshot_buckets
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.messages import Message, Notice, Report
@@ -112,8 +112,8 @@ def _find_retained_by_stack(account: Account, stack: StackView, cluster: str) ->
     return (
         *retained_resources.find_undeleted(account, deletable_resources),
         *retained_resources.find_snapshots(account, inventory, has_run=False),
-        *retained_resources.find_keys(account, inventory),
-        *retained_resources.find_secrets(account, inventory),
+        *pending_deletions.find_keys(account, inventory),
+        *pending_deletions.find_secrets(account, inventory),
         # Without outputs, the operator's own bucket is not listed: the cluster file already names it.
         *snapshot_buckets.find_snapshot_buckets(account, inventory, {}),
         *flow_log_groups.find_log_groups(account, stack.name),

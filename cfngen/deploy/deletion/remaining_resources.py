@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.deletion import flow_log_groups, retained_resources, snapshot_buckets
+from cfngen.deploy.deletion import flow_log_groups, pending_deletions, retained_resources, snapshot_buckets
 from cfngen.deploy.deletion.plan import DeletionRequest, PreparedDeletion
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.publishing import template_objects
@@ -48,8 +48,8 @@ def find_remaining_resources(
         *retained_resources.find_undeleted(account, deletable_resources),
         *authority_copies,
         *retained_resources.find_snapshots(account, inventory, authority_copy=copy_name),
-        *retained_resources.find_keys(account, inventory),
-        *retained_resources.find_secrets(account, inventory),
+        *pending_deletions.find_keys(account, inventory),
+        *pending_deletions.find_secrets(account, inventory),
         *snapshot_buckets.find_snapshot_buckets(account, inventory, stack.outputs if stack else {}),
         *flow_log_groups.find_log_groups(account, request.stack_name),
         *retained_resources.describe_remaining_orphans(

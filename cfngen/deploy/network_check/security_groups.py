@@ -134,7 +134,7 @@ def _restricted_egress(situation: Situation, needed: NeededRule) -> Finding:
         needed.key,
         f"{needed.group} does not allow all outgoing traffic; what instances must reach outside of the cluster was not "
         "compared with its rules",
-        "compare them with the list that `cfngen config --egress` shows, or allow all outgoing traffic",
+        "compare them with what the command `config --egress` lists, or allow all outgoing traffic",
         needed.command(situation.region),
     )
 

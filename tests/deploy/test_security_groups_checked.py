@@ -176,7 +176,7 @@ def test_a_group_that_restricts_outgoing_traffic_needs_the_clusters_own(groups: 
     groups.ec2.revoke_security_group_egress(GroupId=groups.ids["nodes"], IpPermissions=everything)
     *problems, egress = groups.findings()
     assert egress.severity is Severity.WARNING
-    assert "cfngen config --egress" in egress.remedy
+    assert "`config --egress`" in egress.remedy
     assert all("no rule for outgoing" in finding.text for finding in problems)
     assert any(f"outgoing TCP 443 to {groups.ids['masters']}" in finding.text for finding in problems)
     inside = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "10.20.0.0/16"}]}]

@@ -153,6 +153,7 @@ TOO_LARGE = (
 )
 
 
+@pytest.mark.drill
 def test_a_cluster_too_large_for_one_template_is_said_to_be(cfngen, directory, large):
     ran = cfngen("templates")
     assert ran.code == 0

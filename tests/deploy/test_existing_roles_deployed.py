@@ -20,6 +20,8 @@ from cfngen.deploy.preview.immutable_changes import ImmutableSettingError
 from cfngen.deploy.preview.plan import Plan
 from cfngen.permissions.grants import grants, scope_of
 
+pytestmark = pytest.mark.drill
+
 ROLES = "own-roles"
 PROFILES = "own-instance-profiles"
 

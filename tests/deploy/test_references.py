@@ -102,6 +102,7 @@ def test_nothing_changes_while_references_lead_to_the_same(existing: NetworkStac
     assert operator.plan(existing.file()).is_empty
 
 
+@pytest.mark.drill
 def test_an_id_may_become_a_reference_to_it(existing: NetworkStack, operator: Operator, cloud: Cloud) -> None:
     vpc = {"id": existing.network.vpc, "cidr": "10.20.0.0/16"}
     operator.deploy(existing.file(vpc=vpc))
@@ -111,6 +112,7 @@ def test_an_id_may_become_a_reference_to_it(existing: NetworkStack, operator: Op
     assert operator.deploy(existing.file(vpc=vpc)).succeeded
 
 
+@pytest.mark.drill
 def test_the_plan_names_the_old_and_the_new_id_of_a_reference_that_moved(
     existing: NetworkStack, operator: Operator
 ) -> None:
@@ -174,6 +176,7 @@ def test_the_network_is_checked_behind_its_references(existing: NetworkStack) ->
     assert "has the range 10.20.0.0/24 and not 10.20.0.0/25" in existing.network.only().text
 
 
+@pytest.mark.drill
 def test_another_parameter_may_be_chosen_for_a_deployment(existing: NetworkStack, operator: Operator) -> None:
     existing.store("/other/subnet", existing.network.subnets[0])
     existing.store("/network/subnet", "not there yet")
@@ -192,6 +195,7 @@ def test_an_operator_who_may_not_read_is_told_which_permission_is_missing(
     )
 
 
+@pytest.mark.drill
 def test_the_stack_of_the_cluster_itself_is_refused(existing: NetworkStack, operator: Operator) -> None:
     vpc = {"id": "stack:production.VpcId", "cidr": "10.20.0.0/16"}
     operator.deploy(existing.file(), stack_name="production")

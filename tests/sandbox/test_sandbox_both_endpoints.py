@@ -9,6 +9,8 @@ from several_masters import three
 
 from cfngen.sandbox.cloudformation import client
 
+pytestmark = pytest.mark.drill
+
 BOTH = "api.internal=true"
 
 

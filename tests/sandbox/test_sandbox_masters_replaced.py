@@ -9,6 +9,8 @@ from cfngen.sandbox.cloudformation import Stack, client
 from cfngen.sandbox.cloudformation.stack import StackEvent
 from cfngen.sandbox.instance import Instance
 
+pytestmark = pytest.mark.drill
+
 
 def moments(stack: Stack, status: str, *, beginning: int = 0) -> dict[str, StackEvent]:
     """The last event of a status of each slot's group, after so many events."""

@@ -106,6 +106,7 @@ def _names(stack: Stack, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
                 is_fixed = name == "PrimaryPrivateIpAddress" and key != BASTION_NETWORK_INTERFACE
                 if isinstance(value, str) and _IDENTITY.fullmatch(value) and not is_fixed:
                     yield value, f"<{key}.{name}>"
+                    yield f"ip-{value.replace('.', '-')}.", f"<name of {key}>."
 
 
 def _instances(cloud: Cloud, known: Mapping[str, str]) -> Iterator[tuple[str, str]]:

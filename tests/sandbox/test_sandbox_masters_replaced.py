@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from sandboxed import Place, place, said
 from several_masters import LETTERS, group, masters, three, three_masters, variant
 

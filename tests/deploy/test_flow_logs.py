@@ -13,7 +13,7 @@ from deployments import ALLOWED, Operator
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.account import connect
-from cfngen.deploy.deletion.flow_log_groups import find_log_groups
+from cfngen.deploy.deletion.log_groups import find_flow_log_groups
 from cfngen.deploy.preview.change_set_reading import ResourceChange
 from cfngen.deploy.preview.changes import Change, Danger, Impact, PropertyChange, Replacement
 from cfngen.deploy.preview.existing_buckets import find_problems
@@ -101,12 +101,12 @@ def test_only_log_groups_of_the_stacks_flow_logs_are_listed(aws: Aws) -> None:
     ]
     groups = [{"logGroupName": name, "retentionInDays": 30, "storedBytes": 2**30} for name in names]
     aws.answers["logs:DescribeLogGroups"] = {"logGroups": groups}
-    found = find_log_groups(aws.account, "one")
+    found = find_flow_log_groups(aws.account, "one")
     assert [resource.id for resource in found] == names[:2]
     assert found[0].why == "records of the VPC's flow log; each is deleted after 30 days"
     assert "1.00 GiB" in found[0].cost
     aws.answers["logs:DescribeLogGroups"] = refusing("AccessDeniedException")
-    assert find_log_groups(aws.account, "one") == ()
+    assert find_flow_log_groups(aws.account, "one") == ()
 
 
 @pytest.mark.drill

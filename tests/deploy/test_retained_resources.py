@@ -12,7 +12,7 @@ from aws_descriptions import arn, resource
 from botocore import xform_name
 from botocore.session import get_session
 
-from cfngen.deploy.deletion import retained_resources
+from cfngen.deploy.deletion import log_groups, retained_resources
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
 from cfngen.deploy.publishing.template_objects import TemplateObjects
@@ -330,7 +330,7 @@ def test_log_groups_are_named_with_what_they_store(aws: Aws, size: int | None) -
     name = "/aws/containerinsights/one/application"
     described = {"logGroupName": name, **({} if size is None else {"storedBytes": size})}
     aws.answers["logs:DescribeLogGroups"] = {"logGroups": [described]}
-    [found] = retained_resources.find_log_groups(aws.account, "one")
+    [found] = log_groups.find_workload_log_groups(aws.account, "one")
     assert (found.kind, found.id) == ("log group", name)
     assert f"{'0.00' if size is None else '1.50'} GiB" in found.cost
     assert found.command == f"aws logs delete-log-group --log-group-name {name} --region us-west-2"
@@ -339,10 +339,10 @@ def test_log_groups_are_named_with_what_they_store(aws: Aws, size: int | None) -
 
 def test_who_may_not_see_log_groups_is_not_kept_from_deleting(aws: Aws) -> None:
     aws.answers["logs:DescribeLogGroups"] = refusing("AccessDeniedException")
-    assert retained_resources.find_log_groups(aws.account, "one") == ()
+    assert log_groups.find_workload_log_groups(aws.account, "one") == ()
     aws.answers["logs:DescribeLogGroups"] = refusing("ServiceUnavailableException")
     with pytest.raises(Exception, match="ServiceUnavailable"):
-        retained_resources.find_log_groups(aws.account, "one")
+        log_groups.find_workload_log_groups(aws.account, "one")
 
 
 @pytest.mark.parametrize(

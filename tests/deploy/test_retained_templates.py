@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from in_moto import Calls, in_moto
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.deletion import deletion_report, retained_resources
+from cfngen.deploy.deletion import deletion_report, log_groups
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.publishing import template_objects
 from cfngen.deploy.stacks import ResourceView, StackResource
@@ -76,7 +76,7 @@ def test_log_groups_named_after_the_cluster_are_reported(where: Where) -> None:
     account, _ = where
     for name in ("/aws/containerinsights/one/application", "/aws/containerinsights/one-more/application", "/other"):
         account.client("logs").create_log_group(logGroupName=name)
-    [found] = retained_resources.find_log_groups(account, "one")
+    [found] = log_groups.find_workload_log_groups(account, "one")
     assert found.id == "/aws/containerinsights/one/application"
     assert found.command.startswith(
         "aws logs delete-log-group --log-group-name /aws/containerinsights/one/application "

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion import (
     blockers,
-    flow_log_groups,
+    log_groups,
     orphan_removal,
     retained_resources,
     snapshot_buckets,
@@ -57,7 +57,7 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
     else:
         # Without another cluster of the same name, every resource tagged with the name belongs to this cluster.
         cluster_resources, foreign_resources = tagged, _TaggedResources()
-    log_groups = retained_resources.find_log_groups(account, request.cluster)
+    workload_log_groups = log_groups.find_workload_log_groups(account, request.cluster)
     added_tags = subnet_tags.find_added(account, request.cluster)
     remaining_tags = subnet_tags.describe_remaining(account, added_tags)
     must_bucket_exist = request.empty_bucket or request.delete_bucket
@@ -92,7 +92,7 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
                 # Both clusters use the folder in the bucket, so the plan offers no command that deletes it.
                 templates=TemplateObjects() if name_conflict else stored_templates,
             ),
-            *(() if name_conflict else (*log_groups, *remaining_tags)),
+            *(() if name_conflict else (*workload_log_groups, *remaining_tags)),
         ),
         # The other cluster of this name may use the subnets, too.
         subnet_tags=() if name_conflict else subnet_tags.select_removable(added_tags, request.cluster),
@@ -100,7 +100,7 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
         unattributed_volumes=volumes.find_unattributed(account, inventory),
         name_conflict=name_conflict,
         foreign_resources=(
-            _list_without_commands(foreign_resources, stored_templates, log_groups) if name_conflict else ()
+            _list_without_commands(foreign_resources, stored_templates, workload_log_groups) if name_conflict else ()
         ),
         authorities=tuple(
             resource.view.physical_id
@@ -165,7 +165,7 @@ def _split_by_ownership(
 
 
 def _list_without_commands(
-    foreign: _TaggedResources, templates: TemplateObjects, log_groups: Sequence[RetainedResource]
+    foreign: _TaggedResources, templates: TemplateObjects, workload_log_groups: Sequence[RetainedResource]
 ) -> tuple[RetainedResource, ...]:
     """Return the resources that may belong to the other cluster, without commands that would delete them."""
     tagged = (*foreign.orphans, *foreign.volumes, *foreign.snapshots)
@@ -183,7 +183,7 @@ def _list_without_commands(
             if templates.versions
             else []
         ),
-        *(RetainedResource(kind=log.kind, id=log.id, why=log.why) for log in log_groups),
+        *(RetainedResource(kind=log.kind, id=log.id, why=log.why) for log in workload_log_groups),
     )
 
 
@@ -247,7 +247,7 @@ def _find_remaining_resources(
         ]
         remaining += retained_resources.list_existing_resources(inventory, tuple(stack.values.items()))
     remaining += snapshot_buckets.find_snapshot_buckets(account, inventory, stack.outputs if stack else {})
-    remaining += flow_log_groups.find_log_groups(account, request.stack_name)
+    remaining += log_groups.find_flow_log_groups(account, request.stack_name)
     if not request.delete_volumes:
         remaining += retained_resources.describe_remaining_orphans(
             account, pvc_volumes, "data of a PersistentVolumeClaim; --delete-volumes deletes it"

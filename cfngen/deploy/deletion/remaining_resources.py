@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.deletion import flow_log_groups, pending_deletions, retained_resources, snapshot_buckets
+from cfngen.deploy.deletion import log_groups, pending_deletions, retained_resources, snapshot_buckets
 from cfngen.deploy.deletion.plan import DeletionRequest, PreparedDeletion
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.publishing import template_objects
@@ -51,7 +51,7 @@ def find_remaining_resources(
         *pending_deletions.find_keys(account, inventory),
         *pending_deletions.find_secrets(account, inventory),
         *snapshot_buckets.find_snapshot_buckets(account, inventory, stack.outputs if stack else {}),
-        *flow_log_groups.find_log_groups(account, request.stack_name),
+        *log_groups.find_flow_log_groups(account, request.stack_name),
         *retained_resources.describe_remaining_orphans(
             account, volumes_left, "data of a PersistentVolumeClaim, kept unless --delete-volumes is given"
         ),
@@ -67,7 +67,7 @@ def find_remaining_resources(
         templates = template_objects.find(account, request.bucket, request.cluster)
         remaining += retained_resources.describe_remaining_templates(templates)
     if is_name_unique:
-        remaining += retained_resources.find_log_groups(account, request.cluster)
+        remaining += log_groups.find_workload_log_groups(account, request.cluster)
     remaining += prepared.remaining_tags
     if stack:
         remaining += retained_resources.list_existing_resources(inventory, tuple(stack.values.items()))

@@ -213,33 +213,6 @@ def describe_remaining_templates(objects: TemplateObjects) -> tuple[RetainedReso
     )
 
 
-def find_log_groups(account: Account, cluster: str) -> tuple[RetainedResource, ...]:
-    """Return the log groups of Container Insights, whose names contain the cluster's name.
-
-    Nothing shows which cluster other log groups belong to.
-    """
-    from botocore.exceptions import ClientError
-
-    prefix = f"/aws/containerinsights/{cluster}/"
-    try:
-        pages = account.client("logs").get_paginator("describe_log_groups").paginate(logGroupNamePrefix=prefix)
-        groups = [log_group for page in pages for log_group in page["logGroups"]]
-    except ClientError as error:
-        if error_code(error) not in ACCESS_DENIED_CODES:
-            raise
-        return ()
-    return tuple(
-        RetainedResource(
-            kind="log group",
-            id=group["logGroupName"],
-            why="created by a workload of the cluster",
-            cost=f"CloudWatch Logs storage, {group.get('storedBytes', 0) / 2**30:.2f} GiB, billed per GiB and month",
-            command=f"aws logs delete-log-group --log-group-name {group['logGroupName']} --region {account.region}",
-        )
-        for group in groups
-    )
-
-
 def list_existing_resources(
     inventory: Inventory, parameters: Sequence[tuple[str, str]]
 ) -> tuple[RetainedResource, ...]:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import DeniedError
-from cfngen.deploy.deletion.flow_log_groups import LOG_GROUP_TYPE
 from cfngen.deploy.deletion.inventory import Inventory
+from cfngen.deploy.deletion.log_groups import LOG_GROUP_TYPE
 from cfngen.deploy.deletion.retained_resources import COST_BY_RESOURCE_TYPE, RetainedResource
 from cfngen.deploy.etcd.snapshots import BUCKET_OUTPUT, NoBackupBucketError, SnapshotStore
 from cfngen.text import pluralize

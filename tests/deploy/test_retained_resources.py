@@ -12,7 +12,7 @@ from aws_descriptions import arn, resource
 from botocore import xform_name
 from botocore.session import get_session
 
-from cfngen.deploy.deletion import log_groups, retained_resources
+from cfngen.deploy.deletion import log_groups, pending_deletions, retained_resources
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
 from cfngen.deploy.publishing.template_objects import TemplateObjects
@@ -103,7 +103,7 @@ KEY = {"KeyId": "key-1", "KeyState": "PendingDeletion", "DeletionDate": datetime
 )
 def test_a_key_that_waits_for_its_deletion_can_be_kept(aws: Aws, answer: Any, why: str | None) -> None:
     aws.answers["kms:DescribeKey"] = answer
-    found = retained_resources.find_keys(aws.account, Inventory("one", (resource("key-1", "DELETE_COMPLETE"),)))
+    found = pending_deletions.find_keys(aws.account, Inventory("one", (resource("key-1", "DELETE_COMPLETE"),)))
     assert aws.sent("kms:DescribeKey") == [{"KeyId": "key-1"}]
     if why is None:
         assert found == ()
@@ -118,8 +118,8 @@ def test_a_key_that_waits_for_its_deletion_can_be_kept(aws: Aws, answer: Any, wh
 
 def test_a_key_that_cannot_be_looked_at_for_another_reason_is_an_error(aws: Aws) -> None:
     for call, ask, held in (
-        ("kms:DescribeKey", retained_resources.find_keys, "AWS::KMS::Key"),
-        ("secretsmanager:DescribeSecret", retained_resources.find_secrets, "AWS::SecretsManager::Secret"),
+        ("kms:DescribeKey", pending_deletions.find_keys, "AWS::KMS::Key"),
+        ("secretsmanager:DescribeSecret", pending_deletions.find_secrets, "AWS::SecretsManager::Secret"),
     ):
         aws.answers[call] = refusing("InternalFailure")
         with pytest.raises(Exception, match="InternalFailure"):
@@ -138,7 +138,7 @@ def test_a_key_that_cannot_be_looked_at_for_another_reason_is_an_error(aws: Aws)
 def test_a_secret_in_its_recovery_window_can_be_brought_back(aws: Aws, answer: Any, named: bool) -> None:
     aws.answers["secretsmanager:DescribeSecret"] = answer
     held = resource("arn-of-a-secret-in-it", "DELETE_COMPLETE", type_name="AWS::SecretsManager::Secret")
-    found = retained_resources.find_secrets(aws.account, Inventory("one", (held,)))
+    found = pending_deletions.find_secrets(aws.account, Inventory("one", (held,)))
     assert aws.sent("secretsmanager:DescribeSecret") == [{"SecretId": "arn-of-a-secret-in-it"}]
     assert bool(found) is named
     for each in found:

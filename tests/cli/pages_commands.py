@@ -293,6 +293,7 @@ MENTIONED: Mapping[tuple[str, str], str] = {
     ("rehearsal.md", "cfngen rehearse --clean-up"): "tests/cli/test_rehearse_command.py",
     ("verification.md", "cfngen rehearse"): "tests/cli/test_rehearse_command.py",
     ("security.md", "cfngen status"): "README.md",
+    ("vpc.md", "cfngen deploy --parameter SubnetAId=/other/name"): "tests/deploy/test_references.py",
 }
 
 # What a test on its own runs, or nothing here can; `make` by its target, else program and command.
@@ -319,6 +320,7 @@ NOT_RUN: Mapping[str, str] = {
     "pipx install": "fetches packages",
     "git diff": "shows what the reader has changed",
     "curl": "there is no network",
+    "ssh": "there is no instance to reach",
     "kubectl": "there is no kubectl; what it calls is tested in tests/sandbox",
     "helm list": "there is no Helm on this machine",
     # On an instance:

@@ -34,6 +34,8 @@ OTHER_BLOCKS = (
     "cfngen/cluster/",
     "cfngen: [6/17]",
     '{"ApiAllowedCidr"',
+    '{"Effect": "Allow"',
+    '{"Version": "2012-10-17"',
     "range                     tier",
 )
 # Commands that a sentence gives of a cluster that is there.

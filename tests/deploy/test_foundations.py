@@ -108,6 +108,7 @@ REFUSED: Mapping[str, tuple[Change, ...]] = {
     "network.dnsDomain": ((ONE, {"network": {"dnsDomain": "k8s.example"}}),),
     "api.port": ((THREE, {"api": {"port": 6443, **ALLOWED}}),),
     "controlPlane.volume.kmsKey": ((ONE, {"controlPlane": {"volume": {"kmsKey": KEY}}}),),
+    "secrets.kmsKey": ((ONE, {"secrets": {"kmsKey": KEY}}),),
     "certificateAuthority.secret": ((ONE, {"certificateAuthority": {"secret": SECRET}}),),
     "kubernetesVersion": ((ONE, {"kubernetesVersion": "1.35"}),),
 }
@@ -127,6 +128,7 @@ DANGEROUS: Mapping[str, tuple[Change, ...]] = {
     "controlPlane.count": ((ONE, {"controlPlane": {"count": 3}}),),
 }
 POLICY = "arn:aws:iam::123456789012:policy/x"
+ROLE = {"role": "arn:aws:iam::123456789012:role/x"}
 GROUP = "sg-0123456789abcdef0"
 INSTANCES: Mapping[str, Any] = {
     "instanceType": "m7i.large", "image.distribution": "debian-12", "image.id": "ami-0123456789abcdef0",
@@ -140,6 +142,9 @@ INSTANCES: Mapping[str, Any] = {
     "preBootCommands": ["true"], "postBootCommands": ["true"], "cloudConfig": {"timezone": "UTC"},
 }  # fmt: skip
 FREE: Mapping[str, Any] = {
+    "bastion": ALLOWED, "iam.masters": ROLE, "iam.nodes": ROLE, "network.tagExisting": True,
+    "network.flowLogs": {"destination": "s3", "bucket": "records"},
+    "network.securityGroups": {"masters": GROUP, "nodes": GROUP},
     "network.vpc.additionalCidrs": ["100.80.0.0/16"],
     "network.proxy": {"httpProxy": "http://192.168.7.1:3128", "httpsProxy": "http://192.168.7.1:3128"},
     "network.routes": [{"destination": "203.0.113.0/24", "transitGateway": "tgw-0123456789abcdef0"}],
@@ -168,6 +173,16 @@ FREE: Mapping[str, Any] = {
 }  # fmt: skip
 # Only with others: what a change of these does is what a change of those does.
 TOGETHER = {
+    *(f"bastion.{key}" for key in ("allowedCidrs", "allowedPrefixLists.id", "allowedPrefixLists.maxEntries", "zone",
+                                   "elasticIp.address", "elasticIp.allocationId", "image.architecture",
+                                   "image.distribution", "image.id", "image.rootDevice", "image.ssmParameter",
+                                   "instanceType", "rootVolume.iops", "rootVolume.kmsKey", "rootVolume.size",
+                                   "rootVolume.throughput", "rootVolume.type")),
+    *(f"{section}.{key}" for section in ("iam.masters", "iam.nodes", "nodeGroups.iam")
+      for key in ("role", "instanceProfile")),
+    *(f"network.flowLogs.{key}" for key in ("destination", "bucket", "traffic", "retentionDays", "interval")),
+    *(f"network.securityGroups.{key}" for key in ("masters", "nodes", "apiLoadBalancer", "internalApiLoadBalancer",
+                                                  "endpoints")),
     "api.internalCidrs",
     *(f"api.dns.{key}" for key in ("name", "publicZone.id", "publicZone.name", "privateZone.id", "privateZone.name")),
     *(f"network.proxy.{key}" for key in ("httpProxy", "httpsProxy", "noProxy")),
@@ -306,6 +321,10 @@ def test_what_may_change_exchanges_nothing(key: str) -> None:
     bases: tuple[Mapping[str, Any], ...] = (ONE, THREE)
     if key in ("ssh.allowedCidrs", "ssh.allowedPrefixLists"):
         change["ssh"]["keyName"] = "key"
+    if key == "bastion":
+        change["ssh"] = {"keyName": "key"}
+    if key in ("network.tagExisting", "network.securityGroups"):
+        bases = (EXISTING,)
     if key.startswith("nodeGroups.zones"):
         bases = (THREE,)
     if key.startswith("network.endpoints."):

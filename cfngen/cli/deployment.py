@@ -231,7 +231,8 @@ deployment_options = OptionGroup(
     Option(
         "--skip-network-check",
         is_flag=True,
-        help="Create the cluster in an existing VPC without the checks of `cfngen check network`.",
+        help="Leave out the checks of `cfngen check network`: of an existing VPC before a creation, of existing "
+        "security groups also before an update.",
     ),
     Option(
         "--full",

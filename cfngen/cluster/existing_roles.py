@@ -35,18 +35,24 @@ def shares_existing_role(cluster: Cluster) -> bool:
 
 
 def makes_roles(cluster: Cluster) -> bool:
-    """Return whether any role is made."""
-    return cluster.iam.masters is None or shares_made_role(cluster)
+    """Return whether any role is made: of instances, or the one that delivers flow logs to CloudWatch Logs."""
+    flow_logs = cluster.network.flow_logs
+    return _makes_instance_roles(cluster) or (flow_logs is not None and flow_logs.destination == "cloudWatchLogs")
 
 
 def makes_instance_profiles(cluster: Cluster) -> bool:
     """Return whether any instance profile is made, around a role that is made or an existing one."""
-    return makes_roles(cluster) or any(role.instance_profile is None for _, role in existing_roles(cluster))
+    return _makes_instance_roles(cluster) or any(role.instance_profile is None for _, role in existing_roles(cluster))
 
 
 def last_name(arn: str) -> str:
     """Return the name in the ARN of a role or an instance profile, without its path."""
     return arn.rpartition("/")[2]
+
+
+def _makes_instance_roles(cluster: Cluster) -> bool:
+    """Return whether any role of instances is made."""
+    return cluster.iam.masters is None or shares_made_role(cluster)
 
 
 def _all_groups_name_roles(cluster: Cluster) -> bool:

@@ -37,6 +37,16 @@ def existing_groups(cluster: Cluster) -> dict[GroupRole, str]:
     return {role: group_id for role, group_id in ids_by_role.items() if group_id}
 
 
+def is_one_group_for_instances(cluster: Cluster) -> bool:
+    """Return whether masters and nodes share an existing security group.
+
+    A rule that names the group of the masters then names that of the nodes too, and EC2 refuses the same rule twice
+    (`InvalidPermission.Duplicate`).
+    """
+    masters_group = existing_group(cluster, "Master")
+    return masters_group is not None and masters_group == existing_group(cluster, "Node")
+
+
 def group_parameter(role: GroupRole) -> str:
     """Return the name of the stack parameter, or output, with the id of a role's first security group."""
     return f"{role}SecurityGroupId"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 from cfngen.cluster.existing_security_groups import GroupRole, existing_groups, group_key
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.references import parse_reference
 from cfngen.cluster.sections.network import PrefixList
 from cfngen.cluster.security_group_rules import Rule, ranges_of_role, rules_of_existing_groups
 
@@ -18,20 +19,24 @@ _PEER_PROPERTIES: Mapping[str, tuple[str, str]] = {
 }
 
 
+# Group, direction, protocol, first and last port, and one peer.
+RuleIdentity: TypeAlias = tuple[str, str, str, int | None, int | None, str]
+
+
 @dataclass(frozen=True)
 class NeededRule:
     """A rule that an existing security group needs. A wider rule does as well.
 
     Attributes:
         key: the key in the cluster file that names the group, e.g. `network.securityGroups.masters`.
-        group: the id of the group.
+        group: the id of the group, or the reference in its place.
         direction: `ingress` for incoming traffic, `egress` for outgoing traffic.
         protocol: `tcp`, `udp` or `icmp`; `-1` for all protocols.
         first_port: the first port, or the type of `icmp`; None for all ports.
         last_port: the last port, or the code of `icmp`, where -1 stands for all codes; None for all ports.
         peers: sources of incoming traffic or destinations of outgoing traffic: ids of security groups, address ranges,
-            or ids of prefix lists. In place of a group that cfngen has yet to create these are the ranges of the
-            instances or of the load balancer that get the group.
+            ids of prefix lists, or references in place of ids. In place of a group that cfngen has yet to create these
+            are the ranges of the instances or of the load balancer that get the group.
         description: what the rule is for.
     """
 
@@ -55,12 +60,21 @@ class NeededRule:
         return f"{self.protocol.upper()} {self.first_port}{last}"
 
     @property
-    def identity(self) -> tuple[object, ...]:
-        """What EC2 compares rules by: a group cannot have two rules with the same value."""
-        return (self.group, self.direction, self.protocol, self.first_port, self.last_port, self.peers)
+    def identities(self) -> tuple[RuleIdentity, ...]:
+        """What EC2 compares rules by, for each peer: a group cannot have two rules with the same value."""
+        return tuple(self._identity(peer) for peer in self.peers)
+
+    def _identity(self, peer: str) -> RuleIdentity:
+        return (self.group, self.direction, self.protocol, self.first_port, self.last_port, peer)
+
+    def without(self, present: Collection[RuleIdentity]) -> NeededRule:
+        """Return the rule without the peers for which the group has it already; perhaps none is left."""
+        return replace(self, peers=tuple(peer for peer in self.peers if self._identity(peer) not in present))
 
     def command(self, region: str) -> str:
-        """Return the command of the AWS CLI that adds the rule to the group."""
+        """Return the command of the AWS CLI that adds the rule; empty if the group or a peer is a reference."""
+        if any(parse_reference(id_) for id_ in (self.group, *self.peers)):
+            return ""
         ports = "" if self.first_port is None else f"FromPort={self.first_port},ToPort={self.last_port},"
         lists: dict[str, list[str]] = {}
         for peer in self.peers:
@@ -75,14 +89,20 @@ class NeededRule:
 
 
 def needed_rules(cluster: Cluster) -> tuple[NeededRule, ...]:
-    """Return the rules that the existing security groups of the cluster file need, by group."""
+    """Return the rules that the existing security groups of the cluster file need, by group.
+
+    EC2 refuses a whole command if the group has one of its rules (`InvalidPermission.Duplicate`), so a rule omits peers
+    that an earlier one has: roles may share a group, or have the same ranges.
+    """
     group_ids = existing_groups(cluster)
-    rules = [needed_rule(cluster, rule, group_ids) for rule in rules_of_existing_groups(cluster)]
-    # Of equal rules, which two roles with the same group may need, the first one remains.
-    unique_rules: dict[tuple[object, ...], NeededRule] = {}
-    for rule in rules:
-        unique_rules.setdefault(rule.identity, rule)
-    return tuple(unique_rules.values())
+    rules: list[NeededRule] = []
+    listed: set[RuleIdentity] = set()
+    for rule in rules_of_existing_groups(cluster):
+        needed = needed_rule(cluster, rule, group_ids).without(listed)
+        if needed.peers:
+            listed.update(needed.identities)
+            rules.append(needed)
+    return tuple(rules)
 
 
 def needed_rule(cluster: Cluster, rule: Rule, group_ids: Mapping[GroupRole, str]) -> NeededRule:

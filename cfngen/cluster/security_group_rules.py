@@ -20,7 +20,12 @@ from cfngen.cluster.allowed_sources import (
     sources,
 )
 from cfngen.cluster.endpoints import interface_endpoints
-from cfngen.cluster.existing_security_groups import GROUP_ROLES, GroupRole, existing_group
+from cfngen.cluster.existing_security_groups import (
+    GROUP_ROLES,
+    GroupRole,
+    existing_group,
+    is_one_group_for_instances,
+)
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.sections.network import PrefixList
@@ -145,11 +150,10 @@ def load_balancer_rules(cluster: Cluster, role: SecurityGroupRole) -> tuple[Rule
     if role == "ApiLoadBalancer" and cluster.api.public:
         return (to_masters,)
     description = "{} and pods by the address that people use for the API"
-    return (
-        to_masters,
-        Rule(role, "Master", description.format("Masters"), "tcp", ports),
-        Rule(role, "Node", description.format("Nodes"), "tcp", ports),
-    )
+    from_masters = Rule(role, "Master", description.format("Masters"), "tcp", ports)
+    if is_one_group_for_instances(cluster):
+        return (to_masters, from_masters)
+    return (to_masters, from_masters, Rule(role, "Node", description.format("Nodes"), "tcp", ports))
 
 
 def source_rule(role: SecurityGroupRole, source: Source) -> Rule:
@@ -166,29 +170,34 @@ def endpoint_rules(cluster: Cluster) -> tuple[Rule, ...]:
     if not interface_endpoints(cluster):
         return ()
     ports = (_HTTPS_PORT, _HTTPS_PORT)
-    return (
-        Rule("Endpoints", "Master", "HTTPS from masters", "tcp", ports),
-        Rule("Endpoints", "Node", "HTTPS from nodes", "tcp", ports),
-    )
+    from_masters = Rule("Endpoints", "Master", "HTTPS from masters", "tcp", ports)
+    if is_one_group_for_instances(cluster):
+        return (from_masters,)
+    return (from_masters, Rule("Endpoints", "Node", "HTTPS from nodes", "tcp", ports))
 
 
 def bastion_rules(cluster: Cluster) -> tuple[Rule, ...]:
     """Return the rules by which the bastion reaches existing security groups of masters and nodes.
 
     The group of the bastion, which groups that cfngen creates have as the source, does not exist before its stack, so
-    the source is the range of the bastion's subnet.
+    the source is the range of the bastion's subnet. A rule may name the group later.
     """
     if cluster.bastion is None:
         return ()
+    description = "SSH from the subnet of the bastion"
     if is_private(cluster):
         public_subnet = public_subnets(cluster).get(str(cluster.bastion.zone))
-        ranges = (public_subnet.cidr,) if public_subnet and public_subnet.cidr else vpc_ranges(cluster)
+        if public_subnet and public_subnet.cidr:
+            ranges: tuple[IPv4Network, ...] = (public_subnet.cidr,)
+        else:
+            ranges = vpc_ranges(cluster)
+            description = "SSH from the bastion: from the whole VPC, because public.cidr of its subnet is missing"
     else:
         ranges = tuple(subnet.cidr for subnet in cluster.network.subnets if subnet.zone == cluster.bastion.zone)
     ports = (SSH_PORT, SSH_PORT)
     roles: tuple[GroupRole, ...] = ("Master", "Node")
     return tuple(
-        Rule(role, cidr, "SSH from the subnet of the bastion", "tcp", ports, "Ssh")
+        Rule(role, cidr, description, "tcp", ports, "Ssh")
         for role in roles
         if existing_group(cluster, role)
         for cidr in ranges

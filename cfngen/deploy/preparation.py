@@ -115,7 +115,7 @@ def prepare(account: Account, request: DeploymentRequest, interaction: Interacti
         for notice in (
             *parameters.notices,
             *volume_findings.notices,
-            *existing_objects.notices(account, request.cluster, request.stack_name),
+            *existing_objects.notices(account, cluster, request.stack_name),
         ):
             interaction.report(notice)
         new_demand = count_demand(request.documents, {**parameters.values, **resolved.values})

@@ -14,9 +14,13 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
+from cfngen.cluster.checks.access import check_no_duplicates
+from cfngen.cluster.checks.existing import check_subnets_distinct
+from cfngen.cluster.checks.security_groups import check_groups_not_repeated
 from cfngen.cluster.existing_parts import ReferencedPart, referenced_parts
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.paths import Path
+from cfngen.cluster.paths import Path, dotted
+from cfngen.cluster.problems import Problem
 from cfngen.cluster.references import StackOutput, StoredParameter
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, DeniedError, translate_aws_errors
@@ -26,11 +30,16 @@ from cfngen.errors import CfngenError
 
 _T = TypeVar("_T")
 _MAX_NAMES = 10  # of one call of GetParameters
+_VPC_ID_PATH: Path = ("network", "vpc", "id")
+# Checks that no part is named twice: two references, or a reference and an id, may lead to the same part.
+_CHECKS_OF_IDS = (check_subnets_distinct, check_groups_not_repeated, check_no_duplicates)
 _SECURE = "SecureString"
 
 
 class UnresolvedReferenceError(CfngenError):
     """References of the cluster file lead to nothing, or not to an id of the right kind.
+
+    A reference is refused, too, if it leads to a part that another key names already.
 
     Attributes:
         problems: one sentence for each reference; it starts with the key in the cluster file.
@@ -73,14 +82,56 @@ def resolve_references(account: Account, cluster: Cluster, values: Mapping[str, 
         values: values of the root's parameters; that of a stored parameter is its name.
 
     Raises:
-        UnresolvedReferenceError: a reference leads to nothing, or to something else than the key takes.
+        UnresolvedReferenceError: a reference leads to nothing, to something else than the key takes, or to a part that
+            another key names already.
     """
     parts = referenced_parts(cluster)
     if not parts:
         return ResolvedReferences(cluster, values)
+    ids = _find_ids(account, cluster, parts, values)
+    resolved_cluster = _with_ids(cluster, ids, ())
+    references = {part.path: _describe_reference(part, values) for part in parts}
+    repetitions = tuple(
+        _describe_repetition(problem, references) for check in _CHECKS_OF_IDS for problem in check(resolved_cluster)
+    )
+    if repetitions:
+        raise UnresolvedReferenceError(repetitions)
+    return ResolvedReferences(
+        cluster=resolved_cluster,
+        values={**values, **{part.name: ids[part.path] for part in parts}},
+        parts=parts,
+    )
+
+
+def resolve_vpc(account: Account, cluster: Cluster) -> str:
+    """Return the id of the existing VPC that the cluster file names, by id or reference; empty if it names none.
+
+    Other references are not resolved: `cfngen delete` needs the VPC even if the other parts do not exist any more.
+
+    Raises:
+        UnresolvedReferenceError: the reference leads to nothing, or not to a VPC.
+    """
+    parts = tuple(part for part in referenced_parts(cluster) if part.path == _VPC_ID_PATH)
+    return _find_ids(account, cluster, parts, {})[_VPC_ID_PATH] if parts else cluster.network.vpc.id or ""
+
+
+def _find_ids(
+    account: Account, cluster: Cluster, parts: Sequence[ReferencedPart], values: Mapping[str, str]
+) -> dict[Path, str]:
+    """Return the ids to which references lead, by the paths of their keys.
+
+    Args:
+        account: the account and region.
+        cluster: the cluster.
+        parts: the parts with references.
+        values: values of the root's parameters; that of a stored parameter is its name.
+
+    Raises:
+        UnresolvedReferenceError: a reference leads to nothing, or to something else than the key takes.
+    """
     stacks = {reference.stack for part in parts if isinstance(reference := part.reference, StackOutput)}
     names = {
-        part.name: values.get(part.name, part.reference.name)
+        part.name: _stored_name(part, part.reference, values)
         for part in parts
         if isinstance(part.reference, StoredParameter)
     }
@@ -96,16 +147,37 @@ def resolve_references(account: Account, cluster: Cluster, values: Mapping[str, 
         if not problem and not part.kind.is_id(value):
             problem = f"has the value {value!r}, which is not {part.kind.expected}"
         if problem:
-            shown = part.reference if isinstance(part.reference, StackOutput) else f"ssm:{names[part.name]}"
-            problems.append(f"{part.key}: {shown} {problem}")
+            problems.append(f"{part.key}: {_describe_reference(part, values)} {problem}")
         ids[part.path] = value
     if problems:
         raise UnresolvedReferenceError(tuple(problems))
-    return ResolvedReferences(
-        cluster=_with_ids(cluster, ids, ()),
-        values={**values, **{part.name: ids[part.path] for part in parts}},
-        parts=parts,
+    return ids
+
+
+def _stored_name(part: ReferencedPart, reference: StoredParameter, values: Mapping[str, str]) -> str:
+    """Return the name of the stored parameter with a part's id: a deployment may choose another one."""
+    return values.get(part.name, reference.name)
+
+
+def _describe_reference(part: ReferencedPart, values: Mapping[str, str]) -> str:
+    """Return the reference of a part as the cluster file would have it."""
+    if isinstance(part.reference, StoredParameter):
+        return str(StoredParameter(_stored_name(part, part.reference, values)))
+    return str(part.reference)
+
+
+def _describe_repetition(problem: Problem, references: Mapping[Path, str]) -> str:
+    """Return a sentence about a part that is named twice; it has both keys, and the references that lead to the part.
+
+    Args:
+        problem: the problem of the cluster with ids in place of references.
+        references: the references, by the paths of their keys.
+    """
+    keys = " and ".join(
+        f"{dotted(path)} is {references[path]}" if path in references else f"{dotted(path)} is this id"
+        for path in (*problem.related_paths, problem.path)
     )
+    return f"{dotted(problem.path)}: {problem.message} ({keys})"
 
 
 def moved_parts(resolved: ResolvedReferences, deployed_stack: StackView | None) -> tuple[Impact, ...]:

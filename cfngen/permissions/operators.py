@@ -131,6 +131,15 @@ def _read_role_statements(scope: Scope) -> list[Statement]:
                 resources=scope.role_arns,
             )
         )
+    elif scope.makes_roles:
+        # The role of the flow log, which has no instance profile and no managed policy.
+        statements.append(
+            allow(
+                sid="ReadRoles",
+                actions="iam:GetRole iam:GetRolePolicy iam:ListAttachedRolePolicies iam:ListRolePolicies",
+                resources=[arn for arn in scope.role_arns if ":role/" in arn],
+            )
+        )
     if scope.existing_roles:
         statements.append(
             allow(sid="CheckRoles", actions="iam:GetRole iam:SimulatePrincipalPolicy", resources=scope.existing_roles)

@@ -40,7 +40,7 @@ class Scope:
         own_secrets_key: ARN of the user's own KMS key for the cluster's secrets; empty if CloudFormation creates it.
         existing_roles: ARNs of the existing roles of instances.
         existing_instance_profiles: ARNs of the existing instance profiles.
-        makes_roles: whether CloudFormation creates roles, with their instance profiles.
+        makes_roles: whether CloudFormation creates roles: of instances, with their profiles, or of the flow log.
         makes_instance_profiles: whether CloudFormation creates instance profiles, also those of existing roles.
         node_security_group_id: id of the existing security group of the nodes.
     """

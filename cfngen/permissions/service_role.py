@@ -154,13 +154,15 @@ def _instance_statements(scope: Scope) -> list[Statement]:
 
 
 def _role_statements(scope: Scope) -> list[Statement]:
-    """Return the statements for the roles, instance profiles and managed policies of the cluster's instances.
+    """Return the statements for the roles, instance profiles and managed policies that the stacks hold.
 
     Existing roles are only passed. Their ARNs limit the permission, and the services that they trust.
     """
     statements = []
     if scope.makes_roles:
-        statements.append(_made_roles_statement(scope))
+        # If no instance profile is made, all roles of instances exist, and the only role is that of the flow log.
+        made_roles = _made_roles_statement if scope.makes_instance_profiles else _flow_log_role_statement
+        statements.append(made_roles(scope))
     elif scope.makes_instance_profiles:
         # The permissions of the handlers of AWS::IAM::InstanceProfile in the CloudFormation registry, without
         # iam:PassRole, whose resource is the role.
@@ -194,6 +196,23 @@ def _made_roles_statement(scope: Scope) -> Statement:
             iam:RemoveRoleFromInstanceProfile iam:TagRole iam:UntagRole iam:UpdateAssumeRolePolicy iam:UpdateRole
             iam:UpdateRoleDescription""",
         resources=scope.role_arns,
+    )
+
+
+def _flow_log_role_statement(scope: Scope) -> Statement:
+    """Return the statement for the role that delivers flow logs, which has no instance profile and no managed policy.
+
+    The actions are those on roles that `_made_roles_statement` has, without iam:AttachRolePolicy. Who creates the flow
+    log must be allowed to pass the role.
+    """
+    return allow(
+        sid="Roles",
+        actions="""
+            iam:CreateRole iam:DeleteRole iam:DeleteRolePolicy iam:DetachRolePolicy iam:GetRole iam:GetRolePolicy
+            iam:ListAttachedRolePolicies iam:ListRolePolicies iam:PassRole iam:PutRolePermissionsBoundary
+            iam:PutRolePolicy iam:TagRole iam:UntagRole iam:UpdateAssumeRolePolicy iam:UpdateRole
+            iam:UpdateRoleDescription""",
+        resources=[arn for arn in scope.role_arns if ":role/" in arn],
     )
 
 

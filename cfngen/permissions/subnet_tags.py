@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.references import known_id
 from cfngen.cluster.tag_keys import SUBNET_ROLES, added_tags_note, shared_with
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.statements import Condition, Statement, allow
@@ -17,13 +18,13 @@ from cfngen.permissions.statements import Condition, Statement, allow
 
 def subnet_tag_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
     """Return the statements to add the tags, and to remove the cluster's own; empty without `network.tagExisting`."""
-    subnets = cluster.network.subnets
-    subnet_ids = [
-        subnet_id
-        for subnet in subnets
+    # What a reference leads to is not known here, so any subnet stands for it.
+    subnet_ids = dict.fromkeys(
+        known_id(subnet_id) or "*"
+        for subnet in cluster.network.subnets
         for subnet_id in (subnet.id, subnet.public.id if subnet.public else None)
         if subnet_id
-    ]
+    )
     if not cluster.network.tag_existing or not subnet_ids:
         return []
     arns = scope.ec2_arns(*(f"subnet/{subnet_id}" for subnet_id in subnet_ids))

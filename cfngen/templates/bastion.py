@@ -17,7 +17,7 @@ from troposphere import GetAtt, Ref, autoscaling, ec2, policies
 
 from cfngen.cluster import logical_ids
 from cfngen.cluster.allowed_sources import SSH_PORT
-from cfngen.cluster.existing_security_groups import existing_group
+from cfngen.cluster.existing_security_groups import existing_group, is_one_group_for_instances
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Architecture, Bastion, Cluster
@@ -103,7 +103,9 @@ def _tags_against_nodes(cluster: Cluster) -> dict[str, str]:
 
 def _add_security_group(stack: Stack, cluster: Cluster, bastion: Bastion) -> PropertyValue:
     """Add the security group of the bastion and all rules about it; return the group's id."""
-    roles: tuple[Literal["Master", "Node"], ...] = ("Master", "Node")
+    roles: tuple[Literal["Master", "Node"], ...] = (
+        ("Master",) if is_one_group_for_instances(cluster) else ("Master", "Node")
+    )
     target_groups = {role: first_group(stack, cluster, role) for role in roles}
     group = stack.add(
         ec2.SecurityGroup(

@@ -12,7 +12,12 @@ from collections.abc import Iterable, Mapping
 
 from troposphere import GetAtt, ec2
 
-from cfngen.cluster.allowed_sources import LOAD_BALANCER_ROLES, SecurityGroupRole, sources_by_group
+from cfngen.cluster.allowed_sources import (
+    LOAD_BALANCER_ROLES,
+    SECURITY_GROUP_ROLES,
+    SecurityGroupRole,
+    sources_by_group,
+)
 from cfngen.cluster.existing_security_groups import GroupRole, existing_group
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import load_balancer_name
@@ -57,14 +62,14 @@ def build(cluster: Cluster) -> Stack:
     if all(existing_group(cluster, role) for role in roles):
         return stack
     vpc_reference = vpc_id(stack, cluster)
-    first_groups: dict[GroupRole, PropertyValue] = {}
+    first_groups = _FirstGroups(stack, cluster)
     for role in ("Master", "Node"):
-        first_groups[role] = _first_group(stack, cluster, vpc_reference, role, first_groups)
+        _add_first_group(stack, cluster, vpc_reference, role, first_groups)
     _add_rules(stack, cluster, rules_between_instances(cluster), first_groups)
     if not balancer_roles:
         _allow_range_of_parameter(stack, cluster, "Master", first_groups)
     for role in balancer_roles:
-        first_groups[role] = _first_group(stack, cluster, vpc_reference, role, first_groups)
+        _add_first_group(stack, cluster, vpc_reference, role, first_groups)
         _add_rules(stack, cluster, load_balancer_rules(cluster, role), first_groups)
         if role == "ApiLoadBalancer":
             _allow_range_of_parameter(stack, cluster, role, first_groups)
@@ -80,17 +85,26 @@ def build(cluster: Cluster) -> Stack:
     return stack
 
 
-def _first_group(
-    stack: Stack,
-    cluster: Cluster,
-    vpc_reference: PropertyValue,
-    role: SecurityGroupRole,
-    first_groups: GroupIds,
-) -> PropertyValue:
-    """Return the id of the first security group of a role, which is added unless the role has an existing group."""
-    if existing_group(cluster, role):
-        return first_group(stack, cluster, role)
-    return _add_first_group(stack, cluster, vpc_reference, role, first_groups)
+class _FirstGroups(dict[GroupRole, PropertyValue]):
+    """The ids of the first security groups by role.
+
+    The parameter for an existing group is added when a rule refers to it first: a group whose rules name no other
+    needs none.
+    """
+
+    def __init__(self, stack: Stack, cluster: Cluster) -> None:
+        super().__init__()
+        self._stack = stack
+        self._cluster = cluster
+
+    def __missing__(self, role: GroupRole) -> PropertyValue:
+        """Add the parameter for an existing group."""
+        group_id = existing_group(self._cluster, role)
+        if group_id is None:
+            raise KeyError(role)
+        description = first_group_description(next(name for name in SECURITY_GROUP_ROLES if name == role))
+        self[role] = security_group_parameter(self._stack, role, group_id, description)
+        return self[role]
 
 
 def _add_rules(stack: Stack, cluster: Cluster, rules: Iterable[Rule], first_groups: GroupIds) -> None:
@@ -105,17 +119,20 @@ def _add_first_group(
     cluster: Cluster,
     vpc_reference: PropertyValue,
     role: SecurityGroupRole,
-    first_groups: GroupIds,
-) -> PropertyValue:
-    """Add the first security group of a role, with its rule for outgoing traffic; return the group's id.
+    first_groups: _FirstGroups,
+) -> None:
+    """Add the first security group of a role, with its rule for outgoing traffic, unless the role has an existing one.
 
     Args:
         stack: the stack to add to.
         cluster: the cluster.
         vpc_reference: id of the VPC.
         role: masters, nodes or load balancer.
-        first_groups: ids of the first security groups so far; those of load balancers refer to the masters'.
+        first_groups: ids of the first security groups so far, which gets the new one; those of load balancers refer
+            to the masters'.
     """
+    if existing_group(cluster, role):
+        return
     if role in LOAD_BALANCER_ROLES:
         is_public = cluster.api.public and role == "ApiLoadBalancer"
         group_tags = tags_without_kubernetes_io_tag(cluster, load_balancer_name(cluster, is_public=is_public))
@@ -130,7 +147,7 @@ def _add_first_group(
             Tags=group_tags,
         )
     )
-    return GetAtt(group, "GroupId")
+    first_groups[role] = GetAtt(group, "GroupId")
 
 
 def first_group(stack: Stack, cluster: Cluster, role: SecurityGroupRole) -> PropertyValue:

@@ -292,7 +292,9 @@ MENTIONED: Mapping[tuple[str, str], str] = {
     ("rehearsal.md", "cfngen rehearse"): "tests/cli/test_rehearse_command.py",
     ("rehearsal.md", "cfngen rehearse --clean-up"): "tests/cli/test_rehearse_command.py",
     ("verification.md", "cfngen rehearse"): "tests/cli/test_rehearse_command.py",
+    ("security.md", "cfngen plan"): "README.md",
     ("security.md", "cfngen status"): "README.md",
+    ("vpc.md", "cfngen plan"): "README.md",
     ("vpc.md", "cfngen deploy --parameter SubnetAId=/other/name"): "tests/deploy/test_references.py",
 }
 

@@ -158,6 +158,24 @@ def test_rules_of_existing_security_groups_are_a_table_with_commands(cfngen, dir
     assert rules[0]["command"].startswith("aws ec2 authorize-security-group-ingress --region us-west-2 --group-id sg-")
 
 
+def test_rules_with_references_have_no_commands(cfngen, directory):
+    (directory / "cluster.yaml").write_text(
+        "network:\n"
+        "  vpc: {id: vpc-0123456789abcdef0, cidr: 10.20.0.0/16}\n"
+        "  subnets: [{zone: us-west-2a, id: subnet-0123456789abcdef0, cidr: 10.20.0.0/24}]\n"
+        "  serviceCidr: 10.250.0.0/16\n"
+        "  securityGroups: {masters: 'stack:network.MastersGroup', nodes: sg-0123456789abcdef0}\n"
+    )
+    ran = cfngen("config", "--security-group-rules")
+    assert ran.out.splitlines()[-1].startswith(
+        "The cluster file has references in place of ids: `cfngen check network`"
+    )
+    document = json.loads(cfngen("config", "--security-group-rules", "-o", "json").out)
+    commands = {rule["command"] for rule in document["securityGroupRules"]}
+    assert "" in commands
+    assert not any("stack:" in command for command in commands)
+
+
 def test_without_existing_security_groups_there_are_no_rules_to_add(cfngen):
     ran = cfngen("config", "--security-group-rules", "--defaults")
     assert (ran.code, "cfngen creates all security groups" in ran.out) == (0, True)

@@ -195,6 +195,29 @@ def test_nothing_to_delete_is_no_failure(cloud: Cloud, cfngen: Shell) -> None:
     assert (ran.code, "There is nothing to delete for the cluster kubernetes." in ran.out) == (0, True), ran.err
 
 
+def test_the_vpc_of_a_stack_that_is_gone_is_found_by_its_reference(cloud: Cloud, cfngen: Shell, tmp_path: Path) -> None:
+    account = connect(cloud.session, REGION, clock=cloud.clock)
+    place = made.new_place(account, "guest", "10.9.0.0/16")
+    interface = made.interface(place, "for pods", **{"kubernetes.io/cluster/guest": "owned"})
+    file = tmp_path / "cluster.yaml"
+    network = {
+        "vpc": {"id": "ssm:/network/vpc", "cidr": "10.9.0.0/16"},
+        "subnets": [{"id": "ssm:/network/subnet", "cidr": "10.9.0.0/24"}],
+    }
+    file.write_text(json.dumps({"name": "guest", "network": network}))
+    lost = cfngen("delete", "-f", str(file), "--no-drain", "--dry-run", **KEYS)
+    assert lost.code == 0, lost.err
+    said = " ".join((lost.out + lost.err).split())
+    assert "the VPC is not searched for leftovers such as network interfaces" in said
+    assert "network.vpc.id: ssm:/network/vpc names a parameter that does not exist" in said
+    assert interface not in lost.out
+    account.client("ssm").put_parameter(Name="/network/vpc", Value=place.vpc_id, Type="String")
+    found = cfngen("delete", "-f", str(file), "--no-drain", "--dry-run", **KEYS)
+    assert found.code == 0, found.err
+    assert "is not searched" not in found.out + found.err
+    assert interface in found.out
+
+
 @pytest.mark.parametrize("wish", ["--delete-volumes", "--delete-snapshots", "--empty-bucket", "--delete-bucket"])
 def test_detached_and_thorough_exclude_each_other(cfngen: Shell, wish: str) -> None:
     ran = cfngen("delete", "--defaults", "--detach", wish)

@@ -115,3 +115,43 @@ def test_a_group_that_two_roles_share_has_each_rule_once() -> None:
     rules = needed_rules(cluster(f"network.securityGroups={{masters: {group}, nodes: {group}}}"))
     traffic = [(rule.direction, rule.traffic, rule.peers) for rule in rules]
     assert len(traffic) == len(set(traffic))
+
+
+def test_a_peer_is_in_one_rule_of_the_same_traffic() -> None:
+    """EC2 refuses a command if one of its rules is there: only masters' subnets are not nodes' subnets."""
+    existing = cluster(
+        "network.securityGroups={masters: sg-0123456789abcdef0}",
+        "nodeGroups=[{name: a, zones: [us-west-2a]}]",
+    )
+    rules = needed_rules(existing)
+    balancer = "10.20.128.0/20", "10.20.144.0/20", "10.20.160.0/20"
+    api = [peer for rule in rules if rule.first_port == rule.last_port == 443 for peer in rule.peers]
+    assert [rule.peers for rule in rules if rule.peers[0] in balancer and rule.first_port == 443] == [
+        balancer[:1],
+        balancer[1:],
+    ]
+    assert len(api) == len(set(api))
+
+
+@pytest.mark.parametrize("reference", ["stack:network.MastersGroup", "ssm:/network/masters"])
+def test_a_rule_with_a_reference_has_no_command(reference: str) -> None:
+    nodes = "sg-0123456789abcdef1"
+    rules = needed_rules(cluster(f"network.securityGroups={{masters: '{reference}', nodes: {nodes}}}"))
+    commands = {(rule.group, rule.peers): rule.command("us-west-2") for rule in rules}
+    assert commands[nodes, (reference,)] == commands[reference, (nodes,)] == commands[reference, (reference,)] == ""
+    assert f"UserIdGroupPairs=[{{GroupId={nodes}," in commands[nodes, (nodes,)]
+
+
+def test_the_bastion_has_an_unknown_range_in_the_vpc() -> None:
+    overrides = (
+        "network.securityGroups={masters: sg-0123456789abcdef0}",
+        "bastion={allowedCidrs: [192.0.2.0/24]}",
+        "ssh.keyName=admin",
+    )
+    [ssh] = [rule for rule in needed_rules(cluster(*overrides)) if "bastion" in rule.description]
+    assert (ssh.peers, ssh.description) == (("10.20.192.0/26",), "SSH from the subnet of the bastion")
+    unknown = "network.subnets=[{zone: us-west-2a, cidr: 10.20.128.0/20, public: {id: subnet-0123456789abcdef0}}]"
+    rules = needed_rules(cluster(*overrides, unknown, "controlPlane.count=1", "network.internetGateway=null"))
+    [ssh] = [rule for rule in rules if "bastion" in rule.description]
+    assert ssh.peers == ("10.20.0.0/16",)
+    assert ssh.description.endswith("because public.cidr of its subnet is missing")

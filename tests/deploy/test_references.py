@@ -11,9 +11,10 @@ from cloud import Cloud
 from deployments import Operator, groups
 from existing_network import REGION, ExistingNetwork
 
+from cfngen.cluster.load import parse
 from cfngen.deploy.account import Account, connect
 from cfngen.deploy.preview.immutable_changes import ImmutableSettingError
-from cfngen.deploy.references import UnresolvedReferenceError
+from cfngen.deploy.references import UnresolvedReferenceError, resolve_vpc
 from cfngen.deploy.stacks import require_stack
 from cfngen.sandbox.cloudformation.handlers import client
 
@@ -166,6 +167,47 @@ def test_a_reference_that_leads_to_no_vpc_is_refused_before_anything_is_made(
     assert refused.value.problems[0].startswith(f"network.vpc.id: {vpc} ")
     assert says in str(refused.value)
     assert [stack.name for stack in cloud.engine.stacks()] == ["network"]
+
+
+def test_references_that_lead_to_the_same_part_are_refused_before_anything_is_made(
+    existing: NetworkStack, operator: Operator, cloud: Cloud
+) -> None:
+    first, group = existing.network.subnets[0], existing.outputs["Group"]
+    existing.store("/network/same", first)
+    existing.store("/network/group", group)
+    zones = [("a", "ssm:/network/subnet", "10.20.0.0/24"), ("b", "ssm:/network/same", "10.20.16.0/24")]
+    file = {
+        **existing.file(
+            subnets=[{"zone": f"{REGION}{zone}", "id": subnet, "cidr": cidr} for zone, subnet, cidr in zones]
+        ),
+        "controlPlane": {"additionalSecurityGroups": [group, "ssm:/network/group"]},
+    }
+    with pytest.raises(UnresolvedReferenceError) as refused:
+        operator.deploy(file)
+    of_subnets, of_groups = refused.value.problems
+    assert of_subnets == (
+        f"network.subnets[1].id: {first} appears twice, first as network.subnets[0].id; each key needs its own subnet "
+        "(network.subnets[0].id is ssm:/network/subnet and network.subnets[1].id is ssm:/network/same)"
+    )
+    assert of_groups == (
+        f"controlPlane.additionalSecurityGroups[1]: {group} appears twice; remove one "
+        "(controlPlane.additionalSecurityGroups[0] is this id and "
+        "controlPlane.additionalSecurityGroups[1] is ssm:/network/group)"
+    )
+    assert [stack.name for stack in cloud.engine.stacks()] == ["network"]
+
+
+def test_a_first_security_group_is_not_repeated_by_a_reference(existing: NetworkStack, operator: Operator) -> None:
+    existing.store("/network/group", existing.outputs["Group"])
+    with pytest.raises(UnresolvedReferenceError) as refused:
+        operator.deploy(existing.file(securityGroups={"masters": "ssm:/network/group"}), flags={})
+    assert "is the instances' first security group already" in str(refused.value)
+    assert "(network.securityGroups.masters is ssm:/network/group and " in str(refused.value)
+
+
+def test_the_vpc_is_found_although_other_references_lead_nowhere(existing: NetworkStack, account: Account) -> None:
+    content = existing.file(routeTable="ssm:/network/nothing")
+    assert resolve_vpc(account, parse(dict(content))) == existing.network.vpc
 
 
 def test_the_network_is_checked_behind_its_references(existing: NetworkStack) -> None:

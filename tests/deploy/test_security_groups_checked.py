@@ -21,9 +21,9 @@ ALLOWED = "203.0.113.0/24"
 class Groups:
     """A network with existing security groups for masters and nodes, which have no rules but EC2's own."""
 
-    def __init__(self, account: Account, *roles: str) -> None:
-        self.network = ExistingNetwork(account)
-        self.network.file["api"] = {"allowedCidrs": [ALLOWED]}
+    def __init__(self, account: Account, *roles: str, topology: str = "public") -> None:
+        self.network = ExistingNetwork(account, topology)
+        self.network.file["api"] = {**self.network.file.get("api", {}), "allowedCidrs": [ALLOWED]}
         self.ids = {role: self.make(role) for role in roles or ("masters", "nodes")}
         self.network.network["securityGroups"] = self.ids
         if "nodes" in self.ids:
@@ -201,6 +201,50 @@ def test_the_nodes_group_that_the_stack_has_made_may_be_named(account: Account) 
     assert len(groups.findings()) == len(of_nodes)  # it might be anybody's group
     groups.network.tag(made, "KubernetesCluster", "kubernetes")
     assert groups.findings() == []
+
+
+def test_the_bastions_group_may_be_named_once_it_exists(groups: Groups) -> None:
+    groups.network.file |= {"bastion": {"allowedCidrs": [ALLOWED]}, "ssh": {"keyName": "admin"}}
+    ssh = [rule for rule in groups.needed if "bastion" in rule.description]
+    assert [rule.peers for rule in ssh] == [("10.20.0.0/24",)] * 2
+    groups.allow(*(rule for rule in groups.needed if rule not in ssh))
+    made = groups.make("kubernetes-BastionStack-0123-BastionSecurityGroup-4567")
+    groups.allow(*ssh, IpRanges=[], UserIdGroupPairs=[{"GroupId": made}])
+    assert len(groups.findings()) == 2  # it might be anybody's group
+    groups.network.tag(made, "KubernetesCluster", "kubernetes")
+    assert groups.findings() == []
+
+
+def test_the_bastions_group_is_no_source_for_others(groups: Groups) -> None:
+    clients = next(rule for rule in groups.needed if rule.peers == (ALLOWED,))
+    groups.allow(*(rule for rule in groups.needed if rule != clients))
+    made = groups.make("kubernetes-BastionStack-0123-BastionSecurityGroup-4567")
+    groups.network.tag(made, "KubernetesCluster", "kubernetes")
+    groups.allow(clients, IpRanges=[], UserIdGroupPairs=[{"GroupId": made}])
+    assert [finding.commands for finding in groups.findings()] == [(clients.command(REGION),)]
+
+
+def test_the_range_of_the_bastions_public_subnet_is_looked_up(account: Account) -> None:
+    groups = Groups(account, topology="private")
+    groups.network.network["subnets"][0]["public"] = {"id": groups.network.public_subnet}
+    groups.network.file |= {"bastion": {"allowedCidrs": [ALLOWED]}, "ssh": {"keyName": "admin"}}
+    ssh = [rule for rule in groups.needed if "bastion" in rule.description]
+    assert [rule.peers for rule in ssh] == [("10.20.0.0/16",)] * 2
+    groups.allow(*(rule for rule in groups.needed if rule not in ssh))
+    findings = groups.findings()
+    assert ["TCP 22 from 10.20.200.0/26 (SSH" in finding.text for finding in findings] == [True, True]
+    groups.allow(*ssh, IpRanges=[{"CidrIp": "10.20.200.0/26"}])
+    assert groups.findings() == []
+
+
+def test_commands_add_only_what_a_group_lacks(account: Account) -> None:
+    """EC2 refuses a whole command if the group has one of its rules."""
+    groups = Groups(account, "masters")
+    api = next(rule for rule in groups.needed if "Nodes and pods to the API" in rule.description)
+    groups.allow(*(rule for rule in groups.needed if rule != api))
+    groups.allow(api, IpRanges=[{"CidrIp": api.peers[0]}])
+    [finding] = groups.findings()
+    assert (api.peers[0] in finding.commands[0], api.peers[1] in finding.commands[0]) == (False, True)
 
 
 def test_the_nodes_group_without_the_clusters_tag_is_a_warning(groups: Groups) -> None:

@@ -52,6 +52,48 @@ def test_without_anything_of_iam_only_the_roles_are_passed() -> None:
     assert "iam:GetRolePolicy" not in operator
 
 
+def with_flow_logs(flow_logs: dict[str, str], *, instance_profiles: bool = True) -> Cluster:
+    """Return a cluster whose instances have existing roles, with flow logs."""
+    existing = {
+        instances: {
+            "role": f"{OWN}:role/{instances}",
+            **({"instanceProfile": f"{OWN}:instance-profile/{instances}"} if instance_profiles else {}),
+        }
+        for instances in ("masters", "nodes")
+    }
+    return parse({"iam": existing, "network": {"flowLogs": flow_logs}})
+
+
+def test_the_role_that_delivers_flow_logs_is_made_though_those_of_instances_exist() -> None:
+    cluster = with_flow_logs({"destination": "cloudWatchLogs", "traffic": "reject"})
+    roles = {f"{OWN}:role/{instances}" for instances in ("masters", "nodes")}
+    execution = resources_by_action(statements(cluster, "execution"), "iam:")
+    made = execution["iam:CreateRole"]
+    assert [arn for arn in made if arn.startswith(f"{OWN}:role/")] == list(made)
+    for action in ("DeleteRole", "DeleteRolePolicy", "PutRolePermissionsBoundary", "PutRolePolicy", "TagRole"):
+        assert execution[f"iam:{action}"] == made
+    assert execution["iam:PassRole"] == roles | made
+    assert not [action for action in execution if "InstanceProfile" in action or action.startswith("iam:CreatePolicy")]
+    # Drift detection reads it.
+    operator = resources_by_action(statements(cluster, "operator"), "iam:")
+    assert operator["iam:GetRolePolicy"] == made
+    assert operator["iam:GetRole"] == roles | made
+    assert operator["iam:SimulatePrincipalPolicy"] == roles
+
+
+def test_instance_profiles_and_the_role_that_delivers_flow_logs_are_made() -> None:
+    cluster = with_flow_logs({"destination": "cloudWatchLogs"}, instance_profiles=False)
+    execution = resources_by_action(statements(cluster, "execution"), "iam:")
+    assert any(":instance-profile/" in arn for arn in execution["iam:CreateInstanceProfile"])
+    assert any(":role/" in arn for arn in execution["iam:CreateRole"])
+    assert "iam:GetInstanceProfile" in resources_by_action(statements(cluster, "operator"), "iam:")
+
+
+def test_flow_logs_in_a_bucket_need_no_role() -> None:
+    execution = statements(with_flow_logs({"destination": "s3", "bucket": "example-flow-logs"}), "execution")
+    assert set(resources_by_action(execution, "iam:")) == {"iam:CreateServiceLinkedRole", "iam:PassRole"}
+
+
 def test_profiles_of_existing_roles_are_made_but_no_roles() -> None:
     execution = resources_by_action(statements(golden("own-roles"), "execution"), "iam:")
     assert not any("Role" in action and "Policy" in action for action in execution)

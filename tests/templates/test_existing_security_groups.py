@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -89,3 +91,29 @@ def test_who_may_reach_the_api_is_asked_only_where_a_rule_would_follow() -> None
     several = templates("own-masters-security-group", without_ranges, "controlPlane.count=3")
     assert "ApiAllowedCidr" in several["cluster"]["Parameters"]
     assert "ApiLoadBalancerFromAllowedCidr" in several["standalone"]["Resources"]
+
+
+GROUPS = ("masters", "nodes", "apiLoadBalancer", "internalApiLoadBalancer", "endpoints")
+
+
+@pytest.mark.parametrize("named", [names for count in range(6) for names in combinations(GROUPS, count)], ids="+".join)
+def test_whichever_groups_exist_no_template_has_a_parameter_that_nothing_uses(named: tuple[str, ...]) -> None:
+    removed = [f"network.securityGroups.{group}=null" for group in GROUPS if group not in named]
+    for name, body in templates("own-security-groups", *removed).items():
+        text = json.dumps({"Resources": body["Resources"], "Outputs": body.get("Outputs", {})})
+        unused = [key for key in body.get("Parameters", {}) if f'"{key}"' not in text and f"${{{key}}}" not in text]
+        assert unused == [], name
+
+
+def test_masters_and_nodes_with_one_group_have_no_rule_twice() -> None:
+    one_group = [f"network.securityGroups.{group}=null" for group in GROUPS[2:]]
+    one_group.append("network.securityGroups.nodes=sg-0123456789abcdef0")
+    body = templates("own-security-groups", *one_group)["standalone"]
+    rules = [
+        {key: value for key, value in rule.items() if key != "Description"}
+        for rule in resources(body, "AWS::EC2::SecurityGroupIngress").values()
+    ]
+    assert rules
+    assert [rule for rule in rules if rules.count(rule) > 1] == []
+    for group in resources(body, "AWS::EC2::SecurityGroup").values():
+        assert len(group.get("SecurityGroupIngress", [])) <= 1

@@ -35,7 +35,8 @@ def network(context: click.Context, target: Target) -> None:
     """Look at the existing VPC of the cluster file: its subnets, routes, gateways, endpoints, ACLs and security groups.
 
     Each finding names the key of the cluster file, what to do, and the command of the AWS CLI for it. Nothing is
-    changed. `cfngen plan` and `cfngen deploy` do the same before they create a cluster in an existing VPC.
+    changed. `cfngen plan` and `cfngen deploy` do the same before they create a cluster in an existing VPC, and before
+    each update with existing security groups.
 
     Exits with 0 if there is no problem (there may be warnings), 2 if there is one, 1 if the VPC could not be read.
     """

@@ -162,6 +162,11 @@ def _show_security_group_rules(cluster: Cluster, output_format: str) -> None:
         ]
         header = ("group", "direction", "traffic", "source or destination", "for")
         click.echo("\n".join(align_columns([header, *rows], indent="")))
+        if not all(rule.command(cluster.region) for rule in rules):
+            click.echo(
+                "\nThe cluster file has references in place of ids: "
+                "`cfngen check network` prints the rules that are missing, and their commands, with ids."
+            )
         return
     items = [{**dataclasses.asdict(rule), "command": rule.command(cluster.region)} for rule in rules]
     _print_document({"securityGroupRules": items}, output_format)

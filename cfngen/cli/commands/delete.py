@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from cfngen.cli.terminal import examples_epilog, progress_line
 
 if TYPE_CHECKING:
     from cfngen.cli.screen import Screen
+    from cfngen.cluster.model import Cluster
     from cfngen.deploy.account import Account
     from cfngen.deploy.deletion.authority_copies import AuthorityCopy, CopyMethod
     from cfngen.deploy.deletion.plan import DeletionRequest
@@ -73,7 +74,7 @@ class _DeletionOptions:
         return DeletionRequest(
             stack_name=target.stack_name,
             cluster=target.cluster.name,
-            vpc_id=known_id(network.vpc.id) or "",
+            vpc_id=known_id(network.vpc.id) or "",  # `_with_referenced_vpc` looks up what a reference leads to
             # By this range, routes that Kubernetes made for pods are told from other routes.
             pod_cidr=str(network.pod_cidr),
             delete_volumes=self.delete_volumes,
@@ -170,6 +171,7 @@ def command(
     copy_method: CopyMethod | None = "file" if authorities_file else authorities
     request = options.request(target, account, AuthorityCopy(copy_method, copy_file) if copy_method else None)
     with screen(target, account) as display:
+        request = _with_referenced_vpc(account, request, target.cluster, display.report)
         if dry_run:
             with progress_line("looking for resources …"):
                 plan, refusal = preview_with_refusal(account, request)
@@ -191,6 +193,39 @@ def command(
                 display.report(diagnose(account, deleted.stack_id))
         display.report(deleted)
     context.exit(operation_exit_code(deleted))
+
+
+def _with_referenced_vpc(
+    account: Account, request: DeletionRequest, cluster: Cluster, report: Report
+) -> DeletionRequest:
+    """Return the request with the id of the VPC, if the cluster file has a reference to it and no stack has the id.
+
+    The stack records the id, but an earlier run of the command may have deleted the stack.
+
+    Args:
+        account: the account of the cluster.
+        request: the request; it has no VPC if the cluster file has a reference.
+        cluster: the cluster.
+        report: receives a notice if the reference leads to no VPC.
+    """
+    from cfngen.deploy.aws_errors import translate_aws_errors
+    from cfngen.deploy.deletion.planning import find_last_deleted
+    from cfngen.deploy.messages import Notice
+    from cfngen.deploy.references import UnresolvedReferenceError, resolve_vpc
+    from cfngen.deploy.stacks import find_stack
+
+    if request.vpc_id or not cluster.network.vpc.id:
+        return request
+    with translate_aws_errors():
+        stack = find_stack(account, request.stack_name) or find_last_deleted(account, request)
+    if stack and stack.values.get("VpcId"):
+        return request
+    try:
+        return replace(request, vpc_id=resolve_vpc(account, cluster))
+    except UnresolvedReferenceError as error:
+        text = f"the VPC is not searched for leftovers such as network interfaces, since its id is not known: {error}"
+        report(Notice(text, "enter the id of the VPC as network.vpc.id, and run the command again."))
+        return request
 
 
 def _deletion_consent(target: Target, *, yes: bool) -> Consent:

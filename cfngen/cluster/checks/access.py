@@ -111,7 +111,7 @@ def _check_one_ssh_key(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(("ssh", "publicKey"), message, related_paths=(("ssh", "keyName"),))
 
 
-def _check_no_duplicates(cluster: Cluster) -> Iterator[Problem]:
+def check_no_duplicates(cluster: Cluster) -> Iterator[Problem]:
     """Check that no item appears twice in the lists of allowed ranges, names, security groups and policies."""
     # The path and the items of each list.
     lists: list[tuple[Path, tuple[object, ...]]] = [
@@ -131,8 +131,10 @@ def _check_no_duplicates(cluster: Cluster) -> Iterator[Problem]:
         lists.append(((*path, "additionalPolicies"), instances.additional_policies))
     for path, items in lists:
         for position, item in enumerate(items):
-            if item in items[:position]:
-                yield Problem((*path, position), f"{item} appears twice; remove one")
+            first_position = items.index(item)
+            if first_position < position:
+                related_paths = ((*path, first_position),)
+                yield Problem((*path, position), f"{item} appears twice; remove one", related_paths=related_paths)
 
 
 def _policy_counts(cluster: Cluster) -> Iterator[tuple[Path, int, str]]:
@@ -295,7 +297,7 @@ PROBLEM_CHECKS = (
     _check_elastic_ip,
     _check_endpoints,
     _check_one_ssh_key,
-    _check_no_duplicates,
+    check_no_duplicates,
     _check_policy_count,
     _check_arn_partitions_and_regions,
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from cfngen.cluster.checks.addresses import VPC_CIDR_PATH, subnet_path
 from cfngen.cluster.checks.vpc_ranges import no_room, size_paths
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.paths import Path
+from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
 from cfngen.cluster.topology import uses_internet_gateway
 
@@ -57,12 +57,21 @@ def _check_subnets_have_vpc(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(subnet_path(index, "id"), message, related_paths=(_VPC_ID_PATH,))
 
 
-def _check_subnets_distinct(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no existing subnet is named twice."""
-    ids = [subnet.id for subnet in cluster.network.subnets]
-    for index, subnet_id in enumerate(ids):
-        if subnet_id and subnet_id in ids[:index]:
-            yield Problem(subnet_path(index, "id"), f"{subnet_id} appears twice; each zone needs its own subnet")
+def check_subnets_distinct(cluster: Cluster) -> Iterator[Problem]:
+    """Check that no existing subnet is named twice, be it for instances or as a public one."""
+    first_paths: dict[str, Path] = {}
+    for index, subnet in enumerate(cluster.network.subnets):
+        public_id = subnet.public.id if subnet.public else None
+        for path, subnet_id in (
+            (subnet_path(index, "id"), subnet.id),
+            ((*subnet_path(index, "public"), "id"), public_id),
+        ):
+            if not subnet_id:
+                continue
+            first_path = first_paths.setdefault(subnet_id, path)
+            if first_path != path:
+                message = f"{subnet_id} appears twice, first as {dotted(first_path)}; each key needs its own subnet"
+                yield Problem(path, message, related_paths=(first_path,))
 
 
 def _check_route_table(cluster: Cluster) -> Iterator[Problem]:
@@ -111,7 +120,7 @@ PROBLEM_CHECKS = (
     _check_subnets_have_vpc,
     _check_vpc_range_known,
     _check_subnet_ranges_known,
-    _check_subnets_distinct,
+    check_subnets_distinct,
     _check_route_table,
     _check_internet_gateway,
     _check_dhcp_options,

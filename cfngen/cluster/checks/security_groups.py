@@ -45,7 +45,7 @@ def _check_groups_used(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(group_path(role), f"{_REASONS_OF_ABSENCE[role]}; remove the key", related_paths=related_paths)
 
 
-def _check_groups_not_repeated(cluster: Cluster) -> Iterator[Problem]:
+def check_groups_not_repeated(cluster: Cluster) -> Iterator[Problem]:
     """Check that no instance gets its first security group a second time: EC2 refuses a group that is named twice."""
     for path, instances in all_instances(cluster):
         role: GroupRole = "Master" if path == ("controlPlane",) else "Node"
@@ -68,5 +68,5 @@ def _warn_of_unknown_clients(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(group_path(role), message, related_paths=(("api", "allowedCidrs"), GROUPS_PATH))
 
 
-PROBLEM_CHECKS = (_check_groups_have_vpc, _check_groups_used, _check_groups_not_repeated)
+PROBLEM_CHECKS = (_check_groups_have_vpc, _check_groups_used, check_groups_not_repeated)
 WARNING_CHECKS = (_warn_of_unknown_clients,)

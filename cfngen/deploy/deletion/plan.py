@@ -22,7 +22,8 @@ class DeletionRequest:
     Attributes:
         stack_name: name of the root stack.
         cluster: name of the cluster.
-        vpc_id: the existing VPC that the cluster file names; empty if the stack creates one.
+        vpc_id: the existing VPC that the cluster file names; empty if the stack creates one, and if the cluster file
+            has a reference to it: then the stack has recorded its id, or it is not known.
         pod_cidr: address range of the pods.
         bucket: S3 bucket of the templates.
         delete_volumes: whether to delete the volumes of PersistentVolumeClaims too, with their data.

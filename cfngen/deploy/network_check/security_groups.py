@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from ipaddress import IPv4Network
+from typing import Literal
 
 from cfngen.cluster.checks.access import all_instances
 from cfngen.cluster.existing_security_groups import (
@@ -16,9 +18,17 @@ from cfngen.cluster.existing_security_groups import (
     group_key,
     group_parameter,
 )
-from cfngen.cluster.needed_rules import NeededRule, needed_rule
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.needed_rules import NeededRule, RuleIdentity, needed_rule
 from cfngen.cluster.sections.network import PrefixList
-from cfngen.cluster.security_group_rules import ANYWHERE, Rule, all_rules, ranges_of_role, rules_of_existing_groups
+from cfngen.cluster.security_group_rules import (
+    ANYWHERE,
+    Rule,
+    all_rules,
+    bastion_rules,
+    ranges_of_role,
+    rules_of_existing_groups,
+)
 from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.deletion.kubernetes_tags import cluster_tag, is_owned_by, tag_map
 from cfngen.deploy.network_check.findings import Finding, problem, warning
@@ -31,9 +41,12 @@ def find_missing_rules(situation: Situation) -> Iterator[Finding]:
 
     A group that does not allow all outgoing traffic gets a warning, and has to allow the traffic within the cluster.
     """
+    situation = replace(situation, cluster=_with_ranges_of_public_subnets(situation))
     cluster = situation.cluster
     group_ids = _existing_group_ids(situation)
-    reported: set[tuple[object, ...]] = set()
+    # Rules that a command must not add, because the group has them, or an earlier command adds them: roles may share a
+    # group, or have the same ranges.
+    present = set(_present_rules(situation))
     for rule in rules_of_existing_groups(cluster):
         if group_ids[rule.role] not in _described_groups(situation) or _is_satisfied(situation, rule):
             continue
@@ -43,11 +56,42 @@ def find_missing_rules(situation: Situation) -> Iterator[Finding]:
         else:
             missing = [rule]
         for missing_rule in missing:
-            needed = needed_rule(cluster, missing_rule, group_ids)
-            # Two roles may share a group.
-            if needed.identity not in reported:
-                reported.add(needed.identity)
+            needed = needed_rule(cluster, missing_rule, group_ids).without(present)
+            if needed.peers:
+                present.update(needed.identities)
                 yield _missing_rule(situation, needed)
+
+
+def _with_ranges_of_public_subnets(situation: Situation) -> Cluster:
+    """Return the cluster with the ranges of existing public subnets, which the cluster file may leave out."""
+    ranges = {
+        subnet.zone: IPv4Network(described["CidrBlock"])
+        for subnet, described in situation.existing_subnets
+        if subnet.is_public
+    }
+    network = situation.cluster.network
+    subnets = tuple(
+        subnet.model_copy(update={"public": subnet.public.model_copy(update={"cidr": ranges[subnet.zone]})})
+        if subnet.public and subnet.public.cidr is None and subnet.zone in ranges
+        else subnet
+        for subnet in network.subnets
+    )
+    return situation.cluster.model_copy(update={"network": network.model_copy(update={"subnets": subnets})})
+
+
+def _present_rules(situation: Situation) -> Iterator[RuleIdentity]:
+    """Yield the rules that the VPC's security groups have, as EC2 compares them."""
+    for group_id, group in _described_groups(situation).items():
+        for direction, key in (("ingress", "IpPermissions"), ("egress", "IpPermissionsEgress")):
+            for permission in group.get(key, ()):
+                peers = (
+                    *(item["CidrIp"] for item in permission.get("IpRanges", ())),
+                    *(item["GroupId"] for item in permission.get("UserIdGroupPairs", ())),
+                    *(item["PrefixListId"] for item in permission.get("PrefixListIds", ())),
+                )
+                ports = (permission.get("FromPort"), permission.get("ToPort"))
+                for peer in peers:
+                    yield (group_id, direction, permission["IpProtocol"], *ports, peer)
 
 
 def _existing_group_ids(situation: Situation) -> dict[GroupRole, str]:
@@ -76,7 +120,7 @@ def _groups_of_role(situation: Situation, role: GroupRole) -> set[str]:
     return group_ids | (set.intersection(*lists) if lists else set())
 
 
-def _created_groups(situation: Situation, role: GroupRole) -> set[str]:
+def _created_groups(situation: Situation, role: GroupRole | Literal["Bastion"]) -> set[str]:
     """Return the id of the first security group of a role that the cluster's stacks have created; empty if none.
 
     CloudFormation makes the group's name of the stack's name, the logical id and random characters ("Name type", AWS
@@ -105,7 +149,9 @@ def _is_satisfied(situation: Situation, rule: Rule) -> bool:
         )
     if isinstance(rule.peer, PrefixList):
         return permits(permissions, rule.protocol, rule.ports, prefix_list=rule.peer.id)
-    return permits(permissions, rule.protocol, rule.ports, cidrs=(rule.peer,))
+    is_for_bastion = rule in bastion_rules(situation.cluster)
+    bastion_groups = _created_groups(situation, "Bastion") if is_for_bastion else set()
+    return permits(permissions, rule.protocol, rule.ports, group_ids=bastion_groups, cidrs=(rule.peer,))
 
 
 def _outgoing_rules(situation: Situation, role: GroupRole) -> Iterator[Rule]:

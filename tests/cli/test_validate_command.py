@@ -69,7 +69,7 @@ def test_waiting_shows_changes_only(run: Command, ill: str, where: Place) -> Non
     assert ran.code == 0
     assert [line[10:] for line in ran.err.splitlines()] == [
         f"✗ The Node {ill} of node group nodes is not Ready",
-        "1 problem now; cfngen waits for 10 min more at most.",
+        "1 problem now; waiting for 10 min more at most.",
     ]
     assert "The cluster is valid." in ran.out
 

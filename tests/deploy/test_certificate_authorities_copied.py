@@ -15,6 +15,8 @@ from deleting import REGION, Operator, created
 from cfngen.deploy.account import connect
 from cfngen.deploy.deletion.authority_copies import AuthorityCopy, CopyError, UnreadableAuthoritiesError
 
+pytestmark = pytest.mark.drill
+
 BUNDLE = json.dumps({"ca.crt": "certificate", "ca.key": "key"})
 
 

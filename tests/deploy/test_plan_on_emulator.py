@@ -24,6 +24,8 @@ from cfngen.deploy.publishing.publish import publish
 from cfngen.deploy.stacks import find_stack
 from cfngen.userdata import user_data_diff
 
+pytestmark = pytest.mark.drill
+
 CIDR = {"ApiAllowedCidr": "203.0.113.7/32"}
 NODES = {"name": "nodes", "minSize": 4}
 GPU = {"name": "gpu", "minSize": 2, "instanceType": "t3.large"}

@@ -18,6 +18,8 @@ from cfngen.deploy.stacks import find_stack, list_resources
 from cfngen.deploy.status import StackStatus
 from cfngen.deploy.watching.watch import InterruptChoice
 
+pytestmark = pytest.mark.drill
+
 OTHERS = {"Statement": [{"Effect": "Deny", "Action": "Update:*", "Principal": "*", "Resource": "*"}]}
 
 

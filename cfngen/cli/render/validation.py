@@ -40,7 +40,7 @@ def result_lines(validation: Validation) -> list[str]:
 def change_lines(message: ValidationChange) -> list[str]:
     """Return the problems that were resolved or appeared since the previous validation, and how long cfngen waits."""
     time = f"{message.time:%H:%M:%SZ}"
-    limit = f"cfngen waits for {duration_text(message.remaining)} more at most"
+    limit = f"waiting for {duration_text(message.remaining)} more at most"
     return [
         *(f"{time} {click.style('✓', fg='green')} resolved: {problem.sentence}" for problem in message.resolved),
         *(f"{time} {click.style('✗', fg='red')} {_capitalized(problem.sentence)}" for problem in message.appeared),

@@ -75,7 +75,10 @@ def _fill_subnets_and_zones(completed: CompletedData) -> None:
         if "zone" in subnet:
             continue
         candidates = [f"{region}{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
-        zone = next(candidate for candidate in candidates if candidate not in used_zones)
+        zone = next((candidate for candidate in candidates if candidate not in used_zones), None)
+        # No region has so many zones. The default zone is left, which has a subnet already: that is reported.
+        if zone is None:
+            return
         completed.fill((*path, "zone"), zone, derivation)
         used_zones.append(zone)
 

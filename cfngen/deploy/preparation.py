@@ -85,9 +85,10 @@ def prepare(account: Account, request: DeploymentRequest, interaction: Interacti
             deployed_stack=deployed_stack,
             deployed_root_template=deployed_root_template or None,
         )
-        values = {**_parameter_defaults(root.document.body), **parameters.values}
-        resolved = resolve_references(account, request.cluster, values)
-        cluster, values = resolved.cluster, {**resolved.values}
+        resolved = resolve_references(
+            account, request.cluster, {**_parameter_defaults(root.document.body), **parameters.values}
+        )
+        cluster, values = resolved.cluster, resolved.values
         foundations.check(deployed_stack.values if deployed_stack else {}, values, resolved.reference_by_name)
         if not request.skip_network_check:
             ensure_network(
@@ -118,7 +119,7 @@ def prepare(account: Account, request: DeploymentRequest, interaction: Interacti
             *existing_objects.notices(account, cluster, request.stack_name),
         ):
             interaction.report(notice)
-        new_demand = count_demand(request.documents, {**parameters.values, **resolved.values})
+        new_demand = count_demand(request.documents, values)
         current_demand = _read_current_demand(account, deployed_stack, interaction)
         plan_request = PlanRequest(
             stack=request.stack_name,

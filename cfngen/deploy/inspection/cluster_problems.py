@@ -189,7 +189,7 @@ def _group_problems(group: GroupView, nodes: dict[str, Node] | None) -> Iterator
         if instance.leaving:
             continue
         if not instance.in_service:
-            state = instance.lifecycle if instance.healthy else f"{instance.lifecycle}, unhealthy"
+            state = instance.lifecycle_and_health
             hint = "Auto Scaling replaces an unhealthy instance by itself; a new one takes some minutes to boot."
             yield Problem(
                 area="instance",

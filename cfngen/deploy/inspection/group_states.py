@@ -44,7 +44,7 @@ def _master_states(
         MasterState(
             slot=group.name,
             instance=instance.id,
-            lifecycle=instance.lifecycle if instance.healthy else f"{instance.lifecycle}, unhealthy",
+            lifecycle=instance.lifecycle_and_health,
             state=instance.state,
             zone=instance.zone,
             address=instance.address,
@@ -90,7 +90,7 @@ def bastion_state(groups: tuple[GroupView, ...] | Unknown) -> BastionState | Unk
     return BastionState(
         instance=instance.id,
         in_service=instance.in_service,
-        lifecycle=instance.lifecycle if instance.healthy else f"{instance.lifecycle}, unhealthy",
+        lifecycle=instance.lifecycle_and_health,
         state=instance.state,
         zone=instance.zone,
         address=instance.public_address,

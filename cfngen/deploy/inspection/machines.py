@@ -52,6 +52,11 @@ class InstanceView:
     launched: datetime | None = None
 
     @property
+    def lifecycle_and_health(self) -> str:
+        """Its lifecycle state, and that it is unhealthy if it is."""
+        return self.lifecycle if self.healthy else f"{self.lifecycle}, unhealthy"
+
+    @property
     def in_service(self) -> bool:
         """Whether it is in service and healthy."""
         return self.lifecycle == IN_SERVICE and self.healthy

@@ -13,6 +13,11 @@ def group_role(cluster: Cluster, group: NodeGroup) -> InstanceRole | None:
     return group.iam or cluster.iam.nodes
 
 
+def has_own_role(group: NodeGroup) -> bool:
+    """Return whether a node group's role, if it is made, is made for this group alone: it has policies of its own."""
+    return bool(group.additional_policies or group.policy_statements)
+
+
 def existing_roles(cluster: Cluster) -> Iterator[tuple[Path, InstanceRole]]:
     """Yield the path and the content of each section of the cluster file that names an existing role."""
     if cluster.iam.masters:

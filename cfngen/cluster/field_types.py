@@ -316,12 +316,37 @@ PolicyArn = Annotated[
         expected="the ARN of an IAM managed policy such as arn:aws:iam::123456789012:policy/team",
     ),
 ]
+IamAction = Annotated[
+    str,
+    TextPattern(
+        # "IAM JSON policy elements: Action", IAM User Guide: the service's prefix, and a name with wildcards.
+        r"[a-z0-9-]+:[A-Za-z0-9*?]+",
+        expected="an IAM action such as s3:GetObject",
+    ),
+]
+IamResource = Annotated[
+    str,
+    TextPattern(
+        # "IAM JSON policy elements: Resource", IAM User Guide: an ARN with wildcards, or * for every resource.
+        r"\*|arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9*?-]*:[0-9*?]*:[!-~]+",
+        expected="an ARN such as arn:aws:s3:::bucket/*, or *",
+    ),
+]
 RoleArn = Annotated[
     str,
     TextPattern(
         # "IAM identifiers", IAM User Guide: an optional path between slashes, then the name.
         r"arn:aws[a-z-]*:iam::[0-9]{12}:role/([A-Za-z0-9_+=,.@-]+/)*[A-Za-z0-9_+=,.@-]{1,64}",
         expected="the ARN of an IAM role such as arn:aws:iam::123456789012:role/masters",
+    ),
+]
+TargetGroupArn = Annotated[
+    str,
+    TextPattern(
+        # "Actions, resources, and condition keys for Elastic Load Balancing V2", Service Authorization Reference.
+        r"arn:aws[a-z-]*:elasticloadbalancing:[a-z0-9-]+:[0-9]{12}:targetgroup/[A-Za-z0-9-]{1,32}/[0-9a-f]{16}",
+        expected="the ARN of a target group such as "
+        "arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/web/0123456789abcdef",
     ),
 ]
 InstanceProfileArn = Annotated[

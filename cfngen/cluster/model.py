@@ -38,6 +38,7 @@ from cfngen.cluster.sections.network import (
     SubnetSizes,
     Vpc,
 )
+from cfngen.cluster.sections.policies import PolicyStatement
 from cfngen.cluster.sections.services import (
     Addon,
     Addons,
@@ -78,6 +79,7 @@ __all__ = [
     "Network",
     "NodeGroup",
     "Plugin",
+    "PolicyStatement",
     "Proxy",
     "PublicSubnet",
     "Route",

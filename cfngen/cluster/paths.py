@@ -23,6 +23,7 @@ FREE_FORM_SECTIONS: tuple[Path, ...] = (
     ("kubernetes", "kubeletConfiguration"),
     *(("controlPlane", *path) for path in _FREE_FORM_OF_INSTANCES),
     *(("nodeGroups", EVERY_ITEM, *path) for path in _FREE_FORM_OF_INSTANCES),
+    ("nodeGroups", EVERY_ITEM, "policyStatements", EVERY_ITEM, "conditions"),
     ("controlPlane", "auditLog", "policy"),
     ("network", "pluginValues"),
     ("addons", EVERY_ITEM, "values"),

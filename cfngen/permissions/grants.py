@@ -20,6 +20,7 @@ from cfngen.permissions.existing_groups import revoke_statements
 from cfngen.permissions.flow_logs import flow_log_statements, read_flow_log_statements
 from cfngen.permissions.instances import master_statements, node_statements
 from cfngen.permissions.load_balancer import load_balancer_statements
+from cfngen.permissions.node_groups import own_statements, read_target_group_statements, target_group_statements
 from cfngen.permissions.operators import SERVICE_ROLE, operator_statements
 from cfngen.permissions.pod_network import pod_network_statements
 from cfngen.permissions.private_network import needs_private_network_statements, private_network_statements
@@ -136,6 +137,7 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
                 *read_parameter_statements(cluster, scope),
                 *read_flow_log_statements(cluster, scope),
                 *subnet_tag_statements(cluster, scope),
+                *read_target_group_statements(cluster),
             ],
         ),
         Grant(
@@ -150,6 +152,7 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
                 *read_output_statements(cluster, scope),
                 *read_parameter_statements(cluster, scope),
                 *flow_log_statements(cluster, scope),
+                *target_group_statements(cluster, scope),
             ],
         ),
         *_etcd_grants(cluster, scope),
@@ -175,7 +178,7 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
                     f"the instances of the node group {group.name}", group_role(cluster, group)
                 )
                 or f"the role of the instances of the node group {group.name}",
-                statements=node_statements(cluster, scope),
+                statements=[*node_statements(cluster, scope), *own_statements(group)],
                 managed_policies=group.additional_policies,
             )
             for group in cluster.node_groups

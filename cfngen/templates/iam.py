@@ -1,6 +1,7 @@
 """The IAM stack: a role and an instance profile for masters, and a role and an instance profile for nodes.
 
-A node group with additional policies has a separate role in the group's stack, created and deleted with the group.
+A node group with policies or statements of its own has a separate role in the group's stack, created and deleted with
+the group.
 The cluster file may name existing roles, which get instance profiles only, or none if these exist, too.
 CloudFormation generates the names of all roles. So CAPABILITY_IAM suffices (fixed names need CAPABILITY_NAMED_IAM), and
 the role names of two clusters cannot conflict, as they did with kube-up.
@@ -13,12 +14,13 @@ from awacs.aws import Statement as TrustStatement
 from awacs.sts import AssumeRole
 from troposphere import GetAtt, Ref, Sub, iam
 
-from cfngen.cluster.existing_roles import group_role, last_name, shares_made_role
+from cfngen.cluster.existing_roles import group_role, has_own_role, last_name, shares_made_role
 from cfngen.cluster.logical_ids import node_group_prefix
 from cfngen.cluster.model import Cluster, InstanceRole, NodeGroup
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.instances import master_statements, node_statements
+from cfngen.permissions.node_groups import own_statements
 from cfngen.permissions.pod_network import pod_network_statements
 from cfngen.permissions.statements import Expression, Statement
 from cfngen.templates.backups import backup_bucket_name
@@ -132,7 +134,8 @@ def master_profile(stack: Stack, cluster: Cluster) -> PropertyValue:
 def node_profile(stack: Stack, cluster: Cluster, group: NodeGroup) -> PropertyValue:
     """Return the ARN of a node group's instance profile.
 
-    Node groups share the profile of the IAM stack. For a group with additional policies, this function adds a separate
+    Node groups share the profile of the IAM stack. For a group with policies or statements of its own, this
+    function adds a separate
     role and profile to the group's stack; for a group with an existing role of its own, only a profile.
     """
     existing = group_role(cluster, group)
@@ -141,14 +144,14 @@ def node_profile(stack: Stack, cluster: Cluster, group: NodeGroup) -> PropertyVa
     prefix = node_group_prefix(group.name)
     if group.iam:
         return GetAtt(_add_profile_of_existing_role(stack, prefix, group.iam), "Arn")
-    if existing or not group.additional_policies:
+    if existing or not has_own_role(group):
         return stack.parameter_from_other_stack("NodeInstanceProfileArn", description="Instance profile of the nodes")
     profile = _add_role(
         stack,
         cluster,
         logical_id_prefix=prefix,
         used_by=f"node group {group.name}",
-        statements=node_statements(cluster, StackReferences(stack, cluster)),
+        statements=[*node_statements(cluster, StackReferences(stack, cluster)), *own_statements(group)],
         managed_policies=group.additional_policies,
     )
     return GetAtt(profile, "Arn")

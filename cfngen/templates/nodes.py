@@ -116,6 +116,7 @@ def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
             ),
             **desired_capacity_property,
             **_drain_hook_property(node_group),
+            **({"TargetGroupARNs": list(node_group.target_groups)} if node_group.target_groups else {}),
         ),
         depends_on_in_standalone_template=(
             *(logical_id for zone in node_group.zones for logical_id in way_out(cluster, zone)),

@@ -141,7 +141,10 @@ EMPTY = [
     ),
     "controlPlane.auditLog.policy",
     *(f"controlPlane.volume.{key}" for key in ("iops", "throughput", "kmsKey")),
-    *(f"nodeGroups[0].{key}" for key in ("desiredSize", "spotPrice", "iam", "labels", "taints")),
+    *(
+        f"nodeGroups[0].{key}"
+        for key in ("desiredSize", "spotPrice", "iam", "labels", "taints", "policyStatements", "targetGroups")
+    ),
     "etcd.backups.bucket",
     "certificateAuthority.secret",
     "secrets.kmsKey",

@@ -49,6 +49,7 @@ NAMES_IN_AWS = (
     field_types.SecurityGroupId,
     field_types.SsmParameterName,
     field_types.SubnetId,
+    field_types.TargetGroupArn,
     field_types.TransitGatewayId,
     field_types.VpcId,
     field_types.VpnGatewayId,
@@ -61,6 +62,8 @@ NOTHING_IN_AWS = (
     field_types.DirectHost,
     field_types.FileMode,
     field_types.GroupName,
+    field_types.IamAction,
+    field_types.IamResource,  # of the operator's choice; it may not exist yet
     field_types.HostName,
     field_types.HttpUrl,
     field_types.InstanceType,
@@ -94,6 +97,7 @@ class Named:
 
 
 KEY = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
+TARGETS = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup/web/0123456789abcdef"
 SECRET = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:ca-AbCdEf"
 TYPED = "a parameter of an AWS-specific type: CloudFormation looks for it in the region before it begins"
 CHINA = "arn:aws-cn:iam::123456789012:policy/x"
@@ -298,6 +302,16 @@ TABLE: Mapping[str, Named] = {
         "region", {f"controlPlane: {{volume: {{kmsKey: '{KEY}'}}}}": "use a key in us-west-2"}
     ),
     **instances("nodeGroups[]"),
+    "nodeGroups[].targetGroups[]": Named(
+        "VPC and region",
+        {
+            f"nodeGroups: [{{targetGroups: ['{TARGETS}']}}]": "the target group is in eu-central-1",
+            "target group older than the VPC": "belongs to another VPC than the one that the stack will create",
+            "target group of another VPC": "and the cluster is in vpc-",
+            "target group that is not there": "there is no target group arn:aws:elasticloadbalancing:",
+            "target group of addresses": "takes targets of the type ip; Auto Scaling registers instances only",
+        },
+    ),
     "network.flowLogs.bucket": Named(
         "any region; its policy lets AWS deliver logs", {"bucket that is not there": "there is no bucket example-flow"}
     ),
@@ -441,6 +455,12 @@ class Landlord:
     def group(self, vpc: str) -> str:
         return str(self.ec2.create_security_group(GroupName="own", Description="own", VpcId=vpc)["GroupId"])
 
+    def target_group(self, vpc: str, target_type: str = "instance") -> str:
+        made = self.account.client("elbv2").create_target_group(
+            Name="web", Protocol="TCP", Port=80, VpcId=vpc, TargetType=target_type
+        )
+        return str(made["TargetGroups"][0]["TargetGroupArn"])
+
     def names(self, value: Any) -> None:
         """Write a value where the key of the row is."""
         where: Any = self.file
@@ -459,6 +479,12 @@ class Landlord:
 
     def check(self) -> None:
         existing_objects.check(self.account, parse(copy.deepcopy(self.file)), self.parameters, self.stack)
+
+
+def target_group_older(here: Landlord) -> None:
+    here.names(here.target_group(here.vpc()))
+    here.made_by_the_stack("")
+    here.stack = None
 
 
 def older(here: Landlord) -> None:
@@ -645,6 +671,10 @@ SCENARIOS: Mapping[str, Any] = {
     "group of another VPC than the stack's": of_another_than_the_stack,
     "group that is not there": lambda here: here.names("sg-00000001"),
     "group that bears the cluster's tag": tagged,
+    "target group older than the VPC": target_group_older,
+    "target group of another VPC": lambda here: here.names(here.target_group(here.vpc())),
+    "target group that is not there": lambda here: here.names(TARGETS.replace("eu-central-1", REGION)),
+    "target group of addresses": lambda here: here.names(here.target_group(here.parameters["VpcId"], "ip")),
     "policy of another account": lambda here: here.names("arn:aws:iam::210987654321:policy/x"),
     "boundary of another account": lambda here: here.names("arn:aws:iam::210987654321:policy/x"),
     "subnet of another VPC": lambda here: here.parameters.update(SubnetAId=here.subnet(here.vpc())),

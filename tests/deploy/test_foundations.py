@@ -170,6 +170,8 @@ FREE: Mapping[str, Any] = {
     "nodeGroups.name": "other", "nodeGroups.minSize": 1, "nodeGroups.maxSize": 9, "nodeGroups.desiredSize": 2,
     "nodeGroups.zones": ["us-west-2b"], "nodeGroups.spotPrice": "0.05", "nodeGroups.labels": {"a": "b"},
     "nodeGroups.taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}], "nodeGroups.drainTimeout": 7,
+    "nodeGroups.policyStatements": [{"actions": ["s3:GetObject"], "resources": ["*"]}],
+    "nodeGroups.targetGroups": ["arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/web/0123456789abcdef"],
 }  # fmt: skip
 # Only with others: what a change of these does is what a change of those does.
 TOGETHER = {
@@ -194,6 +196,7 @@ TOGETHER = {
     "image.architecture", "image.rootDevice",
     *(f"{of}.{key}" for of in ("controlPlane", "nodeGroups")
       for key in ("files.path", "files.content", "files.mode", "units.name", "units.content", "units.enable")),
+    *(f"nodeGroups.policyStatements.{key}" for key in ("effect", "actions", "resources", "conditions")),
     "nodeGroups.taints.key", "nodeGroups.taints.value", "nodeGroups.taints.effect",
 }  # fmt: skip
 # State that masters apply, or configuration in their user data: nothing but programs and IAM can follow from them.

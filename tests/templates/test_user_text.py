@@ -72,11 +72,13 @@ BESIDE = {
     },
     "externalDns": {"zones": ["Z0123456789ABCDEFGHIJ"]},
     "nodeGroups": {"name": "nodes"},
+    "policyStatements": {"actions": ["s3:GetObject"], "resources": ["*"]},
 }  # fmt: skip
 # What a key of free contents may hold, where not every content is taken.
 INSIDE = {
     "kubeletConfiguration": lambda text: {"kubeReservedCgroup": text},
     "clusterConfiguration": lambda text: {"controllerManager": {"extraArgs": [{"name": "x", "value": text}]}},
+    "conditions": lambda text: {"StringEquals": {"aws:PrincipalTag/given": text}},
     "policy": lambda text: {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": text}]},
 }
 
@@ -84,7 +86,7 @@ INSIDE = {
 def configuration(path: str, text: str) -> dict[str, Any]:
     """A cluster file that has the text at a key, and what that key needs beside it."""
     *above, last = path.split(".")
-    lists = {"files", "units", "charts", "nodeGroups"}
+    lists = {"files", "units", "charts", "nodeGroups", "policyStatements"}
     value: Any = text
     if last in ("preBootCommands", "postBootCommands"):
         value = [text]

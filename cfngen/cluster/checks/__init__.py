@@ -24,6 +24,7 @@ from cfngen.cluster.checks import (
     networking,
     nodes,
     placement,
+    policies,
     proxy,
     references,
     routes,
@@ -34,6 +35,7 @@ from cfngen.cluster.checks import (
     topology,
     volumes,
     vpc_ranges,
+    windows,
 )
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import Problem
@@ -58,11 +60,13 @@ PROBLEM_CHECKS: tuple[Check, ...] = (
     *networking.PROBLEM_CHECKS,
     *access.PROBLEM_CHECKS,
     *existing_roles.PROBLEM_CHECKS,
+    *policies.PROBLEM_CHECKS,
     *api_dns.PROBLEM_CHECKS,
     *bastion.PROBLEM_CHECKS,
     *instances.PROBLEM_CHECKS,
     *sources.PROBLEM_CHECKS,
     *volumes.PROBLEM_CHECKS,
+    *windows.PROBLEM_CHECKS,
     *sizes.PROBLEM_CHECKS,
     *kubernetes.PROBLEM_CHECKS,
     *nodes.PROBLEM_CHECKS,
@@ -80,6 +84,7 @@ WARNING_CHECKS: tuple[Check, ...] = (
     *networking.WARNING_CHECKS,
     *access.WARNING_CHECKS,
     *existing_roles.WARNING_CHECKS,
+    *policies.WARNING_CHECKS,
     *api_dns.WARNING_CHECKS,
     *bastion.WARNING_CHECKS,
     *instances.WARNING_CHECKS,

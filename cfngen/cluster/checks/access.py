@@ -129,6 +129,8 @@ def check_no_duplicates(cluster: Cluster) -> Iterator[Problem]:
     for path, instances in all_instances(cluster):
         lists.append(((*path, "additionalSecurityGroups"), instances.additional_security_groups))
         lists.append(((*path, "additionalPolicies"), instances.additional_policies))
+    for index, group in enumerate(cluster.node_groups):
+        lists.append((("nodeGroups", index, "targetGroups"), group.target_groups))
     for path, items in lists:
         for position, item in enumerate(items):
             first_position = items.index(item)
@@ -187,6 +189,13 @@ def _arns(cluster: Cluster) -> Iterator[tuple[Path, str]]:
     for path, instances in all_instances(cluster):
         for position, arn in enumerate(instances.additional_policies):
             yield (*path, "additionalPolicies", position), arn
+    for index, group in enumerate(cluster.node_groups):
+        for position, arn in enumerate(group.target_groups):
+            yield ("nodeGroups", index, "targetGroups", position), arn
+        for position, statement in enumerate(group.policy_statements):
+            for number, arn in enumerate(statement.resources):
+                if arn != "*":
+                    yield ("nodeGroups", index, "policyStatements", position, "resources", number), arn
     for path, machine in all_machines(cluster):
         if machine.root_volume.kms_key:
             yield (*path, "rootVolume", "kmsKey"), machine.root_volume.kms_key
@@ -215,6 +224,11 @@ def _check_arn_partitions_and_regions(cluster: Cluster) -> Iterator[Problem]:
                 f"use an ARN of {expected}"
             )
             yield Problem(path, message, related_paths=(("region",),))
+        elif service == "elasticloadbalancing" and path[-2] == "targetGroups" and region != cluster.region:
+            message = f"the target group is in {region}, but the nodes are in {cluster.region}; use one of that region"
+            yield Problem(path, message, related_paths=(("region",),))
+        elif path[-2] == "resources":
+            continue
         elif service == "kms" and region != cluster.region:
             users = "secrets" if path[0] == "secrets" else "volumes"
             message = f"the key is in {region}, but the {users} are in {cluster.region}; use a key in {cluster.region}"

@@ -18,25 +18,27 @@ from cfngen.cluster.problems import Problem
 def _check_no_policies_for_existing_roles(cluster: Cluster) -> Iterator[Problem]:
     """Check that no further policies are listed for a role that exists: cfngen attaches nothing to it."""
     if cluster.control_plane.additional_policies and cluster.iam.masters:
-        yield _policies_problem(("controlPlane",), ("iam", "masters"))
+        yield _policies_problem(("controlPlane", "additionalPolicies"), ("iam", "masters"))
     for index, group in enumerate(cluster.node_groups):
+        role_path: Path = ("nodeGroups", index, "iam") if group.iam else ("iam", "nodes")
         if group.additional_policies and group_role(cluster, group):
-            role_path: Path = ("nodeGroups", index, "iam") if group.iam else ("iam", "nodes")
-            yield _policies_problem(("nodeGroups", index), role_path)
+            yield _policies_problem(("nodeGroups", index, "additionalPolicies"), role_path)
+        if group.policy_statements and group_role(cluster, group):
+            yield _policies_problem(("nodeGroups", index, "policyStatements"), role_path)
 
 
 def _policies_problem(path: Path, role_path: Path) -> Problem:
     """Return the problem of further policies for an existing role.
 
     Args:
-        path: path of the instances.
+        path: path of the policies or statements.
         role_path: path of the section that names the role.
     """
     message = (
         f"{dotted(role_path)} names an existing role, which cfngen leaves as it is; attach the policies to the role "
         f"yourself and remove the key, or remove {dotted(role_path)}"
     )
-    return Problem((*path, "additionalPolicies"), message, related_paths=(role_path,))
+    return Problem(path, message, related_paths=(role_path,))
 
 
 def _check_boundary_has_role(cluster: Cluster) -> Iterator[Problem]:

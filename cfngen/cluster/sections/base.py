@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 
 Architecture = Literal["amd64", "arm64"]
 Distribution = Literal["ubuntu-24.04", "ubuntu-22.04", "debian-12", "debian-13", "amazon-linux-2023"]
@@ -33,3 +34,22 @@ class Model(BaseModel):
         validate_by_alias=True,
         validate_by_name=False,
     )
+
+
+NO_WINDOWS = (
+    "is Windows, which cfngen does not install: its boot program needs Linux with cloud-init and systemd, and masters "
+    "run Linux only; to join Windows nodes yourself see "
+    "https://kubernetes.io/docs/tasks/administer-cluster/kubeadm/adding-windows-nodes/"
+)
+"""Why Windows is refused, as the end of a message."""
+
+
+def refuse_windows(distribution: object) -> object:
+    """Return the value of a distribution unless it names Windows; pydantic then checks it.
+
+    Raises:
+        PydanticCustomError: it is a Windows, such as `windows-2022`.
+    """
+    if str(distribution).lower().startswith("windows"):
+        raise PydanticCustomError("no_windows", "{value} {reason}", {"value": str(distribution), "reason": NO_WINDOWS})
+    return distribution

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from cfngen.cluster import field_types
-from cfngen.cluster.sections.base import Architecture, Distribution, List, Model
+from cfngen.cluster.sections.base import Architecture, Distribution, List, Model, refuse_windows
 from cfngen.cluster.sections.network import Subnet
+from cfngen.cluster.sections.policies import PolicyStatement
 
 
 class Image(Model):
     """The machine image of instances: a distribution's newest by its public SSM parameter, or one of your own."""
 
-    distribution: Distribution = Field("ubuntu-24.04", description="Operating system; also set it for your own image.")
+    distribution: Annotated[Distribution, BeforeValidator(refuse_windows)] = Field(
+        "ubuntu-24.04", description="Operating system; also set it for your own image."
+    )
     id: field_types.ImageId | None = Field(None, description="AMI id, instead of the distribution's newest image.")
     ssm_parameter: field_types.SsmParameterName | None = Field(
         None, description="SSM parameter with the AMI id, public or your own, instead of the distribution's."
@@ -201,6 +204,14 @@ class NodeGroup(Instances):
     root_volume: Volume = Field(default_factory=lambda: Volume(size=32), description="Root volume.")
     iam: InstanceRole | None = Field(
         None, description="An existing role of this group's nodes. Default: that of `iam.nodes`, or one that is made."
+    )
+    policy_statements: List[PolicyStatement] = Field(
+        (), description="Further statements for the role of this group's nodes, which the group then has for itself."
+    )
+    target_groups: List[field_types.TargetGroupArn] = Field(
+        (),
+        description="ARNs of existing target groups of load balancers, of the type `instance`, in the cluster's VPC, "
+        "with which the group registers its nodes.",
     )
     labels: dict[field_types.LabelKey, field_types.LabelValue] = Field(
         default_factory=dict, description="Labels that the group's nodes register with."

@@ -28,6 +28,7 @@ from cfngen.deploy.preview import (
     existing_roles,
     existing_routes,
     existing_services,
+    existing_target_groups,
     existing_zones,
     role_permissions,
 )
@@ -71,6 +72,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
     if existing is None and not vpc_id:
         problems += _reject_all_security_groups(cluster)
         problems += existing_routes.find_unconnected_targets(cluster)
+        problems += existing_target_groups.find_older_than_vpc(cluster)
     try:
         with translate_aws_errors():
             if vpc_id and cluster.network.vpc.id:
@@ -78,6 +80,8 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
             elif vpc_id:
                 problems += _find_security_group_problems(account, cluster, values, vpc_id)
                 problems += existing_routes.find_problems(account, cluster, vpc_id)
+            if vpc_id:
+                problems += existing_target_groups.find_problems(account, cluster, vpc_id)
             problems += _find_elastic_ip_problems(account, values)
             problems += existing_services.find_problems(account, cluster)
             problems += existing_buckets.find_problems(account, cluster)

@@ -1,0 +1,51 @@
+"""Statements for what a cluster file adds to node groups: statements of their roles, and target groups."""
+
+from __future__ import annotations
+
+from cfngen.cluster.model import Cluster, NodeGroup
+from cfngen.permissions.scope import Scope
+from cfngen.permissions.statements import Statement, allow
+
+
+def own_statements(group: NodeGroup) -> list[Statement]:
+    """Return the statements of a node group's `policyStatements`."""
+    statements: list[Statement] = []
+    for number, own_statement in enumerate(group.policy_statements, start=1):
+        statement: Statement = {
+            "Sid": f"ClusterFile{number}",
+            "Effect": own_statement.effect,
+            "Action": list(own_statement.actions),
+            "Resource": list(own_statement.resources),
+        }
+        if own_statement.conditions:
+            statement["Condition"] = own_statement.conditions
+        statements.append(statement)
+    return statements
+
+
+def target_group_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
+    """Return the statements of CloudFormation's service role for target groups; empty if no node group names any.
+
+    Calls: permissions of the handler of AWS::AutoScaling::AutoScalingGroup in the CloudFormation registry.
+    """
+    if not _has_target_groups(cluster):
+        return []
+    return [
+        allow(
+            sid="TargetGroups",
+            actions="autoscaling:AttachLoadBalancerTargetGroups autoscaling:DetachLoadBalancerTargetGroups",
+            resources=scope.auto_scaling_group_arns,
+        )
+    ]
+
+
+def read_target_group_statements(cluster: Cluster) -> list[Statement]:
+    """Return the statements of operators for target groups, which `deploy` describes; empty if there are none."""
+    if not _has_target_groups(cluster):
+        return []
+    return [allow(sid="ReadTargetGroups", actions="elasticloadbalancing:DescribeTargetGroups")]
+
+
+def _has_target_groups(cluster: Cluster) -> bool:
+    """Return whether any node group registers its nodes with target groups."""
+    return any(group.target_groups for group in cluster.node_groups)

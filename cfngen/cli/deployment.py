@@ -56,6 +56,7 @@ class DeploymentOptions:
         express: whether to use express mode.
         ignore_quotas: whether to continue although the account's quotas are too low.
         skip_network_check: whether to leave out the check of an existing VPC.
+        prices: file with the price list for the plan's monthly bill; None means no file.
         use_lint_cache: whether lint uses cached results of earlier runs.
         full: whether the plan shows long values completely.
     """
@@ -72,6 +73,7 @@ class DeploymentOptions:
     express: bool
     ignore_quotas: bool
     skip_network_check: bool
+    prices: Path | None
     use_lint_cache: bool
     full: bool
 
@@ -93,6 +95,7 @@ class DeploymentOptions:
         lint_or_fail(generated.documents, region=generated.cluster.region, use_cache=self.use_lint_cache)
         from cfngen.deploy.deployment_request import DeploymentRequest
         from cfngen.deploy.parameters.parameter_file import read_file
+        from cfngen.deploy.prices.price_list import read_price_list
 
         return DeploymentRequest(
             cluster=generated.cluster,
@@ -112,6 +115,7 @@ class DeploymentOptions:
             express=self.express,
             ignore_quotas=self.ignore_quotas,
             skip_network_check=self.skip_network_check,
+            prices=read_price_list(self.prices, generated.cluster.region) if self.prices else None,
         )
 
 
@@ -233,6 +237,13 @@ deployment_options = OptionGroup(
         is_flag=True,
         help="Leave out the checks of `cfngen check network`: of an existing VPC before a creation, of existing "
         "security groups also before an update.",
+    ),
+    Option(
+        "--prices",
+        metavar="FILE",
+        type=PathArgument("give a file name"),
+        help="YAML or JSON file with AWS's prices in the cluster's region: the plan then shows what the cluster costs "
+        "in a month, and what a change adds. cfngen itself knows no prices.",
     ),
     Option(
         "--full",

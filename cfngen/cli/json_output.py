@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from decimal import Decimal
 from enum import Enum
 from pathlib import Path
 from typing import TypeAlias
@@ -45,6 +46,8 @@ def to_json_value(value: object) -> Json:
         return to_json_value(value.value)
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, Decimal):
+        return float(value)
     if isinstance(value, (str, int, float, bool)) or value is None:
         return value
     raise TypeError(f"{type(value).__name__} cannot be converted to JSON")

@@ -16,6 +16,7 @@ import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +231,7 @@ def _type_schema(annotation: object, definitions: Definitions) -> JsonSchema:
         bool: {"type": "boolean"},
         int: {"type": "integer"},
         float: {"type": "number"},
+        Decimal: {"type": "number"},
         datetime: {"type": "string", "format": "date-time"},
         type(None): {"type": "null"},
         Any: {},

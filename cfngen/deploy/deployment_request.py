@@ -8,6 +8,7 @@ from typing import Literal
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.parameters.parameter_file import ParameterFile
+from cfngen.deploy.prices.price_list import PriceList
 from cfngen.templates.document import Document
 
 OnFailure = Literal["rollback", "delete", "keep"]
@@ -35,6 +36,7 @@ class DeploymentRequest:
         token: unique name of this deployment: letters, digits and hyphens.
         ignore_quotas: whether to deploy even if the account's quotas are exceeded.
         skip_network_check: whether to create the cluster in an existing VPC without looking at its network first.
+        prices: the price list for the plan's monthly bill; None if there is none.
     """
 
     cluster: Cluster
@@ -54,3 +56,4 @@ class DeploymentRequest:
     express: bool = False
     ignore_quotas: bool = False
     skip_network_check: bool = False
+    prices: PriceList | None = None

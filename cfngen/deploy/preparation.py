@@ -34,6 +34,7 @@ from cfngen.deploy.preview.costs import cost_differences
 from cfngen.deploy.preview.immutable_changes import setting_impacts
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.preview.plan_request import PlanRequest
+from cfngen.deploy.prices.monthly_costs import monthly_bill
 from cfngen.deploy.publishing import capabilities
 from cfngen.deploy.publishing.carrying import add_old_programs
 from cfngen.deploy.publishing.publish import assign_template_urls, publish
@@ -146,6 +147,9 @@ def prepare(account: Account, request: DeploymentRequest, interaction: Interacti
             costs=()
             if current_demand is None or deployed_stack is None
             else cost_differences(current_demand, new_demand),
+            bill=None
+            if current_demand is None or request.prices is None
+            else monthly_bill(current_demand, new_demand, request.prices),
             master_count=int(recorded_settings(deployed_root_template).get(MASTER_COUNT_KEY, 0)),
         )
         interaction.report(Step("creating a change set"))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from deployed_cluster import Command, Place, Ran, Shell, commanding, place
@@ -82,6 +84,25 @@ def test_from_the_plan_to_no_change(run: Command) -> None:
     refused = run("deploy", "--yes", "--set", "controlPlane.addresses=[172.20.0.50]", stack="life")
     assert refused.code == 1
     assert "--yes --allow-danger" in refused.err
+
+
+def test_prices_show_what_a_month_costs_and_what_a_change_adds(run: Command, tmp_path: Path) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(
+        "currency: USD\ndate: 2026-11-01\nregion: us-west-2\nonDemand: {t3.medium: 0.04, m5.large: 0.1}\n"
+        "volumes: {gp3: 0.08}\npublicIpv4Address: 0.005\nsecret: 0.4\nkmsKey: 1\n"
+    )
+    planned = run("plan", *ALLOWED, "--prices", str(prices), stack="priced")
+    # 5 instances, 5 addresses for 730 h; 168 GiB; 2 secrets; 1 key.
+    assert re.search(r"\n +179\.49 +in total\n", planned.out)
+
+    assert deployed(run, "priced").code == 0
+    unchanged = run("plan", "--prices", str(prices), stack="priced")
+    assert unchanged.code == 0
+    assert re.search(r"\n +179\.49 +\+0\.00 +in total\n", unchanged.out)
+    larger = lines(run("plan", *LARGER, "--prices", str(prices), "--output", "json", stack="priced").out)
+    [bill] = [line["bill"] for line in larger if line["type"] == "plan"]
+    assert (bill["current"], bill["planned"]) == (179.49, round(179.49 + 4 * 730 * 0.06, 2))
 
 
 def test_a_program_reads_a_deployment(run: Command) -> None:

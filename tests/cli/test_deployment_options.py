@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from json_lines import lines
@@ -82,3 +83,11 @@ def test_a_program_gets_the_hint_as_a_person_does(cfngen: Shell, monkeypatch) ->
     printed = json.loads(ran.out)
     assert printed["hint"] == "choose a valid name with --stack-name."
     assert f"hint: {printed['hint']}" in ran.err
+
+
+def test_a_price_list_for_another_region(cfngen: Shell, tmp_path: Path) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("currency: USD\ndate: 2026-11-01\nregion: eu-west-1\n")
+    ran = cfngen("plan", "--sandbox", "--defaults", "--prices", str(prices))
+    assert ran.code == 1
+    assert f"{prices}:3: region: the prices are those of eu-west-1, but the cluster is in us-west-2" in ran.err

@@ -37,6 +37,7 @@ OTHER_BLOCKS = (
     '{"Effect": "Allow"',
     '{"Version": "2012-10-17"',
     "range                     tier",
+    "currency: USD",
 )
 # Commands that a sentence gives of a cluster that is there.
 OF_A_CLUSTER = {"watch", "events", "status", "validate", "kubeconfig", "etcd", "rollback", "delete"}

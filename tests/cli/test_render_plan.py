@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from decimal import Decimal
 
 import click
 import pytest
@@ -11,10 +12,12 @@ import pytest
 from cfngen.cli.exit_codes import PLAN_HAS_CHANGES, plan_exit_code
 from cfngen.cli.render.plan import plan_lines
 from cfngen.cli.render.plan_changes import shorten_to_difference
+from cfngen.cli.render.plan_costs import bill_lines
 from cfngen.cli.render.styled_text import flow
 from cfngen.deploy.preview.bill_of_materials import ComponentCount, Cost, CreationSummary
 from cfngen.deploy.preview.changes import Change, Counts, Danger, Impact, PropertyChange, Replacement, StackPlan
 from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.prices.monthly_costs import MonthlyBill, MonthlyCost
 from cfngen.deploy.quotas.quota import Quota
 from cfngen.deploy.subnet_tags import SubnetTag
 from cfngen.userdata.downloads import Downloads
@@ -319,6 +322,32 @@ def test_an_update_says_what_it_adds_to_costs_and_quotas():
         "The account's quotas are too low for the maximum sizes:",
         "  ! vCPUs: ask for more",
     ]
+
+
+def test_prices_make_a_monthly_bill():
+    costs = (
+        MonthlyCost(
+            "t3.medium", 5, "instance", Decimal("91.10"), Decimal("151.84"), Decimal("303.68"), "onDemand.t3.medium"
+        ),
+        MonthlyCost("KMS", 1, "key", None, None, None, "kmsKey"),
+    )
+    bill = MonthlyBill("USD", "2026-11-01", Decimal(730), Decimal("91.10"), Decimal("151.84"), Decimal("303.68"), costs)
+    assert (
+        "\n".join(map(click.unstyle, bill_lines(bill, 90, is_new=False)))
+        == """\
+Cost of a month of 730 hours, in USD
+    151.84  +60.74  5 instances  t3.medium
+  no price          1 key        KMS
+    151.84  +60.74  in total
+  With every node group at its maximum size it is 303.68.
+  Prices of 2026-11-01. Traffic, requests, snapshots, and what Kubernetes creates are not
+  included.
+  The price list has no price for kmsKey; the totals leave these out."""
+    )
+    new_cluster_lines = list(bill_lines(bill, 90, is_new=True))
+    assert new_cluster_lines[1] == "    151.84    5 instances  t3.medium"
+    up_to_date = Plan(stack="prod", stack_id="arn", operation="update", bill=bill)
+    assert "Cost of a month of 730 hours, in USD" in [click.unstyle(line) for line in plan_lines(up_to_date, width=90)]
 
 
 def test_words_keep_their_style_across_lines():

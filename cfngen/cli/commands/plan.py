@@ -20,6 +20,7 @@ from cfngen.cli.terminal import examples_epilog
         "cfngen plan --parameter ApiAllowedCidr=203.0.113.7/32",
         "cfngen plan --output json | jq 'select(.type == \"plan\").stacks'",
         "cfngen plan --full           with long values whole",
+        "cfngen plan --prices prices.yaml",
         "cfngen plan --sandbox        without an AWS account",
     ),
 )

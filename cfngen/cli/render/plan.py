@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cfngen.cli.render.plan_changes import CHANGE_STYLES, CHANGE_SYMBOLS, change_lines, effect_in_words, impact_lines
-from cfngen.cli.render.plan_costs import cost_and_quota_lines, creation_lines
+from cfngen.cli.render.plan_costs import bill_lines, cost_and_quota_lines, creation_lines
 from cfngen.cli.render.plan_downloads import download_lines
 from cfngen.cli.render.resource_names import stack_path
 from cfngen.cli.render.styled_text import BOLD, FAINT, PLAIN, Piece, aligned_rows, bullets, flow, paragraph
@@ -42,6 +42,9 @@ def _plan_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
     """Yield a plan as styled lines of at most `width` characters."""
     if plan.is_empty:
         yield from paragraph(f"No changes: the stack {plan.stack} is up to date.", {"fg": "green"}, width)
+        if plan.bill:
+            yield ""
+            yield from bill_lines(plan.bill, width, is_new=False)
         return
     if plan.leaves_stack:
         yield from paragraph(f"The stack {plan.stack} is up to date.", BOLD, width)

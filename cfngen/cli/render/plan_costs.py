@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from cfngen.cli.render.resource_names import stack_path
@@ -12,6 +13,7 @@ from cfngen.text import plural_form, pluralize
 if TYPE_CHECKING:
     from cfngen.deploy.preview.bill_of_materials import CreationSummary
     from cfngen.deploy.preview.plan import Plan
+    from cfngen.deploy.prices.monthly_costs import MonthlyBill, MonthlyCost
     from cfngen.deploy.quotas.quota import Quota
 
 
@@ -42,6 +44,9 @@ def creation_lines(plan: Plan, creation: CreationSummary, width: int) -> Iterato
         yield from aligned_rows(costs, width, right_aligned=(0,))
         note = "Traffic, requests and snapshots are billed by use; see AWS's price list."
         yield from paragraph(note, FAINT, width, indent=2, hanging_indent=2)
+    if plan.bill:
+        yield ""
+        yield from bill_lines(plan.bill, width, is_new=True)
     if plan.quotas:
         yield ""
         yield from paragraph("Quotas of the account", BOLD, width)
@@ -60,11 +65,50 @@ def cost_and_quota_lines(plan: Plan, width: int) -> Iterator[str]:
             for cost in plan.costs
         ]
         yield from aligned_rows(rows, width, right_aligned=(0,))
+    if plan.bill:
+        yield ""
+        yield from bill_lines(plan.bill, width, is_new=False)
     doubtful_quotas = [quota for quota in plan.quotas if not (quota.sufficient and quota.room_to_grow)]
     if doubtful_quotas:
         yield ""
         yield from paragraph("Quotas of the account", BOLD, width)
         yield from _quota_lines(doubtful_quotas, width)
+
+
+def bill_lines(bill: MonthlyBill, width: int, *, is_new: bool) -> Iterator[str]:
+    """Yield what the cluster costs in a month: each item, the totals, and what has no price in the price list.
+
+    Args:
+        bill: the monthly bill.
+        width: the highest number of characters of a line.
+        is_new: whether the cluster does not exist yet, so that there is nothing to compare with.
+    """
+    yield from paragraph(f"Cost of a month of {bill.hours} hours, in {bill.currency}", BOLD, width)
+    rows = [
+        (
+            "no price" if cost.planned is None else f"{cost.planned:,}",
+            "" if is_new or cost.planned == cost.current else f"{_difference(cost):+,}",
+            f"{cost.quantity:,} {_unit_form(cost.quantity, cost.unit)}",
+            cost.item,
+        )
+        for cost in bill.costs
+    ]
+    rows.append((f"{bill.planned:,}", "" if is_new else f"{bill.difference:+,}", "in total", ""))
+    yield from aligned_rows(rows, width, right_aligned=(0, 1))
+    notes = []
+    if bill.maximum != bill.planned:
+        notes.append(f"With every node group at its maximum size it is {bill.maximum:,}.")
+    notes.append(f"Prices of {bill.date}. Traffic, requests, snapshots, and what Kubernetes creates are not included.")
+    if bill.unpriced:
+        keys = ", ".join(cost.price_key for cost in bill.unpriced)
+        notes.append(f"The price list has no price for {keys}; the totals leave these out.")
+    for note in notes:
+        yield from paragraph(note, FAINT, width, indent=2, hanging_indent=2)
+
+
+def _difference(cost: MonthlyCost) -> Decimal:
+    """Return what a deployment adds to the cost of an item; 0 if its price is not known."""
+    return (cost.planned or Decimal()) - (cost.current or Decimal())
 
 
 def _quota_lines(quotas: Sequence[Quota], width: int) -> Iterator[str]:

@@ -125,6 +125,7 @@ def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan
         stack_id=stack_id,
         operation=operation,
         created=change_set.created,
+        bill=request.bill,
         on_failure=request.on_failure,
         express=request.express,
         retries=retrying.find_failed(account, stack_id) if status.health is StackHealth.PAUSED else (),

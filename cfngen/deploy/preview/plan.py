@@ -13,6 +13,7 @@ from cfngen.cluster.logical_ids import NodeGroupId
 from cfngen.deploy.messages import Message
 from cfngen.deploy.preview.bill_of_materials import Cost, CreationSummary
 from cfngen.deploy.preview.changes import Change, Counts, Danger, Impact, Replacement, StackPlan
+from cfngen.deploy.prices.monthly_costs import MonthlyBill
 from cfngen.deploy.quotas.quota import Quota
 from cfngen.deploy.subnet_tags import SubnetTag
 from cfngen.userdata.downloads import Downloads
@@ -76,6 +77,7 @@ class Plan(Message):
         quotas: what the deployment adds to the usage of the account's quotas.
         quotas_ignored: whether to deploy even if the quotas are exceeded.
         costs: billed items that the update adds (quantity above 0) or removes (quantity below 0).
+        bill: what AWS charges in a month before and after the deployment; null without a price list.
         on_failure: what happens to the stack if the deployment fails: `ROLLBACK`, `DELETE` or `DO_NOTHING`.
         express: whether to deploy in express mode, in which CloudFormation does not wait until resources are stable.
         shell: whether the stack is still empty, since CloudFormation created it together with this change set; it is
@@ -102,6 +104,7 @@ class Plan(Message):
     quotas: tuple[Quota, ...] = ()
     quotas_ignored: bool = False
     costs: tuple[Cost, ...] = ()
+    bill: MonthlyBill | None = None
     on_failure: str = "ROLLBACK"
     express: bool = False
     shell: bool = False

@@ -9,6 +9,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.preview.bill_of_materials import Cost
 from cfngen.deploy.preview.changes import Impact
+from cfngen.deploy.prices.monthly_costs import MonthlyBill
 from cfngen.deploy.quotas.quota import Quota
 from cfngen.templates.document import Document
 
@@ -34,6 +35,7 @@ class PlanRequest:
         quotas: what is added to the usage of the account's quotas, from `cfngen.deploy.quotas.service_quotas`.
         quotas_ignored: whether to deploy even if the quotas are exceeded.
         costs: billed items that the update adds or removes.
+        bill: the monthly bill; None without a price list.
         predicted: impacts that the change set does not show.
         note: description of the change set: who created it, and whether the stack is protected at the end.
         master_count: current number of masters; 0 if it is not known.
@@ -54,6 +56,7 @@ class PlanRequest:
     quotas: tuple[Quota, ...] = ()
     quotas_ignored: bool = False
     costs: tuple[Cost, ...] = ()
+    bill: MonthlyBill | None = None
     predicted: tuple[Impact, ...] = ()
     note: str = ""
     master_count: int = 0

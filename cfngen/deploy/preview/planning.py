@@ -70,6 +70,7 @@ def plan_from_change_set(
         quotas=request.quotas,
         quotas_ignored=request.quotas_ignored,
         costs=request.costs,
+        bill=request.bill,
         on_failure=request.on_failure,
         express=request.express,
         shell=is_stack_empty,

@@ -54,6 +54,7 @@ class Demand:
         gib_by_volume_type: GiB of EBS volumes by volume type, with every Auto Scaling group at its initial size.
         max_gib_by_volume_type: GiB of EBS volumes by volume type, with every Auto Scaling group at its maximum size.
         public_addresses: number of public addresses of nodes and of a load balancer, without Elastic IPs.
+        max_public_addresses: the same with every Auto Scaling group at its maximum size.
         prefix_lists_by_security_group: for each security group, by its logical id, the sources of its ingress rules: a
             mapping from each rule's logical id to the prefix list that is its source, or to "" for any other source.
         max_groups_per_interface: number of security groups of the network interface that has the most.
@@ -71,6 +72,7 @@ class Demand:
     gib_by_volume_type: Mapping[str, int] = field(default_factory=dict)
     max_gib_by_volume_type: Mapping[str, int] = field(default_factory=dict)
     public_addresses: int = 0
+    max_public_addresses: int = 0
     prefix_lists_by_security_group: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     max_groups_per_interface: int = 0
     max_policies_per_role: int = 0
@@ -186,7 +188,7 @@ def count_demand(documents: Sequence[Document], values: Mapping[str, str]) -> De
     prefix_lists_by_security_group: dict[str, dict[str, str]] = {}
     nat_gateway_zones: dict[str, str] = {}
     gateway_endpoints = interface_endpoints = endpoint_interfaces = 0
-    public_addresses = max_groups = max_policies = 0
+    public_addresses = max_public_addresses = max_groups = max_policies = 0
     for template in _nested_templates(documents, values):
         count_by_resource_type.update(resource["Type"] for resource in template.resources.values())
         for auto_scaling_group in template.properties_of_type(AUTO_SCALING_GROUP):
@@ -207,6 +209,7 @@ def count_demand(documents: Sequence[Document], values: Mapping[str, str]) -> De
             )
             if has_public_address:
                 public_addresses += count
+                max_public_addresses += max(max_count, count)
             for block_device in data.get("BlockDeviceMappings", ()):
                 volume = block_device.get("Ebs", {})
                 volume_type = template.text_if_known(volume.get("VolumeType"))
@@ -225,7 +228,9 @@ def count_demand(documents: Sequence[Document], values: Mapping[str, str]) -> De
         for load_balancer in template.properties_of_type(LOAD_BALANCER):
             # A load balancer that faces the internet has one public address in each of its subnets.
             if load_balancer.get("Scheme") == "internet-facing":
-                public_addresses += len(load_balancer.get("Subnets", ()))
+                zone_count = len(load_balancer.get("Subnets", ()))
+                public_addresses += zone_count
+                max_public_addresses += zone_count
         nat_gateway_zones.update(template.nat_gateway_zones())
         for endpoint in template.properties_of_type(VPC_ENDPOINT):
             if endpoint.get("VpcEndpointType") == "Interface":
@@ -245,6 +250,7 @@ def count_demand(documents: Sequence[Document], values: Mapping[str, str]) -> De
         gib_by_volume_type=_without_unknown(gib_by_volume_type),
         max_gib_by_volume_type=_without_unknown(max_gib_by_volume_type),
         public_addresses=public_addresses,
+        max_public_addresses=max_public_addresses,
         prefix_lists_by_security_group=prefix_lists_by_security_group,
         max_groups_per_interface=max_groups,
         max_policies_per_role=max_policies,

@@ -23,10 +23,8 @@ KUBELET_MAX_PODS = 110
 _ADDRESSES_PER_PREFIX = 16
 # Pods of every node that use the host's network and need no address: kube-proxy's and the plug-in's.
 _HOST_NETWORK_PODS = 2
-# The resource by which pods ask for a GPU, by manufacturer: the device plug-ins of NVIDIA, AMD and Intel.
-_GPU_RESOURCES: Mapping[str, str] = {"NVIDIA": "nvidia.com/gpu", "AMD": "amd.com/gpu", "Habana": "habana.ai/gaudi"}
-# cluster-autoscaler counts every GPU of a type as this one.
-ASSUMED_GPU_RESOURCE = "nvidia.com/gpu"
+# The resource by which pods ask for a GPU of NVIDIA. cluster-autoscaler takes every type's GPUs for such ones.
+_NVIDIA_GPU = "nvidia.com/gpu"
 # Share of the memory that the hypervisor and the kernel keep. Karpenter assumes the same (aws/karpenter#1953).
 _MEMORY_OVERHEAD = Decimal("0.075")
 # Share of a disk that partitions for the boot and the file system itself take; assumed.
@@ -42,14 +40,12 @@ class SmallestResources:
     Attributes:
         vcpus: number of vCPUs.
         memory_mib: memory in MiB.
-        local_disk_gb: total size of the instance store in GB; 0 if a type has none.
-        gpus: number of GPUs by the name of their resource; 0 if another type has none of them.
+        nvidia_gpus: number of NVIDIA's GPUs; None if no type has any GPU.
     """
 
     vcpus: int
     memory_mib: int
-    local_disk_gb: int
-    gpus: Mapping[str, int]
+    nvidia_gpus: int | None
 
 
 def types_of(node_group: NodeGroup) -> tuple[str, ...]:
@@ -62,17 +58,12 @@ def smallest_resources(types: Sequence[str]) -> SmallestResources | None:
     facts = _all_facts(types)
     if not facts:
         return None
-    gpu_resources = {_gpu_resource(fact) for fact in facts if fact.gpu_count}
-    if gpu_resources:
-        gpu_resources.add(ASSUMED_GPU_RESOURCE)
     return SmallestResources(
         vcpus=min(fact.vcpus for fact in facts),
         memory_mib=min(fact.memory_mib for fact in facts),
-        local_disk_gb=min(fact.local_disk_gb for fact in facts),
-        gpus={
-            resource: min(fact.gpu_count if _gpu_resource(fact) == resource else 0 for fact in facts)
-            for resource in sorted(gpu_resources)
-        },
+        nvidia_gpus=min(fact.gpu_count if fact.gpu_manufacturer == "NVIDIA" else 0 for fact in facts)
+        if any(fact.gpu_count for fact in facts)
+        else None,
     )
 
 
@@ -101,10 +92,7 @@ def allocatable(cluster: Cluster, node_group: NodeGroup) -> dict[str, str] | Non
         return None
     cpu = Decimal(smallest.vcpus)
     memory = smallest.memory_mib * _MIB * (1 - _MEMORY_OVERHEAD)
-    disk_size = node_group.root_volume.size * _GIB
-    if node_group.instance_storage == "raid0" and smallest.local_disk_gb:
-        disk_size = min(disk_size, Decimal(smallest.local_disk_gb) * 10**9)
-    disk = disk_size * (1 - _DISK_OVERHEAD)
+    disk = min(_disk_size(node_group, fact) for fact in _all_facts(types)) * (1 - _DISK_OVERHEAD)
     reserved = _reserved(cluster, node_group, cpu, memory)
     memory_threshold = _eviction_threshold(cluster, node_group, "memory.available", "100Mi", memory)
     disk_threshold = _eviction_threshold(cluster, node_group, "nodefs.available", "10%", disk)
@@ -112,8 +100,9 @@ def allocatable(cluster: Cluster, node_group: NodeGroup) -> dict[str, str] | Non
         "cpu": f"{max(int((cpu - reserved['cpu']) * 1000), 0)}m",
         "memory": f"{max(int((memory - reserved['memory'] - memory_threshold) / _MIB), 0)}Mi",
         "ephemeral-storage": f"{max(int((disk - reserved['ephemeral-storage'] - disk_threshold) / _MIB), 0)}Mi",
-        **{resource: str(count) for resource, count in smallest.gpus.items()},
     }
+    if smallest.nvidia_gpus is not None:
+        resources[_NVIDIA_GPU] = str(smallest.nvidia_gpus)
     pods = pod_limit(cluster, types)
     if pods is not None:
         resources["pods"] = str(min(pods, KUBELET_MAX_PODS))
@@ -126,9 +115,11 @@ def _all_facts(types: Sequence[str]) -> list[InstanceTypeFacts]:
     return facts if len(facts) == len(types) else []
 
 
-def _gpu_resource(fact: InstanceTypeFacts) -> str:
-    """Return the name of the resource that stands for a type's GPUs."""
-    return _GPU_RESOURCES.get(fact.gpu_manufacturer, ASSUMED_GPU_RESOURCE)
+def _disk_size(node_group: NodeGroup, fact: InstanceTypeFacts) -> Decimal:
+    """Return the size of the disk that holds what pods write: the root volume, or the local disks if they are used."""
+    if node_group.instance_storage == "raid0" and fact.local_disk_gb:
+        return Decimal(fact.local_disk_gb) * 10**9
+    return node_group.root_volume.size * _GIB
 
 
 def _kubelet_section(cluster: Cluster, node_group: NodeGroup, key: str) -> dict[str, object]:

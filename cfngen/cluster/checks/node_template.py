@@ -103,14 +103,6 @@ def _warn_of_unknown_nodes(cluster: Cluster) -> Iterator[Problem]:
                 "type for all while there is no node; set autoscaler.resources to what the smallest type has"
             )
             yield Problem((*path, "instanceType"), message)
-        manufacturers = {fact.gpu_manufacturer for name in types_of(group) if (fact := facts_of(name))} - {"", "NVIDIA"}
-        if manufacturers and not is_guessed(group) and not group.autoscaler.resources:
-            message = (
-                f"cluster-autoscaler takes the GPUs of {join_and(sorted(manufacturers))} for nvidia.com/gpu while "
-                "there is no node; set in autoscaler.resources the resource that your pods ask for, and nvidia.com/gpu "
-                "to 0"
-            )
-            yield Problem((*path, "instanceType"), message)
         yield from _warn_of_hidden_taints(path, group)
 
 

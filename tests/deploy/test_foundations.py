@@ -170,6 +170,11 @@ FREE: Mapping[str, Any] = {
     "nodeGroups.name": "other", "nodeGroups.minSize": 1, "nodeGroups.maxSize": 9, "nodeGroups.desiredSize": 2,
     "nodeGroups.zones": ["us-west-2b"], "nodeGroups.spotPrice": "0.05", "nodeGroups.labels": {"a": "b"},
     "nodeGroups.taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}], "nodeGroups.drainTimeout": 7,
+    "nodeGroups.maxPods": 60, "nodeGroups.autoscaler.enabled": False,
+    "nodeGroups.autoscaler.resources": {"cpu": "1500m"}, "nodeGroups.autoscaler.ignoreDaemonSetsUtilization": True,
+    "nodeGroups.autoscaler.scaleDownUtilizationThreshold": "0.7",
+    "nodeGroups.autoscaler.scaleDownGpuUtilizationThreshold": "0.7",
+    "nodeGroups.autoscaler.scaleDownUnneededTime": "5m", "nodeGroups.autoscaler.scaleDownUnreadyTime": "5m",
 }  # fmt: skip
 # Only with others: what a change of these does is what a change of those does.
 TOGETHER = {

@@ -48,7 +48,7 @@ OPTIONS: Mapping[str, Callable[[str], bool]] = {
 
 @dataclass(frozen=True)
 class Reading:
-    """What tags say of a group's nodes: labels, taints (key, value, effect), resources, options; and what it ignores."""
+    """What tags say of nodes: labels, taints (key, value, effect), resources, options; and what is left."""
 
     labels: dict[str, str]
     taints: list[tuple[str, str, str]]

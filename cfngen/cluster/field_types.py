@@ -404,6 +404,22 @@ LabelValue = Annotated[
         rf"({_LABEL_WORD})?", expected="a label's value: up to 63 letters, digits, hyphens, underscores and dots"
     ),
 ]
+# A resource quantity of Kubernetes that is not negative (apimachinery, pkg/api/resource/quantity.go), without exponent.
+Quantity = Annotated[
+    str,
+    TextPattern(
+        r"[0-9]{1,15}(\.[0-9]{1,9})?(m|k|[MGTPE]|[KMGTPE]i)?",
+        expected="a quantity such as 3900m, 14Gi or 1",
+        json_type=_NUMBER_LIKE,
+    ),
+]
+# A duration of Go (time.ParseDuration), in the units that anybody uses here.
+Duration = Annotated[str, TextPattern(r"([0-9]{1,6}[hms])+", expected="a duration such as 10m, 1h30m or 90s")]
+Fraction = Annotated[
+    str,
+    TextPattern(r"0(\.[0-9]{1,6})?|1(\.0{1,6})?", expected="a share from 0 to 1 such as 0.5", json_type=_NUMBER_LIKE),
+]
+Priority = Annotated[str, TextPattern(r"[1-9][0-9]{0,8}", expected="a priority: a whole number from 1, such as 50")]
 AbsolutePath = Annotated[str, TextPattern(r"(/[A-Za-z0-9_.@+,:-]+)+", expected="an absolute path such as /etc/motd")]
 FileMode = Annotated[str, TextPattern(r"0?[0-7]{3}", expected='permissions such as "0644", in quotation marks')]
 UnitName = Annotated[

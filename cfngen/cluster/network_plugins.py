@@ -136,3 +136,9 @@ PLUGINS: Mapping[Plugin, NetworkPlugin] = {
 def network_plugin(cluster: Cluster) -> NetworkPlugin:
     """Return the properties of the cluster's network plug-in."""
     return PLUGINS[cluster.network.plugin]
+
+
+def delegates_prefixes(cluster: Cluster) -> bool:
+    """Return whether the Amazon VPC plug-in gets prefixes (/28) for pods, in place of single addresses."""
+    environment = cluster.network.plugin_values.get("env")
+    return isinstance(environment, Mapping) and str(environment.get("ENABLE_PREFIX_DELEGATION")).lower() == "true"

@@ -19,6 +19,7 @@ from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.logical_ids import MASTER_STACK, NodeGroupId, NodeGroupPart, node_group_prefix
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.names import DRAIN_HOOK
+from cfngen.cluster.node_template_tags import node_template_tags
 from cfngen.cluster.upgrade_timeouts import master_upgrade_wait
 from cfngen.templates import master
 from cfngen.templates.iam import node_profile
@@ -107,7 +108,11 @@ def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
             MaxSize=max_size,
             VPCZoneIdentifier=[subnet_id(stack, cluster, zone) for zone in node_group.zones],
             LaunchTemplate=latest_version(node_launch_template),
-            Tags=[*auto_scaling_group_tags(cluster, name_tag, discoverable=True), *_node_template_tags(node_group)],
+            Tags=[
+                *auto_scaling_group_tags(cluster, name_tag, discoverable=node_group.autoscaler.enabled),
+                # Instances do not get these tags: the third argument of Tag is PropagateAtLaunch.
+                *(autoscaling.Tag(key, value, False) for key, value in node_template_tags(cluster, node_group).items()),
+            ],
             CreationPolicy=creation_policy(node_group, signal_count=first_instance_count),
             UpdatePolicy=rolling_update_policy(
                 node_group,
@@ -182,20 +187,6 @@ def _drain_hook_property(node_group: NodeGroup) -> dict[str, object]:
         DefaultResult="CONTINUE",
     )
     return {"LifecycleHookSpecificationList": [hook]}
-
-
-def _node_template_tags(node_group: NodeGroup) -> list[autoscaling.Tag]:
-    """Return tags from which cluster-autoscaler learns the labels and taints of nodes while the group has no node.
-
-    Source: "Auto-discovery setup" of cluster-autoscaler's cloudprovider/aws/README.md.
-    """
-    key_prefix = "k8s.io/cluster-autoscaler/node-template"
-    node_tags = {f"{key_prefix}/label/{key}": value for key, value in node_group.labels.items()}
-    for taint in node_group.taints:
-        # A tag key contains only the taint's key, so of several taints with the same key only the first gets a tag.
-        node_tags.setdefault(f"{key_prefix}/taint/{taint.key}", f"{taint.value}:{taint.effect}")
-    # Instances do not get these tags: the third argument of Tag is PropagateAtLaunch.
-    return [autoscaling.Tag(key, value, False) for key, value in sorted(node_tags.items())]
 
 
 def _spot_properties(stack: Stack, node_group: NodeGroup, parameter_group: str) -> dict[str, object]:

@@ -10,7 +10,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from cfngen.cluster.model import Cluster, Instances
+from cfngen.cluster.model import Cluster, Instances, NodeGroup
 from cfngen.userdata import containerd, kubeadm, pod_network
 from cfngen.userdata.deep_merge import merge
 from cfngen.userdata.files import UNITS_FOLDER
@@ -34,7 +34,10 @@ def hooks(instances: Instances) -> Hooks:
 
 def kubelet_configuration(cluster: Cluster, instances: Instances) -> JsonObject:
     """Return the kubelet's settings for a group: the group's override the cluster's, which override cfngen's."""
-    return merge(kubeadm.kubelet_configuration(cluster), instances.kubelet_configuration)
+    own_settings = instances.kubelet_configuration
+    if isinstance(instances, NodeGroup) and instances.max_pods is not None:
+        own_settings = {**own_settings, "maxPods": instances.max_pods}
+    return merge(kubeadm.kubelet_configuration(cluster), own_settings)
 
 
 def files(cluster: Cluster, instances: Instances) -> dict[str, str]:

@@ -9,11 +9,10 @@ must not change their interfaces, routes and rules. The settings for this are th
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.network_plugins import delegates_prefixes, network_plugin
 from cfngen.userdata.lines import text_of
 
 if TYPE_CHECKING:
@@ -67,13 +66,9 @@ def services(cluster: Cluster) -> tuple[str, ...]:
 
 def configuration(cluster: Cluster) -> PodNetwork:
     """Return the boot program's settings of the pod network."""
-    environment = cluster.network.plugin_values.get("env")
-    has_prefixes = (
-        isinstance(environment, Mapping) and str(environment.get("ENABLE_PREFIX_DELEGATION")).lower() == "true"
-    )
     return {
         "interfaces": network_plugin(cluster).gives_pods_vpc_addresses,
-        "prefixes": has_prefixes,
+        "prefixes": delegates_prefixes(cluster),
         # Without a network plug-in nodes never become Ready, and users who install one themselves may need the nodes
         # for that. So the boot waits only if cfngen installs a plug-in, or charts, of which one may be a plug-in.
         "awaited": cluster.network.plugin != "none" or bool(cluster.addons.charts),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from clusters import CASES, Account, Machines, describe, golden, inventory, land
 
 from cfngen.cluster.load import load
 from cfngen.sandbox.cloudformation import CloudFormation, Resource, Stack, client
+from cfngen.userdata.addons import releases
 
 pytestmark = pytest.mark.drill
 
@@ -116,6 +118,28 @@ def test_spot_nodes_are_asked_for_at_the_given_price() -> None:
     )
     options = version["LaunchTemplateData"]["InstanceMarketOptions"]
     assert (options["MarketType"], options["SpotOptions"]["MaxPrice"]) == ("spot", "0.04")
+
+
+@pytest.mark.parametrize("form", ["standalone", "cluster"])
+def test_priorities_match_the_groups_that_cloudformation_names(form: str) -> None:
+    where = prepared(golden("scale-from-zero"))
+    _, found = created(where, form)
+    [values] = [release["values"] for release in releases(where.cluster) if release["name"] == "cluster-autoscaler"]
+    for priority, group in (("50", "Spot"), ("10", "General"), ("1", "Gpu")):
+        [pattern] = json.loads(values)["expanderPriorities"][priority]
+        names = {each: found[f"NodeGroup{each}AutoScalingGroup"].physical_id for each in ("Spot", "General", "Gpu")}
+        assert [each for each, name in names.items() if re.search(pattern, name)] == [group]
+
+
+def test_a_group_that_is_left_alone_has_no_tag_by_which_it_would_be_found() -> None:
+    where = prepared(golden("scale-from-zero"))
+    _, found = created(where, "standalone")
+    groups = client("autoscaling", "us-west-2").describe_auto_scaling_groups()["AutoScalingGroups"]
+    tags = {group["AutoScalingGroupName"]: {tag["Key"]: tag["Value"] for tag in group["Tags"]} for group in groups}
+    by_hand, gpu = (tags[found[f"NodeGroup{group}AutoScalingGroup"].physical_id] for group in ("ByHand", "Gpu"))
+    assert not [key for key in by_hand if key.startswith("k8s.io/cluster-autoscaler")]
+    assert gpu["k8s.io/cluster-autoscaler/node-template/resources/nvidia.com/gpu"] == "1"
+    assert gpu["k8s.io/cluster-autoscaler/node-template/label/k8s.amazonaws.com/accelerator"] == "nvidia-a10g"
 
 
 def test_an_imported_key_is_the_instances_key() -> None:

@@ -38,6 +38,7 @@ BOUNDS = {
     "nodeGroups[0].maxSize": (1, 5000),
     "nodeGroups[0].desiredSize": (0, 5000),
     "nodeGroups[0].drainTimeout": (0, 60),
+    "nodeGroups[0].maxPods": (5, 500),
     "etcd.backups.interval": (5, 1440),
     "etcd.backups.hourlyDays": (1, 3650),
     "etcd.backups.dailyDays": (1, 3650),

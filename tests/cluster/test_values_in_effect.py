@@ -65,6 +65,7 @@ IN_EFFECT: dict[str, Any] = {
     "nodeGroups[0].zones[0]": "us-west-2a",
     "nodeGroups[0].publicIp": True,
     "nodeGroups[0].drainTimeout": 5,
+    "nodeGroups[0].autoscaler.enabled": True,
     "etcd.backups.enabled": True,
     "etcd.backups.interval": 15,
     "etcd.backups.hourlyDays": 7,
@@ -143,8 +144,30 @@ EMPTY = [
     *(f"controlPlane.volume.{key}" for key in ("iops", "throughput", "kmsKey")),
     *(
         f"nodeGroups[0].{key}"
-        for key in ("desiredSize", "spotPrice", "iam", "labels", "taints", "policyStatements", "targetGroups")
+        for key in (
+            "desiredSize",
+            "spotPrice",
+            "iam",
+            "labels",
+            "taints",
+            "policyStatements",
+            "targetGroups",
+            "maxPods",
+        )
     ),
+    *(
+        f"nodeGroups[0].autoscaler.{key}"
+        for key in (
+            "resources",
+            "scaleDownUtilizationThreshold",
+            "scaleDownGpuUtilizationThreshold",
+            "scaleDownUnneededTime",
+            "scaleDownUnreadyTime",
+            "ignoreDaemonSetsUtilization",
+        )
+    ),
+    "addons.clusterAutoscaler.expander",
+    "addons.clusterAutoscaler.priorities",
     "etcd.backups.bucket",
     "certificateAuthority.secret",
     "secrets.kmsKey",

@@ -172,6 +172,11 @@ FREE: Mapping[str, Any] = {
     "nodeGroups.taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}], "nodeGroups.drainTimeout": 7,
     "nodeGroups.policyStatements": [{"actions": ["s3:GetObject"], "resources": ["*"]}],
     "nodeGroups.targetGroups": ["arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/web/0123456789abcdef"],
+    "nodeGroups.maxPods": 60, "nodeGroups.autoscaler.enabled": False,
+    "nodeGroups.autoscaler.resources": {"cpu": "1500m"}, "nodeGroups.autoscaler.ignoreDaemonSetsUtilization": True,
+    "nodeGroups.autoscaler.scaleDownUtilizationThreshold": "0.7",
+    "nodeGroups.autoscaler.scaleDownGpuUtilizationThreshold": "0.7",
+    "nodeGroups.autoscaler.scaleDownUnneededTime": "5m", "nodeGroups.autoscaler.scaleDownUnreadyTime": "5m",
 }  # fmt: skip
 # Only with others: what a change of these does is what a change of those does.
 TOGETHER = {

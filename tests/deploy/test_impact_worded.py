@@ -260,6 +260,7 @@ RULES: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
 ]
 
 GROUP = "NodeGroupNodesAutoScalingGroup"
+AUTOSCALER = "k8s.io/cluster-autoscaler"
 HOOKS = "LifecycleHookSpecificationList"
 HOOKED = {HOOKS: [{"LifecycleHookName": "cfngen-drain"}]}
 INSTANCES: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
@@ -322,6 +323,36 @@ INSTANCES: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         {"before": {"MinSize": "2", "MaxSize": "4"}, "after": {"MinSize": "2", "MaxSize": "4"}},
         DISRUPTIVE,
         "node group `nodes` is set to 3 instances",
+    ),
+    (
+        (GROUP, ASG, (f"Tags[{AUTOSCALER}/node-template/autoscaling-options/scaledownunneededtime]", None, "5m")),
+        {},
+        NONE,
+        (
+            "cluster-autoscaler gets other settings of node group `nodes` within a minute; no instance is replaced for "
+            "that"
+        ),
+    ),
+    (
+        (GROUP, ASG, (f"Tags[{AUTOSCALER}/node-template/resources/cpu]", "1900m", "3900m")),
+        {},
+        NONE,
+        (
+            "cluster-autoscaler gets other settings of node group `nodes` within a minute; no instance is replaced for "
+            "that"
+        ),
+    ),
+    (
+        (GROUP, ASG, (f"Tags[{AUTOSCALER}/enabled]", "true", None)),
+        {},
+        NONE,
+        "cluster-autoscaler leaves node group `nodes` alone from now on: only you change its size",
+    ),
+    (
+        (GROUP, ASG, (f"Tags[{AUTOSCALER}/enabled]", None, "true")),
+        {},
+        NONE,
+        "cluster-autoscaler may change the size of node group `nodes` from now on",
     ),
     ((GROUP, ASG, ("MaxSize", "4", None)), {}, NONE, "node group `nodes` is resized"),
     (

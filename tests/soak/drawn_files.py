@@ -126,7 +126,7 @@ DESIGNED = frozenset(
     }
 )
 # Sections whose keys hang on each other, drawn as a whole.
-WHOLE = ("image", "rootVolume", "volume", "elasticIp", "quotas", "proxy", "dns", "iam", "flowLogs")
+WHOLE = ("image", "rootVolume", "volume", "elasticIp", "quotas", "proxy", "dns", "iam", "flowLogs", "autoscaler")
 
 
 def _unit(key: str) -> str:
@@ -435,6 +435,7 @@ def settled(file: File, design: Design) -> File:
         drop(file, "api.public")
     _settle_endpoints(file)
     _settle_roles(file)
+    _settle_autoscaler(file)
     if not (get(file, "api.internal") and get(file, "api.public", True)):
         drop(file, "network.securityGroups.internalApiLoadBalancer")
     if get(file, "network.endpoints.create") is False:
@@ -465,6 +466,20 @@ def _settle_roles(file: File) -> None:
     for section in groups:
         if nodes or "iam" in section:
             drop(section, "additionalPolicies")
+
+
+def _settle_autoscaler(file: File) -> None:
+    """Give priorities the expander that reads them, and groups with one to cluster-autoscaler; count pods once."""
+    priorities = get(file, "addons.clusterAutoscaler.priorities") or {}
+    if priorities:
+        put(file, "addons.clusterAutoscaler.expander", ["priority", "least-waste"])
+    named = {name for names in priorities.values() for name in names}
+    for section in file["nodeGroups"]:
+        if section.get("name") in named and get(section, "autoscaler.enabled") is False:
+            drop(section, "autoscaler")
+        if "maxPods" in section:
+            drop(section, "kubeletConfiguration.maxPods")
+            drop(section, "autoscaler.resources.pods")
 
 
 def _settle_bastion(file: File) -> None:
@@ -662,6 +677,13 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
             max_size=2,
             unique_by=lambda each: str(each["name"]),
         ),
+        "nodeGroups[].autoscaler": _autoscaler(),
+        # The smallest types have addresses for eight pods, with the Amazon VPC plug-in.
+        "nodeGroups[].maxPods": st.integers(5, 8 if design.plugin == "amazon-vpc" else 250),
+        "addons.clusterAutoscaler.expander": st.sampled_from(
+            (["least-waste"], ["most-pods", "least-nodes"], ["least-waste", "random"])
+        ),
+        "addons.clusterAutoscaler.priorities": st.just({"50": list(design.groups)} if design.groups else {}),
         "tags": st.dictionaries(_tag_keys(), _tag_values(), max_size=4),
     }
 
@@ -673,6 +695,23 @@ def _roles(partition: str, name: str) -> SearchStrategy[File]:
         {"role": st.just(f"{arn}:role/team/{name}")},
         optional={"instanceProfile": st.just(f"{arn}:instance-profile/{name}")},
     )
+
+
+def _autoscaler() -> SearchStrategy[File]:
+    """What cluster-autoscaler is told about a group, or that it leaves the group alone."""
+    times = st.sampled_from(("90s", "10m", "1h30m"))
+    shares = st.sampled_from(("0", "0.5", "1"))
+    settings = {
+        "resources": st.dictionaries(
+            st.sampled_from(("cpu", "memory", "pods", "nvidia.com/gpu")), st.sampled_from(("1", "500m", "2Gi"))
+        ),
+        "scaleDownUtilizationThreshold": shares,
+        "scaleDownGpuUtilizationThreshold": shares,
+        "scaleDownUnneededTime": times,
+        "scaleDownUnreadyTime": times,
+        "ignoreDaemonSetsUtilization": st.booleans(),
+    }
+    return st.fixed_dictionaries({}, optional=settings) | st.just({"enabled": False})
 
 
 def _own_names(charts: list[File]) -> list[File]:

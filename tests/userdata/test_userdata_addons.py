@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import re
 from importlib import resources
 from typing import Any
 
@@ -71,6 +72,44 @@ def test_every_add_on_has_a_chart_for_every_minor(version: str) -> None:
 @pytest.mark.parametrize("plugin", ["vpc-routes", "cilium", "calico", "flannel", "amazon-vpc"])
 def test_names_of_own_releases_are_not_to_be_had_by_charts(plugin: str) -> None:
     assert set(releases(ALL, network={"plugin": plugin})) <= CFNGEN_RELEASES
+
+
+def autoscaler(*groups: str, **settings: Any) -> dict[str, Any]:
+    """The values of cluster-autoscaler's chart, in a cluster with some node groups."""
+    listed = [{"name": name} for name in groups]
+    return values("cluster-autoscaler", {"clusterAutoscaler": {"enabled": True, **settings}}, nodeGroups=listed)
+
+
+def test_cluster_autoscaler_chooses_by_itself_unless_told_otherwise() -> None:
+    found = autoscaler("nodes")
+    assert "expanderPriorities" not in found
+    assert "expander" not in found["extraArgs"]
+
+
+def test_expanders_are_tried_in_the_order_of_the_cluster_file() -> None:
+    arguments = {"scan-interval": "30s", "skip-nodes-with-local-storage": False}
+    found = autoscaler("nodes", expander=["most-pods", "least-waste"], values={"extraArgs": arguments})
+    assert found["extraArgs"] == {
+        "balance-similar-node-groups": True,
+        "expander": "most-pods,least-waste",
+        **arguments,
+    }
+
+
+# CloudFormation names a group after its stack and logical id (`cfngen.permissions.generated_names`).
+def test_priorities_match_the_names_of_their_groups_and_of_no_others() -> None:
+    found = autoscaler(
+        "gpu", "gpu-spot", "spot", expander=["priority"], priorities={"50": ["gpu-spot"], "10": ["gpu", "spot"]}
+    )
+    names = {
+        group: f"blue-NodeGroup{group}Stack-1AB2CD3EF4GH5-NodeGroup{group}AutoScalingGroup-Z0Y1X2W3V4U5"
+        for group in ("Gpu", "GpuSpot", "Spot")
+    }
+    matching = {
+        priority: {group for group, name in names.items() for pattern in patterns if re.search(pattern, name)}
+        for priority, patterns in found["expanderPriorities"].items()
+    }
+    assert matching == {"50": {"GpuSpot"}, "10": {"Gpu", "Spot"}}
 
 
 def test_users_values_win_at_any_depth() -> None:

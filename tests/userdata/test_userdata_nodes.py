@@ -56,6 +56,20 @@ def test_nodes_register_with_labels_and_taints() -> None:
     ]
 
 
+def test_the_number_of_pods_lies_over_the_clusters() -> None:
+    found = roles(
+        Cluster.model_validate(
+            {
+                "kubernetes": {"kubeletConfiguration": {"maxPods": 50}},
+                "nodeGroups": [{"name": "n", "maxPods": 60, "kubeletConfiguration": {"registryPullQPS": 9}}],
+            }
+        )
+    )
+    patches = [role(each)["kubeletPatch"] for each in found]
+    assert [patch["maxPods"] for patch in patches] == [50, 60]
+    assert patches[1]["registryPullQPS"] == 9
+
+
 def test_nodes_without_labels_and_taints_say_nothing_of_them() -> None:
     found = registration()
     assert "node-labels" not in [each["name"] for each in found["kubeletExtraArgs"]]

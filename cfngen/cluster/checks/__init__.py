@@ -12,6 +12,7 @@ from cfngen.cluster.checks import (
     addons,
     addresses,
     api_dns,
+    autoscaler,
     bastion,
     characters,
     existing,
@@ -22,8 +23,10 @@ from cfngen.cluster.checks import (
     local_zones,
     naming,
     networking,
+    node_template,
     nodes,
     placement,
+    pods_per_node,
     policies,
     proxy,
     references,
@@ -70,6 +73,9 @@ PROBLEM_CHECKS: tuple[Check, ...] = (
     *sizes.PROBLEM_CHECKS,
     *kubernetes.PROBLEM_CHECKS,
     *nodes.PROBLEM_CHECKS,
+    *autoscaler.PROBLEM_CHECKS,
+    *node_template.PROBLEM_CHECKS,
+    *pods_per_node.PROBLEM_CHECKS,
     *addons.PROBLEM_CHECKS,
     *characters.PROBLEM_CHECKS,
 )
@@ -92,6 +98,9 @@ WARNING_CHECKS: tuple[Check, ...] = (
     *security_groups.WARNING_CHECKS,
     *sizes.WARNING_CHECKS,
     *nodes.WARNING_CHECKS,
+    *autoscaler.WARNING_CHECKS,
+    *node_template.WARNING_CHECKS,
+    *pods_per_node.WARNING_CHECKS,
 )
 
 

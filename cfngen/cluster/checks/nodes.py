@@ -29,9 +29,6 @@ _NODE_RESTRICTION_DOMAIN = "node-restriction.kubernetes.io"
 # A label's key must fit into the key of a tag, from which cluster-autoscaler reads the label: this prefix and the
 # label's key. A tag's key has 128 characters at most ("Tag your Amazon EC2 resources", EC2 User Guide, November 2026).
 _MAX_LABEL_KEY_LENGTH = 128 - len("k8s.io/cluster-autoscaler/node-template/label/")
-# Tags of an Auto Scaling group that are left to the user: it has 50 at most ("Tag Auto Scaling groups", Auto Scaling
-# User Guide, November 2026), and cfngen itself adds six.
-_MAX_GROUP_TAGS = 44
 # Minutes that a node's creationTimeout and drainTimeout may make together. In a rolling update CloudFormation waits an
 # hour at most for one instance (PauseTime, UpdatePolicy, November 2026); ten minutes are left for the old instance to
 # terminate.
@@ -114,26 +111,6 @@ def _check_taints(cluster: Cluster) -> Iterator[Problem]:
                 yield Problem((*path, "key"), message)
 
 
-def _check_tag_count(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the tags of each Auto Scaling group do not exceed the quota.
-
-    Besides the cluster's tags, cluster-autoscaler needs a tag for each label and for each key of a taint.
-    """
-    for index, group in enumerate(cluster.node_groups):
-        taint_keys = {taint.key for taint in group.taints}
-        tag_count = len(group.labels) + len(taint_keys) + len(cluster.tags)
-        if tag_count > _MAX_GROUP_TAGS:
-            message = (
-                f"labels, taints and tags need {tag_count} tags of the Auto Scaling group, but only {_MAX_GROUP_TAGS} "
-                "are possible; remove some"
-            )
-            yield Problem(
-                (*_NODE_GROUPS_PATH, index, "labels"),
-                message,
-                related_paths=((*_NODE_GROUPS_PATH, index, "taints"), ("tags",)),
-            )
-
-
 def _check_kubelet_configuration(cluster: Cluster) -> Iterator[Problem]:
     """Check that the kubelet configuration of masters and groups has none of the keys that cfngen sets."""
     section: Path = ("kubernetes", "kubeletConfiguration")
@@ -210,7 +187,6 @@ def _warn_of_long_replacement_time(cluster: Cluster) -> Iterator[Problem]:
 PROBLEM_CHECKS = (
     _check_labels,
     _check_taints,
-    _check_tag_count,
     _check_kubelet_configuration,
     _check_containerd_configuration,
     _check_file_paths,

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from cfngen.cluster import field_types
+from cfngen.cluster.sections.autoscaling import GroupAutoscaler
 from cfngen.cluster.sections.base import Architecture, Distribution, List, Model, refuse_windows
 from cfngen.cluster.sections.network import Subnet
 from cfngen.cluster.sections.policies import PolicyStatement
@@ -217,6 +218,17 @@ class NodeGroup(Instances):
         default_factory=dict, description="Labels that the group's nodes register with."
     )
     taints: List[Taint] = Field((), description="Taints that the group's nodes register with.")
+    max_pods: int | None = Field(
+        None,
+        ge=5,
+        le=500,
+        description="Greatest number of pods on each node. Default: the kubelet's 110, or with the Amazon VPC plug-in "
+        "the number of pods for which the instance type has addresses, if that is less.",
+    )
+    autoscaler: GroupAutoscaler = Field(
+        default_factory=GroupAutoscaler,
+        description="What cluster-autoscaler is told about the group, by tags of its Auto Scaling group.",
+    )
     drain_timeout: int = Field(
         5, ge=0, le=60, description="Minutes that a terminating node may take to evict its pods; 0 does not drain."
     )

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
 # By name: a section may have a field called `values`.
 from cfngen.cluster.field_types import (
     BucketName,
+    GroupName,
     HostedZoneId,
     HttpUrl,
     KeyArn,
     PolicyArn,
+    Priority,
     ReleaseName,
     SecretArn,
     Sha256,
@@ -74,6 +76,21 @@ class OptionalAddon(Addon):
     enabled: bool = Field(False, description="Whether it is installed.")
 
 
+class ClusterAutoscaler(OptionalAddon):
+    """Grows and shrinks node groups between their sizes."""
+
+    expander: List[Literal["priority", "least-waste", "most-pods", "least-nodes", "random"]] = Field(
+        (),
+        description="How it chooses among node groups that could all grow; a later item chooses among those that an "
+        "earlier one leaves. Default: cluster-autoscaler's, `least-waste`.",
+    )
+    priorities: dict[Priority, List[GroupName]] = Field(
+        default_factory=dict,
+        description="Node groups by priority, for the expander `priority`; the group with the highest number grows "
+        "first: `{50: [spot], 10: [on-demand]}`.",
+    )
+
+
 class ExternalDns(OptionalAddon):
     """DNS records for services and ingresses, in Route 53."""
 
@@ -99,8 +116,8 @@ class Addons(Model):
         default_factory=Addon, description="Persistent volumes on EBS, with an encrypted gp3 class as the default."
     )
     metrics_server: Addon = Field(default_factory=Addon, description="CPU and memory use, for `kubectl top` and HPA.")
-    cluster_autoscaler: OptionalAddon = Field(
-        default_factory=OptionalAddon, description="Grows and shrinks node groups between their sizes."
+    cluster_autoscaler: ClusterAutoscaler = Field(
+        default_factory=ClusterAutoscaler, description="Grows and shrinks node groups between their sizes."
     )
     node_termination_handler: OptionalAddon = Field(
         default_factory=OptionalAddon, description="Drains nodes before spot interruptions and maintenance."

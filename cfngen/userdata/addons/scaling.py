@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from cfngen.cluster.logical_ids import auto_scaling_group_id, node_group_prefix
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import proxy
 from cfngen.userdata.addons.release import (
@@ -12,6 +15,9 @@ from cfngen.userdata.addons.release import (
     release_of_chart,
     replica_count,
 )
+
+if TYPE_CHECKING:
+    from cfngen.boot.contract import JsonObject
 
 NAMESPACE = "kube-system"
 
@@ -31,11 +37,32 @@ def cluster_autoscaler(cluster: Cluster) -> Release:
         "hostNetwork": True,
         "dnsPolicy": "Default",
         "updateStrategy": DELETE_OLD_POD_FIRST,
-        "extraArgs": {"balance-similar-node-groups": True},
+        "extraArgs": {"balance-similar-node-groups": True, **_expander_argument(cluster)},
+        **_priorities(cluster),
         **proxy.as_map(cluster, "extraEnv"),
         **on_masters(),
     }
     return release_of_chart(pinned, name="cluster-autoscaler", namespace=NAMESPACE, values=values)
+
+
+def _expander_argument(cluster: Cluster) -> dict[str, str]:
+    """Return the argument that names the expanders, in order; empty to leave the choice to cluster-autoscaler."""
+    expanders = cluster.addons.cluster_autoscaler.expander
+    return {"expander": ",".join(expanders)} if expanders else {}
+
+
+def _priorities(cluster: Cluster) -> dict[str, JsonObject]:
+    """Return the chart's value with patterns for the names of Auto Scaling groups, by priority; empty without any.
+
+    CloudFormation makes these names of the stack's name, the logical id and a random part, separated by hyphens, which
+    a logical id does not contain. Names of stacks and logical ids are short enough not to be cut (255 characters).
+    """
+    priorities = cluster.addons.cluster_autoscaler.priorities
+    patterns = {
+        priority: [f"-{auto_scaling_group_id(node_group_prefix(name))}-[^-]+$" for name in names]
+        for priority, names in priorities.items()
+    }
+    return {"expanderPriorities": patterns} if patterns else {}
 
 
 def node_termination_handler(cluster: Cluster) -> Release:

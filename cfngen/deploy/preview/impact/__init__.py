@@ -14,6 +14,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy.preview.change_set_reading import ChangeSet, ResourceChange
 from cfngen.deploy.preview.changes import Change, Danger, Impact, Replacement
 from cfngen.deploy.preview.impact import backups, dns, flow_logs, instances, network, program, secrets
+from cfngen.deploy.preview.impact.autoscaler import autoscaler_text
 from cfngen.deploy.preview.impact.bastion import bastion_impact, stack_impact
 from cfngen.deploy.preview.impact.context import ChangeContext, owner_of
 from cfngen.deploy.preview.impact.instances import size_range
@@ -136,5 +137,7 @@ def _attribute_or_tag_impact(context: ChangeContext) -> Impact | None:
         return Impact("what happens to it when it is removed or replaced later; nothing happens now")
     if attributes and all(_TAGS_PATH.match(property_.path) for property_ in context.change.properties):
         is_group = context.change.type == AUTO_SCALING_GROUP
+        if is_group and (text := autoscaler_text(context, context.owner)):
+            return Impact(text)
         return Impact("tags only; instances get them when they are next replaced" if is_group else "tags only")
     return None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from cfngen.cluster.logical_ids import FLOW_LOG_ROLE, MASTER_ROLE
 from cfngen.deploy.preview.changes import Danger, Impact
+from cfngen.deploy.preview.impact.autoscaler import autoscaler_text
 from cfngen.deploy.preview.impact.context import ChangeContext, number_if_decimal
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 from cfngen.text import join_and
@@ -66,6 +67,8 @@ def _group_update_impact(context: ChangeContext, owner: str) -> Impact | None:
     if context.touches(_LIFECYCLE_HOOKS):
         verb = "are drained" if context.after(_LIFECYCLE_HOOKS) else "are no longer drained"
         impacts.append((f"from now on pods of {owner} {verb} before an instance is terminated", Danger.NONE))
+    if text := autoscaler_text(context, owner):
+        impacts.append((text, Danger.NONE))
     if context.touches("MinSize", "MaxSize", "DesiredCapacity"):
         text, may_terminate_instances = _resize_text(context, owner, is_only_change=not impacts)
         impacts.append((text, Danger.DISRUPTIVE if may_terminate_instances else Danger.NONE))

@@ -309,13 +309,43 @@ class MasterConfig(Config):
     addons: List[Release]
 
 
-class NodeConfig(Config):
+class Images(TypedDict):
+    """Images that a node pulls before pods need them.
+
+    Attributes:
+        references: the images, each with registry, and with a tag or a digest.
+        snapshotter: name of containerd's snapshotter, which unpacks them.
+    """
+
+    references: List[str]
+    snapshotter: str
+
+
+class Gpu(TypedDict):
+    """Settings of a node with GPUs.
+
+    Attributes:
+        releaseDisks: whether instance store disks that the image's own service has claimed are released, so that the
+            kubelet and containerd use them.
+    """
+
+    releaseDisks: bool
+
+
+class _OptionalNodeConfig(TypedDict, total=False):
+    images: Images
+    gpu: Gpu
+
+
+class NodeConfig(Config, _OptionalNodeConfig):
     """A node's configuration.
 
     Attributes:
         join: kubeadm's JoinConfiguration without `discovery`, which the node adds.
         pause: name of the pause image, which containerd runs in each pod's sandbox.
         upgradeWait: the most minutes for which a new node waits until the masters have its Kubernetes version.
+        images: the images that are pulled before pods need them; only if there are any.
+        gpu: settings of nodes with GPUs; only for these.
     """
 
     join: JsonObject

@@ -27,8 +27,8 @@ DISK_MOUNT = "/opt/dlami/nvme"
 DISK_VOLUME_GROUP = "vg.01"
 DOCKER_UNITS = ("docker.service", "docker.socket")
 IMAGE_HINT = (
-    "remove the group's image.id and image.ssmParameter for AWS's Deep Learning Base AMI, or use an image with NVIDIA's "
-    "driver and the NVIDIA Container Toolkit"
+    "remove the group's image.id and image.ssmParameter for AWS's Deep Learning Base AMI, or use an image with "
+    "NVIDIA's driver and the NVIDIA Container Toolkit"
 )
 DRIVER_HINT = "`nvidia-smi`; `journalctl -k | grep -i nvrm`; `modinfo nvidia`: is the driver built for this kernel?"
 

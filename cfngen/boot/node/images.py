@@ -49,15 +49,19 @@ def start(machine: Machine, boot: NodeBoot) -> str:
 
 def pull(machine: Machine, boot: NodeBoot) -> str:
     """Pull the images one after another; report those that cannot be pulled."""
-    references, pulled_count = boot.config["images"]["references"], 0
-    for reference in references:
-        try:
-            machine.wait(reference, lambda: _provide(machine, boot, reference), HINT, RETRY_SECONDS, BootError)  # noqa: B023
-        except BootError as error:
-            machine.say(f"{reference} was not pulled: {error}. What to do: {error.hint}")
-        else:
-            pulled_count += 1
-    return f"{pulled_count} of {len(references)} images are there"
+    references = boot.config["images"]["references"]
+    outcomes = [_is_provided(machine, boot, reference) for reference in references]
+    return f"{outcomes.count(True)} of {len(references)} images are there"
+
+
+def _is_provided(machine: Machine, boot: NodeBoot, reference: str) -> bool:
+    """Pull an image, again and again for some minutes; return whether containerd has it now, and report if not."""
+    try:
+        machine.wait(reference, lambda: _provide(machine, boot, reference), HINT, RETRY_SECONDS, BootError)
+    except BootError as error:
+        machine.say(f"{reference} was not pulled: {error}. What to do: {error.hint}")
+        return False
+    return True
 
 
 def _provide(machine: Machine, boot: NodeBoot, reference: str) -> None:

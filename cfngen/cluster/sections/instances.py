@@ -203,9 +203,9 @@ class NodeGroup(Instances):
     )
     gpu: Literal["nvidia"] | None = Field(
         None,
-        description="Makes these GPU nodes: an image with NVIDIA's driver (default: AWS's Deep Learning Base AMI of the "
-        "distribution), NVIDIA's container runtime, labels and a taint, and the add-on `nvidiaDevicePlugin`. Default: "
-        "pods cannot use GPUs.",
+        description="Makes these GPU nodes: an image with NVIDIA's driver (default: AWS's Deep Learning Base AMI of "
+        "the distribution), NVIDIA's container runtime, labels and a taint, and the add-on `nvidiaDevicePlugin`. "
+        "Default: pods cannot use GPUs.",
     )
     pre_pulled_images: List[field_types.ImageReference] = Field(
         (),

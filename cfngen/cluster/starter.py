@@ -74,7 +74,7 @@ nodeGroups:
     # zones: [us-west-2a]              # left out: the zones of all subnets
     # publicIp: true                   # false needs a NAT gateway of your own
     # rootVolume: {size: 32, type: gp3}
-    # gpu: nvidia                      # with a GPU type such as g6.xlarge
+    # GPU nodes are a group with a type such as g6.xlarge and `gpu: nvidia`: docs/nodes.md.
 
 # An instance through which users reach the others by SSH; Session Manager needs none.
 #bastion:

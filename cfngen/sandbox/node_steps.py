@@ -70,7 +70,7 @@ class NodeSteps:
         gpu_names = gpus(self.boot.instance)
         yield from self.boot.wait(
             "NVIDIA's driver",
-            lambda: "" if gpu_names else "nvidia-smi exited with 6: No devices were found",
+            lambda: "" if gpu_names else "nvidia-smi lists no GPU",
             "`nvidia-smi`; `journalctl -k | grep -i nvrm`; `modinfo nvidia`: is the driver built for this kernel?",
             timeout=GPU_DRIVER_SECONDS,
         )

@@ -79,6 +79,7 @@ IN_EFFECT: dict[str, Any] = {
     "addons.headlamp.enabled": False,
     "addons.fluentBit.enabled": False,
     "addons.prometheus.enabled": False,
+    "addons.nvidiaDevicePlugin.enabled": False,
 }
 # Keys that are left out altogether, or hold nothing.
 EMPTY = [
@@ -141,7 +142,10 @@ EMPTY = [
     ),
     "controlPlane.auditLog.policy",
     *(f"controlPlane.volume.{key}" for key in ("iops", "throughput", "kmsKey")),
-    *(f"nodeGroups[0].{key}" for key in ("desiredSize", "spotPrice", "iam", "labels", "taints")),
+    *(
+        f"nodeGroups[0].{key}"
+        for key in ("desiredSize", "spotPrice", "gpu", "prePulledImages", "iam", "labels", "taints")
+    ),
     "etcd.backups.bucket",
     "certificateAuthority.secret",
     "secrets.kmsKey",
@@ -158,6 +162,7 @@ EMPTY = [
             "headlamp",
             "fluentBit",
             "prometheus",
+            "nvidiaDevicePlugin",
         )
     ),
     "addons.externalDns.zones",

@@ -170,6 +170,7 @@ FREE: Mapping[str, Any] = {
     "nodeGroups.name": "other", "nodeGroups.minSize": 1, "nodeGroups.maxSize": 9, "nodeGroups.desiredSize": 2,
     "nodeGroups.zones": ["us-west-2b"], "nodeGroups.spotPrice": "0.05", "nodeGroups.labels": {"a": "b"},
     "nodeGroups.taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}], "nodeGroups.drainTimeout": 7,
+    "nodeGroups.prePulledImages": ["docker.io/library/nginx:1.29"],
 }  # fmt: skip
 # Only with others: what a change of these does is what a change of those does.
 TOGETHER = {
@@ -195,6 +196,8 @@ TOGETHER = {
     *(f"{of}.{key}" for of in ("controlPlane", "nodeGroups")
       for key in ("files.path", "files.content", "files.mode", "units.name", "units.content", "units.enable")),
     "nodeGroups.taints.key", "nodeGroups.taints.value", "nodeGroups.taints.effect",
+    # Only instance types with a GPU have it: the image, labels and taints that follow are changes of their own.
+    "nodeGroups.gpu",
 }  # fmt: skip
 # State that masters apply, or configuration in their user data: nothing but programs and IAM can follow from them.
 INSIDE = ("addons.", "kubernetes.")

@@ -12,7 +12,7 @@ from cfngen.sandbox.routine_steps import gpus
 MASTER_UPGRADE_MINUTES = 60  # minutes that a node waits for the masters' upgrade if an older boot program does not say
 
 # The beginnings of the descriptions of the distributions' own images.
-IMAGES_WITHOUT_DRIVER = ("Ubuntu ", "Debian ", "Amazon Linux ")
+IMAGES_WITHOUT_DRIVER = ("Ubuntu", "Debian", "Amazon")
 GPU_DRIVER_SECONDS = 120  # for which the boot program waits for the driver
 # Of the Deep Learning Base AMIs of October 2026 (their release notes, docs.aws.amazon.com/dlami).
 GPU_DRIVER_VERSION = "595.91.07"

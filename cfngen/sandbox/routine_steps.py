@@ -143,7 +143,8 @@ ROUTINE: Mapping[str, tuple[float, Callable[[JsonObject, Instance], str]]] = {
 def gpus(instance: Instance) -> list[str]:
     """Return the NVIDIA GPUs of an instance, equal ones with their number, as the driver names them."""
     gpu_kinds = _describe_type(instance).get("GpuInfo", {}).get("Gpus", [])
-    return [f"{kind['Count']} x NVIDIA {kind['Name']}" for kind in gpu_kinds if kind["Manufacturer"] == "NVIDIA"]
+    counted = [(kind["Count"], " ".join((kind["Manufacturer"], kind["Name"]))) for kind in gpu_kinds]
+    return [f"{count} x {name}" for count, name in counted if name.startswith("NVIDIA")]
 
 
 def disks(instance: Instance) -> list[str]:

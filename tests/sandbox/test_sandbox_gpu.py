@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from sandboxed import NODES, place, said
 
 from cfngen.cluster.load import parse
-from cfngen.sandbox.cloudformation import client
 
 CANONICAL = "/aws/service/canonical/ubuntu/server/24.04/stable/current/amd64/hvm/ebs-gp3/ami-id"
 
@@ -41,16 +39,13 @@ def test_an_image_without_driver_fails_the_group_with_the_reason() -> None:
         assert "the image has no nvidia-smi: NVIDIA's driver is not installed" in line
 
 
-@pytest.mark.drill
 def test_a_root_volume_smaller_than_the_image_is_refused() -> None:
+    """A size that the cluster file's checks do not judge, as the image has another name there."""
+    name = "base-oss-nvidia-driver-gpu-ubuntu-22.04"
+    another = {"ssmParameter": f"/aws/service/deeplearning/ami/x86_64/{name}/latest/ami-id"}
     with place() as where:
-        small = replace(where, cluster=parse({"nodeGroups": [gpu_group()]}))
-        name = small.cluster.node_groups[0].image.ssm_parameter
-        assert name
-        image = where.account.cloud.parameter_store[name]
-        ec2 = client("ec2", "us-west-2")
-        disk = {"DeviceName": "/dev/sda1", "Ebs": {"VolumeSize": 40}}
-        with pytest.raises(Exception, match=r"smaller than snapshot .* expect size >= 75GB"):
-            ec2.run_instances(
-                ImageId=image, InstanceType="g4dn.xlarge", MinCount=1, MaxCount=1, BlockDeviceMappings=[disk]
-            )
+        group = gpu_group(image=another, rootVolume={"size": 40})
+        stack = replace(where, cluster=parse({"nodeGroups": [group]})).create()
+        assert stack.status != "CREATE_COMPLETE"
+        reasons = [event.reason for each in where.account.cloud.stacks() for event in each.events]
+        assert any("is smaller than snapshot" in reason and "expect size >= 75GB" in reason for reason in reasons)

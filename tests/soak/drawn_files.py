@@ -377,6 +377,8 @@ def _possible(key: str, design: Design) -> bool:
         "network.quotas": lambda: design.existing == "no" or not design.lived,
         # In an account of its own nothing leads out of the VPC; existing subnets keep their route tables.
         "network.routes": lambda: design.existing != "subnets" and not design.lived and not has_route_table,
+        # The designs' instance types have no GPU.
+        "nodeGroups[].gpu": lambda: False,
         "network.tagExisting": lambda: design.existing == "subnets",
         "network.routeTable": lambda: design.existing == "subnets" and plugin.uses_vpc_routes,
         "network.internetGateway": lambda: design.existing == "vpc",

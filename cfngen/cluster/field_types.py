@@ -379,13 +379,11 @@ LabelValue = Annotated[
         rf"({_LABEL_WORD})?", expected="a label's value: up to 63 letters, digits, hyphens, underscores and dots"
     ),
 ]
-# A reference of distribution/reference (regexp.go) with all its parts: the registry's host, which has a dot or a port,
-# the repository, and a tag, a digest or both. ctr, unlike a pod, completes none of them.
+# As in distribution/reference (regexp.go), with the registry, which has a dot or a port: ctr completes nothing.
 ImageReference = Annotated[
     str,
     TextPattern(
-        rf"({_HOST_NAME_PATTERN}:[0-9]{{1,5}}|[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+)"
-        r"(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)+"
+        rf"({_HOST_NAME_PATTERN}:[0-9]{{1,5}}|[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+)(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)+"
         r"(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}(@sha256:[0-9a-f]{64})?|@sha256:[0-9a-f]{64})",
         expected="an image with its registry and a tag or digest such as docker.io/library/nginx:1.29",
     ),

@@ -63,6 +63,7 @@ NOTHING_IN_AWS = (
     field_types.GroupName,
     field_types.HostName,
     field_types.HttpUrl,
+    field_types.ImageReference,
     field_types.InstanceType,
     field_types.KubernetesVersion,
     field_types.LabelKey,

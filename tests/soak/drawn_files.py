@@ -377,8 +377,6 @@ def _possible(key: str, design: Design) -> bool:
         "network.quotas": lambda: design.existing == "no" or not design.lived,
         # In an account of its own nothing leads out of the VPC; existing subnets keep their route tables.
         "network.routes": lambda: design.existing != "subnets" and not design.lived and not has_route_table,
-        # The designs' instance types have no GPU.
-        "nodeGroups[].gpu": lambda: False,
         "network.tagExisting": lambda: design.existing == "subnets",
         "network.routeTable": lambda: design.existing == "subnets" and plugin.uses_vpc_routes,
         "network.internetGateway": lambda: design.existing == "vpc",
@@ -600,6 +598,8 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
             optional={"permissionsBoundary": policies}
             | ({} if design.lived else {kind: _roles(partition, kind) for kind in ("masters", "nodes")}),
         ),
+        # The designs' instance types have no GPU.
+        "nodeGroups[].gpu": st.none(),
         "nodeGroups[].iam": _roles(partition, "group"),
         "secrets.kmsKey": st.from_regex(
             rf"arn:{partition}:kms:{design.region}:123456789012:key/(mrk-)?[0-9a-f]{{32}}", fullmatch=True

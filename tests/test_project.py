@@ -202,6 +202,13 @@ def test_the_page_about_troubles_knows_every_step_and_its_number():
     clusters = [
         steps({}),
         steps({"network": {"plugin": "amazon-vpc", "proxy": {"httpsProxy": "http://proxy.example.com:3128"}}}),
+        steps(
+            {
+                "nodeGroups": [
+                    {"instanceType": "g6.xlarge", "gpu": "nvidia", "prePulledImages": ["docker.io/library/nginx:1.29"]}
+                ]
+            }
+        ),
         steps({"controlPlane": commands, "nodeGroups": [{"name": "nodes", **commands}]}),
     ]
     done = {title for cluster in clusters for titles in cluster.values() for title in titles}

@@ -230,6 +230,29 @@ class Release(TypedDict):
     patches: List[JsonObject]
 
 
+class Images(TypedDict):
+    """Images that a node pulls before pods need them.
+
+    Attributes:
+        references: the images, each with registry, and with a tag or a digest.
+        snapshotter: name of containerd's snapshotter, which unpacks them.
+    """
+
+    references: List[str]
+    snapshotter: str
+
+
+class Gpu(TypedDict):
+    """Settings of a node with GPUs.
+
+    Attributes:
+        releaseDisks: whether instance store disks that the image's own service has claimed are released, so that the
+            kubelet and containerd use them.
+    """
+
+    releaseDisks: bool
+
+
 class _OptionalConfig(TypedDict, total=False):
     before: List[str]
     program: Program
@@ -237,6 +260,8 @@ class _OptionalConfig(TypedDict, total=False):
     hooks: Hooks
     proxyServices: List[str]
     drain: int
+    gpu: Gpu
+    images: Images
     ownCa: str
     backups: Backups
     rehearsal: JsonObject
@@ -268,6 +293,8 @@ class Config(_OptionalConfig):
         hooks: the user's files, systemd units and post-boot commands from the cluster file.
         proxyServices: services of the image that are restarted once the files tell them of the proxy.
         drain: time-out in minutes for draining a node before it is terminated.
+        gpu: settings of nodes with GPUs; only for these.
+        images: only for nodes: the images that are pulled before pods need them.
         ownCa: only for masters: ARN of the user's secret with the certificate authority.
         backups: when masters take snapshots of etcd.
         rehearsal: data about a rehearsal, in which masters only fetch their program and signal; no step reads it.

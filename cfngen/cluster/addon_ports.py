@@ -154,6 +154,7 @@ LISTENERS: Mapping[str, tuple[Listener, ...]] = {
             enabling_value=("coreDns", "enabled"),
         ),
     ),
+    "nvidia_device_plugin": (),
 }
 
 

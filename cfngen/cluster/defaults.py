@@ -10,8 +10,9 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cfngen.cluster import instance_types, network_defaults
+from cfngen.cluster import gpu_defaults, instance_types, network_defaults
 from cfngen.cluster.completed_data import CompletedData, Derivation, Section
+from cfngen.cluster.gpu import DEFAULT_ROOT_VOLUME_GIB
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.network_defaults import DEFAULT_REGION, network_of
 from cfngen.cluster.paths import Path, dotted, lookup
@@ -46,6 +47,7 @@ def complete(data: Mapping[str, object]) -> CompletedData:
     _fill_node_groups(completed)
     _fill_root_volume_sizes(completed)
     _fill_images(completed)
+    gpu_defaults.fill(completed)
     _fill_bastion(completed)
     _fill_exact_version(completed)
     return completed
@@ -119,7 +121,9 @@ def _fill_node_groups(completed: CompletedData) -> None:
 def _fill_root_volume_sizes(completed: CompletedData) -> None:
     """Give each root volume of a node group the default size for nodes, which differs from that of other volumes."""
     for path, group in completed.sections_in(("nodeGroups",)):
-        if isinstance(group.get("rootVolume"), dict):
+        if group.get("gpu") == gpu_defaults.NVIDIA:
+            completed.fill((*path, "rootVolume", "size"), DEFAULT_ROOT_VOLUME_GIB, gpu_defaults.from_gpu(path))
+        elif isinstance(group.get("rootVolume"), dict):
             completed.fill((*path, "rootVolume", "size"), DEFAULT_NODE_ROOT_VOLUME_SIZE)
 
 

@@ -420,6 +420,15 @@ Fraction = Annotated[
     TextPattern(r"0(\.[0-9]{1,6})?|1(\.0{1,6})?", expected="a share from 0 to 1 such as 0.5", json_type=_NUMBER_LIKE),
 ]
 Priority = Annotated[str, TextPattern(r"[1-9][0-9]{0,8}", expected="a priority: a whole number from 1, such as 50")]
+# As in distribution/reference (regexp.go), with the registry, which has a dot or a port: ctr completes nothing.
+ImageReference = Annotated[
+    str,
+    TextPattern(
+        rf"({_HOST_NAME_PATTERN}:[0-9]{{1,5}}|[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+)(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)+"
+        r"(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}(@sha256:[0-9a-f]{64})?|@sha256:[0-9a-f]{64})",
+        expected="an image with its registry and a tag or digest such as docker.io/library/nginx:1.29",
+    ),
+]
 AbsolutePath = Annotated[str, TextPattern(r"(/[A-Za-z0-9_.@+,:-]+)+", expected="an absolute path such as /etc/motd")]
 FileMode = Annotated[str, TextPattern(r"0?[0-7]{3}", expected='permissions such as "0644", in quotation marks')]
 UnitName = Annotated[

@@ -74,6 +74,7 @@ nodeGroups:
     # zones: [us-west-2a]              # left out: the zones of all subnets
     # publicIp: true                   # false needs a NAT gateway of your own
     # rootVolume: {size: 32, type: gp3}
+    # GPU nodes are a group with a type such as g6.xlarge and `gpu: nvidia`: docs/nodes.md.
 
 # An instance through which users reach the others by SSH; Session Manager needs none.
 #bastion:
@@ -104,6 +105,7 @@ nodeGroups:
 #  headlamp: {enabled: false}
 #  fluentBit: {enabled: false}
 #  prometheus: {enabled: false}
+#  nvidiaDevicePlugin: {enabled: false}  # true if a node group has gpu
 
 # The cluster's secrets in AWS Secrets Manager; left out, a KMS key is made for them.
 #secrets:

@@ -70,6 +70,7 @@ class BootProgram:
         if title in ROUTINE:
             return functools.partial(self._run_routine_step, title)
         return {
+            "GPU": self._node.prepare_gpu,
             "first pod": self._node.run_first_pod,
             "packages": self._install_packages,
             "program": self._fetch_program,

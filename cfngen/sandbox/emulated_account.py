@@ -16,8 +16,15 @@ from cfngen.sandbox.cluster import KubernetesCluster
 from cfngen.sandbox.machines import Machines
 
 PUBLIC_PREFIX = "/aws/service/"
+# The beginning of the description of AWS's images with NVIDIA's driver, and the size of their snapshot in GiB. The size
+# is assumed: public code that launches these images measured it (September 2026).
+DEEP_LEARNING_IMAGE = "Deep Learning Base OSS Nvidia Driver GPU AMI"
+DEEP_LEARNING_IMAGE_GIB = 75
 # Description and root device of the public AMIs, by a part of their parameter's name.
 PUBLISHED_IMAGES = {
+    "/base-oss-nvidia-driver-gpu-ubuntu-22.04/": (f"{DEEP_LEARNING_IMAGE} (Ubuntu 22.04)", "/dev/sda1"),
+    "/base-oss-nvidia-driver-gpu-ubuntu-24.04/": (f"{DEEP_LEARNING_IMAGE} (Ubuntu 24.04)", "/dev/sda1"),
+    "/base-oss-nvidia-driver-gpu-amazon-linux-2023/": (f"{DEEP_LEARNING_IMAGE} (Amazon Linux 2023)", "/dev/xvda"),
     "/ubuntu/server/22.04": ("Ubuntu 22.04.5 LTS", "/dev/sda1"),
     "/ubuntu/server/24.04": ("Ubuntu 24.04.3 LTS", "/dev/sda1"),
     "/debian/release/12": ("Debian GNU/Linux 12 (bookworm)", "/dev/xvda"),
@@ -50,11 +57,13 @@ class PublicParameters(dict[str, str]):
             raise KeyError(name)
         known_images = [image for name_part, image in PUBLISHED_IMAGES.items() if name_part in name]
         description, root_device = known_images[0] if known_images else (name, "/dev/xvda")
+        disk = {"VolumeSize": DEEP_LEARNING_IMAGE_GIB} if description.startswith(DEEP_LEARNING_IMAGE) else None
         self[name] = client("ec2", self._region).register_image(
             Name=name.strip("/").replace("/", "-"),
             Description=description,
             Architecture="arm64" if "arm64" in name else "x86_64",
             RootDeviceName=root_device,
+            **({"BlockDeviceMappings": [{"DeviceName": root_device, "Ebs": disk}]} if disk else {}),
         )["ImageId"]
         return self[name]
 

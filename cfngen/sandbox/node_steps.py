@@ -5,10 +5,17 @@ The durations are estimates.
 
 from __future__ import annotations
 
-from cfngen.sandbox.boot_state import BootState, StepRun
+from cfngen.sandbox.boot_state import BootFailure, BootState, StepRun
 from cfngen.sandbox.kubernetes_objects import schedule_pending_pods
+from cfngen.sandbox.routine_steps import gpus
 
 MASTER_UPGRADE_MINUTES = 60  # minutes that a node waits for the masters' upgrade if an older boot program does not say
+
+# The beginnings of the descriptions of the distributions' own images.
+IMAGES_WITHOUT_DRIVER = ("Ubuntu", "Debian", "Amazon")
+GPU_DRIVER_SECONDS = 120  # for which the boot program waits for the driver
+# Of the Deep Learning Base AMIs of October 2026 (their release notes, docs.aws.amazon.com/dlami).
+GPU_DRIVER_VERSION = "595.91.07"
 
 
 class NodeSteps:
@@ -47,6 +54,27 @@ class NodeSteps:
                 "updated first"
             )
         return ""
+
+    def prepare_gpu(self) -> StepRun:
+        """Check the GPUs and the image's driver; the distributions' own images have none.
+
+        Images of the user are assumed to have a driver.
+        """
+        yield 2.1
+        if self.boot.instance.image.startswith(IMAGES_WITHOUT_DRIVER):
+            raise BootFailure(
+                "the image has no nvidia-smi: NVIDIA's driver is not installed",
+                "remove the group's image.id and image.ssmParameter for AWS's Deep Learning Base AMI, or use an image "
+                "with NVIDIA's driver and the NVIDIA Container Toolkit",
+            )
+        gpu_names = gpus(self.boot.instance)
+        yield from self.boot.wait(
+            "NVIDIA's driver",
+            lambda: "" if gpu_names else "nvidia-smi lists no GPU",
+            "`nvidia-smi`; `journalctl -k | grep -i nvrm`; `modinfo nvidia`: is the driver built for this kernel?",
+            timeout=GPU_DRIVER_SECONDS,
+        )
+        return f"{', '.join(gpu_names)} with driver {GPU_DRIVER_VERSION}"
 
     def join_cluster(self) -> StepRun:
         """Join the cluster, once a master has published the join information and etcd has a quorum."""

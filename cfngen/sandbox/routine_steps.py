@@ -106,6 +106,12 @@ def serving_certificates(configuration: JsonObject, instance: Instance) -> str:
     return f"approved the certificate requests of {instance.id}"
 
 
+def pre_pulled_images(configuration: JsonObject, instance: Instance) -> str:
+    """Return the log line: how many images the service pulls; the sandbox has no image store that they would be in."""
+    count = len(configuration["images"]["references"])
+    return f"{count} images are pulled in the background: `journalctl -u cfngen-images`"
+
+
 def addresses_looked_up(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: the masters' addresses are kept up to date."""
     return "the masters' addresses are updated every hour"
@@ -124,6 +130,7 @@ ROUTINE: Mapping[str, tuple[float, Callable[[JsonObject, Instance], str]]] = {
     "instance storage": (0.4, instance_storage),
     "services": (2.3, services),
     "further units": (0.4, further_units),
+    "pre-pulled images": (0.2, pre_pulled_images),
     "names": (0.1, names),
     "serving certificates": (0.8, serving_certificates),
     "backups": (0.4, backups),
@@ -131,6 +138,13 @@ ROUTINE: Mapping[str, tuple[float, Callable[[JsonObject, Instance], str]]] = {
     "post-boot commands": (1.0, commands_after),
 }
 """Duration in seconds and log line of each step, by the title of the step."""
+
+
+def gpus(instance: Instance) -> list[str]:
+    """Return the NVIDIA GPUs of an instance, equal ones with their number, as the driver names them."""
+    gpu_kinds = _describe_type(instance).get("GpuInfo", {}).get("Gpus", [])
+    counted = [(kind["Count"], " ".join((kind["Manufacturer"], kind["Name"]))) for kind in gpu_kinds]
+    return [f"{count} x {name}" for count, name in counted if name.startswith("NVIDIA")]
 
 
 def disks(instance: Instance) -> list[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from troposphere import GetAtt, Ref, autoscaling, cloudformation, ec2, policies
 
-from cfngen.cluster import logical_ids
+from cfngen.cluster import gpu, logical_ids
 from cfngen.cluster.checks.volumes import VOLUME_TYPES
 from cfngen.cluster.instance_types import architecture
-from cfngen.cluster.model import Architecture, Cluster, Instances, Volume
+from cfngen.cluster.model import Architecture, Cluster, Instances, NodeGroup, Volume
 from cfngen.cluster.upgrade_timeouts import MAX_PAUSE_MINUTES, SPARE_MINUTES
 from cfngen.templates.images import root_device
 from cfngen.templates.property_value import PropertyValue
@@ -91,7 +91,7 @@ def add_launch_template(
         description="Size of each instance's root volume in GiB",
         default=instances.root_volume.size,
         only_in_this_nested_stack=True,
-        MinValue=8,
+        MinValue=_min_root_volume_gib(instances),
         MaxValue=max_size_gib(instances.root_volume.type),
     )
     root_volume = ec2.EBSBlockDevice(
@@ -130,6 +130,12 @@ def add_launch_template(
             ),
         )
     )
+
+
+def _min_root_volume_gib(instances: Instances) -> int:
+    """Return the smallest size in GiB of a root volume that the user may choose by the stack parameter."""
+    uses_gpu_image = isinstance(instances, NodeGroup) and instances.gpu is not None and gpu.uses_aws_image(instances)
+    return gpu.MIN_ROOT_VOLUME_GIB if uses_gpu_image else 8
 
 
 def metadata_options() -> ec2.MetadataOptions:

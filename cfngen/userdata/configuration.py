@@ -22,6 +22,7 @@ from cfngen.userdata import (
     proxy,
 )
 from cfngen.userdata import references as reference_names
+from cfngen.userdata.containerd import pulled_reference
 from cfngen.userdata.downloads import instance_downloads, master_downloads
 from cfngen.userdata.mirror import mirrored
 from cfngen.userdata.pack import BOOT_UNIT_NAME, UserData, pack
@@ -127,6 +128,13 @@ def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, object]) -
         "pause": PAUSE_IMAGE,
         "upgradeWait": master_upgrade_wait(cluster, group),
     }
+    if group.pre_pulled_images:
+        config["images"] = {
+            "references": [pulled_reference(reference) for reference in group.pre_pulled_images],
+            "snapshotter": group.containerd.snapshotter,
+        }
+    if group.gpu:
+        config["gpu"] = {"releaseDisks": group.instance_storage != "none"}
     unpacked_files = _unpacked_files(
         cluster,
         files.common(cluster, master=False),

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from cfngen.cluster.instance_types import architecture
-from cfngen.cluster.model import Instances
+from cfngen.cluster.model import Instances, NodeGroup
 from cfngen.releases import PAUSE_IMAGE
 from cfngen.userdata.deep_merge import merge
 
@@ -23,6 +23,8 @@ REGISTRIES_FOLDER = "/etc/containerd/certs.d"
 _IMAGES = "io.containerd.cri.v1.images"
 _RUNTIME = "io.containerd.cri.v1.runtime"
 _TRANSFER = "io.containerd.transfer.v1.local"
+# NVIDIA's container runtime in containerd's configuration: also the name of the RuntimeClass that people make for it.
+NVIDIA_RUNTIME = "nvidia"
 # containerd's default, for which its transfer service needs no configuration.
 _DEFAULT_SNAPSHOTTER = "overlayfs"
 # Pattern of the TOML keys that need no quotes.
@@ -46,6 +48,8 @@ def configuration(instances: Instances, cni: JsonObject) -> str:
     }
     runc = {"runtime_type": "io.containerd.runc.v2", "options": {"SystemdCgroup": True}}
     runtime = {"cni": dict(cni), "containerd": {"runtimes": {"runc": runc}}}
+    if isinstance(instances, NodeGroup) and instances.gpu:
+        runtime["containerd"] = {"default_runtime_name": NVIDIA_RUNTIME, "runtimes": {"runc": runc, **_nvidia(runc)}}
     defaults = {"version": 4, "plugins": {_IMAGES: images, _RUNTIME: runtime}}
     configured = instances.containerd.configuration
     # The transfer service must know all snapshotters, including those that the cluster file configures.
@@ -53,6 +57,16 @@ def configuration(instances: Instances, cni: JsonObject) -> str:
     transfer = _transfer_service(merged["plugins"], architecture(instances.instance_type))
     # The cluster file's settings are merged last, so that they also override those of the transfer service.
     return toml(merge(merge(defaults, transfer), configured))
+
+
+def _nvidia(runc: JsonObject) -> JsonObject:
+    """Return NVIDIA's container runtime, by its name: runc's settings with a program that runs runc in the end.
+
+    `nvidia-ctk runtime configure --runtime=containerd --set-as-default` writes the same (NVIDIA Container Toolkit,
+    "Installing the NVIDIA Container Toolkit"). As the group's default runtime it gives GPUs to pods that ask for them
+    without a RuntimeClass, and to NVIDIA's device plug-in, which asks for none.
+    """
+    return {NVIDIA_RUNTIME: {**runc, "options": {**runc["options"], "BinaryName": "/usr/bin/nvidia-container-runtime"}}}
 
 
 def _transfer_service(plugins: JsonObject, processor: str) -> JsonObject:
@@ -72,6 +86,19 @@ def _transfer_service(plugins: JsonObject, processor: str) -> JsonObject:
         return {}
     unpack_entries = [{"platform": f"linux/{processor}", "snapshotter": snapshotter} for snapshotter in snapshotters]
     return {"plugins": {_TRANSFER: {"unpack_config": unpack_entries}}}
+
+
+def pulled_reference(reference: str) -> str:
+    """Return an image's reference by which the kubelet finds the image once it is pulled.
+
+    Of a tag and a digest the digest counts: the CRI plug-in looks for such an image without its tag
+    (`ParseDockerRef` of distribution/reference).
+    """
+    name, at_sign, digest = reference.partition("@")
+    if not at_sign:
+        return reference
+    registry, slash, repository = name.partition("/")
+    return f"{registry}{slash}{repository.partition(':')[0]}@{digest}"
 
 
 def mirrors(instances: Instances) -> dict[str, str]:

@@ -182,6 +182,9 @@ def _images(cluster: Cluster) -> Iterator[Destination]:
     for helm_release in addons.releases(cluster):
         name = helm_release["name"]
         needs += [(registry, _EVERYBODY, f"images of {name}") for registry in REGISTRIES_BY_RELEASE.get(name, ())]
+    for node_group in cluster.node_groups:
+        registries = [reference.partition("/")[0] for reference in node_group.pre_pulled_images]
+        needs += [(registry, (NODES,), f"prePulledImages of {node_group.name}") for registry in registries]
     for registry, sources, reason in needs:
         host, _, port = registry.partition(":")
         yield _to(host, sources, reason, int(port or _HTTPS))

@@ -25,6 +25,7 @@ REGISTRIES_BY_RELEASE: Mapping[str, tuple[str, ...]] = {
     "aws-load-balancer-controller": ("public.ecr.aws",),
     "external-dns": ("registry.k8s.io",),
     "headlamp": ("ghcr.io",),
+    "nvidia-device-plugin": ("nvcr.io",),
     "fluent-bit": ("cr.fluentbit.io",),
     "prometheus": ("quay.io", "registry.k8s.io", "docker.io", "ghcr.io"),
 }
@@ -52,6 +53,8 @@ _REDIRECTS: Mapping[str, tuple[str, ...]] = {
     ),
     "ghcr.io": ("pkg-containers.githubusercontent.com",),
     "cr.fluentbit.io": ("ghcr.io", "pkg-containers.githubusercontent.com"),
+    # Where nvcr.io redirects to was found in public allow lists; NVIDIA publishes no list for its registry.
+    "nvcr.io": ("layers.nvcr.io", "authn.nvidia.com"),
     "public.ecr.aws": ("*.cloudfront.net",),
     "602401143452.dkr.ecr.us-west-2.amazonaws.com": (
         "prod-us-west-2-starport-layer-bucket.s3.us-west-2.amazonaws.com",

@@ -49,6 +49,8 @@ def files(cluster: Cluster, instances: Instances) -> dict[str, str]:
     }
     if drain_minutes(instances):
         files_by_path[f"{UNITS_FOLDER}/cfngen-drain.service"] = DRAIN_UNIT
+    if isinstance(instances, NodeGroup) and instances.pre_pulled_images:
+        files_by_path[f"{UNITS_FOLDER}/cfngen-images.service"] = IMAGES_UNIT
     return files_by_path
 
 
@@ -88,4 +90,17 @@ DRAIN_UNIT = text_of(
     "",
     "[Install]",
     "WantedBy=multi-user.target",
+)
+# The systemd unit that pulls images in the background. The boot program starts it and does not wait for it.
+IMAGES_UNIT = text_of(
+    "[Unit]",
+    "Description=Pulls images before pods need them",
+    "Wants=network-online.target",
+    "After=network-online.target containerd.service",
+    "",
+    "[Service]",
+    "Type=oneshot",
+    "WorkingDirectory=/opt/cfngen",
+    "ExecStart=/usr/bin/python3 -m boot images",
+    "StandardOutput=journal+console",
 )

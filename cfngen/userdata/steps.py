@@ -76,6 +76,14 @@ def _has_services_behind_proxy(cluster: Cluster, group: Instances) -> bool:
     return bool(proxy.image_services(cluster, group))
 
 
+def _has_gpu(cluster: Cluster, group: Instances) -> bool:
+    return isinstance(group, NodeGroup) and group.gpu is not None
+
+
+def _has_pre_pulled_images(cluster: Cluster, group: Instances) -> bool:
+    return isinstance(group, NodeGroup) and bool(group.pre_pulled_images)
+
+
 FETCH_PROGRAM = "program.fetch"
 """The function of the last step of the first stage: it fetches the second stage of the boot program."""
 
@@ -112,11 +120,15 @@ NODE_STEPS = (
     Step("pod network", "host.pod_network.prepare", _has_route_making_plugin),
     # As early as possible, so that the service can complete the lifecycle action if a later step fails.
     Step("draining", "node.drain.start", _is_drained),
+    # Before local disks are formatted, which AWS's image has formatted, and before anything is downloaded in vain.
+    Step("GPU", "node.gpu.prepare", _has_gpu),
     Step("further files", "host.hooks.files", _has_files_or_units),
     Step("instance storage", "host.disks.disks", _uses_instance_storage),
     Step("downloads", "host.system.downloads"),
     Step("services", "host.system.services"),
     Step("further units", "host.hooks.units", _has_units),
+    # The pulls go on while the node waits for the masters and joins.
+    Step("pre-pulled images", "node.images.start", _has_pre_pulled_images),
     Step("masters", "node.version_skew.wait"),
     Step("join", "node.membership.join"),
     Step("ready", "node.membership.ready"),
@@ -135,6 +147,7 @@ MASTER_TASKS = {
 NODE_TASKS = {
     "addresses": Step("addresses", "node.membership.addresses"),
     "drain": Step("drain", "node.drain.watch", _is_drained),
+    "images": Step("pre-pulled images", "node.images.pull", _has_pre_pulled_images),
 }
 
 

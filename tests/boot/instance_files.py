@@ -18,6 +18,8 @@ MODES = {
     rf"{KUBERNETES}(encryption\.json|manifests/cfngen-first-pod\.yaml)": SECRET,
     rf"{HOME}(join|kubeadm|kubeadm-join)\.yaml": SECRET,
     rf"{HOME}charts/[\w-]+\.values\.json": SECRET,
+    # A password for ECR.
+    r"/run/cfngen-images/[\w.-]+/hosts\.toml": SECRET,
     # The program itself, and the commands of the cluster file.
     rf"{HOME}(role\.json|boot/(\w+/)?\w+\.py|files/.+)": SECRET,
     rf"{HOME}commands/(pre|post)BootCommands-\d\.done": SECRET,
@@ -64,6 +66,7 @@ REMOVED = {
     *("/var/lib/kubelet/pki/*", "/etc/cni/net.d/*", "/var/lib/cfngen/etcd/*"),
     *(f"{HOME}{name}" for name in ("established", "certificates", "join.yaml", "files/")),
     *(f"{VOLUME}{name}" for name in ("etcd", "etcd.new", "etcd-member", "joining", "snapshot.db")),
+    "/run/cfngen-images",
     *(f"/mnt/instance-storage/{name}.partial" for name in ("containerd", "kubelet", "pods")),
     "/run/systemd/network/*/ec2net_alias.conf",
 }

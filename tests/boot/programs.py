@@ -33,7 +33,7 @@ OPTIONS = {
         *("--write-out", "--data-dir", "--name", "--initial-cluster", "--initial-cluster-token"),
         *("--initial-advertise-peer-urls", "--bump-revision", "--mark-compacted"),
     },
-    "ctr": {"-n", "-q", "-d"},
+    "ctr": {"-n", "-q", "-d", "--hosts-dir", "--snapshotter"},
     "blkid": {"-p", "-o", "-c", "-L"},
     "journalctl": {"-u", "-o", "--no-pager", "-n"},
     "openssl": {"-noout", "-in", "-pubkey", "-ext", "-checkend", "-pubout", "-passin"},
@@ -41,6 +41,7 @@ OPTIONS = {
 
 WORD, PATH, INSTANCE, ADDRESS = r"[\w@*.][\w@*.:=+-]*", r"/[\w/.*+@-]+", r"i-[\w+]+", r"[\d.]+"
 DISK = r"/dev/(md/|[ms]d|nvme|xvd)\w+"
+IMAGE = r"[\w.:/@-]+"
 URLS = rf"https://{ADDRESS}:2379(,https://{ADDRESS}:2379)*"
 AS_PROBE = " ".join(
     f"--{option}=/etc/kubernetes/pki/etcd/{file}"
@@ -54,7 +55,13 @@ ADMIN, KUBELET, SUPER = (
 HELM = r"--kubeconfig /etc/kubernetes/admin\.conf"
 # Seconds: the limits of commands that do not have the usual one.
 USUAL = 900
-LIMITS = (("e2fsck", 6 * 3600), ("helm", 270), (rf"{KUBELET} (create|patch|get (--raw|pods))", 45))
+LIMITS = (
+    ("e2fsck", 6 * 3600),
+    (r"/bin/sh -c exec", 3600),
+    (r"/bin/sh -c umask", 120),
+    ("helm", 270),
+    (rf"{KUBELET} (create|patch|get (--raw|pods))", 45),
+)
 # The commands that say nothing when they succeed: an answer need not be scripted. Whole ones, since one with a
 # misspelt or a missing option is another command.
 QUIET = (
@@ -65,7 +72,7 @@ QUIET = (
     rf"(cp -a|mv) {PATH} {PATH}",
     rf"chmod [0-7]{{3,4}} {PATH}",
     rf"mount (-o noatime (LABEL=cfngen-storage|{DISK})|--bind {PATH}) {PATH}",
-    rf"umount {DISK}",
+    rf"umount ({DISK}|/opt/dlami/nvme)",
     r"/bin/bash /opt/cfngen/commands/(pre|post)BootCommands-\d",
     "udevadm (settle|control --reload-rules)",
     "swapoff -a",
@@ -74,6 +81,11 @@ QUIET = (
     rf"mkfs\.ext4 -q (-F -m 0 -E nodiscard -L cfngen-storage|-m 0 -L cfngen-master) {DISK}",
     rf"wipefs -a -q( {DISK})+",
     rf"tar -xzf {PATH} -C {PATH} --no-same-owner( --strip-components=1 --wildcards( {WORD})+)?",
+    # lvm(8): what the Deep Learning AMI's service has made of the instance store disks.
+    r"vgremove -f -y vg\.01",
+    rf"pvremove -y( {DISK})+",
+    "systemctl disable --now docker.service docker.socket",
+    "iptables -w -P FORWARD ACCEPT",
     "dpkg --configure -a",
     (
         r"apt-get -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=5 --no-install-recommends"
@@ -88,6 +100,8 @@ QUIET_UNLESS = {
     r"systemctl --no-block try-restart [\w.-]+\.service": (5,),
     # 1: a job failed or was cancelled.
     r"systemctl stop policy-routes@\*\.service refresh-policy-routes@\*\.(timer|service) refresh-\S+": (1, 5),
+    # 1: there is no such unit.
+    "systemctl disable --now dlami-nvme.service": (1,),
     # modprobe(8), sysctl(8): 1, a module is built in, or the kernel lacks a parameter; kubeadm checks what matters.
     "modprobe -a overlay br_netfilter": (1,),
     "sysctl -e -p /etc/sysctl.d/99-cfngen.conf": (1,),
@@ -149,12 +163,23 @@ SPOKEN = (
         rf" --initial-cluster-token=[\w-]+"
         rf" --initial-advertise-peer-urls=https://{ADDRESS}:2380 --bump-revision=1000000000 --mark-compacted"
     ),
+    "nvidia-smi --query-gpu=name,driver_version --format=csv,noheader",
+    rf"ctr -n k8s\.io images ls -q name=={IMAGE}",
+    (
+        r'/bin/sh -c exec "\$@" > /dev/null sh ctr -n k8s\.io images pull'
+        rf" --hosts-dir (/etc/containerd/certs\.d|/run/cfngen-images) --snapshotter \w+ {IMAGE}"
+    ),
+    r'/bin/sh -c umask 077; exec /usr/local/bin/ecr-credential-provider > "/run/cfngen-images/answer\.json"',
     r"blkid -c /dev/null -L cfngen-storage",
     r"mv -T /mnt/master/etcd(\.new /mnt/master/etcd| /mnt/master/etcd\.(before|removed|unfinished)[\w+-]*)",
     r"stat -c %s /var/lib/cfngen/etcd/snapshot\.db",
     rf"mdadm --create /dev/md/cfngen --run --level=0 --name=cfngen --homehost=any --raid-devices=\d( {DISK}){{2,}}",
 )
 SPOKEN_UNLESS = {
+    # systemctl(1): 3, it is not active; 4, there is no such unit.
+    "systemctl is-active docker.service docker.socket": (3, 4),
+    # pvs(8), lvm's exit codes: 5, it failed, e.g. without a device.
+    "pvs --noheadings -o pv_name,vg_name": (5,),
     # kubectl: 1 is any failure; a lease that someone else changed, a Node or an API server that is not there yet.
     rf"{ADMIN} (create|replace) -f -": (1,),
     rf"{ADMIN} get (--server=https://{ADDRESS}:443 --raw /readyz|node {INSTANCE})": (1,),

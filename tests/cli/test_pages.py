@@ -33,6 +33,7 @@ OTHER_BLOCKS = (
     "flowchart TD",
     "cfngen/cluster/",
     "cfngen: [6/17]",
+    "apiVersion: v1",
     '{"ApiAllowedCidr"',
     '{"Effect": "Allow"',
     '{"Version": "2012-10-17"',

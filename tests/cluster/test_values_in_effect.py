@@ -80,6 +80,7 @@ IN_EFFECT: dict[str, Any] = {
     "addons.headlamp.enabled": False,
     "addons.fluentBit.enabled": False,
     "addons.prometheus.enabled": False,
+    "addons.nvidiaDevicePlugin.enabled": False,
 }
 # Keys that are left out altogether, or hold nothing.
 EMPTY = [
@@ -153,6 +154,8 @@ EMPTY = [
             "policyStatements",
             "targetGroups",
             "maxPods",
+            "gpu",
+            "prePulledImages",
         )
     ),
     *(
@@ -184,6 +187,7 @@ EMPTY = [
             "headlamp",
             "fluentBit",
             "prometheus",
+            "nvidiaDevicePlugin",
         )
     ),
     "addons.externalDns.zones",

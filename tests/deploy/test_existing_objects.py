@@ -66,6 +66,7 @@ NOTHING_IN_AWS = (
     field_types.IamResource,  # of the operator's choice; it may not exist yet
     field_types.HostName,
     field_types.HttpUrl,
+    field_types.ImageReference,
     field_types.InstanceType,
     field_types.KubernetesVersion,
     field_types.LabelKey,

@@ -177,6 +177,7 @@ FREE: Mapping[str, Any] = {
     "nodeGroups.autoscaler.scaleDownUtilizationThreshold": "0.7",
     "nodeGroups.autoscaler.scaleDownGpuUtilizationThreshold": "0.7",
     "nodeGroups.autoscaler.scaleDownUnneededTime": "5m", "nodeGroups.autoscaler.scaleDownUnreadyTime": "5m",
+    "nodeGroups.prePulledImages": ["docker.io/library/nginx:1.29"],
 }  # fmt: skip
 # Only with others: what a change of these does is what a change of those does.
 TOGETHER = {
@@ -203,6 +204,8 @@ TOGETHER = {
       for key in ("files.path", "files.content", "files.mode", "units.name", "units.content", "units.enable")),
     *(f"nodeGroups.policyStatements.{key}" for key in ("effect", "actions", "resources", "conditions")),
     "nodeGroups.taints.key", "nodeGroups.taints.value", "nodeGroups.taints.effect",
+    # Only instance types with a GPU have it: the image, labels and taints that follow are changes of their own.
+    "nodeGroups.gpu",
 }  # fmt: skip
 # State that masters apply, or configuration in their user data: nothing but programs and IAM can follow from them.
 INSIDE = ("addons.", "kubernetes.")

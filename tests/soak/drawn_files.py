@@ -613,6 +613,8 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
             optional={"permissionsBoundary": policies}
             | ({} if design.lived else {kind: _roles(partition, kind) for kind in ("masters", "nodes")}),
         ),
+        # The designs' instance types have no GPU.
+        "nodeGroups[].gpu": st.none(),
         "nodeGroups[].iam": _roles(partition, "group"),
         "secrets.kmsKey": st.from_regex(
             rf"arn:{partition}:kms:{design.region}:123456789012:key/(mrk-)?[0-9a-f]{{32}}", fullmatch=True

@@ -109,3 +109,22 @@ def test_two_taints_of_one_key_make_one_tag(templates: Any) -> None:
 
 def test_groups_without_labels_and_taints_have_no_such_tags(templates: Any) -> None:
     assert not [key for key in tags(templates) if key.startswith(PREFIX)]
+
+
+def test_autoscaler_knows_gpu_nodes_of_a_group_without_nodes(templates: Any) -> None:
+    found = tags(templates, minSize=0, instanceType="g6.xlarge", gpu="nvidia", labels={"tier": "models"})
+    told = {key.removeprefix(PREFIX): value for key, (value, _) in found.items() if key.startswith(PREFIX)}
+    assert told == {
+        "/label/k8s.amazonaws.com/accelerator": "nvidia-l4",
+        "/label/nvidia.com/gpu.present": "true",
+        "/label/tier": "models",
+        "/taint/nvidia.com/gpu": "present:NoSchedule",
+    }
+
+
+@pytest.mark.parametrize(("image", "least"), [({}, 75), ({"id": "ami-0123456789abcdef0"}, 8)])
+def test_the_console_takes_no_root_volume_that_awss_image_does_not_fit_on(
+    templates: Any, image: dict[str, str], least: int
+) -> None:
+    found = of(templates, instanceType="g6.xlarge", gpu="nvidia", image=image)
+    assert found["nodes-n"]["Parameters"]["NodeGroupNRootVolumeSize"]["MinValue"] == least

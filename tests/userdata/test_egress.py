@@ -32,6 +32,7 @@ EVERY_ADDON: dict[str, Any] = {
     "headlamp": {"enabled": True},
     "fluentBit": {"enabled": True, "values": {"config": {"outputs": "[OUTPUT]\n    Name stdout\n"}}},
     "prometheus": {"enabled": True},
+    "nvidiaDevicePlugin": {"enabled": True},
 }
 PLUGINS = ("vpc-routes", "cilium", "calico", "flannel", "amazon-vpc")
 CLUSTERS = {

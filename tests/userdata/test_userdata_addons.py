@@ -26,6 +26,7 @@ OPTIONAL = {
     "headlamp": "headlamp",
     "fluentBit": "fluent-bit",
     "prometheus": "prometheus",
+    "nvidiaDevicePlugin": "nvidia-device-plugin",
 }
 ALL: dict[str, Any] = {
     **dict.fromkeys(OPTIONAL, ON),
@@ -271,3 +272,22 @@ def test_nodes_have_neither() -> None:
     role = {**json.loads(node.files["config.json"]), **json.loads(node.files["role.json"])}
     assert "addons" not in role
     assert not [each for each in role["assets"] if "members" in each]
+
+
+def test_gpus_of_a_group_turn_the_device_plugin_on() -> None:
+    group = {"name": "gpu", "instanceType": "g6.xlarge", "gpu": "nvidia"}
+    assert "nvidia-device-plugin" in releases(nodeGroups=[group])
+    off = {"nvidiaDevicePlugin": {"enabled": False}}
+    assert "nvidia-device-plugin" not in releases(off, nodeGroups=[group])
+
+
+def test_the_device_plugin_runs_on_gpu_nodes_whatever_their_taints() -> None:
+    found = values("nvidia-device-plugin", {"nvidiaDevicePlugin": ON})
+    assert found["nodeSelector"] == {"nvidia.com/gpu.present": "true"}
+    assert found["tolerations"] == [{"operator": "Exists"}]
+
+
+def test_gpus_are_shared_as_the_users_values_say() -> None:
+    config = {"map": {"default": "version: v1"}}
+    given = {"nvidiaDevicePlugin": {"enabled": True, "values": {"config": config}}}
+    assert values("nvidia-device-plugin", given)["config"] == config

@@ -168,3 +168,26 @@ def test_masters_have_a_runtime_of_their_own_settings() -> None:
     master, group = roles(Cluster.model_validate(given))
     found = [tomllib.loads(each.files["files/etc/containerd/config.toml"]) for each in (master, group)]
     assert [each["plugins"][IMAGES]["snapshotter"] for each in found] == ["native", "overlayfs"]
+
+
+def test_gpu_nodes_run_pods_with_nvidias_runtime_and_others_with_runc() -> None:
+    role = node(instanceType="g6.xlarge", gpu="nvidia")
+    runtime = tomllib.loads(role.files["files/etc/containerd/config.toml"])["plugins"][RUNTIME]["containerd"]
+    assert runtime["default_runtime_name"] == "nvidia"
+    options = {"SystemdCgroup": True, "BinaryName": "/usr/bin/nvidia-container-runtime"}
+    assert runtime["runtimes"]["nvidia"] == {"runtime_type": "io.containerd.runc.v2", "options": options}
+    assert runtime["runtimes"]["runc"]["options"] == {"SystemdCgroup": True}
+    assert "default_runtime_name" not in configuration()["plugins"][RUNTIME]["containerd"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "pulled"),
+    [
+        ("docker.io/library/nginx:1.29", "docker.io/library/nginx:1.29"),
+        (f"quay.io/a/b@sha256:{'0' * 64}", f"quay.io/a/b@sha256:{'0' * 64}"),
+        (f"quay.io/a/b:1@sha256:{'0' * 64}", f"quay.io/a/b@sha256:{'0' * 64}"),
+        (f"localhost:5000/a:1@sha256:{'0' * 64}", f"localhost:5000/a@sha256:{'0' * 64}"),
+    ],
+)
+def test_images_are_pulled_under_the_name_by_which_the_kubelet_finds_them(reference: str, pulled: str) -> None:
+    assert containerd.pulled_reference(reference) == pulled

@@ -23,6 +23,11 @@ CLUSTERS: dict[str, dict[str, Any]] = {
     "three masters": {"network": {"subnets": ZONES}, "controlPlane": {"count": 3}},
     "amazon-vpc": {"network": {"plugin": "amazon-vpc"}, "etcd": {"backups": {"enabled": False}}},
     "proxy": {"network": {"proxy": {"httpsProxy": "http://proxy.example.com:3128"}}},
+    "GPUs and images": {
+        "nodeGroups": [
+            {"instanceType": "g6.xlarge", "gpu": "nvidia", "prePulledImages": ["docker.io/library/nginx:1.29"]}
+        ]
+    },
     "commands": {"controlPlane": COMMANDS, "nodeGroups": [{"name": "nodes", **COMMANDS}]},
 }
 

@@ -26,6 +26,7 @@ CFNGEN_RELEASES = frozenset(
         "fluent-bit",
         "headlamp",
         "metrics-server",
+        "nvidia-device-plugin",
         "prometheus",
     }
 )

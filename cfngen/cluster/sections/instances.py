@@ -202,7 +202,20 @@ class NodeGroup(Instances):
         description="Whether nodes have public addresses. Default: true, or false if `network.topology` is `private`. "
         "If false in a public cluster, existing subnets with a NAT gateway are needed.",
     )
-    root_volume: Volume = Field(default_factory=lambda: Volume(size=32), description="Root volume.")
+    root_volume: Volume = Field(
+        default_factory=lambda: Volume(size=32), description="Root volume. Default: 32 GiB, or 120 GiB with `gpu`."
+    )
+    gpu: Literal["nvidia"] | None = Field(
+        None,
+        description="Makes these GPU nodes: an image with NVIDIA's driver (default: AWS's Deep Learning Base AMI of "
+        "the distribution), NVIDIA's container runtime, labels and a taint, and the add-on `nvidiaDevicePlugin`. "
+        "Default: pods cannot use GPUs.",
+    )
+    pre_pulled_images: List[field_types.ImageReference] = Field(
+        (),
+        description="Images that each node pulls in the background once containerd runs, so that pods start faster: "
+        "with their registry, and a tag or, better, a digest. A pull that fails is logged and fails no boot.",
+    )
     iam: InstanceRole | None = Field(
         None, description="An existing role of this group's nodes. Default: that of `iam.nodes`, or one that is made."
     )
@@ -215,9 +228,15 @@ class NodeGroup(Instances):
         "with which the group registers its nodes.",
     )
     labels: dict[field_types.LabelKey, field_types.LabelValue] = Field(
-        default_factory=dict, description="Labels that the group's nodes register with."
+        default_factory=dict,
+        description="Labels that the group's nodes register with; with `gpu` also `nvidia.com/gpu.present` and "
+        "`k8s.amazonaws.com/accelerator`.",
     )
-    taints: List[Taint] = Field((), description="Taints that the group's nodes register with.")
+    taints: List[Taint] = Field(
+        (),
+        description="Taints that the group's nodes register with. Default: none, or with `gpu` "
+        "`nvidia.com/gpu=present:NoSchedule`.",
+    )
     max_pods: int | None = Field(
         None,
         ge=5,

@@ -142,6 +142,10 @@ class Addons(Model):
         default_factory=OptionalAddon,
         description="Prometheus, Alertmanager and Grafana; replaces kube-up's cluster monitoring.",
     )
+    nvidia_device_plugin: OptionalAddon = Field(
+        default_factory=OptionalAddon,
+        description="NVIDIA's device plug-in: lets pods ask for GPUs. Default: enabled if a node group has `gpu`.",
+    )
     charts: List[Chart] = Field((), description="Further charts.")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Addon, Cluster
-from cfngen.userdata.addons import observation, scaling, storage, traffic
+from cfngen.userdata.addons import accelerators, observation, scaling, storage, traffic
 from cfngen.userdata.addons.networking import network_plugin_releases
 from cfngen.userdata.addons.release import Release, for_boot_program
 
@@ -29,6 +29,7 @@ CATALOGUE = (
     (observation.headlamp, "headlamp"),
     (observation.fluent_bit, "fluent_bit"),
     (observation.prometheus, "prometheus"),
+    (accelerators.nvidia_device_plugin, "nvidia_device_plugin"),
 )
 
 

@@ -1,0 +1,101 @@
+"""Checks of node groups with `gpu`: instance types with NVIDIA GPUs, images with the driver, and room for these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cfngen.cluster import gpu
+from cfngen.cluster.model import Cluster, NodeGroup
+from cfngen.cluster.paths import Path
+from cfngen.cluster.problems import Problem
+
+# The Helm release of NVIDIA's GPU Operator, which installs driver and device plug-in by itself.
+_GPU_OPERATOR = "gpu-operator"
+_OWN_IMAGE = "set image.id or image.ssmParameter to an image with NVIDIA's driver and the NVIDIA Container Toolkit"
+
+
+def _gpu_groups(cluster: Cluster) -> Iterator[tuple[Path, NodeGroup]]:
+    """Yield the path and the settings of each node group with `gpu`."""
+    for index, group in enumerate(cluster.node_groups):
+        if group.gpu:
+            yield ("nodeGroups", index), group
+
+
+def _check_types_have_gpus(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the instance type of each group with `gpu` has NVIDIA GPUs."""
+    for path, group in _gpu_groups(cluster):
+        if gpu.accelerator(group.instance_type):
+            continue
+        other_accelerators = gpu.other_accelerators(group.instance_type)
+        if other_accelerators:
+            message = (
+                f"{group.instance_type} has {other_accelerators}, for which cfngen installs nothing; remove the key, "
+                "and install their driver and device plug-in by image.id and addons.charts"
+            )
+        else:
+            message = (
+                f"{group.instance_type} has no NVIDIA GPU; choose an instanceType that has, e.g. g6.xlarge or "
+                "g5g.xlarge (arm64), or remove the key"
+            )
+        yield Problem((*path, "gpu"), message, related_paths=((*path, "instanceType"),))
+
+
+def _check_images_have_driver(cluster: Cluster) -> Iterator[Problem]:
+    """Check that AWS has an image with a driver for each group that names none, and that it serves the group's GPUs."""
+    for path, group in _gpu_groups(cluster):
+        if gpu.has_own_image(group.image) or not gpu.accelerator(group.instance_type):
+            continue
+        if not gpu.image_serves(group.instance_type):
+            message = (
+                f"the driver in AWS's Deep Learning Base AMI does not serve the GPUs of {group.instance_type}; choose "
+                f"a newer type, e.g. g6.xlarge, or {_OWN_IMAGE}"
+            )
+            yield Problem((*path, "instanceType"), message, related_paths=((*path, "gpu"),))
+            continue
+        message = (
+            f"AWS has no Deep Learning Base AMI of {group.image.distribution}, and the distribution's image has no "
+            f"driver; use {' or '.join(gpu.distributions_with_image())}, or {_OWN_IMAGE}"
+        )
+        yield Problem((*path, "image", "distribution"), message, related_paths=((*path, "gpu"), ("image",)))
+
+
+def _check_root_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
+    """Check that root volumes are as large as the snapshot of AWS's images: EC2 refuses smaller ones."""
+    for path, group in _gpu_groups(cluster):
+        if gpu.uses_aws_image(group) and group.root_volume.size < gpu.MIN_ROOT_VOLUME_GIB:
+            message = (
+                f"{group.root_volume.size} GiB is smaller than AWS's Deep Learning Base AMI, which has "
+                f"{gpu.MIN_ROOT_VOLUME_GIB} GiB; enter more, or remove the key for {gpu.DEFAULT_ROOT_VOLUME_GIB}"
+            )
+            yield Problem((*path, "rootVolume", "size"), message, related_paths=((*path, "gpu"),))
+
+
+def _warn_of_unused_gpus(cluster: Cluster) -> Iterator[Problem]:
+    """Warn of groups whose instances have NVIDIA GPUs that pods cannot use."""
+    charts = {chart.name for chart in cluster.addons.charts}
+    if cluster.addons.nvidia_device_plugin.enabled or _GPU_OPERATOR in charts:
+        return
+    for index, group in enumerate(cluster.node_groups):
+        if not group.gpu and gpu.accelerator(group.instance_type) and not gpu.has_own_image(group.image):
+            message = (
+                f"{group.instance_type} has NVIDIA GPUs, which pods cannot use without a driver and a device plug-in; "
+                "`gpu: nvidia` in the group brings both"
+            )
+            yield Problem(("nodeGroups", index, "instanceType"), message)
+
+
+def _warn_of_inherited_images(cluster: Cluster) -> Iterator[Problem]:
+    """Warn of groups with `gpu` that use the cluster's own image, which nodes without GPUs use as well."""
+    for path, group in _gpu_groups(cluster):
+        inherited_key = "id" if group.image.id else "ssmParameter"
+        cluster_value = cluster.image.id or cluster.image.ssm_parameter
+        if cluster_value and cluster_value in (group.image.id, group.image.ssm_parameter):
+            message = (
+                f"this is the cluster's image.{inherited_key}: it must have NVIDIA's driver and the NVIDIA Container "
+                "Toolkit, or the nodes fail to boot"
+            )
+            yield Problem((*path, "image", inherited_key), message)
+
+
+PROBLEM_CHECKS = (_check_types_have_gpus, _check_images_have_driver, _check_root_volume_sizes)
+WARNING_CHECKS = (_warn_of_unused_gpus, _warn_of_inherited_images)

@@ -43,7 +43,7 @@ class Candidate:
 
     @property
     def version_model(self) -> MotoModel:
-        """moto's version of the launch template."""
+        """Moto's version of the launch template."""
         return self.template.get_version(str(self.version))
 
     def launch_data(self, *, spot: bool, max_price: str = "") -> JsonDict:

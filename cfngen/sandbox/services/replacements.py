@@ -1,18 +1,18 @@
-"""Instances that Auto Scaling replaces by itself: rebalance recommendations, interruptions, age, health, purchase options.
+"""Instances that Auto Scaling replaces by itself: at risk of interruption, interrupted, too old, unhealthy, or surplus.
 
 - Capacity Rebalancing (Auto Scaling user guide, "Capacity Rebalancing"): the group launches a new instance, waits until
-  it passes its health check, and then terminates the old one through its hooks; meanwhile it may exceed its maximum size.
-  That this margin is that of other rebalancing activities, 10 percent or one instance, is assumed. With an interruption
+  it passes its health check, and then terminates the old one through its hooks. Meanwhile it may exceed its maximum
+  size; that this is by the margin of other rebalancing, 10 percent or one instance, is assumed. With an interruption
   notice it calls the termination hook and launches a replacement at once. Without Capacity Rebalancing, an interrupted
   instance is replaced after its health check.
-- Maximum instance lifetime (the page of this name): one instance at a time, or up to 10 percent of the capacity. That an
-  instance is replaced exactly when it reaches that age, and always up to 10 percent, is assumed.
+- Maximum instance lifetime (the page of this name): one instance at a time, or up to 10 percent of the capacity. That
+  an instance is replaced exactly when it reaches that age, and always up to 10 percent, is assumed.
 - Health checks and the maximum lifetime terminate first, unless an instance maintenance policy says otherwise.
-- A changed distribution ("existing instances may be replaced to match the new purchasing options", UpdateAutoScalingGroup)
-  replaces instances gradually, launching first. That a change replaces the oldest ones is assumed.
+- A changed distribution replaces instances gradually, launching first ("existing instances may be replaced to match the
+  new purchasing options", UpdateAutoScalingGroup). That it replaces the oldest ones is assumed.
 - Suspended processes (user guide, "Suspend and resume processes"): nothing is launched while Launch is suspended, and
-  nothing terminated while Terminate is; HealthCheck marks unhealthy instances, and ReplaceUnhealthy replaces them. None of
-  the other processes stops Capacity Rebalancing or the maximum lifetime, so both go on during a rolling update.
+  nothing terminated while Terminate is; HealthCheck marks unhealthy instances, and ReplaceUnhealthy replaces them. None
+  of the others stops Capacity Rebalancing or the maximum lifetime, so both go on during a rolling update.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def recommend_rebalance(region: str, instance_id: str) -> bool:
 
 
 def give_interruption_notice(region: str, instance_id: str) -> bool:
-    """Tell Auto Scaling that a Spot Instance is interrupted in two minutes; return whether its group replaces it now."""
+    """Tell Auto Scaling that a Spot Instance is interrupted soon; return whether its group replaces it at once."""
     state = _state_of(region, instance_id)
     if state is None or not state.auto_scaling_group.capacity_rebalance or is_terminating(state):
         return False

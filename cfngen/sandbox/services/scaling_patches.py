@@ -140,6 +140,7 @@ def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity_m
             del self.lifecycle_hooks[key]
         for state in list(group.instance_states) if group else ():
             state.protected_from_scale_in = False
+            state.replacement = None
             if hold_of(state):
                 complete_held_action(group, state, "CONTINUE")
         delete_with_moto(self, group_name)

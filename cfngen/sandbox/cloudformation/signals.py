@@ -109,8 +109,8 @@ def launch_source(properties: Properties) -> str:
     """Return as JSON what a group's instances are launched from: its launch template, or those of a mixed policy.
 
     The overrides are part of it: the reference has "Update requires: Some interruptions" for them and the launch
-    template (AWS::AutoScaling::AutoScalingGroup LaunchTemplate). That the distribution is not is assumed, and so is that
-    a change of the overrides makes instances of unchanged types obsolete.
+    template (AWS::AutoScaling::AutoScalingGroup LaunchTemplate). That the distribution is not is assumed, and so is
+    that a change of the overrides makes instances of unchanged types obsolete.
     """
     policy = properties.get("MixedInstancesPolicy") or {}
     return json.dumps([properties.get("LaunchTemplate"), policy.get("LaunchTemplate")], sort_keys=True)

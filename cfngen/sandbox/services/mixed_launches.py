@@ -3,8 +3,8 @@
 Auto Scaling user guide, "Auto Scaling groups with multiple instance types and purchase options": "Amazon EC2 Auto
 Scaling first tries to ensure that your instances are evenly balanced across the Availability Zones that you specified.
 Then, it launches instance types according to the allocation strategy". A type that cannot be launched falls to the next
-one, and a zone to the next zone; Spot never falls to On-Demand. moto 5.2 launches the launch template's own type, in one
-zone, On-Demand only. That all types of a zone are tried before another zone is assumed.
+one, and a zone to the next zone; Spot never falls to On-Demand. moto 5.2 launches the launch template's own type, in
+one zone, On-Demand only. That all types of a zone are tried before another zone is assumed.
 """
 
 from __future__ import annotations
@@ -105,16 +105,14 @@ def launch_missing(group: MotoModel, desired: int, on_launched: Callable[[MotoMo
     on_demand_target = on_demand_units(group.mixed_instances_policy, desired)
     base = int(distribution_of(group.mixed_instances_policy)["OnDemandBaseCapacity"])
     failure = ""
-    markets = [False, True]  # On-Demand first: "This base portion is launched first as your group scales"
-    for spot in markets:
+    for spot in (False, True):  # On-Demand first: "This base portion is launched first as your group scales"
         target = desired - on_demand_target if spot else on_demand_target
-        while units(group, spot=spot) < target and units(group) < desired:
-            try:
+        try:
+            while units(group, spot=spot) < target and units(group) < desired:
                 on_launched(attempt.launch(spot=spot))
-            except Refused as refused:
-                market = "Spot" if spot else "On-Demand"
-                failure = failure or f"Could not launch {market} Instances. {refused.code} - {refused.message}"
-                break
+        except Refused as refused:
+            market = "Spot" if spot else "On-Demand"
+            failure = failure or f"Could not launch {market} Instances. {refused.code} - {refused.message}"
         if not spot and units(group, spot=False) < min(base, desired):
             break  # "launches Spot Instances only after launching this base capacity"
     return failure

@@ -51,7 +51,7 @@ def _patch_policies(group_model: MotoModel) -> None:
         if changes:
             policy = _with_defaults(merged_policy(previous, changes))
         elif not options.get("launch_template") and not options.get("launch_config_name"):
-            policy = previous
+            policy = merged_policy(previous, {}) if previous else None
         options["mixed_instances_policy"] = policy
         if policy and options.get("desired_capacity") is None:
             # moto compares the sizes with the number of instances, which differs from the capacity with weights.

@@ -68,6 +68,13 @@ def merged_policy(previous: JsonObject | None, changes: JsonObject) -> JsonObjec
     if new_strategy and "SpotInstancePools" not in changes["InstancesDistribution"]:
         distribution.pop("SpotInstancePools", None)  # it belongs to the previous strategy
     template = {**(previous.get("LaunchTemplate") or {}), **(changes.get("LaunchTemplate") or {})}
+    if "LaunchTemplateSpecification" in template and "LaunchTemplateSpecification" not in (
+        changes.get("LaunchTemplate") or {}
+    ):
+        reference = template["LaunchTemplateSpecification"]  # as it is described, by both id and name
+        template["LaunchTemplateSpecification"] = {
+            key: value for key, value in reference.items() if key != "LaunchTemplateName"
+        }
     return {"LaunchTemplate": template, "InstancesDistribution": distribution}
 
 

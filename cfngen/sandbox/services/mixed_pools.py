@@ -57,13 +57,15 @@ class Candidate:
 
 def distribution_of(policy: JsonObject) -> JsonDict:
     """Return the InstancesDistribution of a policy with its defaults."""
-    given = {key: value for key, value in (policy.get("InstancesDistribution") or {}).items() if value is not None}
+    settings = (policy.get("InstancesDistribution") or {}).items()
+    # An empty SpotMaxPrice removes it.
+    settings_in_effect = {key: value for key, value in settings if value not in (None, "")}
     distribution: JsonDict = {
         "OnDemandAllocationStrategy": "lowest-price" if uses_requirements(policy) else "prioritized",
         "OnDemandBaseCapacity": 0,
         "OnDemandPercentageAboveBaseCapacity": 100,
         "SpotAllocationStrategy": "lowest-price",
-        **given,
+        **settings_in_effect,
     }
     if distribution["SpotAllocationStrategy"] == "lowest-price":
         distribution.setdefault("SpotInstancePools", DEFAULT_POOLS)

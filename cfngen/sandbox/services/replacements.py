@@ -219,11 +219,14 @@ def _replace_expired(group: MotoModel) -> None:
         and not state.protected_from_scale_in
         and getattr(state, "replacement", None) is None
     ]
-    for state in expired[: max(1, math.floor(MARGIN * len(group.instance_states)))]:
-        if group_settings.launches_before_terminating(group):
+    batch = expired[: max(1, math.floor(MARGIN * len(group.instance_states)))]
+    if group_settings.launches_before_terminating(group):
+        for state in batch:
             _replace_after_launch(group, state, _limit_of_maintenance(group))
-        else:
-            _replace_before_launch(group, state)
+    elif batch:
+        for state in batch:
+            terminate(group, state)
+        _fill_later(group)
 
 
 def _limit_of_rebalancing(group: MotoModel) -> int:

@@ -77,10 +77,12 @@ def described(stack: Stack) -> dict[str, Any]:
 
 def instances() -> list[dict[str, Any]]:
     """The running instances, as EC2 shows them."""
-    response = client("ec2", REGION).describe_instances(
-        Filters=[{"Name": "instance-state-name", "Values": ["running"]}]
+    pages = (
+        client("ec2", REGION)
+        .get_paginator("describe_instances")
+        .paginate(Filters=[{"Name": "instance-state-name", "Values": ["running"]}])
     )
-    return [instance for reservation in response["Reservations"] for instance in reservation["Instances"]]
+    return [instance for page in pages for reservation in page["Reservations"] for instance in reservation["Instances"]]
 
 
 def ids() -> set[str]:

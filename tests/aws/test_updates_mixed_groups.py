@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from mixed_groups import described, failures, group_name, ids, instances, markets, mixed, override, resized, spot, types
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.ec2.models import ec2_backends
 from small_stacks import REGION, created, updated
 
+from cfngen.sandbox.api.moto_extensions import MotoExtensions
 from cfngen.sandbox.cloudformation import CloudFormation, LaunchedInstance, NotModelledError, Stack, client
 from cfngen.sandbox.services import capacity, replacements
 from cfngen.sandbox.services.scaling_activities import REPLACEMENT, RETRY
@@ -25,18 +29,28 @@ OTHER_DATA = "b3RoZXI="
 M5 = override("m5.large")
 
 
-def booting(seconds: float = 30) -> CloudFormation:
-    """CloudFormation whose instances all signal success after so many seconds."""
+def booting(seconds: float = 30, silent: range = range(0)) -> CloudFormation:
+    """CloudFormation whose instances signal success after so many seconds, but for the silent ones, by their number."""
 
     def boot(launched: LaunchedInstance) -> None:
-        cloud.clock.schedule(seconds, lambda: signal(launched.instance_id))
+        if len(cloud.launched) - 1 not in silent:
+            cloud.clock.schedule(seconds, lambda: signal(launched.instance_id))
 
     def signal(instance_id: str) -> None:
-        if instance_id in ids():
+        if ec2_backends[DEFAULT_ACCOUNT_ID][REGION].get_instance(instance_id).state == "running":
             cloud.signal_resource("s", "Group", instance_id, "SUCCESS")
 
     cloud = CloudFormation(REGION, on_launch=boot)
     return cloud
+
+
+@pytest.fixture
+def room_for_hundreds() -> Iterator[None]:
+    """Quotas of vCPUs for hundreds of instances."""
+    extensions = MotoExtensions()
+    extensions.set_quota("ec2", "L-34B43A08", 1000)
+    with extensions.patched():
+        yield
 
 
 def states(stack: Stack) -> dict[str, str]:
@@ -94,7 +108,16 @@ def test_a_surge_launches_first() -> None:
     assert cloud.clock.now - begin == 60
 
 
+def test_a_surge_that_fails_is_rolled_back() -> None:
+    cloud = booting(silent=range(2, 4))
+    arguments: dict[str, Any] = {"most": 4, "signals": True, "rolling": {"MaxBatchSize": 2, "MinInstancesInService": 2}}
+    stack = created(cloud, mixed(2, M5, **arguments))
+    updated(cloud, mixed(2, M5, user_data=OTHER_DATA, **arguments))
+    assert (stack.status, types()) == ("UPDATE_ROLLBACK_COMPLETE", {"m5.large": 2})
+
+
 @pytest.mark.drill
+@pytest.mark.usefixtures("room_for_hundreds")
 @pytest.mark.parametrize("kept", [0, 90, 100])
 def test_a_hundred_instances_in_large_batches(kept: int) -> None:
     cloud = booting()
@@ -108,6 +131,7 @@ def test_a_hundred_instances_in_large_batches(kept: int) -> None:
 
 
 @pytest.mark.drill
+@pytest.mark.usefixtures("room_for_hundreds")
 def test_a_hundred_instances_at_risk_are_replaced_within_the_margin(cloud: CloudFormation) -> None:
     cloud.durations[replacements.PASSED_HEALTH_CHECK] = 60
     created(cloud, mixed(100, distribution=spot(), CapacityRebalance=True))

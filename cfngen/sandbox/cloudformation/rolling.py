@@ -148,8 +148,9 @@ def _replace_in_batches(
         raised_capacity = capacity + batch_limit
         text = f"Temporarily setting autoscaling group MinSize and DesiredCapacity to {raised_capacity}."
         _record_progress(cloud, stack, resource, text)
+        # None, if this is the rollback of an update that had raised the capacity already.
+        up_to_date_count += max(raised_capacity - len(signals.group_instance_ids(cloud, group_name)), 0)
         yield from _launch_and_await(cloud, stack, resource, policy, raised_capacity)
-        up_to_date_count += batch_limit
     batch_size = max(min(policy.max_batch_size, batch_limit), 1)
     remaining = obsolete
     while remaining and resource.generation == generation:

@@ -87,7 +87,7 @@ def free_count(backend: MotoBackend, instance_type: str, zone: str, *, spot: boo
     limit = _capacity_of(region).limits.get((instance_type, zone, spot))
     if limit is None:
         return math.inf
-    running = sum(
+    running: int = sum(
         instance.state in ("pending", "running")
         and instance.instance_type == instance_type
         and instance.placement.zone == zone

@@ -113,7 +113,7 @@ def free_count(backend: MotoBackend, reservation: Reservation) -> int:
 
     Which instances use it is not recorded: those of its type in its zone count as its users.
     """
-    users = sum(
+    users: int = sum(
         instance.state in ("pending", "running")
         and instance.instance_type == reservation.instance_type
         and instance.placement.zone == reservation.zone

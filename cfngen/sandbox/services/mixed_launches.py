@@ -64,7 +64,7 @@ class _Attempt:
                 except Refused as refused:
                     self.refused[key] = refused
                 except EC2ClientError as error:
-                    self.refused[key] = Refused(str(error.error_type), str(error.message))
+                    self.refused[key] = Refused(str(error.code), str(error.message))
                 else:
                     return _run_instance(self.group, candidate, zone, spot=spot)
         raise self._reason(zones[0], spot=spot)

@@ -12,7 +12,7 @@ from typing import Any
 
 from moto.core.responses import ActionResult
 
-from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services import group_settings
 from cfngen.sandbox.services.mixed_policies import merged_policy
@@ -47,7 +47,7 @@ def _patch_policies(group_model: MotoModel) -> None:
 
     def update(self: MotoModel, *arguments: Any, **options: Any) -> None:
         previous, changes = self.mixed_instances_policy, options.get("mixed_instances_policy")
-        policy: JsonDict | None = None
+        policy: JsonObject | None = None
         if changes:
             policy = _with_defaults(merged_policy(previous, changes))
         elif not options.get("launch_template") and not options.get("launch_config_name"):
@@ -74,13 +74,13 @@ def _patch_policies(group_model: MotoModel) -> None:
     setattr(group_model, "launch_template", property(launch_template))  # noqa: B010
 
 
-def _with_defaults(policy: JsonDict) -> JsonDict:
+def _with_defaults(policy: JsonObject) -> JsonDict:
     """Return a policy with the defaults of its distribution, as DescribeAutoScalingGroups shows it."""
     template = {"Overrides": [], **policy["LaunchTemplate"]}
     return {"LaunchTemplate": template, "InstancesDistribution": distribution_of(policy)}
 
 
-def _shares(policy: JsonDict | None) -> tuple[int, int]:
+def _shares(policy: JsonObject | None) -> tuple[int, int]:
     """Return the base and the percentage of On-Demand capacity; without a policy, everything is On-Demand."""
     distribution = distribution_of(policy or {})
     return int(distribution["OnDemandBaseCapacity"]), int(distribution["OnDemandPercentageAboveBaseCapacity"])
@@ -96,7 +96,8 @@ def _patch_settings(group_model: MotoModel, response_model: MotoResponse) -> Non
         backend, name = self.autoscaling_backend, parameters["AutoScalingGroupName"]
         group_settings.forget(backend, name)
         group_settings.keep(backend, name, parameters)
-        return create_with_moto(self)
+        created: ActionResult = create_with_moto(self)
+        return created
 
     def update_auto_scaling_group(self: MotoResponse) -> ActionResult:
         parameters = self._get_params()
@@ -105,7 +106,7 @@ def _patch_settings(group_model: MotoModel, response_model: MotoResponse) -> Non
         group = backend.autoscaling_groups[name]
         if parameters.get("CapacityRebalance") is not None:
             group.capacity_rebalance = str(parameters["CapacityRebalance"]).lower() == "true"
-        result = update_with_moto(self)
+        result: ActionResult = update_with_moto(self)
         if parameters.get("MaxInstanceLifetime") is not None:
             for state in list(group.instance_states):
                 watch_lifetime(group, state)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
+from cfngen.sandbox.cloudformation.handlers import group_updates
+from cfngen.sandbox.cloudformation.handlers.group_updates import TARGET_GROUPS_KEY
 from cfngen.sandbox.cloudformation.handlers.handler import (
     CreatedResource,
     Handler,
@@ -19,17 +21,6 @@ from cfngen.sandbox.services import keys
 GROUP_SIZE_KEYS = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
 NUMBER_KEYS = GROUP_SIZE_KEYS | {"MaxInstanceLifetime", "HealthCheckGracePeriod"}
 HOOKS_KEY = "LifecycleHookSpecificationList"
-TARGET_GROUPS_KEY = "TargetGroupARNs"
-# What UpdateAutoScalingGroup is called with for a property that the template no longer has: its default, or the value
-# that the API documents to clear it. That CloudFormation does so is assumed.
-CLEARED_SETTINGS: JsonObject = {
-    "CapacityRebalance": False,
-    "CapacityReservationSpecification": {"CapacityReservationPreference": "default"},
-    "InstanceMaintenancePolicy": {"MinHealthyPercentage": -1, "MaxHealthyPercentage": -1},
-    "MaxInstanceLifetime": 0,
-    "HealthCheckType": "EC2",
-    "HealthCheckGracePeriod": 0,
-}
 
 
 class NetworkInterface(Handler):
@@ -287,16 +278,12 @@ class AutoScalingGroup(Handler):
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         settings = _group_settings(call, changed - {TARGET_GROUPS_KEY})
-        removed = changed - set(call.properties)
-        settings.update({key: CLEARED_SETTINGS[key] for key in removed & set(CLEARED_SETTINGS)})
-        if "MixedInstancesPolicy" in settings:
-            settings["MixedInstancesPolicy"] = _complete_policy(settings["MixedInstancesPolicy"])
-        if settings:
+        if settings := group_updates.with_cleared_settings(settings, removed=changed - set(call.properties)):
             client("autoscaling", call.region).update_auto_scaling_group(
                 AutoScalingGroupName=call.physical_id, **settings
             )
         if TARGET_GROUPS_KEY in changed:
-            _update_target_groups(call, old_properties)
+            group_updates.update_target_groups(call, old_properties)
         if HOOKS_KEY in changed:
             _update_lifecycle_hooks(call, old_properties)
         return {}
@@ -350,32 +337,6 @@ def _group_settings(call: HandlerCall, keys: set[str]) -> JsonDict:
     if subnet_ids := settings.get("VPCZoneIdentifier"):
         settings["VPCZoneIdentifier"] = ",".join(subnet_ids)
     return settings
-
-
-def _complete_policy(policy: JsonObject) -> JsonDict:
-    """Return a policy with empty values for what it leaves out, which the API would otherwise keep from the old one.
-
-    That CloudFormation does so is assumed.
-    """
-    distribution = {
-        "OnDemandBaseCapacity": 0,
-        "OnDemandPercentageAboveBaseCapacity": 100,
-        "SpotMaxPrice": "",
-        "SpotAllocationStrategy": "lowest-price",
-        **(policy.get("InstancesDistribution") or {}),
-    }
-    template = {"Overrides": [], **(policy.get("LaunchTemplate") or {})}
-    return {"LaunchTemplate": template, "InstancesDistribution": distribution}
-
-
-def _update_target_groups(call: HandlerCall, old_properties: Properties) -> None:
-    """Attach the new target groups of a group, and detach those that only its old properties have."""
-    autoscaling = client("autoscaling", call.region)
-    old_arns, new_arns = (list(source.get(TARGET_GROUPS_KEY, [])) for source in (old_properties, call.properties))
-    if detached := [arn for arn in old_arns if arn not in new_arns]:
-        autoscaling.detach_load_balancer_target_groups(AutoScalingGroupName=call.physical_id, TargetGroupARNs=detached)
-    if attached := [arn for arn in new_arns if arn not in old_arns]:
-        autoscaling.attach_load_balancer_target_groups(AutoScalingGroupName=call.physical_id, TargetGroupARNs=attached)
 
 
 def _update_lifecycle_hooks(call: HandlerCall, old_properties: Properties) -> None:

@@ -314,3 +314,19 @@ def test_a_reservation_is_used_and_a_full_one_refuses_the_launch(cloud: CloudFor
     resized(stack, 2)
     assert len(instances()) == 1
     assert "ReservationCapacityExceeded - The targeted Capacity Reservation does not have enough" in failures(stack)[0]
+
+
+@pytest.mark.parametrize(
+    ("preference", "launched"), [("capacity-reservations-only", 1), ("capacity-reservations-first", 2)]
+)
+def test_a_group_prefers_reservations_or_has_nothing_else(
+    cloud: CloudFormation, preference: str, launched: int
+) -> None:
+    capacity_reservations.add(REGION, Reservation("cr-0123456789abcdef0", "m5.large", "us-west-2a", count=1))
+    target = {"CapacityReservationIds": ["cr-0123456789abcdef0"]}
+    specification = {"CapacityReservationPreference": preference, "CapacityReservationTarget": target}
+    resources = mixed(1, override("m5.large"), most=2, zones=["us-west-2a"])
+    resources["Group"]["Properties"]["CapacityReservationSpecification"] = specification
+    stack = created(cloud, resources)
+    resized(stack, 2)
+    assert len(instances()) == launched

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
-from cfngen.sandbox.services.capacity_reservations import ID_PATTERN, PREFERENCES_WITHOUT_TARGET
+from cfngen.sandbox.services.capacity_reservations import ID_PATTERN, PREFERENCES_WITHOUT_TARGET, find, free_count
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 VALIDATION_ERROR = "ValidationError"
+KEY = "CapacityReservationSpecification"
 # The least is in the API reference; the greatest is a year according to the Terraform provider ("either equal to 0 or
 # between 86400 and 31536000 seconds").
 INSTANCE_LIFETIMES = range(86_400, 31_536_001)  # seconds
@@ -57,6 +58,30 @@ def launches_before_terminating(group: MotoModel) -> bool:
     """
     policy = settings_of(group.autoscaling_backend, group.name).get("InstanceMaintenancePolicy") or {}
     return bool(policy.get("MinHealthyPercentage") == 100)
+
+
+def with_reservation(group: MotoModel, data: JsonObject) -> JsonDict:
+    """Return launch template data with the group's choice of a Capacity Reservation, which comes before the template's.
+
+    `capacity-reservations-first` without room is a launch without one. That a target of several is used in their order
+    is assumed.
+    """
+    settings = settings_of(group.autoscaling_backend, group.name).get("CapacityReservationSpecification") or {}
+    preference = settings.get("CapacityReservationPreference", "default")
+    if preference == "default":
+        return dict(data)
+    specification: JsonDict = {"CapacityReservationPreference": preference}
+    target_ids = (settings.get("CapacityReservationTarget") or {}).get("CapacityReservationIds") or []
+    for reservation_id in target_ids:
+        reservation = find(group.region, reservation_id)
+        fits = reservation is not None and reservation.fits(str(data.get("InstanceType")), group.availability_zones)
+        if reservation is not None and fits and free_count(group.ec2_backend, reservation) > 0:
+            return {**data, KEY: {"CapacityReservationTarget": {"CapacityReservationId": reservation_id}}}
+    if preference == "capacity-reservations-first":
+        specification = {"CapacityReservationPreference": "open"}
+    elif target_ids:
+        specification = {"CapacityReservationTarget": {"CapacityReservationId": target_ids[0]}}
+    return {**data, KEY: specification}
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")

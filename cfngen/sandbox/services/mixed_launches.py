@@ -18,7 +18,7 @@ from moto.autoscaling.models import ASG_NAME_TAG, InstanceState
 from moto.ec2.exceptions import EC2ClientError
 
 from cfngen.sandbox.moto_types import MotoModel
-from cfngen.sandbox.services import metadata_tags
+from cfngen.sandbox.services import group_settings, metadata_tags
 from cfngen.sandbox.services.launch import Launch
 from cfngen.sandbox.services.launch_failures import check_launch
 from cfngen.sandbox.services.launch_requests import check_request
@@ -73,6 +73,8 @@ class _Attempt:
         """Refuse what EC2 would refuse."""
         max_price = str(distribution_of(self.group.mixed_instances_policy).get("SpotMaxPrice") or "")
         data = candidate.launch_data(spot=spot, max_price=max_price)
+        if not spot:
+            data = group_settings.with_reservation(self.group, data)
         subnet_id = _subnet_in(self.group, zone)
         launch = Launch(self.group.ec2_backend, data, [subnet_id] if subnet_id else [], [zone])
         check_request(launch)

@@ -1,4 +1,4 @@
-"""Updates of an Auto Scaling group's settings that the API keeps unless a call clears them, and of its target groups."""
+"""Updates of a group's settings, which the API keeps unless a call clears them, and of its target groups."""
 
 from __future__ import annotations
 

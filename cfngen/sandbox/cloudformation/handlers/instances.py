@@ -334,6 +334,8 @@ def _group_settings(call: HandlerCall, keys: set[str]) -> JsonDict:
     settings = call.pick(*sorted(keys - {"Tags", HOOKS_KEY}))
     for key in NUMBER_KEYS & set(settings):
         settings[key] = int(settings[key])
+    if settings.get("DesiredCapacityType", "units") != "units":
+        raise NotModelledError("a desired capacity in vCPUs or memory")
     if subnet_ids := settings.get("VPCZoneIdentifier"):
         settings["VPCZoneIdentifier"] = ",".join(subnet_ids)
     return settings

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from cfngen.sandbox.services.replacements import HEALTH_CHECK, PASSED_HEALTH_CHECK
 from cfngen.sandbox.services.scaling_activities import REPLACEMENT, RETRY, SHUTTING_DOWN
 
 # The sources of durations: issues with logs, and pages of AWS's documentation.
@@ -84,6 +85,8 @@ TABLE_OF_DURATIONS = (
     Duration(SHUTTING_DOWN, 45),
     Duration(REPLACEMENT, 12, "seen", EKS_LOG),
     Duration(RETRY, 30),
+    Duration(HEALTH_CHECK, 60),
+    Duration(PASSED_HEALTH_CHECK, 60),
 )
 
 

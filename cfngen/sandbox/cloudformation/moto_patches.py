@@ -236,18 +236,27 @@ def _show_template_version_of_instances() -> None:
 
     def __init__(self: MotoModel, *arguments: Any, **options: Any) -> None:  # noqa: N807
         original(self, *arguments, **options)
-        group = self.auto_scaling_group
-        template = group.ec2_launch_template
-        self.version = template.get_version(group.launch_template_version).number if template else None
+        self.template, self.version = _launch_source(self.instance)
 
     def launch_template(self: MotoModel) -> JsonDict | None:
         described_template: JsonDict | None = original_property.fget(self)
         if not described_template:
             return described_template
-        return {**described_template, "Version": self.version}
+        identity = {"LaunchTemplateId": self.template.id, "LaunchTemplateName": self.template.name}
+        return {**identity, "Version": self.version}
 
     setattr(InstanceState, "__init__", __init__)  # noqa: B010
     setattr(InstanceState, "launch_template", property(launch_template))  # noqa: B010
+
+
+def _launch_source(instance: MotoModel) -> tuple[MotoModel, int | None]:
+    """Return the launch template and the version of it that an instance of a group is launched from."""
+    if hasattr(instance, "launched_from"):  # a mixed instances policy may have several launch templates
+        template, version = instance.launched_from
+        return template, int(version)
+    group = instance.autoscaling_group
+    template = group.ec2_launch_template
+    return template, template.get_version(group.launch_template_version).number if template else None
 
 
 def _keep_image_settings() -> None:
@@ -324,9 +333,8 @@ def _launch_with_groups_of_template() -> None:
 
     def __init__(self: MotoModel, *arguments: Any, **options: Any) -> None:  # noqa: N807
         original(self, *arguments, **options)
-        group = self.instance.autoscaling_group
-        template = group.ec2_launch_template
-        data = template.get_version(group.launch_template_version).data if template else {}
+        template, version = _launch_source(self.instance)
+        data = template.get_version(str(version)).data if template else {}
         interfaces = data.get("NetworkInterfaces", [])
         group_ids = interfaces[0].get("Groups", []) if interfaces else []
         if group_ids and not interfaces[0].get("NetworkInterfaceId"):

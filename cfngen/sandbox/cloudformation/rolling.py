@@ -7,16 +7,14 @@ instances, or for PauseTime.
 
 from __future__ import annotations
 
-import json
-
 from cfngen.sandbox.cloudformation import properties, signals, update_policies
 from cfngen.sandbox.cloudformation.clock import Operation
-from cfngen.sandbox.cloudformation.errors import ResourceError
+from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 from cfngen.sandbox.cloudformation.update_policies import RollingPolicy
-from cfngen.sandbox.json_types import Properties
+from cfngen.sandbox.json_types import JsonDict, Properties
 
 
 def update_group(cloud: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
@@ -34,22 +32,23 @@ def update_group(cloud: Region, stack: Stack, resource: Resource, old_properties
     signals.check_launches(cloud, resource, earlier_activities)
     if policy is None or not _must_replace_instances(resource, old_properties):
         return
-    launch_template = json.dumps(resource.properties.get("LaunchTemplate"))
+    launch_source = signals.launch_source(resource.properties)
     obsolete = [
         instance
         for instance in signals.group_instance_ids(cloud, group_name)
-        if cloud.launched.get(instance) != launch_template
+        if cloud.launched.get(instance) != launch_source
     ]
     if obsolete:
         yield from _replace_instances(cloud, stack, resource, policy, obsolete)
 
 
 def _must_replace_instances(resource: Resource, old_properties: Properties) -> bool:
-    """Whether an update of a group replaces its instances (reference, "AutoScalingRollingUpdate")."""
-    keys = ("LaunchTemplate", "VPCZoneIdentifier")
-    return resource.status == "UPDATE_FAILED" or any(
-        resource.properties.get(key) != old_properties.get(key) for key in keys
-    )
+    """Whether an update of a group replaces its instances (reference, "UpdatePolicy attribute")."""
+    if resource.status == "UPDATE_FAILED":
+        return True
+    subnets, old_subnets = (source.get("VPCZoneIdentifier") for source in (resource.properties, old_properties))
+    is_same_source = signals.launch_source(resource.properties) == signals.launch_source(old_properties)
+    return subnets != old_subnets or not is_same_source
 
 
 def _replace_instances(
@@ -64,6 +63,8 @@ def _replace_instances(
         policy: its rolling update policy
         obsolete: ids of the instances to replace
     """
+    if any(override.get("WeightedCapacity") for override in _overrides(resource)):
+        raise NotModelledError("a rolling update of a group whose instance types have weights")
     autoscaling, group_name = client("autoscaling", cloud.region), resource.physical_id
     response = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[group_name])
     [group_description] = response["AutoScalingGroups"]
@@ -87,6 +88,12 @@ def _replace_instances(
     if resource.generation == generation:  # otherwise the update was cancelled, and its rollback is in progress
         del cloud.capacities_before_update[group_name]
         _resume_processes(cloud, resource, policy)
+
+
+def _overrides(resource: Resource) -> list[JsonDict]:
+    """Return the overrides of a group's mixed instances policy."""
+    policy = resource.properties.get("MixedInstancesPolicy") or {}
+    return list((policy.get("LaunchTemplate") or {}).get("Overrides") or [])
 
 
 def _resume_processes(cloud: Region, resource: Resource, policy: RollingPolicy) -> None:
@@ -141,11 +148,17 @@ def _replace_in_batches(
         raised_capacity = capacity + batch_limit
         text = f"Temporarily setting autoscaling group MinSize and DesiredCapacity to {raised_capacity}."
         _record_progress(cloud, stack, resource, text)
+        # None, if this is the rollback of an update that had raised the capacity already.
+        up_to_date_count += max(raised_capacity - len(signals.group_instance_ids(cloud, group_name)), 0)
         yield from _launch_and_await(cloud, stack, resource, policy, raised_capacity)
-        up_to_date_count += batch_limit
     batch_size = max(min(policy.max_batch_size, batch_limit), 1)
     remaining = obsolete
     while remaining and resource.generation == generation:
+        # Meanwhile the group may have replaced some by itself, such as Spot Instances at risk (assumed to be left out).
+        members = set(signals.group_instance_ids(cloud, group_name))
+        present = [instance_id for instance_id in remaining if instance_id in members]
+        up_to_date_count += len(remaining) - len(present)
+        remaining = present
         batch, remaining = remaining[:batch_size], remaining[batch_size:]
         replacement_count = max(min(len(batch), capacity - up_to_date_count), 0)
         text = f"Terminating instance(s) [{','.join(batch)}]; replacing with {replacement_count} new instance(s)."

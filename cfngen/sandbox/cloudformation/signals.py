@@ -16,6 +16,7 @@ from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP, WAIT_CONDITION
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Resource, Stack
+from cfngen.sandbox.json_types import Properties
 from cfngen.sandbox.services import scaling_activities
 
 DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?")
@@ -100,8 +101,19 @@ def _notify(cloud: Region, resource: Resource, instance_ids: list[str]) -> None:
     """Call `cloud.on_launch` for each instance that is new to the region, and record the group's launch template."""
     for instance_id in instance_ids:
         if instance_id not in cloud.launched:
-            cloud.launched[instance_id] = json.dumps(resource.properties.get("LaunchTemplate"))
+            cloud.launched[instance_id] = launch_source(resource.properties)
             cloud.on_launch(LaunchedInstance(instance_id, resource.physical_id))
+
+
+def launch_source(properties: Properties) -> str:
+    """Return as JSON what a group's instances are launched from: its launch template, or those of a mixed policy.
+
+    The overrides are part of it: the reference has "Update requires: Some interruptions" for them and the launch
+    template (AWS::AutoScaling::AutoScalingGroup LaunchTemplate). That the distribution is not is assumed, and so is
+    that a change of the overrides makes instances of unchanged types obsolete.
+    """
+    policy = properties.get("MixedInstancesPolicy") or {}
+    return json.dumps([properties.get("LaunchTemplate"), policy.get("LaunchTemplate")], sort_keys=True)
 
 
 def activity_ids(cloud: Region) -> Collection[str]:

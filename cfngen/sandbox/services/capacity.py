@@ -6,8 +6,10 @@ guide, "Troubleshoot: EC2 instance launch failures".
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
+from cfngen.sandbox.moto_types import MotoBackend
 from cfngen.sandbox.services.networks import zones
 from cfngen.sandbox.services.rules import Refused
 
@@ -20,10 +22,12 @@ class _RegionCapacity:
 
     Attributes:
         exhausted: pairs of an instance type and the name of a zone that has no capacity for it.
+        limits: how many instances run at most, by instance type, name of the zone, and whether it is a Spot pool.
         spot_prices: Spot price by instance type, in dollars per hour.
     """
 
     exhausted: set[tuple[str, str]] = field(default_factory=set)
+    limits: dict[tuple[str, str, bool], int] = field(default_factory=dict)
     spot_prices: dict[str, float] = field(default_factory=dict)
 
 
@@ -41,6 +45,63 @@ def remove_capacity(region: str, instance_type: str, *zone_names: str) -> None:
     _capacity_of(region).exhausted.update((instance_type, zone) for zone in zone_names or zones(region))
 
 
+def remove_spot_capacity(region: str, instance_type: str, *zone_names: str) -> None:
+    """Remove the Spot capacity for instances of a type; On-Demand Instances can still be launched.
+
+    Args:
+        region: the region.
+        instance_type: e.g. `m5.large`.
+        zone_names: the zones whose Spot pools are empty; by default all zones of the region.
+    """
+    limit_capacity(region, instance_type, 0, *zone_names, spot=True)
+
+
+def limit_capacity(region: str, instance_type: str, count: int, *zone_names: str, spot: bool) -> None:
+    """Limit how many instances of a type run in each zone.
+
+    Args:
+        region: the region.
+        instance_type: e.g. `m5.large`.
+        count: the greatest number of instances; those that run already stay.
+        zone_names: the zones; by default all zones of the region.
+        spot: whether this is the limit of the Spot pools, or of On-Demand Instances.
+    """
+    limits = _capacity_of(region).limits
+    limits.update({(instance_type, zone, spot): count for zone in zone_names or zones(region)})
+
+
+def restore_capacity(region: str, instance_type: str, *zone_names: str) -> None:
+    """Restore the capacity for a type, Spot and On-Demand, in these zones; by default in all zones of the region."""
+    region_capacity = _capacity_of(region)
+    for zone in zone_names or zones(region):
+        region_capacity.exhausted.discard((instance_type, zone))
+        for spot in (False, True):
+            region_capacity.limits.pop((instance_type, zone, spot), None)
+
+
+def free_count(backend: MotoBackend, instance_type: str, zone: str, *, spot: bool) -> float:
+    """Return how many more instances of a type a zone has capacity for; infinite unless a test limits it."""
+    region = str(backend.region_name)
+    if not has_capacity(region, instance_type, zone):
+        return 0
+    limit = _capacity_of(region).limits.get((instance_type, zone, spot))
+    if limit is None:
+        return math.inf
+    running: int = sum(
+        instance.state in ("pending", "running")
+        and instance.instance_type == instance_type
+        and instance.placement.zone == zone
+        and (instance.lifecycle == "spot") is spot
+        for instance in backend.all_instances()
+    )
+    return max(limit - running, 0)
+
+
+def spot_price(region: str, instance_type: str) -> float | None:
+    """Return the Spot price that a test has set for a type, in dollars per hour; None if it has set none."""
+    return _capacity_of(region).spot_prices.get(instance_type)
+
+
 def set_spot_price(region: str, instance_type: str, dollars: float) -> None:
     """Set the Spot price of an instance type, in dollars per hour."""
     _capacity_of(region).spot_prices[instance_type] = dollars
@@ -56,8 +117,11 @@ def has_capacity(region: str, instance_type: str, zone: str) -> bool:
     return (instance_type, zone) not in _capacity_of(region).exhausted
 
 
-def insufficient_capacity(region: str, instance_type: str, zone: str) -> Refused:
+def insufficient_capacity(region: str, instance_type: str, zone: str, *, spot: bool = False) -> Refused:
     """Return EC2's error for insufficient capacity."""
+    if spot:
+        # cortexlabs/cortex#1258 has the code and the words.
+        return Refused("InsufficientInstanceCapacity", "There is no Spot capacity available that matches your request.")
     message = (
         f"We currently do not have sufficient {instance_type} capacity in the Availability Zone you requested ({zone})."
         " Our system will be working on provisioning additional capacity."

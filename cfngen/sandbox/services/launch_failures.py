@@ -11,7 +11,7 @@ import re
 from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYPES
 
 from cfngen.sandbox.moto_types import MotoModel
-from cfngen.sandbox.services import capacity, keys, quotas
+from cfngen.sandbox.services import capacity, capacity_reservations, keys, quotas
 from cfngen.sandbox.services.launch import Launch
 from cfngen.sandbox.services.network_interfaces import attached_instance
 from cfngen.sandbox.services.networks import free_addresses, zones
@@ -63,6 +63,11 @@ def _check_type_offered_in_zones(launch: Launch) -> None:
             f"({candidate_zones[0]}). Please retry your request by not specifying an Availability Zone or choosing "
             f"{', '.join(other_zones) or 'another region'}.",
         )
+
+
+def is_offered(region: str, instance_type: str) -> bool:
+    """Return whether any zone of a region offers an instance type."""
+    return any((instance_type, zone) in _zone_offerings(region) for zone in zones(region))
 
 
 @functools.cache
@@ -118,9 +123,14 @@ def _check_capacity(launch: Launch) -> None:
     """Refuse a maximum price below the Spot price, and a launch where no zone has capacity."""
     if launch.max_price is not None:
         capacity.check_max_price(launch.region, launch.type, launch.max_price)
+    if capacity_reservations.usable(launch):
+        return
     candidate_zones = launch.candidate_zones or zones(launch.region)
-    if not any(capacity.has_capacity(launch.region, launch.type, zone) for zone in candidate_zones):
-        raise capacity.insufficient_capacity(launch.region, launch.type, candidate_zones[0])
+    free = sum(
+        capacity.free_count(launch.backend, launch.type, zone, spot=launch.is_spot) for zone in set(candidate_zones)
+    )
+    if free < launch.count:
+        raise capacity.insufficient_capacity(launch.region, launch.type, candidate_zones[0], spot=launch.is_spot)
 
 
 def _check_disk_keys(launch: Launch) -> None:

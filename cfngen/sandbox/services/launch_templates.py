@@ -5,11 +5,16 @@ EC2 validates little of a launch template; Auto Scaling validates it when a grou
 
 from __future__ import annotations
 
+import dataclasses
+
 from moto.ec2.exceptions import EC2ClientError
 
+from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.moto_types import MotoBackend
 from cfngen.sandbox.services.ec2_tags import check as check_tags
 from cfngen.sandbox.services.launch import from_template
 from cfngen.sandbox.services.launch_requests import check_request, check_user_data
+from cfngen.sandbox.services.mixed_policies import overrides_of, policy_in_effect
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 HOP_LIMITS = range(1, 65)  # API, LaunchTemplateInstanceMetadataOptionsRequest
@@ -40,11 +45,15 @@ def check_data_of_a_template(call: PendingCall) -> None:
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
 def check_template_of_a_group(call: PendingCall) -> None:
-    """Refuse a launch template from which no instance can be launched in the group's subnets and zones."""
-    if not {"LaunchTemplate", "VPCZoneIdentifier", "AvailabilityZones"} & set(call.parameters):
+    """Refuse a launch template from which no instance can be launched in the group's subnets and zones.
+
+    Of a mixed instances policy, every override is checked, with its instance type (assumed).
+    """
+    source_keys = {"LaunchTemplate", "MixedInstancesPolicy", "VPCZoneIdentifier", "AvailabilityZones"}
+    if not source_keys & set(call.parameters):
         return
     group = call.backend.autoscaling_groups.get(call.get("AutoScalingGroupName"))  # None if it is being created
-    reference = call.get("LaunchTemplate")
+    reference, policy = call.get("LaunchTemplate"), {} if call.get("LaunchTemplate") else policy_in_effect(call)
     subnet_ids = call.get("VPCZoneIdentifier")  # separated by commas
     group_zones = ()
     if group is not None:  # what the call does not set stays as it is
@@ -55,16 +64,28 @@ def check_template_of_a_group(call: PendingCall) -> None:
             }
         subnet_ids = subnet_ids or group.vpc_zone_identifier
         group_zones = group.availability_zones if not subnet_ids else ()
-    if not reference:
-        return
-    backend = call.backend.ec2_backend
+    references = [(reference, None)] if reference else []
+    if policy and policy["LaunchTemplate"].get("LaunchTemplateSpecification"):
+        own = policy["LaunchTemplate"]["LaunchTemplateSpecification"]
+        references = [
+            (override.get("LaunchTemplateSpecification") or own, override.get("InstanceType"))
+            for override in overrides_of(policy) or [{}]
+            if not override.get("InstanceRequirements")  # their types match the image
+        ]
+    subnets = [subnet_id for subnet_id in (subnet_ids or "").split(",") if subnet_id]
+    zones = list(call.get("AvailabilityZones") or group_zones)
+    for template_reference, instance_type in references:
+        _check_launch_of_a_group(call.backend.ec2_backend, template_reference, instance_type, subnets, zones)
+
+
+def _check_launch_of_a_group(
+    backend: MotoBackend, reference: JsonObject, instance_type: str | None, subnets: list[str], zones: list[str]
+) -> None:
+    """Refuse a launch template, perhaps with another instance type, from which no instance can be launched."""
     try:
-        launch = from_template(
-            backend,
-            reference,
-            subnets=[subnet_id for subnet_id in (subnet_ids or "").split(",") if subnet_id],
-            zones=list(call.get("AvailabilityZones") or group_zones),
-        )
+        launch = from_template(backend, reference, subnets=subnets, zones=zones)
+        if instance_type:
+            launch = dataclasses.replace(launch, data={**launch.data, "InstanceType": instance_type})
         check_request(launch)
     except Refused as refused:
         raise Refused("ValidationError", f"{MESSAGE_PREFIX}{refused.message}") from refused

@@ -25,7 +25,7 @@ from moto.ec2.exceptions import EC2ClientError
 
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
-from cfngen.sandbox.services import metadata_tags
+from cfngen.sandbox.services import group_settings, metadata_tags
 from cfngen.sandbox.services.launch import Launch
 from cfngen.sandbox.services.launch_failures import check_launch
 from cfngen.sandbox.services.launch_requests import check_request
@@ -60,6 +60,8 @@ class Observer:
 
 
 _OBSERVERS: dict[str, Observer] = {}  # by region
+# Called with a group after one of its instances was launched, came into service or was terminated.
+GROUP_LISTENERS: list[Callable[[MotoModel], None]] = []
 
 
 @dataclass
@@ -133,6 +135,7 @@ def complete_held_action(group: MotoModel, state: MotoModel, result: str) -> Non
         fill_to_desired_capacity(group)
     else:
         state.lifecycle_state = "InService"
+        _tell_listeners(group)
 
 
 def record_heartbeat(state: MotoModel) -> None:
@@ -196,8 +199,31 @@ def _begin_termination(group: MotoModel, state: MotoModel) -> None:
 
 def _finish_termination(group: MotoModel, state: MotoModel) -> None:
     """Remove an instance from its group and terminate it."""
-    group.instance_states = [instance_state for instance_state in group.instance_states if instance_state is not state]
     group.autoscaling_backend.ec2_backend.terminate_instances([state.instance.id])
+    discard(group, state)
+
+
+def discard(group: MotoModel, state: MotoModel) -> None:
+    """Remove an instance that is terminated from its group."""
+    group.instance_states = [instance_state for instance_state in group.instance_states if instance_state is not state]
+    _tell_listeners(group)
+
+
+def _tell_listeners(group: MotoModel) -> None:
+    """Tell the listeners that an instance of a group has changed."""
+    for listener in GROUP_LISTENERS:
+        listener(group)
+
+
+def is_replaced(state: MotoModel) -> bool:
+    """Return whether another instance was launched in place of this one, which then does not count to the capacity."""
+    replacement = getattr(state, "replacement", None)
+    return bool(replacement is not None and replacement.is_started)
+
+
+def is_suspended(group: MotoModel, *processes: str) -> bool:
+    """Return whether any of these scaling processes of a group is suspended."""
+    return any(process["ProcessName"] in processes for process in group.suspended_processes)
 
 
 def fill_to_desired_capacity(group: MotoModel) -> None:
@@ -213,6 +239,8 @@ def fill_to_desired_capacity(group: MotoModel) -> None:
     ]
     if new_ids and group.region in _OBSERVERS:
         _OBSERVERS[group.region].on_launched(group.name, new_ids)
+    if new_ids:
+        _tell_listeners(group)
 
 
 def count_launchable(group: MotoModel, count: int) -> tuple[int, str]:
@@ -221,9 +249,9 @@ def count_launchable(group: MotoModel, count: int) -> tuple[int, str]:
     The error is empty if EC2 would launch them all.
     """
     template = group.ec2_launch_template
-    if template is None or group.mixed_instances_policy:
-        return count, ""  # such groups are not checked
-    data = template.get_version(group.launch_template_version).data
+    if template is None:
+        return count, ""  # groups with a launch configuration are not checked
+    data = group_settings.with_reservation(group, template.get_version(group.launch_template_version).data)
     subnets = [subnet_id for subnet_id in (group.vpc_zone_identifier or "").split(",") if subnet_id]
     for number in range(1, count + 1):
         launch = Launch(group.ec2_backend, data, subnets, group.availability_zones, count=number)

@@ -10,6 +10,7 @@ from moto.elbv2.models import elbv2_backends
 
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
+from cfngen.sandbox.services.mixed_policies import policy_in_effect, template_references
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 from cfngen.sandbox.services.scaling_activities import is_terminating
 
@@ -34,18 +35,7 @@ TERMINATION_POLICIES = {
     "OldestLaunchConfiguration",
     "OldestLaunchTemplate",
 }
-ALLOCATION_STRATEGIES = {
-    "OnDemandAllocationStrategy": {"lowest-price", "prioritized"},
-    "SpotAllocationStrategy": {
-        "capacity-optimized",
-        "capacity-optimized-prioritized",
-        "lowest-price",
-        "price-capacity-optimized",
-    },
-}
-MIN_INSTANCE_LIFETIME = 86_400  # seconds
 MAX_TAGS = 50
-MAX_OVERRIDES = 40  # instance types of a mixed instances policy
 MAX_KEY_LENGTH, MAX_VALUE_LENGTH = 128, 256  # characters of tags
 RESERVED_PREFIX = "aws:"
 VALIDATION_ERROR = "ValidationError"
@@ -154,13 +144,14 @@ def check_launch_source(call: PendingCall) -> None:
             "Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or "
             "MixedInstancesPolicy parameter.",
         )
-    policy = call.get("MixedInstancesPolicy") or {}
-    specification = call.get("LaunchTemplate") or policy.get("LaunchTemplate", {}).get("LaunchTemplateSpecification")
-    if specification:
-        _check_template(call.backend.ec2_backend, specification)
-    elif policy:
-        raise Refused(VALIDATION_ERROR, "A mixed instances policy must have a launch template")
-    _check_mixed_instances(policy)
+    if call.get("LaunchTemplate"):
+        _check_template(call.backend.ec2_backend, call.get("LaunchTemplate"))
+    if call.get("MixedInstancesPolicy"):
+        policy = policy_in_effect(call)
+        if not policy["LaunchTemplate"].get("LaunchTemplateSpecification"):
+            raise Refused(VALIDATION_ERROR, "A mixed instances policy must have a launch template")
+        for reference in template_references(policy):
+            _check_template(call.backend.ec2_backend, reference)
 
 
 def _check_template(ec2: MotoBackend, specification: JsonObject) -> None:
@@ -189,40 +180,6 @@ def _check_template(ec2: MotoBackend, specification: JsonObject) -> None:
         )
 
 
-def _check_mixed_instances(policy: JsonObject) -> None:
-    """Refuse a mixed instances policy with invalid values."""
-    distribution = policy.get("InstancesDistribution", {})
-    for key, strategies in ALLOCATION_STRATEGIES.items():
-        if key in distribution and distribution[key] not in strategies:
-            raise Refused(VALIDATION_ERROR, f"{key} {distribution[key]} is none of {', '.join(sorted(strategies))}")
-    percent = int(distribution.get("OnDemandPercentageAboveBaseCapacity", 100))
-    if not 0 <= percent <= 100:
-        raise Refused(
-            VALIDATION_ERROR, f"OnDemandPercentageAboveBaseCapacity must be between 0 and 100, and is {percent}"
-        )
-    pools = distribution.get("SpotInstancePools")
-    spot_strategy = distribution.get("SpotAllocationStrategy", "lowest-price")
-    if pools is not None and (spot_strategy != "lowest-price" or not 1 <= int(pools) <= 20):
-        raise Refused(
-            VALIDATION_ERROR, "SpotInstancePools must be between 1 and 20, with the strategy lowest-price only"
-        )
-    max_price = distribution.get("SpotMaxPrice", "")
-    if max_price and (not max_price.replace(".", "", 1).isdigit() or float(max_price) <= 0):
-        raise Refused(VALIDATION_ERROR, f"SpotMaxPrice {max_price} is no price")
-    overrides = policy.get("LaunchTemplate", {}).get("Overrides", [])
-    if len(overrides) > MAX_OVERRIDES:
-        raise Refused(VALIDATION_ERROR, f"A group has {MAX_OVERRIDES} instance types at most, and not {len(overrides)}")
-    types = [override["InstanceType"] for override in overrides if override.get("InstanceType")]
-    if len(set(types)) < len(types):
-        raise Refused(VALIDATION_ERROR, f"Each instance type stands once in the overrides: {', '.join(types)}")
-    weights = [override.get("WeightedCapacity") for override in overrides]
-    if any(weights) and not all(weights):
-        raise Refused(VALIDATION_ERROR, "Either every override has a WeightedCapacity or none")
-    for weight in filter(None, weights):
-        if not str(weight).isdigit() or not 1 <= int(weight) <= 999:
-            raise Refused(VALIDATION_ERROR, f"WeightedCapacity must be between 1 and 999, and is {weight}")
-
-
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
 def check_health_checks_and_times(call: PendingCall) -> None:
     """Refuse unknown health check types and termination policies, and invalid times."""
@@ -235,12 +192,9 @@ def check_health_checks_and_times(call: PendingCall) -> None:
     for termination_policy in call.get("TerminationPolicies", []):
         if termination_policy not in TERMINATION_POLICIES and not termination_policy.startswith("arn:"):
             raise Refused(VALIDATION_ERROR, f"Termination policies contain an unsupported policy: {termination_policy}")
-    lifetime = call.get("MaxInstanceLifetime")
-    if lifetime and lifetime < MIN_INSTANCE_LIFETIME:
-        raise Refused(VALIDATION_ERROR, f"MaxInstanceLifetime must be 0 or at least {MIN_INSTANCE_LIFETIME} seconds")
 
 
-@rule("autoscaling", "CreateAutoScalingGroup")
+@rule("autoscaling", "CreateAutoScalingGroup", "AttachLoadBalancerTargetGroups")
 def check_balancers(call: PendingCall) -> None:
     """Refuse unknown load balancers and target groups, and target groups whose targets are not instances."""
     if arns := call.get("TargetGroupARNs", []):

@@ -11,6 +11,10 @@ from moto.core.responses import ActionResult, EmptyResult
 
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
+from cfngen.sandbox.services import mixed_patches
+from cfngen.sandbox.services.mixed_launches import launch_missing, surplus_states, units, weight_of
+from cfngen.sandbox.services.replacements import watch_lifetime
+from cfngen.sandbox.services.rules import time_in
 from cfngen.sandbox.services.scaling_activities import (
     LAUNCHING,
     REPLACEMENT,
@@ -20,6 +24,8 @@ from cfngen.sandbox.services.scaling_activities import (
     held_state,
     hold_by_hook,
     hold_of,
+    is_replaced,
+    is_suspended,
     is_terminating,
     record_activity,
     record_heartbeat,
@@ -37,6 +43,7 @@ def apply() -> None:
     _patch_launches(FakeAutoScalingGroup)
     _patch_terminations(AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity)
     _patch_lifecycle_actions(AutoScalingBackend)
+    mixed_patches.apply()
 
 
 def _patch_launches(group_model: MotoModel) -> None:
@@ -48,19 +55,30 @@ def _patch_launches(group_model: MotoModel) -> None:
         return [
             instance_state
             for instance_state in self.instance_states
-            if instance_state.lifecycle_state in ("InService", "Pending:Wait")
+            if instance_state.lifecycle_state in ("InService", "Pending:Wait") and not is_replaced(instance_state)
         ]
 
     def replace_autoscaling_group_instances(self: MotoModel, count_needed: int, propagated_tags: JsonObject) -> None:
         """Launch instances of a group, and retry later if EC2 refuses some of them."""
-        count, launch_error = count_launchable(self, count_needed)
-        previous_states = {id(instance_state) for instance_state in self.instance_states}
-        if count:
-            launch_with_moto(self, count, propagated_tags)
-        for state in self.instance_states:
-            if id(state) not in previous_states:
-                record_activity(self, instance_id=state.instance.id)
-                hold_by_hook(self, state, LAUNCHING, "Pending:Wait")
+        if is_suspended(self, "Launch"):
+            return
+
+        def on_launched(state: MotoModel) -> None:
+            state.launched_at = time_in(self.region)
+            record_activity(self, instance_id=state.instance.id)
+            hold_by_hook(self, state, LAUNCHING, "Pending:Wait")
+            watch_lifetime(self, state)
+
+        if self.mixed_instances_policy:
+            launch_error = launch_missing(self, int(self.desired_capacity or 0), on_launched)
+        else:
+            count, launch_error = count_launchable(self, count_needed)
+            previous_states = {id(instance_state) for instance_state in self.instance_states}
+            if count:
+                launch_with_moto(self, count, propagated_tags)
+            for state in self.instance_states:
+                if id(state) not in previous_states:
+                    on_launched(state)
         if launch_error:
             record_activity(self, launch_error=launch_error)
             schedule_retry(self)
@@ -76,14 +94,21 @@ def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity_m
 
     def set_desired_capacity(self: MotoModel, new_capacity: int | None) -> None:
         """Terminate surplus instances as EC2 does: hooks hold them, and it takes time; leave other changes to moto."""
-        desired = self.min_size if new_capacity is None else new_capacity
-        surplus = len(self.active_instances()) - int(desired or 0)
-        if self.mixed_instances_policy or surplus <= 0:
-            set_capacity_with_moto(self, new_capacity)
-            return
-        self.desired_capacity = desired
-        unprotected = [state for state in self.active_instances() if not state.protected_from_scale_in]
-        for state in unprotected[:surplus]:
+        desired = int((self.min_size if new_capacity is None else new_capacity) or 0)
+        if self.mixed_instances_policy:
+            self.desired_capacity = desired
+            surplus_instances = surplus_states(self, desired)
+            if units(self) < desired:
+                self.replace_autoscaling_group_instances(desired - units(self), self.get_propagated_tags())
+        else:
+            surplus = len(self.active_instances()) - desired
+            if surplus <= 0:
+                set_capacity_with_moto(self, new_capacity)
+                return
+            self.desired_capacity = desired
+            unprotected = [state for state in self.active_instances() if not state.protected_from_scale_in]
+            surplus_instances = unprotected[:surplus]
+        for state in surplus_instances:
             terminate(self, state)
         if self.name in self.autoscaling_backend.autoscaling_groups:
             self.autoscaling_backend.update_attached_elbs(self.name)
@@ -100,7 +125,7 @@ def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity_m
         group = state.auto_scaling_group
         previous_capacity = group.desired_capacity
         if should_decrement and not is_terminating(state):
-            group.desired_capacity = previous_capacity - 1
+            group.desired_capacity = previous_capacity - weight_of(state)
         terminate(group, state)
         run_after(
             group.region, duration_of(group.region, REPLACEMENT), functools.partial(fill_to_desired_capacity, group)
@@ -115,6 +140,7 @@ def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity_m
             del self.lifecycle_hooks[key]
         for state in list(group.instance_states) if group else ():
             state.protected_from_scale_in = False
+            state.replacement = None
             if hold_of(state):
                 complete_held_action(group, state, "CONTINUE")
         delete_with_moto(self, group_name)

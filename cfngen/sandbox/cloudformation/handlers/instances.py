@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
+from cfngen.sandbox.cloudformation.handlers import group_updates
+from cfngen.sandbox.cloudformation.handlers.group_updates import TARGET_GROUPS_KEY
 from cfngen.sandbox.cloudformation.handlers.handler import (
     CreatedResource,
     Handler,
@@ -17,6 +19,7 @@ from cfngen.sandbox.json_types import JsonDict, JsonObject, Properties
 from cfngen.sandbox.services import keys
 
 GROUP_SIZE_KEYS = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
+NUMBER_KEYS = GROUP_SIZE_KEYS | {"MaxInstanceLifetime", "HealthCheckGracePeriod"}
 HOOKS_KEY = "LifecycleHookSpecificationList"
 
 
@@ -156,6 +159,10 @@ SUPPORTED_LAUNCH_TEMPLATE_KEYS: JsonObject = {
         ),
     },
     "IamInstanceProfile": _leaf_keys("Arn", "Name"),
+    "CapacityReservationSpecification": {
+        "CapacityReservationPreference": {},
+        "CapacityReservationTarget": _leaf_keys("CapacityReservationId", "CapacityReservationResourceGroupArn"),
+    },
     "InstanceMarketOptions": {"MarketType": {}, "SpotOptions": _leaf_keys("MaxPrice", "SpotInstanceType")},
     "MetadataOptions": _leaf_keys("HttpEndpoint", "HttpPutResponseHopLimit", "HttpTokens", "InstanceMetadataTags"),
     "NetworkInterfaces": _leaf_keys(
@@ -243,6 +250,15 @@ class AutoScalingGroup(Handler):
             "AvailabilityZones",
             "VPCZoneIdentifier",
             "LaunchTemplate",
+            "MixedInstancesPolicy",
+            "DesiredCapacityType",
+            "CapacityRebalance",
+            "CapacityReservationSpecification",
+            "InstanceMaintenancePolicy",
+            "MaxInstanceLifetime",
+            "HealthCheckType",
+            "HealthCheckGracePeriod",
+            TARGET_GROUPS_KEY,
             "Tags",
             HOOKS_KEY,
         }
@@ -261,10 +277,13 @@ class AutoScalingGroup(Handler):
         return CreatedResource(name)
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
-        if settings := _group_settings(call, changed):
+        settings = _group_settings(call, changed - {TARGET_GROUPS_KEY})
+        if settings := group_updates.with_cleared_settings(settings, removed=changed - set(call.properties)):
             client("autoscaling", call.region).update_auto_scaling_group(
                 AutoScalingGroupName=call.physical_id, **settings
             )
+        if TARGET_GROUPS_KEY in changed:
+            group_updates.update_target_groups(call, old_properties)
         if HOOKS_KEY in changed:
             _update_lifecycle_hooks(call, old_properties)
         return {}
@@ -313,8 +332,10 @@ def _group_settings(call: HandlerCall, keys: set[str]) -> JsonDict:
         keys: the properties to include, if the template sets them
     """
     settings = call.pick(*sorted(keys - {"Tags", HOOKS_KEY}))
-    for key in GROUP_SIZE_KEYS & set(settings):
+    for key in NUMBER_KEYS & set(settings):
         settings[key] = int(settings[key])
+    if settings.get("DesiredCapacityType", "units") != "units":
+        raise NotModelledError("a desired capacity in vCPUs or memory")
     if subnet_ids := settings.get("VPCZoneIdentifier"):
         settings["VPCZoneIdentifier"] = ",".join(subnet_ids)
     return settings

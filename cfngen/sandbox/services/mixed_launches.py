@@ -1,0 +1,229 @@
+"""Launches and terminations of a group with a mixed instances policy: markets, zones and instance types.
+
+Auto Scaling user guide, "Auto Scaling groups with multiple instance types and purchase options": "Amazon EC2 Auto
+Scaling first tries to ensure that your instances are evenly balanced across the Availability Zones that you specified.
+Then, it launches instance types according to the allocation strategy". A type that cannot be launched falls to the next
+one, and a zone to the next zone; Spot never falls to On-Demand. moto 5.2 launches the launch template's own type, in
+one zone, On-Demand only. That all types of a zone are tried before another zone is assumed.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from moto.autoscaling.models import ASG_NAME_TAG, InstanceState
+from moto.ec2.exceptions import EC2ClientError
+
+from cfngen.sandbox.moto_types import MotoModel
+from cfngen.sandbox.services import group_settings, metadata_tags
+from cfngen.sandbox.services.launch import Launch
+from cfngen.sandbox.services.launch_failures import check_launch
+from cfngen.sandbox.services.launch_requests import check_request
+from cfngen.sandbox.services.mixed_pools import Candidate, candidates_of, distribution_of, in_order, on_demand_units
+from cfngen.sandbox.services.networks import free_addresses
+from cfngen.sandbox.services.rules import Refused
+
+# Words of failed activities: buildkite/elastic-ci-stack-for-aws#851 (Spot), aws-samples/aws-batch-efa (On-Demand).
+UNFULFILLABLE = Refused(
+    "UnfulfillableCapacity",
+    "Unable to fulfill capacity due to your request configuration. Please adjust your request and try again.",
+)
+
+
+@dataclass
+class _Attempt:
+    """The launches of one scaling activity.
+
+    Attributes:
+        group: moto's group.
+        candidates: the types that it may launch.
+        refused: launches that EC2 has refused, so that they are not tried again: by market, zone and candidate.
+    """
+
+    group: MotoModel
+    candidates: list[Candidate]
+    refused: dict[tuple[bool, str, Candidate], Refused] = field(default_factory=dict)
+
+    def launch(self, *, spot: bool) -> MotoModel:
+        """Launch one instance; return its `InstanceState`.
+
+        Raises:
+            Refused: no type can be launched in any zone
+        """
+        zones = zones_by_use(self.group)
+        for zone in zones:
+            for candidate in in_order(self.group, self.candidates, zone, spot=spot):
+                key = (spot, zone, candidate)
+                if key in self.refused:
+                    continue
+                try:
+                    self._check(candidate, zone, spot=spot)
+                except Refused as refused:
+                    self.refused[key] = refused
+                except EC2ClientError as error:
+                    self.refused[key] = Refused(str(error.code), str(error.message))
+                else:
+                    return _run_instance(self.group, candidate, zone, spot=spot)
+        raise self._reason(zones[0], spot=spot)
+
+    def _check(self, candidate: Candidate, zone: str, *, spot: bool) -> None:
+        """Refuse what EC2 would refuse."""
+        max_price = str(distribution_of(self.group.mixed_instances_policy).get("SpotMaxPrice") or "")
+        data = candidate.launch_data(spot=spot, max_price=max_price)
+        if not spot:
+            data = group_settings.with_reservation(self.group, data)
+        subnet_id = _subnet_in(self.group, zone)
+        launch = Launch(self.group.ec2_backend, data, [subnet_id] if subnet_id else [], [zone])
+        check_request(launch)
+        check_launch(launch)
+        metadata_tags.check(self.group.region, data, self.group.get_propagated_tags())
+
+    def _reason(self, zone: str, *, spot: bool) -> Refused:
+        """Return the error of a failed activity: that of the first type in the first zone."""
+        if not self.candidates:
+            return UNFULFILLABLE  # no type has the required attributes
+        first = in_order(self.group, self.candidates, zone, spot=spot)[0]
+        reason = self.refused[spot, zone, first]
+        if spot and reason.code == "InsufficientInstanceCapacity" and len(self.candidates) > 1:
+            return UNFULFILLABLE
+        return reason
+
+
+def launch_missing(group: MotoModel, desired: int, on_launched: Callable[[MotoModel], None]) -> str:
+    """Launch instances until a desired capacity is fulfilled, "even if this results in an overage" with weights.
+
+    Args:
+        group: moto's group.
+        desired: the desired capacity, in units.
+        on_launched: called with the `InstanceState` of each new instance.
+
+    Returns:
+        the error if some could not be launched, or an empty text
+    """
+    attempt = _Attempt(group, candidates_of(group))
+    on_demand_target = on_demand_units(group.mixed_instances_policy, desired)
+    base = int(distribution_of(group.mixed_instances_policy)["OnDemandBaseCapacity"])
+    failure = ""
+    for spot in (False, True):  # On-Demand first: "This base portion is launched first as your group scales"
+        target = desired - on_demand_target if spot else on_demand_target
+        try:
+            while units(group, spot=spot) < target and units(group) < desired:
+                on_launched(attempt.launch(spot=spot))
+        except Refused as refused:
+            market = "Spot" if spot else "On-Demand"
+            failure = failure or f"Could not launch {market} Instances. {refused.code} - {refused.message}"
+        if not spot and units(group, spot=False) < min(base, desired):
+            break  # "launches Spot Instances only after launching this base capacity"
+    return failure
+
+
+def surplus_states(group: MotoModel, desired: int) -> list[MotoModel]:
+    """Return the instances to terminate so that a group shrinks to a desired capacity, and never below it.
+
+    User guide, "Default termination policy": the purchase option that has more than its share, and the zone with the
+    most instances, come first; then the oldest instance (assumed, instead of the allocation strategy).
+    """
+    chosen: list[MotoModel] = []
+    target = on_demand_units(group.mixed_instances_policy, desired)
+
+    def left(spot: bool | None = None) -> int:
+        return units(group, spot=spot) - sum(
+            weight_of(state) for state in chosen if spot is None or is_spot(state) is spot
+        )
+
+    while left() > desired:
+        spot_is_over = left(True) - (desired - target) > left(False) - target
+        remaining = [
+            state
+            for state in group.active_instances()
+            if state not in chosen and not state.protected_from_scale_in and left() - weight_of(state) >= desired
+        ]
+        if not remaining:
+            break
+        preferred = [state for state in remaining if is_spot(state) is spot_is_over] or remaining
+        counts: dict[str, int] = {}
+        for state in preferred:
+            counts[state.availability_zone] = counts.get(state.availability_zone, 0) + 1
+        chosen.append(max(preferred, key=lambda state: counts[state.availability_zone]))
+    return chosen
+
+
+def units(group: MotoModel, *, spot: bool | None = None) -> int:
+    """Return the capacity of a group in units: of one market, or of both."""
+    return sum(weight_of(state) for state in group.active_instances() if spot is None or is_spot(state) is spot)
+
+
+def weight_of(state: MotoModel) -> int:
+    """Return the units that an instance counts towards the desired capacity."""
+    return int(getattr(state, "weighted_capacity", None) or 1)
+
+
+def is_spot(state: MotoModel) -> bool:
+    """Return whether an instance of a group is a Spot Instance."""
+    return bool(state.instance.lifecycle == "spot")
+
+
+def zones_by_use(group: MotoModel) -> list[str]:
+    """Return the zones of a group, that with the fewest instances first."""
+    zones = list(dict.fromkeys(group.availability_zones))
+    counts = dict.fromkeys(zones, 0)
+    for state in group.active_instances():
+        counts[state.availability_zone] = counts.get(state.availability_zone, 0) + 1
+    return sorted(zones, key=lambda zone: counts[zone])
+
+
+def _subnet_in(group: MotoModel, zone: str) -> str | None:
+    """Return the subnet of a group in a zone, the one with the most free addresses; None if it names zones only."""
+    subnets = [
+        group.ec2_backend.get_subnet(subnet_id)
+        for subnet_id in (group.vpc_zone_identifier or "").split(",")
+        if subnet_id
+    ]
+    matches = [subnet for subnet in subnets if subnet.availability_zone == zone]
+    if not matches:
+        return None
+    if len(matches) > 1:
+        matches.sort(key=functools.partial(_negative_free_addresses, group))
+    return str(matches[0].id)
+
+
+def _negative_free_addresses(group: MotoModel, subnet: MotoModel) -> float:
+    """Return a key that sorts subnets by their free addresses, the most first."""
+    return -free_addresses(group.ec2_backend, subnet) if subnet else math.inf
+
+
+def _run_instance(group: MotoModel, candidate: Candidate, zone: str, *, spot: bool) -> MotoModel:
+    """Launch one instance with moto, and add it to its group."""
+    version = candidate.version_model
+    tags = {**group.get_propagated_tags(), ASG_NAME_TAG: group.name, **version.instance_tags}
+    reservation = group.ec2_backend.run_instances(
+        version.image_id,
+        1,
+        version.user_data,
+        version.security_groups,
+        instance_type=candidate.instance_type,
+        tags={"instance": tags},
+        placement=zone,
+        launch_config=None,
+        launch_template={"LaunchTemplateId": candidate.template.id, "Version": str(candidate.version)},
+        is_instance_type_default=False,
+        associate_public_ip=None,
+        subnet_id=_subnet_in(group, zone),
+        **({"instance_market_options": {"MarketType": "spot"}} if spot else {}),
+    )
+    [instance] = reservation.instances
+    instance.autoscaling_group = group
+    instance.launched_from = (candidate.template, candidate.version)
+    state: MotoModel = InstanceState(
+        instance, protected_from_scale_in=group.new_instances_protected_from_scale_in, autoscaling_group=group
+    )
+    if any(
+        override.get("WeightedCapacity")
+        for override in group.mixed_instances_policy["LaunchTemplate"].get("Overrides", [])
+    ):
+        state.weighted_capacity = str(candidate.weight)
+    group.instance_states.append(state)
+    return state

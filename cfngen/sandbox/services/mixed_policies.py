@@ -1,0 +1,238 @@
+"""Mixed instances policies: what Auto Scaling refuses in their distribution, overrides and launch templates.
+
+Auto Scaling API reference, MixedInstancesPolicy, LaunchTemplate, LaunchTemplateOverrides and InstancesDistribution,
+except where a rule names another source. `instance_requirements` has the rules of attribute-based selection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from moto.ec2.exceptions import EC2ClientError
+from moto.ec2.models.instance_types import INSTANCE_TYPES
+
+from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.services.capacity import MIN_SPOT_PRICE
+from cfngen.sandbox.services.launch import from_template
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+
+VALIDATION_ERROR = "ValidationError"
+ON_DEMAND_STRATEGIES = ("lowest-price", "prioritized")
+SPOT_STRATEGIES = ("capacity-optimized", "capacity-optimized-prioritized", "lowest-price", "price-capacity-optimized")
+MAX_OVERRIDES = 40  # instance types of a mixed instances policy
+MAX_REQUIREMENTS = 4  # sets of instance requirements
+MAX_TEMPLATES = 20  # launch templates, those of overrides included
+MAX_PRICE_LENGTH = 255  # characters
+PERCENTAGES, POOL_COUNTS, WEIGHTS = range(101), range(1, 21), range(1, 1000)
+DESIRED_CAPACITY_TYPES = ("units", "vcpu", "memory-mib")
+# kubernetes/kops#7066 and kubernetes-sigs/cluster-api-provider-aws#4656 have the code and the words.
+MARKET_OPTIONS_MESSAGE = (
+    "Incompatible launch template: You cannot use a launch template that is set to request Spot Instances "
+    "(InstanceMarketOptions) when you configure an Auto Scaling group with a mixed instances policy. Add a different "
+    "launch template to the group and try again."
+)
+
+
+def overrides_of(policy: JsonObject) -> Sequence[JsonObject]:
+    """Return the overrides of a mixed instances policy."""
+    return (policy.get("LaunchTemplate") or {}).get("Overrides") or []
+
+
+def uses_requirements(policy: JsonObject) -> bool:
+    """Return whether a policy selects instance types by attributes."""
+    return any(override.get("InstanceRequirements") for override in overrides_of(policy))
+
+
+def template_references(policy: JsonObject) -> Iterator[JsonObject]:
+    """Yield the launch templates that a policy names: its own first, then those of overrides."""
+    template = policy.get("LaunchTemplate") or {}
+    references = (template, *overrides_of(policy))
+    yield from (part["LaunchTemplateSpecification"] for part in references if part.get("LaunchTemplateSpecification"))
+
+
+def policy_in_effect(call: PendingCall) -> JsonObject:
+    """Return the policy that a group has after the call: an update keeps the parts that it does not name.
+
+    InstancesDistribution, SpotMaxPrice: "To remove a maximum price that you previously set, include the property but
+    specify an empty string".
+    """
+    group = call.backend.autoscaling_groups.get(call.get("AutoScalingGroupName"))
+    return merged_policy(getattr(group, "mixed_instances_policy", None), call.get("MixedInstancesPolicy") or {})
+
+
+def merged_policy(previous: JsonObject | None, changes: JsonObject) -> JsonObject:
+    """Return a policy with the changes of an update."""
+    previous = previous or {}
+    distribution = {**(previous.get("InstancesDistribution") or {}), **(changes.get("InstancesDistribution") or {})}
+    new_strategy = (changes.get("InstancesDistribution") or {}).get("SpotAllocationStrategy")
+    if new_strategy and "SpotInstancePools" not in changes["InstancesDistribution"]:
+        distribution.pop("SpotInstancePools", None)  # it belongs to the previous strategy
+    template = {**(previous.get("LaunchTemplate") or {}), **(changes.get("LaunchTemplate") or {})}
+    if "LaunchTemplateSpecification" in template and "LaunchTemplateSpecification" not in (
+        changes.get("LaunchTemplate") or {}
+    ):
+        reference = template["LaunchTemplateSpecification"]  # as it is described, by both id and name
+        template["LaunchTemplateSpecification"] = {
+            key: value for key, value in reference.items() if key != "LaunchTemplateName"
+        }
+    return {"LaunchTemplate": template, "InstancesDistribution": distribution}
+
+
+def policy_rule(check: Callable[[JsonObject], None]) -> Callable[[JsonObject], None]:
+    """Register a check of a mixed instances policy for the calls that set one."""
+
+    def check_call(call: PendingCall) -> None:
+        if call.get("MixedInstancesPolicy"):
+            check(policy_in_effect(call))
+
+    rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")(check_call)
+    return check
+
+
+def distribution_rule(check: Callable[[JsonObject], None]) -> Callable[[JsonObject], None]:
+    """Register a check of the InstancesDistribution of a policy."""
+    policy_rule(lambda policy: check(policy["InstancesDistribution"]))
+    return check
+
+
+@policy_rule
+def check_strategies(policy: JsonObject) -> None:
+    """Refuse allocation strategies that do not exist, or cannot be used with attribute-based selection."""
+    distribution = policy["InstancesDistribution"]
+    for key, strategies, prioritized in (
+        ("OnDemandAllocationStrategy", ON_DEMAND_STRATEGIES, "prioritized"),
+        ("SpotAllocationStrategy", SPOT_STRATEGIES, "capacity-optimized-prioritized"),
+    ):
+        strategy = distribution.get(key)
+        if strategy is None:
+            continue
+        if strategy not in strategies:
+            raise Refused(VALIDATION_ERROR, f"{key} {strategy} is none of {', '.join(strategies)}")
+        if strategy == prioritized and uses_requirements(policy):
+            raise Refused(VALIDATION_ERROR, f"{key} {strategy} cannot be used with InstanceRequirements")
+
+
+@distribution_rule
+def check_on_demand_base(distribution: JsonObject) -> None:
+    """Refuse a base of On-Demand capacity below zero."""
+    base = int(distribution.get("OnDemandBaseCapacity") or 0)
+    if base < 0:
+        raise Refused(VALIDATION_ERROR, f"OnDemandBaseCapacity must be 0 or more, and is {base}")
+
+
+@distribution_rule
+def check_on_demand_percentage(distribution: JsonObject) -> None:
+    """Refuse a percentage of On-Demand capacity that is none."""
+    percentage = distribution.get("OnDemandPercentageAboveBaseCapacity")
+    if percentage is not None and int(percentage) not in PERCENTAGES:
+        raise Refused(
+            VALIDATION_ERROR, f"OnDemandPercentageAboveBaseCapacity must be between 0 and 100, and is {percentage}"
+        )
+
+
+@distribution_rule
+def check_spot_pools(distribution: JsonObject) -> None:
+    """Refuse a number of Spot pools out of range, or with another strategy than lowest-price."""
+    pools = distribution.get("SpotInstancePools")
+    strategy = distribution.get("SpotAllocationStrategy", "lowest-price")
+    if pools is not None and (strategy != "lowest-price" or int(pools) not in POOL_COUNTS):
+        raise Refused(
+            VALIDATION_ERROR, "SpotInstancePools must be between 1 and 20, with the strategy lowest-price only"
+        )
+
+
+@distribution_rule
+def check_spot_price(distribution: JsonObject) -> None:
+    """Refuse a maximum price that is no number of dollars, too long or too low; an empty one removes it."""
+    max_price = str(distribution.get("SpotMaxPrice") or "")
+    if not max_price:
+        return
+    if len(max_price) > MAX_PRICE_LENGTH or not max_price.replace(".", "", 1).isdecimal():
+        raise Refused(VALIDATION_ERROR, f"SpotMaxPrice {max_price} is no price")
+    if float(max_price) < MIN_SPOT_PRICE:
+        raise Refused(VALIDATION_ERROR, f"SpotMaxPrice {max_price} is less than {MIN_SPOT_PRICE}")
+
+
+@policy_rule
+def check_number_of_overrides(policy: JsonObject) -> None:
+    """Refuse more instance types or sets of requirements than a group can have."""
+    overrides = overrides_of(policy)
+    if len(overrides) > MAX_OVERRIDES:
+        raise Refused(VALIDATION_ERROR, f"A group has {MAX_OVERRIDES} instance types at most, and not {len(overrides)}")
+    requirements = sum(1 for override in overrides if override.get("InstanceRequirements"))
+    if requirements > MAX_REQUIREMENTS:
+        raise Refused(
+            VALIDATION_ERROR, f"A group has {MAX_REQUIREMENTS} InstanceRequirements at most, and not {requirements}"
+        )
+
+
+@policy_rule
+def check_instance_types(policy: JsonObject) -> None:
+    """Refuse an instance type that stands twice or does not exist (whether Auto Scaling looks it up is assumed)."""
+    types = [override["InstanceType"] for override in overrides_of(policy) if override.get("InstanceType")]
+    if len(set(types)) < len(types):
+        raise Refused(VALIDATION_ERROR, f"Each instance type stands once in the overrides: {', '.join(types)}")
+    if unknown := [instance_type for instance_type in types if instance_type not in INSTANCE_TYPES]:
+        raise Refused(VALIDATION_ERROR, f"Invalid instance type: {', '.join(unknown)}")
+
+
+@policy_rule
+def check_types_or_requirements(policy: JsonObject) -> None:
+    """Refuse instance types beside requirements: in one override, or in several of one group.
+
+    "If you specify InstanceRequirements, you can't specify InstanceType."
+    """
+    overrides = overrides_of(policy)
+    if uses_requirements(policy) and any(override.get("InstanceType") for override in overrides):
+        raise Refused(VALIDATION_ERROR, "The overrides have either InstanceType or InstanceRequirements, and not both")
+
+
+@policy_rule
+def check_weights(policy: JsonObject) -> None:
+    """Refuse weights of some types only, out of range, or of requirements instead of types."""
+    overrides = overrides_of(policy)
+    weights = [override.get("WeightedCapacity") for override in overrides]
+    if any(weights) and not all(weights):
+        raise Refused(VALIDATION_ERROR, "Either every override has a WeightedCapacity or none")
+    for weight in filter(None, weights):
+        if not str(weight).isdecimal() or int(weight) not in WEIGHTS:
+            raise Refused(VALIDATION_ERROR, f"WeightedCapacity must be between 1 and 999, and is {weight}")
+    if any(weights) and uses_requirements(policy):  # "If you provide a list of instance types to use"
+        raise Refused(VALIDATION_ERROR, "WeightedCapacity is for overrides with an InstanceType")
+
+
+@policy_rule
+def check_number_of_templates(policy: JsonObject) -> None:
+    """Refuse more launch templates than a group can have."""
+    names = {
+        reference.get("LaunchTemplateId") or reference.get("LaunchTemplateName")
+        for reference in template_references(policy)
+    }
+    if len(names) > MAX_TEMPLATES:
+        raise Refused(VALIDATION_ERROR, f"A group has {MAX_TEMPLATES} launch templates at most, and not {len(names)}")
+
+
+@rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
+def check_market_options(call: PendingCall) -> None:
+    """Refuse launch templates that request Spot Instances themselves."""
+    if not call.get("MixedInstancesPolicy"):
+        return
+    for reference in template_references(policy_in_effect(call)):
+        try:
+            data = from_template(call.backend.ec2_backend, reference).data
+        except (Refused, EC2ClientError):
+            continue  # that the template does not exist has its own rule
+        if data.get("InstanceMarketOptions"):
+            raise Refused("InvalidQueryParameter", MARKET_OPTIONS_MESSAGE)
+
+
+@rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
+def check_desired_capacity_type(call: PendingCall) -> None:
+    """Refuse a unit of the desired capacity that does not exist, or without attribute-based selection."""
+    unit = call.get("DesiredCapacityType")
+    if unit is None:
+        return
+    if unit not in DESIRED_CAPACITY_TYPES:
+        raise Refused(VALIDATION_ERROR, f"DesiredCapacityType {unit} is none of {', '.join(DESIRED_CAPACITY_TYPES)}")
+    if unit != "units" and not uses_requirements(policy_in_effect(call)):
+        raise Refused(VALIDATION_ERROR, "DesiredCapacityType is for groups with InstanceRequirements only")

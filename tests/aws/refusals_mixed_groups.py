@@ -1,0 +1,369 @@
+"""Mixed instances policies, instance requirements, replacement settings and Capacity Reservations of groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from refusal import Refusal, ServiceCall
+from refusals_scaling import Evidence, api, idle, issue
+from small_stacks import REGION, created
+
+from cfngen.sandbox.cloudformation import CloudFormation, client
+from cfngen.sandbox.services.capacity_reservations import Reservation, add
+
+CREATE = "autoscaling:CreateAutoScalingGroup"
+EC2_API = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference"
+SPOT_TEMPLATE = {"InstanceMarketOptions": {"MarketType": "spot"}}
+M5, M5A = {"InstanceType": "m5.large"}, {"InstanceType": "m5a.large"}
+Change = Callable[[dict[str, Any]], None]
+
+
+def requiring(**requirements: Any) -> dict[str, Any]:
+    basic: dict[str, Any] = {"VCpuCount": {"Min": 2}, "MemoryMiB": {"Min": 4096}}
+    return {"InstanceRequirements": {**basic, **requirements}}
+
+
+def attempt(
+    distribution: Mapping[str, Any], overrides: tuple[Mapping[str, Any], ...], data: Mapping[str, Any], **settings: Any
+) -> Callable[[CloudFormation], None]:
+    """Create a mixed group of this distribution and these overrides, from a launch template with this data."""
+
+    def create_group(cloud: CloudFormation) -> None:
+        resources = idle()
+        template_data = {**resources["Template"]["Properties"]["LaunchTemplateData"], **data}
+        resources = {"Template": {**resources["Template"], "Properties": {"LaunchTemplateData": template_data}}}
+        template = created(cloud, resources).resources["Template"].physical_id
+        specification = {"LaunchTemplateId": template, "Version": "1"}
+        policy = {
+            "LaunchTemplate": {"LaunchTemplateSpecification": specification, "Overrides": list(overrides)},
+            "InstancesDistribution": dict(distribution),
+        }
+        if settings.pop("also_template", False):
+            settings["LaunchTemplate"] = specification
+        arguments = {
+            "AutoScalingGroupName": "the-group",
+            "MinSize": 0,
+            "MaxSize": 1,
+            "AvailabilityZones": [f"{REGION}a"],
+        }
+        client("autoscaling", REGION).create_auto_scaling_group(**arguments, MixedInstancesPolicy=policy, **settings)
+
+    return create_group
+
+
+def refused(
+    condition: str,
+    words: str,
+    *overrides: Mapping[str, Any],
+    distribution: Mapping[str, Any] | None = None,
+    data: Mapping[str, Any] | None = None,
+    source: str = "",
+    evidence: Evidence = "condition documented",
+    **settings: Any,
+) -> Refusal:
+    """A mixed group that cannot be made."""
+    by_requirements = any("InstanceRequirements" in override for override in overrides)
+    page = (
+        "InstancesDistribution"
+        if distribution
+        else "InstanceRequirements"
+        if by_requirements
+        else "LaunchTemplateOverrides"
+    )
+    tried = ServiceCall(attempt(distribution or {}, overrides, data or {}, **settings))
+    return Refusal(CREATE, condition, words, source or api(page), evidence, tried)
+
+
+def set_to(condition: str, words: str, *, source: str = "", **settings: Any) -> Refusal:
+    """A setting of a group that is refused."""
+    [key] = settings
+    page = {"MaxInstanceLifetime": "CreateAutoScalingGroup"}.get(key, key)
+    return refused(condition, words, M5, source=source or api(page), **settings)
+
+
+def reserving(condition: str, words: str, specification: Mapping[str, Any], evidence: Evidence) -> Refusal:
+    """A launch template whose choice of a Capacity Reservation is refused."""
+
+    def create_template(cloud: CloudFormation) -> None:
+        client("ec2", REGION).create_launch_template(
+            LaunchTemplateName="t", LaunchTemplateData={"CapacityReservationSpecification": dict(specification)}
+        )
+
+    page = "LaunchTemplateCapacityReservationSpecificationRequest"
+    source = f"EC2 API: [{page}]({EC2_API}/API_{page}.html)"
+    return Refusal("ec2:CreateLaunchTemplate", condition, words, source, evidence, ServiceCall(create_template))
+
+
+def launching(condition: str, words: str, evidence: Evidence, *reservations: Reservation) -> Refusal:
+    """An instance that cannot be launched in the Capacity Reservation that the request names."""
+
+    def run_instance(cloud: CloudFormation) -> None:
+        ec2 = client("ec2", REGION)
+        image = ec2.register_image(Name="image")["ImageId"]
+        for reservation in reservations:
+            add(REGION, reservation)
+        ec2.run_instances(
+            ImageId=image, InstanceType="m5.large", MinCount=1, MaxCount=1,
+            CapacityReservationSpecification={"CapacityReservationTarget": {"CapacityReservationId": RESERVATION}},
+        )  # fmt: skip
+
+    source = f"EC2 API: [Error codes]({EC2_API}/errors-overview.html)"
+    return Refusal("ec2:RunInstances", condition, words, source, evidence, ServiceCall(run_instance))
+
+
+RESERVATION = "cr-0123456789abcdef0"
+SPOT_PRICE = {"SpotMaxPricePercentageOverLowestPrice": 20, "MaxSpotPriceAsPercentageOfOptimalOnDemandPrice": 50}
+ROWS = [
+    refused(
+        "mixture whose launch template requests Spot Instances",
+        "Incompatible launch template: You cannot use a launch template that is set to request Spot Instances "
+        "(InstanceMarketOptions) when you configure an Auto Scaling group with a mixed instances policy.",
+        M5,
+        data=SPOT_TEMPLATE,
+        source=f"{issue('kubernetes/kops#7066')}, {issue('kubernetes-sigs/cluster-api-provider-aws#4656')}",
+        evidence="seen",
+    ),
+    refused(
+        "launch template beside a mixture",
+        "Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or "
+        "MixedInstancesPolicy parameter.",
+        M5,
+        source=issue("floci-io/floci#1439"),
+        also_template=True,
+    ),
+    refused(
+        "On-Demand strategy that there is not",
+        "OnDemandAllocationStrategy capacity-optimized is none of",
+        M5,
+        distribution={"OnDemandAllocationStrategy": "capacity-optimized"},
+    ),
+    refused(
+        "prioritized On-Demand types and requirements",
+        "prioritized cannot be used with InstanceRequirements",
+        requiring(),
+        distribution={"OnDemandAllocationStrategy": "prioritized"},
+    ),
+    refused(
+        "prioritized Spot types and requirements",
+        "capacity-optimized-prioritized cannot be used with InstanceRequirements",
+        requiring(),
+        distribution={"SpotAllocationStrategy": "capacity-optimized-prioritized"},
+    ),
+    refused(
+        "base below zero",
+        "OnDemandBaseCapacity must be 0 or more",
+        M5,
+        distribution={"OnDemandBaseCapacity": -1},
+        evidence="assumed",
+    ),
+    refused(
+        "share of On-Demand Instances below zero",
+        "OnDemandPercentageAboveBaseCapacity must be between 0 and 100",
+        M5,
+        distribution={"OnDemandPercentageAboveBaseCapacity": -1},
+    ),
+    refused(
+        "no pool at all",
+        "SpotInstancePools must be between 1 and 20",
+        M5,
+        distribution={"SpotAllocationStrategy": "lowest-price", "SpotInstancePools": 0},
+    ),
+    refused(
+        "21 pools",
+        "SpotInstancePools must be between 1 and 20",
+        M5,
+        distribution={"SpotAllocationStrategy": "lowest-price", "SpotInstancePools": 21},
+    ),
+    refused("spot price of nothing", "SpotMaxPrice 0 is less than 0.001", M5, distribution={"SpotMaxPrice": "0"}),
+    refused("spot price below the least", "is less than 0.001", M5, distribution={"SpotMaxPrice": "0.0009"}),
+    refused(
+        "spot price with a sign",
+        "SpotMaxPrice -0.1 is no price",
+        M5,
+        distribution={"SpotMaxPrice": "-0.1"},
+        evidence="assumed",
+    ),
+    refused(
+        "spot price with a currency",
+        "SpotMaxPrice $0.1 is no price",
+        M5,
+        distribution={"SpotMaxPrice": "$0.1"},
+        evidence="assumed",
+    ),
+    refused(
+        "type that there is not, in a mixture",
+        "Invalid instance type: m5.largest",
+        {"InstanceType": "m5.largest"},
+        evidence="assumed",
+    ),
+    refused(
+        "type and requirements in one override", "either InstanceType or InstanceRequirements", {**M5, **requiring()}
+    ),
+    refused(
+        "types beside requirements", "either InstanceType or InstanceRequirements", M5, requiring(), evidence="assumed"
+    ),
+    refused("five sets of requirements", "4 InstanceRequirements at most", *[requiring()] * 5),
+    refused("weight of 0", "WeightedCapacity must be between 1 and 999", {**M5, "WeightedCapacity": "0"}),
+    refused(
+        "weight that is no number", "WeightedCapacity must be between 1 and 999", {**M5, "WeightedCapacity": "1.5"}
+    ),
+    refused(
+        "weight of requirements",
+        "WeightedCapacity is for overrides with an InstanceType",
+        {**requiring(), "WeightedCapacity": "2"},
+    ),
+    refused(
+        "override whose launch template is not there",
+        "You must use a valid fully-formed launch template.",
+        {**M5, "LaunchTemplateSpecification": {"LaunchTemplateId": "lt-0123456789abcdef0", "Version": "1"}},
+        source=issue("eksctl-io/eksctl#1293"),
+        evidence="seen",
+    ),
+    refused(
+        "minimum of vCPUs above the maximum",
+        "The Min of VCpuCount, 4, is greater than its Max, 2",
+        requiring(VCpuCount={"Min": 4, "Max": 2}),
+    ),
+    refused(
+        "allowed and excluded types",
+        "either AllowedInstanceTypes or ExcludedInstanceTypes, not both",
+        requiring(AllowedInstanceTypes=["m5.*"], ExcludedInstanceTypes=["m5.metal"]),
+    ),
+    refused(
+        "401 excluded types",
+        "ExcludedInstanceTypes has 400 names at most",
+        requiring(ExcludedInstanceTypes=[f"m5.{n}" for n in range(401)]),
+    ),
+    refused(
+        "allowed type of 31 characters", "is longer than 30 characters", requiring(AllowedInstanceTypes=["m" * 31])
+    ),
+    refused("manufacturer that there is not", "CpuManufacturers arm is none of", requiring(CpuManufacturers=["arm"])),
+    refused(
+        "generation that there is not",
+        "InstanceGenerations newest is none of",
+        requiring(InstanceGenerations=["newest"]),
+    ),
+    refused("bare metal neither in nor out", "BareMetal yes is none of", requiring(BareMetal="yes")),
+    refused("accelerator that there is not", "AcceleratorTypes tpu is none of", requiring(AcceleratorTypes=["tpu"])),
+    refused(
+        "two kinds of price protection",
+        "Only one of SpotMaxPricePercentageOverLowestPrice and",
+        requiring(**SPOT_PRICE),
+    ),
+    refused(
+        "unit of the capacity that there is not",
+        "DesiredCapacityType cores is none of",
+        requiring(),
+        DesiredCapacityType="cores",
+        source=api("CreateAutoScalingGroup"),
+    ),
+    refused(
+        "capacity in vCPUs of named types",
+        "DesiredCapacityType is for groups with InstanceRequirements only",
+        M5,
+        DesiredCapacityType="vcpu",
+        source=api("CreateAutoScalingGroup"),
+    ),
+    set_to(
+        "longest life of more than a year",
+        "at most 31536000",
+        MaxInstanceLifetime=31_536_001,
+        source="Terraform provider: [aws_autoscaling_group]"
+        "(https://registry.terraform.io/providers/hashicorp/aws/latest/docs/resources/autoscaling_group)",
+    ),
+    set_to("longest life of a day less a second", "must be 0 or at least 86400 seconds", MaxInstanceLifetime=86_399),
+    set_to(
+        "one percentage of a maintenance policy",
+        "Both MinHealthyPercentage and MaxHealthyPercentage must be",
+        InstanceMaintenancePolicy={"MinHealthyPercentage": 90},
+    ),
+    set_to(
+        "one percentage cleared",
+        "are cleared with -1",
+        InstanceMaintenancePolicy={"MinHealthyPercentage": -1, "MaxHealthyPercentage": 110},
+    ),
+    set_to(
+        "most healthy instances below 100 percent",
+        "MaxHealthyPercentage must be between 100 and 200",
+        InstanceMaintenancePolicy={"MinHealthyPercentage": 50, "MaxHealthyPercentage": 99},
+    ),
+    set_to(
+        "most healthy instances above 200 percent",
+        "MaxHealthyPercentage must be between 100 and 200",
+        InstanceMaintenancePolicy={"MinHealthyPercentage": 100, "MaxHealthyPercentage": 201},
+    ),
+    set_to(
+        "least healthy instances above 100 percent",
+        "MinHealthyPercentage must be between 0 and 100",
+        InstanceMaintenancePolicy={"MinHealthyPercentage": 101, "MaxHealthyPercentage": 150},
+    ),
+    set_to(
+        "percentages that differ by more than 100",
+        "cannot be greater than 100",
+        InstanceMaintenancePolicy={"MinHealthyPercentage": 50, "MaxHealthyPercentage": 151},
+    ),
+    set_to(
+        "preference for reservations that there is not",
+        "CapacityReservationPreference open is none of",
+        CapacityReservationSpecification={"CapacityReservationPreference": "open"},
+    ),
+    set_to(
+        "target of a group that uses no reservation",
+        "CapacityReservationTarget cannot be specified with",
+        CapacityReservationSpecification={
+            "CapacityReservationPreference": "none",
+            "CapacityReservationTarget": {"CapacityReservationIds": [RESERVATION]},
+        },
+    ),
+    set_to(
+        "target that is no reservation",
+        "Invalid Capacity Reservation ID: r-1",
+        CapacityReservationSpecification={
+            "CapacityReservationPreference": "capacity-reservations-only",
+            "CapacityReservationTarget": {"CapacityReservationIds": ["r-1"]},
+        },
+    ),
+    reserving(
+        "preference that there is not",
+        "Invalid value 'first' for CapacityReservationPreference",
+        {"CapacityReservationPreference": "first"},
+        "condition documented",
+    ),
+    reserving(
+        "preference beside a target",
+        "cannot be specified at the same time",
+        {"CapacityReservationPreference": "open", "CapacityReservationTarget": {"CapacityReservationId": RESERVATION}},
+        "condition documented",
+    ),
+    reserving(
+        "target of two kinds",
+        "either CapacityReservationId or CapacityReservationResourceGroupArn",
+        {
+            "CapacityReservationTarget": {
+                "CapacityReservationId": RESERVATION,
+                "CapacityReservationResourceGroupArn": "arn:aws:resource-groups:x",
+            }
+        },
+        "assumed",
+    ),
+    reserving(
+        "malformed id",
+        'Invalid id: "cr-1" (expecting "cr-...")',
+        {"CapacityReservationTarget": {"CapacityReservationId": "cr-1"}},
+        "assumed",
+    ),
+    launching("reservation that is not there", "InvalidCapacityReservationId.NotFound", "condition documented"),
+    launching(
+        "reservation of another type",
+        "do not match those of the Capacity Reservation",
+        "assumed",
+        Reservation(RESERVATION, "m5.xlarge", f"{REGION}a", 1),
+    ),
+    launching(
+        "reservation that is full",
+        "ReservationCapacityExceeded",
+        "condition documented",
+        Reservation(RESERVATION, "m5.large", f"{REGION}a", 0),
+    ),
+]

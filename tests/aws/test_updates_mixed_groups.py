@@ -1,0 +1,375 @@
+"""The emulator itself: mixed groups whose instances are replaced, by rolling updates, by Auto Scaling, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from mixed_groups import described, failures, group_name, ids, instances, markets, mixed, override, resized, spot, types
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.ec2.models import ec2_backends
+from small_stacks import REGION, created, updated
+
+from cfngen.sandbox.api.moto_extensions import MotoExtensions
+from cfngen.sandbox.cloudformation import CloudFormation, LaunchedInstance, NotModelledError, Stack, client
+from cfngen.sandbox.services import capacity, replacements
+from cfngen.sandbox.services.scaling_activities import REPLACEMENT, RETRY
+
+TERMINATING_HOOK = {
+    "LifecycleHookName": "drain",
+    "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING",
+    "HeartbeatTimeout": "120",
+    "DefaultResult": "CONTINUE",
+}
+LAUNCHING_HOOK = {**TERMINATING_HOOK, "LifecycleHookName": "boot",
+                  "LifecycleTransition": "autoscaling:EC2_INSTANCE_LAUNCHING"}  # fmt: skip
+DAY = 86_400
+OTHER_DATA = "b3RoZXI="
+M5 = override("m5.large")
+
+
+def booting(seconds: float = 30, silent: range = range(0)) -> CloudFormation:
+    """CloudFormation whose instances signal success after so many seconds, but for the silent ones, by their number."""
+
+    def boot(launched: LaunchedInstance) -> None:
+        if len(cloud.launched) - 1 not in silent:
+            cloud.clock.schedule(seconds, lambda: signal(launched.instance_id))
+
+    def signal(instance_id: str) -> None:
+        if ec2_backends[DEFAULT_ACCOUNT_ID][REGION].get_instance(instance_id).state == "running":
+            cloud.signal_resource("s", "Group", instance_id, "SUCCESS")
+
+    cloud = CloudFormation(REGION, on_launch=boot)
+    return cloud
+
+
+@pytest.fixture
+def room_for_hundreds() -> Iterator[None]:
+    """Quotas of vCPUs for hundreds of instances."""
+    extensions = MotoExtensions()
+    extensions.set_quota("ec2", "L-34B43A08", 1000)
+    with extensions.patched():
+        yield
+
+
+def states(stack: Stack) -> dict[str, str]:
+    """The lifecycle states of a group's instances, by id."""
+    return {member["InstanceId"]: member["LifecycleState"] for member in described(stack)["Instances"]}
+
+
+def suspend(stack: Stack, *processes: str) -> None:
+    client("autoscaling", REGION).suspend_processes(
+        AutoScalingGroupName=group_name(stack), ScalingProcesses=list(processes)
+    )
+
+
+def resume(stack: Stack) -> None:
+    client("autoscaling", REGION).resume_processes(AutoScalingGroupName=group_name(stack))
+
+
+def obsolete_after(cloud: CloudFormation, before: dict[str, Any], after: dict[str, Any]) -> int:
+    """How many instances an update replaces."""
+    stack = created(cloud, before)
+    old = ids()
+    updated(cloud, after)
+    assert stack.status == "UPDATE_COMPLETE", stack.reason
+    return len(old - ids())
+
+
+def test_another_launch_template_version_replaces_all(cloud: CloudFormation) -> None:
+    assert obsolete_after(cloud, mixed(3, M5), mixed(3, M5, user_data=OTHER_DATA)) == 3
+    assert types() == {"m5.large": 3}
+
+
+def test_another_list_of_types_replaces_all(cloud: CloudFormation) -> None:
+    assert obsolete_after(cloud, mixed(3, M5), mixed(3, M5, override("m5a.large"))) == 3
+
+
+def test_another_strategy_replaces_none(cloud: CloudFormation) -> None:
+    before = mixed(3, distribution=spot("capacity-optimized"))
+    assert obsolete_after(cloud, before, mixed(3, distribution=spot("price-capacity-optimized"))) == 0
+
+
+def test_another_lifetime_or_rebalancing_replaces_none(cloud: CloudFormation) -> None:
+    assert obsolete_after(cloud, mixed(3), mixed(3, MaxInstanceLifetime=DAY, CapacityRebalance=True)) == 0
+
+
+def test_a_surge_launches_first() -> None:
+    cloud = booting()
+    surge = {"MaxBatchSize": 2, "MinInstancesInService": 4}
+    arguments: dict[str, Any] = {"most": 6, "signals": True, "rolling": surge, "distribution": spot()}
+    stack = created(cloud, mixed(4, M5, **arguments))
+    begin, least = cloud.clock.now, [4]
+    for second in range(10, 300, 10):
+        cloud.clock.schedule(second, lambda: least.append(len(instances())))
+    updated(cloud, mixed(4, M5, user_data=OTHER_DATA, **arguments))
+    assert (stack.status, len(instances()), min(least), max(least)) == ("UPDATE_COMPLETE", 4, 4, 6)
+    assert cloud.clock.now - begin == 60
+
+
+def test_a_surge_that_fails_is_rolled_back() -> None:
+    cloud = booting(silent=range(2, 4))
+    arguments: dict[str, Any] = {"most": 4, "signals": True, "rolling": {"MaxBatchSize": 2, "MinInstancesInService": 2}}
+    stack = created(cloud, mixed(2, M5, **arguments))
+    updated(cloud, mixed(2, M5, user_data=OTHER_DATA, **arguments))
+    assert (stack.status, types()) == ("UPDATE_ROLLBACK_COMPLETE", {"m5.large": 2})
+
+
+@pytest.mark.drill
+@pytest.mark.usefixtures("room_for_hundreds")
+@pytest.mark.parametrize("kept", [0, 90, 100])
+def test_a_hundred_instances_in_large_batches(kept: int) -> None:
+    cloud = booting()
+    policy = {"MaxBatchSize": 100, "MinInstancesInService": kept}
+    arguments: dict[str, Any] = {"most": 200, "signals": True, "rolling": policy, "distribution": spot()}
+    stack = created(cloud, mixed(100, **arguments))
+    old, begin = ids(), cloud.clock.now
+    updated(cloud, mixed(100, user_data=OTHER_DATA, **arguments))
+    assert (stack.status, len(ids()), ids() & old) == ("UPDATE_COMPLETE", 100, set())
+    assert cloud.clock.now - begin == (300 if kept == 90 else 30)
+
+
+@pytest.mark.drill
+@pytest.mark.usefixtures("room_for_hundreds")
+def test_a_hundred_instances_at_risk_are_replaced_within_the_margin(cloud: CloudFormation) -> None:
+    cloud.durations[replacements.PASSED_HEALTH_CHECK] = 60
+    created(cloud, mixed(100, distribution=spot(), CapacityRebalance=True))
+    cloud.advance(60)
+    old = ids()
+    for instance_id in old:
+        replacements.recommend_rebalance(REGION, instance_id)
+    assert len(ids()) == 110
+    cloud.advance(600)
+    assert (len(ids()), ids() & old) == (100, set())
+
+
+def test_a_rolling_update_under_a_shortage_waits_and_succeeds_when_it_ends() -> None:
+    cloud = booting()
+    cloud.durations[RETRY] = 30
+    arguments: dict[str, Any] = {"signals": True, "distribution": spot()}
+    stack = created(cloud, mixed(2, M5, **arguments))
+    capacity.remove_spot_capacity(REGION, "m5.large")
+    cloud.clock.schedule(100, lambda: capacity.restore_capacity(REGION, "m5.large"))
+    updated(cloud, mixed(2, M5, user_data=OTHER_DATA, **arguments))
+    assert (stack.status, types()) == ("UPDATE_COMPLETE", {"m5.large": 2})
+    assert failures(stack)
+
+
+def test_a_rolling_update_of_weighted_types_is_not_modelled(cloud: CloudFormation) -> None:
+    weighted = override("m5.large", WeightedCapacity="2")
+    created(cloud, mixed(4, weighted))
+    with pytest.raises(NotModelledError, match="weights"):
+        updated(cloud, mixed(4, weighted, user_data=OTHER_DATA))
+
+
+def rebalancing(count: int = 2, **properties: Any) -> dict[str, Any]:
+    return mixed(count, distribution=spot(), CapacityRebalance=True, **properties)
+
+
+def test_an_instance_at_risk_is_terminated_once_its_replacement_is_healthy(cloud: CloudFormation) -> None:
+    """The group has its maximum size, and exceeds it meanwhile."""
+    cloud.durations[replacements.PASSED_HEALTH_CHECK] = 60
+    stack = created(cloud, rebalancing(LifecycleHookSpecificationList=[TERMINATING_HOOK]))
+    cloud.advance(60)
+    [at_risk, other] = states(stack)
+    assert replacements.recommend_rebalance(REGION, at_risk)
+    assert list(states(stack).values()) == ["InService"] * 3
+    cloud.advance(60)
+    assert states(stack)[at_risk] == "Terminating:Wait"
+    cloud.advance(120)
+    assert len(states(stack)) == 2
+    assert at_risk not in ids()
+    assert other in states(stack)
+
+
+def test_a_replacement_that_a_hook_holds_is_waited_for(cloud: CloudFormation) -> None:
+    stack = created(cloud, rebalancing(1))
+    [at_risk] = states(stack)
+    client("autoscaling", REGION).put_lifecycle_hook(
+        AutoScalingGroupName=group_name(stack), **{**LAUNCHING_HOOK, "HeartbeatTimeout": 120}
+    )
+    replacements.recommend_rebalance(REGION, at_risk)
+    assert sorted(states(stack).values()) == ["InService", "Pending:Wait"]
+    cloud.advance(120)
+    assert at_risk not in states(stack)
+    assert list(states(stack).values()) == ["InService"]
+
+
+def test_without_capacity_rebalancing_nothing_happens_at_a_recommendation(cloud: CloudFormation) -> None:
+    created(cloud, mixed(1, distribution=spot()))
+    old = ids()
+    assert not replacements.recommend_rebalance(REGION, *old)
+    assert ids() == old
+
+
+def test_on_demand_instances_get_no_recommendation(cloud: CloudFormation) -> None:
+    created(cloud, mixed(1, CapacityRebalance=True))
+    assert not replacements.recommend_rebalance(REGION, *ids())
+
+
+def test_an_instance_at_risk_stays_while_there_is_no_room_for_another(cloud: CloudFormation) -> None:
+    cloud.durations[RETRY] = 30
+    stack = created(cloud, mixed(1, M5, distribution=spot(), CapacityRebalance=True))
+    [at_risk] = ids()
+    capacity.remove_spot_capacity(REGION, "m5.large")
+    replacements.recommend_rebalance(REGION, at_risk)
+    cloud.advance(60)
+    assert (ids(), len(failures(stack))) == ({at_risk}, 3)
+    replacements.interrupt(REGION, at_risk)
+    assert ids() == set()
+    capacity.restore_capacity(REGION, "m5.large")
+    cloud.advance(30)
+    assert markets() == {"spot": 1}
+
+
+@pytest.mark.parametrize("process", ["Launch", "Terminate"])
+def test_rebalancing_needs_both_processes_and_goes_on_when_they_are_resumed(
+    cloud: CloudFormation, process: str
+) -> None:
+    stack = created(cloud, rebalancing(1))
+    [at_risk] = ids()
+    suspend(stack, process)
+    replacements.recommend_rebalance(REGION, at_risk)
+    assert at_risk in ids()
+    assert len(ids()) == (1 if process == "Launch" else 2)
+    resume(stack)
+    assert len(ids()) == 1
+    assert at_risk not in ids()
+
+
+def test_an_interruption_notice_is_answered_by_the_hook_and_a_new_instance_at_once(cloud: CloudFormation) -> None:
+    stack = created(cloud, rebalancing(1, LifecycleHookSpecificationList=[TERMINATING_HOOK]))
+    [interrupted] = ids()
+    assert replacements.give_interruption_notice(REGION, interrupted)
+    assert sorted(states(stack).values()) == ["InService", "Terminating:Wait"]
+    replacements.interrupt(REGION, interrupted)
+    assert list(states(stack).values()) == ["InService"]
+    assert interrupted not in ids()
+
+
+def test_an_interrupted_instance_is_replaced_after_a_health_check(cloud: CloudFormation) -> None:
+    cloud.durations[replacements.HEALTH_CHECK] = 60
+    stack = created(cloud, mixed(1, distribution=spot()))
+    [interrupted] = ids()
+    assert not replacements.give_interruption_notice(REGION, interrupted)
+    replacements.interrupt(REGION, interrupted)
+    assert ids() == set()
+    cloud.advance(60)
+    assert markets() == {"spot": 1}
+    assert interrupted not in states(stack)
+    assert ids() <= set(cloud.launched)
+
+
+def test_an_interrupted_instance_is_replaced_once_there_is_room(cloud: CloudFormation) -> None:
+    cloud.durations[RETRY] = 30
+    created(cloud, mixed(1, M5, distribution=spot()))
+    capacity.remove_spot_capacity(REGION, "m5.large")
+    replacements.interrupt(REGION, *ids())
+    cloud.advance(90)
+    assert ids() == set()
+    capacity.restore_capacity(REGION, "m5.large")
+    cloud.advance(30)
+    assert markets() == {"spot": 1}
+
+
+@pytest.mark.parametrize("process", ["HealthCheck", "ReplaceUnhealthy"])
+def test_an_interrupted_instance_is_replaced_when_health_is_looked_at_again(
+    cloud: CloudFormation, process: str
+) -> None:
+    stack = created(cloud, mixed(1, distribution=spot()))
+    suspend(stack, process)
+    replacements.interrupt(REGION, *ids())
+    cloud.advance(600)
+    assert ids() == set()
+    resume(stack)
+    assert markets() == {"spot": 1}
+
+
+def test_an_unhealthy_instance_is_terminated_first(cloud: CloudFormation) -> None:
+    cloud.durations[REPLACEMENT] = 14
+    created(cloud, mixed(1))
+    [unhealthy] = ids()
+    client("autoscaling", REGION).set_instance_health(InstanceId=unhealthy, HealthStatus="Unhealthy")
+    assert ids() == set()
+    cloud.advance(14)
+    assert len(ids() - {unhealthy}) == 1
+
+
+def test_a_maintenance_policy_lets_an_unhealthy_instance_be_replaced_first(cloud: CloudFormation) -> None:
+    maintenance = {"MinHealthyPercentage": 100, "MaxHealthyPercentage": 110}
+    cloud.durations[replacements.PASSED_HEALTH_CHECK] = 60
+    created(cloud, mixed(1, InstanceMaintenancePolicy=maintenance))
+    [unhealthy] = ids()
+    cloud.advance(60)
+    client("autoscaling", REGION).set_instance_health(InstanceId=unhealthy, HealthStatus="Unhealthy")
+    assert len(ids()) == 2
+    cloud.advance(60)
+    assert len(ids() - {unhealthy}) == 1
+
+
+def test_instances_are_replaced_when_they_are_too_old_a_tenth_at_a_time(cloud: CloudFormation) -> None:
+    cloud.durations[REPLACEMENT] = 14
+    stack = created(cloud, mixed(20, MaxInstanceLifetime=DAY))
+    old = ids()
+    cloud.advance(DAY - 1)
+    assert ids() == old
+    cloud.advance(1)
+    assert len(ids()) == 18
+    cloud.advance(14)
+    assert len(ids() & old) == 16
+    cloud.advance(14 * 10)
+    assert ids() & old == set()
+    assert len(states(stack)) == 20
+
+
+def test_a_lifetime_that_is_set_later_applies_to_instances_that_run(cloud: CloudFormation) -> None:
+    created(cloud, mixed(1))
+    old = ids()
+    cloud.advance(DAY)
+    updated(cloud, mixed(1, MaxInstanceLifetime=2 * DAY))
+    cloud.advance(DAY - 60)
+    assert ids() == old
+    cloud.advance(120)
+    assert ids() & old == set()
+    assert len(ids()) == 1
+
+
+def test_a_group_that_is_rebalanced_during_a_rolling_update() -> None:
+    """The instance that the group has replaced meanwhile is not terminated a second time."""
+    cloud = booting()
+    arguments: dict[str, Any] = {
+        "signals": True,
+        "distribution": spot(),
+        "CapacityRebalance": True,
+        "rolling": {"SuspendProcesses": ["AZRebalance", "HealthCheck", "ReplaceUnhealthy"]},
+    }
+    stack = created(cloud, mixed(3, M5, **arguments))
+    old = list(states(stack))
+    cloud.clock.schedule(10, lambda: replacements.recommend_rebalance(REGION, old[2]))
+    updated(cloud, mixed(3, M5, user_data=OTHER_DATA, **arguments))
+    assert (stack.status, len(ids()), ids() & set(old)) == ("UPDATE_COMPLETE", 3, set())
+    versions = {member["LaunchTemplate"]["Version"] for member in described(stack)["Instances"]}
+    assert versions == {"2"}
+
+
+def test_a_group_in_the_middle_of_a_replacement_is_deleted(cloud: CloudFormation) -> None:
+    cloud.durations[replacements.PASSED_HEALTH_CHECK] = 60
+    created(cloud, rebalancing(2))
+    replacements.recommend_rebalance(REGION, sorted(ids())[0])
+    assert len(ids()) == 3
+    assert cloud.wait(cloud.delete_stack("s")).status == "DELETE_COMPLETE"
+    assert ids() == set()
+
+
+def test_a_group_shrinks_in_the_middle_of_a_replacement(cloud: CloudFormation) -> None:
+    cloud.durations[replacements.PASSED_HEALTH_CHECK] = 60
+    stack = created(cloud, mixed(0, most=4, distribution=spot(), CapacityRebalance=True))
+    resized(stack, 3)
+    cloud.advance(60)
+    at_risk = sorted(ids())[0]
+    replacements.recommend_rebalance(REGION, at_risk)
+    resized(stack, 1)
+    cloud.advance(60)
+    assert len(ids()) == 1
+    assert at_risk not in ids()

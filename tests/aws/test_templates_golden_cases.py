@@ -25,7 +25,7 @@ NESTED = (
     "three-masters",
 )
 # They name things that only an account can name.
-SEPARATELY = ("existing-elastic-ip", "extra-policies", "references", "transit-gateway")
+SEPARATELY = ("existing-elastic-ip", "extra-policies", "own-permissions", "references", "transit-gateway")
 
 RETAINED_ZONES = {"api-dns-public": 1}  # created public zones: their name servers are known to other zones
 
@@ -202,6 +202,39 @@ def test_additional_policies_and_security_groups(account: None) -> None:
     identifier = found["MasterANetworkInterface"].physical_id
     interface = describe(where, "network_interfaces", NetworkInterfaceIds=[identifier])
     assert {group["GroupId"] for group in interface["Groups"]} == {found["MasterSecurityGroup"].physical_id, groups[0]}
+
+
+def test_statements_and_target_groups_of_a_node_group() -> None:
+    image = {"image": client("ec2", "us-west-2").register_image(Name="image")["ImageId"]}
+    network = landlord(Account(golden("default"), {}, CloudFormation("us-west-2"), Machines("us-west-2"), image))
+    elbv2 = client("elbv2", "us-west-2")
+    [target_group] = elbv2.create_target_group(Name="web", Protocol="TCP", Port=80, VpcId=network["VpcId"])[
+        "TargetGroups"
+    ]
+    arn = target_group["TargetGroupArn"]
+    overrides = [
+        f"nodeGroups[0].targetGroups[0]={arn}",
+        f"network.vpc.id={network['VpcId']}",
+        "network.vpc.cidr=10.20.0.0/16",
+        f"network.subnets[0].id={network['SubnetAId']}",
+        "network.subnets[0].cidr=10.20.0.0/20",
+        f"network.routeTable={network['RouteTableId']}",
+    ]
+    where = prepared(load(CASES / "own-permissions" / "cluster.yaml", environ={}, overrides=overrides).cluster)
+    stack = where.create("cluster")
+    assert stack.status == "CREATE_COMPLETE", [event for event in stack.events if event.reason]
+    registered = resources(stack)
+    role = registered["NodeGroupWebRole"].physical_id
+    policy = client("iam", "us-west-2").get_role_policy(RoleName=role, PolicyName="kubernetes")["PolicyDocument"]
+    statements = {statement["Sid"]: statement for statement in policy["Statement"]}
+    assert statements["ClusterFile1"]["Condition"] == {"StringEquals": {"s3:ExistingObjectTag/public": "true"}}
+    assert statements["ClusterFile2"]["Effect"] == "Deny"
+    groups = client("autoscaling", "us-west-2").describe_auto_scaling_groups(
+        AutoScalingGroupNames=[registered["NodeGroupWebAutoScalingGroup"].physical_id]
+    )["AutoScalingGroups"]
+    instances = {instance["InstanceId"] for group in groups for instance in group["Instances"]}
+    health = elbv2.describe_target_health(TargetGroupArn=arn)["TargetHealthDescriptions"]
+    assert {target["Target"]["Id"] for target in health} == instances
 
 
 def test_routes_lead_to_what_somebody_else_connected_with_the_vpc(tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ from cfngen.cluster.sections.services import (
     Etcd,
     Iam,
     Kubernetes,
+    NodeTerminationHandler,
     Secrets,
 )
 
@@ -77,6 +78,7 @@ __all__ = [
     "Model",
     "Network",
     "NodeGroup",
+    "NodeTerminationHandler",
     "Plugin",
     "Proxy",
     "PublicSubnet",

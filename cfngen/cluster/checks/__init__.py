@@ -18,6 +18,7 @@ from cfngen.cluster.checks import (
     existing_roles,
     flow_logs,
     instances,
+    interruptions,
     kubernetes,
     local_zones,
     naming,
@@ -67,6 +68,7 @@ PROBLEM_CHECKS: tuple[Check, ...] = (
     *kubernetes.PROBLEM_CHECKS,
     *nodes.PROBLEM_CHECKS,
     *addons.PROBLEM_CHECKS,
+    *interruptions.PROBLEM_CHECKS,
     *characters.PROBLEM_CHECKS,
 )
 # Checks of what works but may not be intended; their problems are warnings.

@@ -2,10 +2,10 @@
 
 - A notice comes two minutes before the interruption, and On-Demand Instances get none ("Spot Instance interruption
   notices", EC2 User Guide).
-- A rebalance recommendation comes before the notice, or along with it ("EC2 instance rebalance recommendations", EC2 User
-  Guide).
-- A lifecycle hook does not prevent the interruption, and the lifecycle action still has to be completed ("Amazon EC2 Auto
-  Scaling lifecycle hooks", Auto Scaling User Guide). A terminated instance cannot do so: the action times out.
+- A rebalance recommendation comes before the notice, or along with it ("EC2 instance rebalance recommendations", EC2
+  User Guide).
+- A lifecycle hook does not prevent the interruption, and the lifecycle action still has to be completed ("Amazon EC2
+  Auto Scaling lifecycle hooks", Auto Scaling User Guide). A terminated instance cannot do so: the action times out.
 - Without Capacity Rebalancing, the group replaces the instance once its health check has failed ("Use Capacity
   Rebalancing to handle Amazon EC2 Spot interruptions", Auto Scaling User Guide). Until when that is, is an assumption.
 """
@@ -22,7 +22,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 
 from cfngen.sandbox.moto_types import MotoModel
-from cfngen.sandbox.services.launch_failures import is_spot
+from cfngen.sandbox.services.launch_failures import is_spot_instance
 from cfngen.sandbox.services.rules import Refused
 from cfngen.sandbox.services.scaling_activities import (
     REPLACEMENT,
@@ -43,7 +43,7 @@ RUNNING_STATES = ("pending", "running")
 def running_spot_instances(region: str) -> list[str]:
     """Return the ids of the region's Spot Instances that run."""
     instances = ec2_backends[DEFAULT_ACCOUNT_ID][region].all_instances()
-    return [instance.id for instance in instances if instance.state in RUNNING_STATES and is_spot(instance)]
+    return [instance.id for instance in instances if instance.state in RUNNING_STATES and is_spot_instance(instance)]
 
 
 def recommend_rebalancing(region: str, instance_id: str, now: datetime.datetime) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from sandboxed import Place, golden
 from simulated_account import open_account
 
+from cfngen.boot.machine import BootError, Machine
 from cfngen.boot.node import drain, rebalancing
+from cfngen.boot.state import Boot
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
 from cfngen.sandbox.cloudformation import client
@@ -148,6 +151,91 @@ def test_instances_on_demand_are_not_interrupted(spot: Cluster) -> None:
             interruptions.recommend_rebalancing(REGION, instance.id, machines.cloud.clock.time)
         with pytest.raises(Refused, match="is not a running Spot Instance"):
             interruptions.interrupt(REGION, instance.id, machines.cloud.clock.time, lambda: None)
+
+
+class EmulatedInstance(Machine):
+    """An instance of the emulated account, as the boot program sees it; no pod ever leaves its node.
+
+    Attributes:
+        said: the lines that the boot program said.
+    """
+
+    def __init__(self, place: Place, instance: Instance) -> None:
+        super().__init__()
+        self.region = REGION
+        self.said: list[str] = []
+        self._place, self._instance = place, instance
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+
+    def log(self, text: str) -> None:
+        return
+
+    def exists(self, path: str) -> bool:
+        return True
+
+    def clock(self) -> float:
+        return self._place.account.cloud.clock.now
+
+    def sleep(self, seconds: float) -> None:
+        self._place.account.advance(seconds)
+        if not self._place.account.machines.is_running(self._instance):
+            raise EndedError
+
+    def metadata(self, path: str, default: str | None = None) -> str:
+        return told(self._instance, path) or default or ""
+
+    def run(
+        self, *command: str, stdin: str = "", expect: tuple[int, ...] = (0,), timeout: int = 900
+    ) -> tuple[int, str]:
+        text = " ".join(command)
+        if "/api/v1/nodes" in text:
+            nodes = self._place.account.cluster("kubernetes").state.list("nodes")
+            return 0, json.dumps({"metadata": {}, "items": [*nodes]})
+        if " get pods " in text:
+            return 0, json.dumps({"items": [{"metadata": {"namespace": "default", "name": "stays"}}]})
+        if "/eviction" in text:
+            raise BootError("Cannot evict pod as it would violate the pod's disruption budget.")
+        return 0, ""
+
+    def _client(self, service: str) -> Any:
+        return client(service, REGION)
+
+
+class EndedError(Exception):
+    """EC2 has terminated the instance."""
+
+
+@pytest.mark.parametrize("terminated", [False, True])
+def test_drain_service_meets_notice_and_termination_in_the_emulated_account(spot: Cluster, terminated: bool) -> None:
+    """The service itself, with the metadata and the lifecycle hook of the emulated account."""
+    with created(spot) as place:
+        first = place.instances(GROUP)[0]
+        machine = EmulatedInstance(place, first)
+        # The service runs here and not by the emulator's estimate.
+        first.runs_drain_service = False
+        references = first.boot_data.references
+        facts = {"instanceId": first.id, "stack": references["stack"], "resource": references["resource"]}
+        boot = Boot({"drain": 5}, facts)
+        send_notice(place.account.machines, "batch", Notice.INTERRUPTION, 1)
+        begin = place.account.cloud.clock.now
+        if terminated:
+            client("autoscaling", REGION).terminate_instance_in_auto_scaling_group(
+                InstanceId=first.id, ShouldDecrementDesiredCapacity=False
+            )
+        with pytest.raises(EndedError):
+            drain.watch(machine, boot)
+        # Neither the hook nor the pod that a budget keeps delays EC2.
+        assert place.account.cloud.clock.now - begin == 120
+        told_by_service = "EC2 is about to interrupt this Spot Instance: 1 pods remain after 100 s: default/stays"
+        assert machine.said == ([] if terminated else [told_by_service])
+        # Its heartbeats held the hook until then; now its time runs out.
+        assert states(place, GROUP)[first.id] == ("Terminating:Wait" if terminated else "InService")
+        place.account.advance(1200)
+        left = states(place, GROUP)
+        assert first.id not in left
+        assert (len(left), set(left.values())) == (3, {"InService"})
 
 
 def test_golden_case_is_created() -> None:

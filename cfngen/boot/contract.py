@@ -262,6 +262,7 @@ class _OptionalConfig(TypedDict, total=False):
     drain: int
     gpu: Gpu
     images: Images
+    rebalance: str
     ownCa: str
     backups: Backups
     rehearsal: JsonObject
@@ -295,6 +296,7 @@ class Config(_OptionalConfig):
         drain: time-out in minutes for draining a node before it is terminated.
         gpu: settings of nodes with GPUs; only for these.
         images: only for nodes: the images that are pulled before pods need them.
+        rebalance: only for Spot Instances: `cordon` or `drain`, what to do if EC2 recommends to rebalance the instance.
         ownCa: only for masters: ARN of the user's secret with the certificate authority.
         backups: when masters take snapshots of etcd.
         rehearsal: data about a rehearsal, in which masters only fetch their program and signal; no step reads it.

@@ -49,6 +49,7 @@ from cfngen.cluster.sections.services import (
     Etcd,
     Iam,
     Kubernetes,
+    NodeTerminationHandler,
     Secrets,
 )
 
@@ -78,6 +79,7 @@ __all__ = [
     "Model",
     "Network",
     "NodeGroup",
+    "NodeTerminationHandler",
     "Plugin",
     "PolicyStatement",
     "Proxy",

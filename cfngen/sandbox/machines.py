@@ -129,15 +129,26 @@ class Machines:
         if instance is not None and instance.runs_drain_service:
             self.cloud.clock.schedule(NOTICE_SECONDS, lambda: self._drain(instance))
 
-    def _drain(self, instance: Instance) -> None:
-        """Cordon the instance's node, and complete the drain some seconds later."""
+    def cordon(self, instance: Instance) -> None:
+        """Mark the instance's node as unschedulable."""
         for cluster in self.clusters.values():
             if node := cluster.state.get("nodes", instance.id):
                 node["spec"]["unschedulable"] = True
-        self.cloud.clock.schedule(DRAIN_SECONDS, lambda: self._complete_drain(instance))
+
+    def is_running(self, instance: Instance) -> bool:
+        """Return whether an instance runs: one that EC2 has interrupted does nothing more."""
+        return instance.id in self._running_ids()
+
+    def _drain(self, instance: Instance) -> None:
+        """Cordon the instance's node, and complete the drain some seconds later."""
+        if self.is_running(instance):
+            self.cordon(instance)
+            self.cloud.clock.schedule(DRAIN_SECONDS, lambda: self._complete_drain(instance))
 
     def _complete_drain(self, instance: Instance) -> None:
         """Complete the lifecycle action of a drained instance."""
+        if not self.is_running(instance):
+            return
         with contextlib.suppress(ClientError):  # the hook may be deleted, or timed out
             client("autoscaling", self.region).complete_lifecycle_action(
                 LifecycleHookName=DRAIN_HOOK,

@@ -146,6 +146,21 @@ class RunningSandbox:
         command: JsonDict = {"region": region, "resource": group, "step": step, "message": message, "hint": hint}
         return bool(request_report(self.state, **command, times=times).get("known", True))
 
+    def send_notice(self, region: str, group: str, notice: str, times: int = 0) -> list[str]:
+        """Send EC2's notices to running Spot Instances of a group, and interrupt them if these say so.
+
+        Args:
+            region: the cluster's region.
+            group: the node group's name, or the logical id of the Auto Scaling group.
+            notice: a value of `cfngen.sandbox.interruptions.Notice`.
+            times: how many instances get it, those launched first; 0 means all.
+
+        Returns:
+            The ids of the instances that got it.
+        """
+        command: JsonDict = {"region": region, "resource": group, "notice": notice, "times": times}
+        return list(request_report(self.state, **command)["instances"])
+
     def remove_faults(self, region: str) -> None:
         """Remove all faults: instances that are launched from now on boot normally."""
         request_report(self.state, region=region, step="")

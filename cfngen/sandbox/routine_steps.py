@@ -53,6 +53,11 @@ def draining(configuration: JsonObject, instance: Instance) -> str:
     return f"pods get {configuration['drain']} min to move when this instance is terminated"
 
 
+def rebalancing(configuration: JsonObject, instance: Instance) -> str:
+    """Return the log line: what the node does when EC2 recommends to rebalance its instance."""
+    return f"if EC2 recommends to rebalance this instance: {configuration['rebalance']}"
+
+
 def further_files(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: how many files and units of the cluster file were written."""
     hooks = configuration["hooks"]
@@ -126,6 +131,7 @@ ROUTINE: Mapping[str, tuple[float, Callable[[JsonObject, Instance], str]]] = {
     "proxy": (0.3, proxy),
     POD_NETWORK: (0.5, pod_network),
     DRAINING: (0.3, draining),
+    "rebalancing": (0.3, rebalancing),
     "further files": (0.2, further_files),
     "instance storage": (0.4, instance_storage),
     "services": (2.3, services),

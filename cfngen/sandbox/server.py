@@ -38,6 +38,7 @@ from cfngen.sandbox.control_api import CONTROL_PATH, DEFAULT_SPEED, HOST, STATUS
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.emulated_account import EmulatedAccount
 from cfngen.sandbox.groups import designates_group, scaling_groups
+from cfngen.sandbox.interruptions import Notice, send_notice
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.last_sandbox import IDLE, LastSandbox, write_last_sandbox
 
@@ -139,12 +140,19 @@ class Sandbox:
 
     def _handle_control_request(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request of the control API: carry out its command, if it has one, and report."""
-        status, result = "200 OK", {}
+        status = "200 OK"
+        result: JsonDict = {}
         if environ["REQUEST_METHOD"] == "POST":
             command = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
             if command.get("token") == self.token:
-                self._set_faults(command)
                 result = {"known": self._has_group(command["region"], command.get("resource", ""))}
+                if command.get("notice"):
+                    machines = self.accounts[command["region"]].machines
+                    result["instances"] = send_notice(
+                        machines, command["resource"], Notice(command["notice"]), command.get("times", 0)
+                    )
+                else:
+                    self._set_faults(command)
             else:
                 status = "403 Forbidden"
         return _json_response(status, {**self.report(), **result}, start_response)

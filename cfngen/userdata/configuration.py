@@ -26,7 +26,7 @@ from cfngen.userdata.containerd import pulled_reference
 from cfngen.userdata.downloads import instance_downloads, master_downloads
 from cfngen.userdata.mirror import mirrored
 from cfngen.userdata.pack import BOOT_UNIT_NAME, UserData, pack
-from cfngen.userdata.steps import drain_minutes, first_stage_steps, steps, tasks
+from cfngen.userdata.steps import drain_minutes, first_stage_steps, rebalance_action, steps, tasks
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import Asset, Config, JsonObject, MasterConfig, NodeConfig
@@ -205,6 +205,8 @@ def _common_config(cluster: Cluster, group: Instances, role: str) -> Config:
         config["proxyServices"] = list(proxy.image_services(cluster, group))
     if drain_minutes(group):
         config["drain"] = drain_minutes(group)
+    if rebalance_action(group) != "ignore":
+        config["rebalance"] = rebalance_action(group)
     return config
 
 

@@ -15,7 +15,7 @@ from cfngen.userdata import containerd, kubeadm, pod_network
 from cfngen.userdata.deep_merge import merge
 from cfngen.userdata.files import UNITS_FOLDER
 from cfngen.userdata.lines import text_of
-from cfngen.userdata.steps import drain_minutes
+from cfngen.userdata.steps import drain_minutes, rebalance_action
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import Hooks, JsonObject
@@ -51,6 +51,8 @@ def files(cluster: Cluster, instances: Instances) -> dict[str, str]:
         files_by_path[f"{UNITS_FOLDER}/cfngen-drain.service"] = DRAIN_UNIT
     if isinstance(instances, NodeGroup) and instances.pre_pulled_images:
         files_by_path[f"{UNITS_FOLDER}/cfngen-images.service"] = IMAGES_UNIT
+    if rebalance_action(instances) != "ignore":
+        files_by_path[f"{UNITS_FOLDER}/cfngen-rebalance.service"] = REBALANCE_UNIT
     return files_by_path
 
 
@@ -103,4 +105,21 @@ IMAGES_UNIT = text_of(
     "WorkingDirectory=/opt/cfngen",
     "ExecStart=/usr/bin/python3 -m boot images",
     "StandardOutput=journal+console",
+)
+# The systemd unit of the service that cordons or drains a node when EC2 recommends to rebalance its instance.
+REBALANCE_UNIT = text_of(
+    "[Unit]",
+    "Description=Acts on EC2's recommendation to rebalance this Spot Instance",
+    "Wants=network-online.target",
+    "After=network-online.target",
+    "",
+    "[Service]",
+    "WorkingDirectory=/opt/cfngen",
+    "ExecStart=/usr/bin/python3 -m boot rebalance",
+    "Restart=on-failure",
+    "RestartSec=10",
+    "StandardOutput=journal+console",
+    "",
+    "[Install]",
+    "WantedBy=multi-user.target",
 )

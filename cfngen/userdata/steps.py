@@ -40,6 +40,11 @@ def drain_minutes(group: Instances) -> int:
     return group.drain_timeout if isinstance(group, NodeGroup) else 0
 
 
+def rebalance_action(group: Instances) -> str:
+    """Return what an instance of a group does with its node when EC2 recommends to rebalance the instance."""
+    return group.rebalance_recommendation if isinstance(group, NodeGroup) else "ignore"
+
+
 def _has_pre_boot_commands(cluster: Cluster, group: Instances) -> bool:
     return bool(group.pre_boot_commands)
 
@@ -54,6 +59,10 @@ def _has_route_making_plugin(cluster: Cluster, group: Instances) -> bool:
 
 def _is_drained(cluster: Cluster, group: Instances) -> bool:
     return drain_minutes(group) > 0
+
+
+def _acts_on_rebalance_recommendation(cluster: Cluster, group: Instances) -> bool:
+    return rebalance_action(group) != "ignore"
 
 
 def _has_files_or_units(cluster: Cluster, group: Instances) -> bool:
@@ -134,6 +143,8 @@ NODE_STEPS = (
     Step("ready", "node.membership.ready"),
     Step("first pod", "node.first_pod.run"),
     Step("addresses", "node.membership.follow"),
+    # Not earlier, so that a new node works before it is cordoned.
+    Step("rebalancing", "node.rebalancing.start", _acts_on_rebalance_recommendation),
     Step("post-boot commands", "host.hooks.after", _has_post_boot_commands),
 )
 # The step of each task of a timer or service, by the task's name; `python3 -m boot <task>` runs it.
@@ -148,6 +159,7 @@ NODE_TASKS = {
     "addresses": Step("addresses", "node.membership.addresses"),
     "drain": Step("drain", "node.drain.watch", _is_drained),
     "images": Step("pre-pulled images", "node.images.pull", _has_pre_pulled_images),
+    "rebalance": Step("rebalance", "node.rebalancing.watch", _acts_on_rebalance_recommendation),
 }
 
 

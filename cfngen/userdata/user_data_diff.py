@@ -32,12 +32,14 @@ _DESCRIPTIONS = {
     "proxyServices": "the proxy",
     "pause": "the image of pods' sandboxes",
     "upgradeWait": "how long nodes wait for masters of their version",
+    "rebalance": "what nodes do when EC2 recommends to rebalance their instances",
     "services": "the services that run",
     "timeout": "the time that it may take",
 }
 # Descriptions of what changes, by the path of the file; of a file without a description the path is shown.
 _FILE_DESCRIPTIONS = {
     "/etc/systemd/system/cfngen-masquerade.service": "which traffic of pods leaves with the node's address",
+    "/etc/systemd/system/cfngen-rebalance.service": "what nodes do when EC2 recommends to rebalance their instances",
     "cfngen-boot.service": "the boot program's unit",
 }
 # Part of the name of each file with the proxy, or with the way to the file that has it.

@@ -48,7 +48,8 @@ MODES = {
 }
 # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-metadata.html
 METADATA = re.compile(
-    r"meta-data/(autoscaling/target-lifecycle-state|spot/instance-action|mac|instance-type"
+    r"meta-data/(autoscaling/target-lifecycle-state|spot/instance-action|events/recommendations/rebalance"
+    r"|mac|instance-type"
     r"|block-device-mapping/(ephemeral\d+)?)"
 )
 # What other versions of the program read, or systemd's and kubeadm's rules for it.

@@ -129,6 +129,7 @@ SPOKEN = (
     rf"{KUBELET} create --raw /api/v1/namespaces/[\w-]+/pods/[\w-]+/eviction -f -",
     rf"{KUBELET} get --raw /api/v1/nodes\?fieldSelector=spec\.unschedulable%3Dfalse&limit=20",
     rf"{KUBELET} get pods --all-namespaces --field-selector=spec\.nodeName={INSTANCE} -o json",
+    rf'{KUBELET} patch node {INSTANCE} -p {{"spec": {{"unschedulable": true}}}}',
     (
         rf'{KUBELET} patch node {INSTANCE} -p {{"metadata": {{"labels": {{"node\.kubernetes\.io/'
         r'exclude-from-external-load-balancers": "true"}}, "spec": {"unschedulable": true}}'

@@ -278,6 +278,7 @@ MENTIONED: Mapping[tuple[str, str], str] = {
     ("architecture.md", "cfngen delete"): "README.md",
     ("architecture.md", "cfngen rollback --force"): "operations.md",
     ("deploy.md", "cfngen sandbox fail nodes"): "tests/cli/test_sandbox_command.py",
+    ("nodes.md", "cfngen sandbox interrupt batch"): "tests/cli/test_sandbox_command.py",
     ("deploy.md", "cfngen sandbox status"): "tests/cli/test_sandbox_command.py",
     ("README.md", "cfngen check network"): "tests/cli/test_check_command.py",
     ("networking.md", "cfngen check network"): "tests/cli/test_check_command.py",

@@ -22,7 +22,9 @@ NOW = datetime(2026, 11, 22, 12, 0, tzinfo=timezone.utc)
 LAST = LastSandbox("token", ("k8s in us-west-2",), "idle", "2026-11-22T11:00:00+00:00")
 
 
-@pytest.mark.parametrize("command", [("heal",), ("fail", "NodeGroupNodesAutoScalingGroup")], ids=" ".join)
+@pytest.mark.parametrize(
+    "command", [("heal",), ("fail", "NodeGroupNodesAutoScalingGroup"), ("interrupt", "nodes")], ids=" ".join
+)
 def test_what_is_about_a_running_account_starts_none(
     cfngen: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
@@ -168,3 +170,25 @@ def test_a_group_that_comes_later_may_be_named_beforehand(
     assert ran.code == 0
     assert running.orders[0][1] == group
     assert "the failure applies once a stack has one" in " ".join(ran.err.split())
+
+
+def test_interrupting_what_has_no_spot_instances_is_said(cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[Any, ...]] = []
+
+    def send_notice(*arguments: Any) -> list[str]:
+        sent.append(arguments)
+        return ["i-1", "i-2"] if arguments[1] == "batch" else []
+
+    monkeypatch.setattr(process, "find_running_sandbox", lambda _: SimpleNamespace(send_notice=send_notice))
+    ran = cfngen("sandbox", "interrupt", "batch", "--times", "2")
+    assert (ran.code, ran.out) == (0, "EC2 interrupts 2 Spot Instances of batch in two minutes: i-1, i-2\n")
+    ran = cfngen("sandbox", "interrupt", "batch", "--notice", "rebalance")
+    assert (ran.code, ran.out) == (0, "EC2 recommends to rebalance 2 Spot Instances of batch: i-1, i-2\n")
+    ran = cfngen("sandbox", "interrupt", "general", "--region", "eu-central-1", "--notice", "both")
+    assert ran.code == 1
+    assert "'general' in eu-central-1 has no running Spot Instances" in ran.err
+    assert sent == [
+        ("us-west-2", "batch", "interruption", 2),
+        ("us-west-2", "batch", "rebalance", 0),
+        ("eu-central-1", "general", "both", 0),
+    ]

@@ -39,6 +39,9 @@ BOUNDS = {
     "nodeGroups[0].desiredSize": (0, 5000),
     "nodeGroups[0].drainTimeout": (0, 60),
     "nodeGroups[0].maxPods": (5, 500),
+    "addons.nodeTerminationHandler.podGracePeriod": (1, 3600),
+    # EC2 interrupts a Spot Instance two minutes after its notice.
+    "addons.nodeTerminationHandler.nodeGracePeriod": (120, 3600),
     "etcd.backups.interval": (5, 1440),
     "etcd.backups.hourlyDays": (1, 3650),
     "etcd.backups.dailyDays": (1, 3650),
@@ -53,6 +56,8 @@ def written(path: str, value: int) -> dict[str, Any]:
         if index:
             beside = {"name": "nodes"} if name == "nodeGroups" else {"id": "pl-0123456789abcdef0"}
             found = [{**beside, **found}]
+        if name == "nodeTerminationHandler":
+            found = {"enabled": True, **found}
         found = {name: found}
     return dict(found)
 

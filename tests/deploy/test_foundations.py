@@ -206,6 +206,7 @@ TOGETHER = {
     "nodeGroups.taints.key", "nodeGroups.taints.value", "nodeGroups.taints.effect",
     # Only instance types with a GPU have it: the image, labels and taints that follow are changes of their own.
     "nodeGroups.gpu",
+    "nodeGroups.rebalanceRecommendation",
 }  # fmt: skip
 # State that masters apply, or configuration in their user data: nothing but programs and IAM can follow from them.
 INSIDE = ("addons.", "kubernetes.")

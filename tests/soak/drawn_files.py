@@ -443,6 +443,7 @@ def settled(file: File, design: Design) -> File:
     for section in file["nodeGroups"]:
         if section.get("publicIp") is False and not has_way_out:
             drop(section, "publicIp")
+    _settle_interruptions(file)
     if get(file, "addons.externalDns.enabled") and not get(file, "addons.externalDns.zones"):
         put(file, "addons.externalDns.zones", ["Z0123456789ABCDEFGHIJ"])
     if get(file, "addons.fluentBit.enabled"):
@@ -518,6 +519,22 @@ def _names_of_the_api(draw: DrawFn) -> File:
     for kind in kinds:
         found[kind] = draw(new | st.just({"id": ZONE_IDS[kind]}))
     return found
+
+
+def _settle_interruptions(file: File) -> None:
+    """Let one of group and handler act on recommendations, only Spot Instances get them, and pods end in time."""
+    handler = "addons.nodeTerminationHandler"
+    for section in file["nodeGroups"]:
+        if not section.get("spotPrice") or section.get("drainTimeout") == 0:
+            drop(section, "rebalanceRecommendation")
+    if not get(file, f"{handler}.enabled"):
+        for key in ("spotInterruptions", "scheduledEvents", "podGracePeriod", "nodeGracePeriod"):
+            drop(file, f"{handler}.{key}")
+        drop(file, f"{handler}.rebalanceRecommendation")
+    if any(section.get("rebalanceRecommendation", "ignore") != "ignore" for section in file["nodeGroups"]):
+        drop(file, f"{handler}.rebalanceRecommendation")
+    if (get(file, f"{handler}.podGracePeriod") or 0) > 100:
+        put(file, f"{handler}.podGracePeriod", 100)
 
 
 def _flow_logs(design: Design) -> SearchStrategy[File]:

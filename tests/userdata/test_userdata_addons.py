@@ -42,6 +42,20 @@ CHART = {
 }
 
 
+# What the handler's settings are as values of its chart (values.yaml of aws/aws-node-termination-handler at v1.25.6).
+HANDLER_VALUES: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
+    ({}, {}),
+    ({"spotInterruptions": False}, {"enableSpotInterruptionDraining": False}),
+    ({"scheduledEvents": False}, {"enableScheduledEventDraining": False}),
+    ({"rebalanceRecommendation": "cordon"}, {"enableRebalanceMonitoring": True, "enableRebalanceDraining": False}),
+    ({"rebalanceRecommendation": "drain"}, {"enableRebalanceMonitoring": True, "enableRebalanceDraining": True}),
+    ({"podGracePeriod": 60}, {"podTerminationGracePeriod": 60}),
+    ({"nodeGracePeriod": 300}, {"nodeTerminationGracePeriod": 300}),
+    # One's own values win.
+    ({"scheduledEvents": False, "values": {"enableScheduledEventDraining": True}}, {}),
+)
+
+
 def releases(configured: dict[str, Any] | None = None, **more: Any) -> dict[str, dict[str, Any]]:
     cluster = parse({"addons": configured or {}, **more})
     return {each["name"]: each for each in addons.releases(cluster)}
@@ -291,3 +305,17 @@ def test_gpus_are_shared_as_the_users_values_say() -> None:
     config = {"map": {"default": "version: v1"}}
     given = {"nvidiaDevicePlugin": {"enabled": True, "values": {"config": config}}}
     assert values("nvidia-device-plugin", given)["config"] == config
+
+
+@pytest.mark.parametrize(("settings", "values"), HANDLER_VALUES)
+def test_settings_of_the_termination_handler_are_values_of_its_chart(
+    settings: dict[str, Any], values: dict[str, Any]
+) -> None:
+    def handler_values(**settings: Any) -> dict[str, Any]:
+        release = releases({"nodeTerminationHandler": {**ON, **settings}})["aws-node-termination-handler"]
+        return dict(json.loads(release["values"]))
+
+    default = handler_values()
+    assert handler_values(**settings) == {**default, **values}
+    # In each case only cfngen's drain service acts on a termination by Auto Scaling, and completes it.
+    assert {"name": "ENABLE_ASG_LIFECYCLE_DRAINING", "value": "false"} in handler_values(**settings)["extraEnv"]

@@ -12,7 +12,7 @@ from troposphere import Ref
 
 from cfngen import userdata
 from cfngen.boot.master import csr_approval
-from cfngen.boot.node import drain, membership
+from cfngen.boot.node import drain, membership, rebalancing
 from cfngen.cluster.checks.nodes import CFNGEN_FILE_PATTERNS
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import UserData, instances, roles, user_data_diff
@@ -125,6 +125,25 @@ def test_what_is_not_drained_has_no_such_service() -> None:
         assert "draining" not in steps(found)
         assert UNITS + "cfngen-drain.service" not in found.files
         assert "boot/node/drain.py" not in found.files
+
+
+@pytest.mark.parametrize("action", ["cordon", "drain"])
+def test_recommendations_are_acted_on_by_a_service_that_starts_when_the_node_works(action: str) -> None:
+    found = node(spotPrice="0.05", rebalanceRecommendation=action)
+    assert role(found)["rebalance"] == action
+    assert role(found)["tasks"]["rebalance"] == {"rebalance": "node.rebalancing.watch"}
+    assert "ExecStart=/usr/bin/python3 -m boot rebalance\n" in found.files[UNITS + rebalancing.REBALANCE_UNIT]
+    order = steps(found)
+    assert order.index("first pod") < order.index("rebalancing")
+
+
+def test_a_group_that_ignores_recommendations_boots_as_before() -> None:
+    found = node(spotPrice="0.05")
+    assert found.files == node(spotPrice="0.05", rebalanceRecommendation="ignore").files
+    assert "rebalancing" not in steps(found)
+    assert UNITS + rebalancing.REBALANCE_UNIT not in found.files
+    assert "boot/node/rebalancing.py" not in found.files
+    assert "rebalance" not in role(found)
 
 
 def test_units_that_the_program_starts_are_there() -> None:

@@ -32,6 +32,12 @@ class UnknownGroupError(CfngenError):
     code = "unknown-sandbox-group"
 
 
+class NoSpotInstancesError(CfngenError):
+    """A group has no Spot Instances that EC2 could interrupt."""
+
+    code = "no-spot-instances"
+
+
 class NoSandboxError(CfngenError):
     """The command needs a running sandbox, and none is running."""
 
@@ -163,6 +169,46 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
     subject = f"The next {pluralize(times, 'instance')}" if times else "From now on the instances"
     verb = "fails" if times == 1 else "fail"
     click.echo(f"{subject} of {group} {verb} at the step {step!r}; `cfngen sandbox heal` stops this.")
+
+
+@command.command(
+    "interrupt",
+    short_help="Interrupt Spot Instances of a group, as EC2 does.",
+    epilog=examples_epilog(
+        "cfngen sandbox interrupt spot                    all of the group at once",
+        "cfngen sandbox interrupt spot --times 2",
+        "cfngen sandbox interrupt spot --notice rebalance",
+    ),
+)
+@click.argument("group")
+@_region_option
+@click.option(
+    "--notice",
+    type=click.Choice(("interruption", "rebalance", "both")),
+    default="interruption",
+    show_default=True,
+    help="What EC2 says: that it interrupts the instances in two minutes, that it recommends to rebalance them, or "
+    "both at once.",
+)
+@click.option(
+    "--times", type=click.IntRange(min=0), default=0, metavar="NUMBER", help="How many instances get it; 0 means all."
+)
+def interrupt(group: str, region: str, notice: str, times: int) -> None:
+    """Send EC2's notices to running Spot Instances of a group; interrupted ones are terminated two minutes later.
+
+    GROUP is the name of a node group, or the logical id of its Auto Scaling group.
+    """
+    instance_ids = _require_running().send_notice(region, group, notice, times)
+    if not instance_ids:
+        raise NoSpotInstancesError(
+            f"{group!r} in {region} has no running Spot Instances",
+            hint="`cfngen sandbox status` shows the groups; one with spotPrice has Spot Instances.",
+        )
+    subject = f"{pluralize(len(instance_ids), 'Spot Instance')} of {group}"
+    if notice == "rebalance":
+        click.echo(f"EC2 recommends to rebalance {subject}: {', '.join(instance_ids)}")
+    else:
+        click.echo(f"EC2 interrupts {subject} in two minutes: {', '.join(instance_ids)}")
 
 
 @command.command("heal", epilog=examples_epilog("cfngen sandbox heal"))

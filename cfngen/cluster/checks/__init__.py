@@ -20,6 +20,7 @@ from cfngen.cluster.checks import (
     flow_logs,
     gpu,
     instances,
+    interruptions,
     kubernetes,
     local_zones,
     naming,
@@ -79,6 +80,7 @@ PROBLEM_CHECKS: tuple[Check, ...] = (
     *node_template.PROBLEM_CHECKS,
     *pods_per_node.PROBLEM_CHECKS,
     *addons.PROBLEM_CHECKS,
+    *interruptions.PROBLEM_CHECKS,
     *characters.PROBLEM_CHECKS,
 )
 # Checks of what works but may not be intended; their problems are warnings.

@@ -251,6 +251,12 @@ class NodeGroup(Instances):
     drain_timeout: int = Field(
         5, ge=0, le=60, description="Minutes that a terminating node may take to evict its pods; 0 does not drain."
     )
+    rebalance_recommendation: Literal["ignore", "cordon", "drain"] = Field(
+        "ignore",
+        description="What a node does when EC2 recommends to rebalance its Spot Instance, which is then likely to be "
+        "interrupted: `cordon` keeps new pods away, `drain` moves its pods as well. Nothing replaces the node before "
+        "the interruption.",
+    )
 
 
 class Slot(Model):

@@ -91,6 +91,39 @@ class ClusterAutoscaler(OptionalAddon):
     )
 
 
+class NodeTerminationHandler(OptionalAddon):
+    """AWS's node termination handler, which reads the instance metadata on every node."""
+
+    spot_interruptions: bool = Field(
+        True,
+        description="Whether it drains a node when EC2 announces the interruption of its Spot Instance. cfngen's drain "
+        "service does so anyway, unless the group's `drainTimeout` is 0.",
+    )
+    scheduled_events: bool = Field(
+        True,
+        description="Whether it drains a node at once when EC2 schedules a reboot, stop or retirement of its instance, "
+        "and makes the node schedulable again after a reboot.",
+    )
+    rebalance_recommendation: Literal["ignore", "cordon", "drain"] = Field(
+        "ignore",
+        description="What it does with the nodes of all groups when EC2 recommends to rebalance their Spot Instances. "
+        "A node group's `rebalanceRecommendation` concerns one group, and needs no add-on.",
+    )
+    pod_grace_period: int | None = Field(
+        None,
+        ge=1,
+        le=3600,
+        description="Seconds that the pods it evicts have to end. Default: each pod's `terminationGracePeriodSeconds`.",
+    )
+    node_grace_period: int | None = Field(
+        None,
+        ge=120,
+        le=3600,
+        description="Seconds that it may take to drain a node; at least the 120 before a Spot Instance is interrupted. "
+        "Default: 120.",
+    )
+
+
 class ExternalDns(OptionalAddon):
     """DNS records for services and ingresses, in Route 53."""
 
@@ -119,8 +152,8 @@ class Addons(Model):
     cluster_autoscaler: ClusterAutoscaler = Field(
         default_factory=ClusterAutoscaler, description="Grows and shrinks node groups between their sizes."
     )
-    node_termination_handler: OptionalAddon = Field(
-        default_factory=OptionalAddon, description="Drains nodes before spot interruptions and maintenance."
+    node_termination_handler: NodeTerminationHandler = Field(
+        default_factory=NodeTerminationHandler, description="Drains nodes before spot interruptions and maintenance."
     )
     aws_load_balancer_controller: OptionalAddon = Field(
         default_factory=OptionalAddon, description="Application and network load balancers for ingresses and services."

@@ -87,7 +87,7 @@ def _check_vcpu_quota(launch: Launch) -> None:
         for instance in launch.backend.all_instances()
         if instance.state in ("pending", "running")
         and STANDARD_FAMILIES.match(instance.instance_type)
-        and _is_spot(instance) is is_spot
+        and is_spot_instance(instance) is is_spot
     )
     limit = quotas.applied_value(quotas.SPOT if is_spot else quotas.ON_DEMAND)
     if used_vcpus + launch.count * _vcpus(launch.type) > limit:
@@ -107,7 +107,7 @@ def _vcpus(instance_type: str) -> int:
     return int(instance_type_info["VCpuInfo"]["DefaultVCpus"]) if instance_type_info else 0
 
 
-def _is_spot(instance: MotoModel) -> bool:
+def is_spot_instance(instance: MotoModel) -> bool:
     """Return whether an instance is a Spot Instance; moto does not record that for those launched by groups."""
     if instance.lifecycle == "spot":
         return True

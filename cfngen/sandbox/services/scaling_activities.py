@@ -190,7 +190,8 @@ def _begin_termination(group: MotoModel, state: MotoModel) -> None:
     from moto.ec2.models.instances import InstanceState
 
     state.lifecycle_state = "Terminating"
-    seconds = duration_of(group.region, SHUTTING_DOWN)
+    is_terminated = state.instance.state == "terminated"  # by EC2, while a hook held it
+    seconds = 0.0 if is_terminated else duration_of(group.region, SHUTTING_DOWN)
     if seconds:
         # 32 is EC2's code of this state.
         state.instance._state = InstanceState("shutting-down", 32)  # noqa: SLF001 - moto has no other way

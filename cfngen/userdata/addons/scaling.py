@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cfngen.cluster.logical_ids import auto_scaling_group_id, node_group_prefix
-from cfngen.cluster.model import Cluster
+from cfngen.cluster.model import Cluster, NodeTerminationHandler
 from cfngen.userdata import proxy
 from cfngen.userdata.addons.release import (
     DELETE_OLD_POD_FIRST,
@@ -79,5 +79,30 @@ def node_termination_handler(cluster: Cluster) -> Release:
         "enableSpotInterruptionDraining": True,
         "enableScheduledEventDraining": True,
         "extraEnv": [{"name": "ENABLE_ASG_LIFECYCLE_DRAINING", "value": "false"}],
+        **_interruption_values(cluster.addons.node_termination_handler),
     }
     return release_of_chart(pinned, name="aws-node-termination-handler", namespace=NAMESPACE, values=values)
+
+
+def _interruption_values(handler: NodeTerminationHandler) -> JsonObject:
+    """Return the chart's values for the settings of the cluster file that are not the defaults.
+
+    The names are those of the chart's values.yaml. A recommendation to rebalance makes the handler cordon the node if
+    it monitors them, and drain it if it also has `enableRebalanceDraining` (`HandleEvent` in
+    pkg/interruptionevent/draincordon/handler.go).
+    """
+    values: dict[str, object] = {}
+    if not handler.spot_interruptions:
+        values["enableSpotInterruptionDraining"] = False
+    if not handler.scheduled_events:
+        values["enableScheduledEventDraining"] = False
+    if handler.rebalance_recommendation != "ignore":
+        values["enableRebalanceMonitoring"] = True
+        values["enableRebalanceDraining"] = handler.rebalance_recommendation == "drain"
+    if handler.pod_grace_period is not None:
+        values["podTerminationGracePeriod"] = handler.pod_grace_period
+    if handler.node_grace_period is not None:
+        # The handler drains a node this long before an interruption, and for this long (`TimeUntilDrain` in
+        # pkg/interruptioneventstore, `getDrainHelper` in pkg/node/node.go).
+        values["nodeTerminationGracePeriod"] = handler.node_grace_period
+    return values

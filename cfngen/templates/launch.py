@@ -7,7 +7,7 @@ from troposphere import GetAtt, Ref, autoscaling, cloudformation, ec2, policies
 from cfngen.cluster import logical_ids
 from cfngen.cluster.checks.volumes import VOLUME_TYPES
 from cfngen.cluster.instance_types import architecture
-from cfngen.cluster.model import Architecture, Cluster, Instances, Volume
+from cfngen.cluster.model import Architecture, Cluster, Instances, NodeGroup, Volume
 from cfngen.cluster.upgrade_timeouts import MAX_PAUSE_MINUTES, SPARE_MINUTES
 from cfngen.templates.images import root_device
 from cfngen.templates.property_value import PropertyValue
@@ -49,6 +49,19 @@ def instance_type_parameter(
             f"must be an {required_architecture} instance type with at least 2 vCPU and 2 GiB, e.g. t3.medium"
         ),
     )
+
+
+def _instance_type_property(
+    stack: Stack, parameter_prefix: str, instances: Instances, parameter_group: str
+) -> dict[str, object]:
+    """Return the launch template's property for the instance type, whose value is a parameter.
+
+    It is empty for a node group whose types the mixed instances policy names. There is no parameter then, so that
+    nobody replaces a list by one type.
+    """
+    if isinstance(instances, NodeGroup) and (instances.instance_types or instances.instance_requirements):
+        return {}
+    return {"InstanceType": instance_type_parameter(stack, parameter_prefix, instances, parameter_group)}
 
 
 def add_launch_template(
@@ -114,9 +127,7 @@ def add_launch_template(
             TagSpecifications=[ec2.TagSpecifications(ResourceType="launch-template", Tags=tags(cluster, name_tag))],
             LaunchTemplateData=ec2.LaunchTemplateData(
                 ImageId=image_id,
-                InstanceType=instance_type_parameter(
-                    stack, parameter_prefix=parameter_prefix, instances=instances, parameter_group=parameter_group
-                ),
+                **_instance_type_property(stack, parameter_prefix, instances, parameter_group),
                 IamInstanceProfile=ec2.IamInstanceProfile(Arn=instance_profile_arn),
                 BlockDeviceMappings=[
                     ec2.LaunchTemplateBlockDeviceMapping(DeviceName=root_device(instances.image), Ebs=root_volume)

@@ -187,6 +187,12 @@ def _arns(cluster: Cluster) -> Iterator[tuple[Path, str]]:
     for path, instances in all_instances(cluster):
         for position, arn in enumerate(instances.additional_policies):
             yield (*path, "additionalPolicies", position), arn
+    for index, group in enumerate(cluster.node_groups):
+        if group.capacity_reservation and group.capacity_reservation.resource_group:
+            yield (
+                ("nodeGroups", index, "capacityReservation", "resourceGroup"),
+                group.capacity_reservation.resource_group,
+            )
     for path, machine in all_machines(cluster):
         if machine.root_volume.kms_key:
             yield (*path, "rootVolume", "kmsKey"), machine.root_volume.kms_key

@@ -45,7 +45,9 @@ def launch_source(
     specification = latest_version(launch_template)
     if not has_mixed_instances_policy(node_group):
         return {"LaunchTemplate": specification}
-    source = autoscaling.LaunchTemplate(LaunchTemplateSpecification=specification, **_overrides(node_group))
+    source = autoscaling.LaunchTemplate(
+        LaunchTemplateSpecification=specification, Overrides=_overrides(node_group, launch_template)
+    )
     properties: dict[str, object] = {"LaunchTemplate": source}
     if node_group.instances_distribution:
         properties["InstancesDistribution"] = _distribution(
@@ -77,19 +79,18 @@ def capacity_properties(node_group: NodeGroup) -> dict[str, object]:
     return properties
 
 
-def _overrides(node_group: NodeGroup) -> dict[str, object]:
-    """Return the policy's property with the instance types; empty for a group of one type, the launch template's."""
+def _overrides(node_group: NodeGroup, launch_template: ec2.LaunchTemplate) -> list[autoscaling.LaunchTemplateOverrides]:
+    """Return the instance types of the policy, or what they must have.
+
+    A group of one type has an override too: an update of a policy without overrides would keep the previous ones (this
+    is assumed, from what the API reference says of other parts of a policy).
+    """
     if node_group.instance_requirements:
-        requirements = _requirements(node_group.instance_requirements)
-        return {"Overrides": [autoscaling.LaunchTemplateOverrides(InstanceRequirements=requirements)]}
-    if not node_group.instance_types:
-        return {}
-    return {
-        "Overrides": [
-            autoscaling.LaunchTemplateOverrides(InstanceType=instance_type)
-            for instance_type in node_group.instance_types
+        return [
+            autoscaling.LaunchTemplateOverrides(InstanceRequirements=_requirements(node_group.instance_requirements))
         ]
-    }
+    types = node_group.instance_types or (launch_template.LaunchTemplateData.InstanceType,)
+    return [autoscaling.LaunchTemplateOverrides(InstanceType=instance_type) for instance_type in types]
 
 
 def _requirements(requirements: InstanceRequirements) -> autoscaling.InstanceRequirements:
@@ -139,8 +140,11 @@ def _distribution(
         "SpotAllocationStrategy": distribution.spot_allocation_strategy,
         "SpotInstancePools": distribution.spot_instance_pools,
     }
-    if may_be_spot(node_group) and node_group.spot_price is not None:
-        properties["SpotMaxPrice"] = _spot_price_parameter(stack, node_group, parameter_group)
+    if may_be_spot(node_group):
+        # "To remove a maximum price that you previously set, include the property but specify an empty string"
+        # (InstancesDistribution, EC2 Auto Scaling API Reference). The On-Demand price is the limit then.
+        has_price = node_group.spot_price is not None
+        properties["SpotMaxPrice"] = _spot_price_parameter(stack, node_group, parameter_group) if has_price else ""
     set_properties = {name: value for name, value in properties.items() if value is not None}
     return autoscaling.InstancesDistribution(**set_properties)
 

@@ -107,12 +107,16 @@ def _check_requirements(cluster: Cluster) -> Iterator[Problem]:
 
 def _contradictions(path: Path, requirements: InstanceRequirements, architecture: Architecture) -> Iterator[Problem]:
     """Yield a problem for each pair of requirements that exclude each other; `path` is that of the section."""
-    ranges = {("vcpus",): requirements.vcpus, ("memory",): requirements.memory}
+    ranges: list[tuple[Path, int, int | None]] = [
+        (("vcpus",), requirements.vcpus.min, requirements.vcpus.max),
+        (("memory",), requirements.memory.min, requirements.memory.max),
+    ]
     if requirements.accelerators:
-        ranges["accelerators", "count"] = requirements.accelerators.count
-    for keys, limits in ranges.items():
-        if limits.max is not None and limits.max < limits.min:
-            message = f"{limits.max} is less than min ({limits.min}); raise it or lower min"
+        gpus = requirements.accelerators.count
+        ranges.append((("accelerators", "count"), gpus.min, gpus.max))
+    for keys, least, greatest in ranges:
+        if greatest is not None and greatest < least:
+            message = f"{greatest} is less than min ({least}); raise it or lower min"
             yield Problem((*path, *keys, "max"), message, related_paths=((*path, *keys, "min"),))
     if requirements.allowed_types and requirements.excluded_types:
         message = "allowedTypes and excludedTypes cannot be combined; keep one of them"

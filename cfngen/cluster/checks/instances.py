@@ -26,10 +26,9 @@ def _check_types_suitable(cluster: Cluster) -> Iterator[Problem]:
 def _named_types(cluster: Cluster) -> Iterator[tuple[Path, str]]:
     """Yield the path and the name of each instance type of masters and node groups, except what is only required."""
     for path, instances in all_instances(cluster):
-        is_group = isinstance(instances, NodeGroup)
-        if is_group and instances.instance_requirements:
+        if isinstance(instances, NodeGroup) and instances.instance_requirements:
             continue
-        if is_group and instances.instance_types:
+        if isinstance(instances, NodeGroup) and instances.instance_types:
             for position, instance_type in enumerate(instances.instance_types):
                 yield (*path, "instanceTypes", position), instance_type
         else:

@@ -170,6 +170,10 @@ FREE: Mapping[str, Any] = {
     "nodeGroups.name": "other", "nodeGroups.minSize": 1, "nodeGroups.maxSize": 9, "nodeGroups.desiredSize": 2,
     "nodeGroups.zones": ["us-west-2b"], "nodeGroups.spotPrice": "0.05", "nodeGroups.labels": {"a": "b"},
     "nodeGroups.taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}], "nodeGroups.drainTimeout": 7,
+    "nodeGroups.instanceTypes": ["m7i.large", "m7a.large"],
+    "nodeGroups.instanceRequirements": {"vcpus": {"min": 2}, "memory": {"min": 4}},
+    "nodeGroups.instancesDistribution": {"onDemandPercentage": 50}, "nodeGroups.maxInstanceLifetime": 30,
+    "nodeGroups.capacityReservation": {"preference": "none"},
 }  # fmt: skip
 # Only with others: what a change of these does is what a change of those does.
 TOGETHER = {
@@ -194,6 +198,16 @@ TOGETHER = {
     "image.architecture", "image.rootDevice",
     *(f"{of}.{key}" for of in ("controlPlane", "nodeGroups")
       for key in ("files.path", "files.content", "files.mode", "units.name", "units.content", "units.enable")),
+    *(f"nodeGroups.instanceRequirements.{key}"
+      for key in ("vcpus.min", "vcpus.max", "memory.min", "memory.max", "generations", "allowedTypes", "excludedTypes",
+                  "burstable", "bareMetal", "localStorage", "accelerators.count.min", "accelerators.count.max",
+                  "accelerators.manufacturers", "accelerators.names", "cpuManufacturers", "maxSpotPricePercentage",
+                  "maxOnDemandPricePercentage")),
+    *(f"nodeGroups.instancesDistribution.{key}"
+      for key in ("onDemandBase", "onDemandPercentage", "onDemandAllocationStrategy", "spotAllocationStrategy",
+                  "spotInstancePools")),
+    *(f"nodeGroups.capacityReservation.{key}" for key in ("id", "resourceGroup", "preference")),
+    "nodeGroups.capacityRebalance",
     "nodeGroups.taints.key", "nodeGroups.taints.value", "nodeGroups.taints.effect",
 }  # fmt: skip
 # State that masters apply, or configuration in their user data: nothing but programs and IAM can follow from them.

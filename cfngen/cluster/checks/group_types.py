@@ -9,7 +9,6 @@ from cfngen.cluster.group_types import (
     matching_types,
     may_be_spot,
     required_architecture,
-    type_list,
 )
 from cfngen.cluster.instance_type_facts import facts_of
 from cfngen.cluster.model import Architecture, Cluster, InstanceRequirements, NodeGroup
@@ -180,7 +179,7 @@ def _no_match_problem(
         )
     )
     hints.append(("in other regions", matching_types(requirements, architecture, None)))
-    useful = [f"{len(types)} {hint} ({type_list(types)})" for hint, types in hints if types]
+    useful = [f"{types[0]} {hint}" for hint, types in hints if types]
     advice = f"there would be {join_and(useful[:2])}" if useful else "ask for less"
     message = f"no instance type of {cluster.region} that is known here ({architecture}) has all of this; {advice}"
     yield Problem(requirements_path, message, related_paths=((*path, "image"), ("region",)))

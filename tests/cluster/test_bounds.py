@@ -52,7 +52,7 @@ BOUNDS = {
     "nodeGroups[0].instancesDistribution.onDemandBase": (0, 5000),
     "nodeGroups[0].instancesDistribution.onDemandPercentage": (0, 100),
     "nodeGroups[0].instancesDistribution.spotInstancePools": (1, 20),
-    # From 86,400 seconds ("Replace Auto Scaling instances based on maximum instance lifetime", Auto Scaling user guide).
+    # From 86,400 seconds ("Replace Auto Scaling instances based on maximum instance lifetime", Auto Scaling guide).
     "nodeGroups[0].maxInstanceLifetime": (1, 365),
     "etcd.backups.interval": (5, 1440),
     "etcd.backups.hourlyDays": (1, 3650),

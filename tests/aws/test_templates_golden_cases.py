@@ -23,7 +23,7 @@ NESTED = (
     "three-masters",
 )
 # They name things that only an account can name.
-SEPARATELY = ("existing-elastic-ip", "extra-policies", "references", "transit-gateway")
+SEPARATELY = ("capacity-reservation", "existing-elastic-ip", "extra-policies", "references", "transit-gateway")
 
 RETAINED_ZONES = {"api-dns-public": 1}  # created public zones: their name servers are known to other zones
 

@@ -82,7 +82,10 @@ def test_shares_of_spot_instances(base: int, percentage: int, shares: str) -> No
     [
         (
             {"CapacityRebalance": "true"},
-            "from now on Spot Instances of node group `nodes` are replaced when AWS sees a high risk of an interruption",
+            (
+                "from now on Spot Instances of node group `nodes` are replaced when AWS sees a high risk of an "
+                "interruption"
+            ),
         ),
         ({"MaxInstanceLifetime": "604800"}, "nodes of node group `nodes` are replaced once they are 7 days old"),
         (

@@ -93,8 +93,8 @@ def test_of_several_types_each_zone_needs_one(aws: Aws) -> None:
         check(aws.account, parse(SEVERAL), {})
     assert error.value.problems == (
         (
-            "nodeGroups[0].instanceTypes: us-west-2b offers none of the types; add a type that is offered there, or remove "
-            "the zone from the group"
+            "nodeGroups[0].instanceTypes: us-west-2b offers none of the types; add a type that is offered there, or "
+            "remove the zone from the group"
         ),
     )
 
@@ -105,8 +105,8 @@ def test_of_several_types_each_needs_a_zone(aws: Aws) -> None:
         check(aws.account, parse(SEVERAL), {})
     assert error.value.problems == (
         (
-            "nodeGroups[0].instanceTypes[1]: m7a.large is not offered in us-west-2a and us-west-2b; use another type, or a "
-            "zone that has it: us-west-2c"
+            "nodeGroups[0].instanceTypes[1]: m7a.large is not offered in us-west-2a and us-west-2b; use another type, "
+            "or a zone that has it: us-west-2c"
         ),
         "nodeGroups[0].instanceTypes[2]: m6i.large is not offered in us-west-2a and us-west-2b; use another type",
     )

@@ -166,7 +166,7 @@ def _show_instance_types(cluster: Cluster, output_format: str) -> None:
     from cfngen.cluster.group_types import types_of
     from cfngen.cluster.instance_type_facts import InstanceTypeFacts, facts_of
 
-    types_by_owner = {"masters": (cluster.control_plane.instance_type,)}
+    types_by_owner: dict[str, tuple[str, ...]] = {"masters": (cluster.control_plane.instance_type,)}
     types_by_owner |= {f"group {group.name}": types_of(cluster, group) for group in cluster.node_groups}
     if output_format != "text":
         items = [

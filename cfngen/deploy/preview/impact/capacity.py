@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from cfngen.cluster.group_types import type_list
 from cfngen.deploy.preview.impact.context import ChangeContext, number_if_decimal
@@ -44,7 +44,7 @@ def _policy_texts(context: ChangeContext, owner: str) -> Iterator[str]:
 
     Nothing is yielded if only the version of the launch template changes.
     """
-    old_policy, policy = _mapping(context.before(_POLICY)), _mapping(context.after(_POLICY))
+    old_policy, policy = (_policy(value_of) for value_of in (context.before, context.after))
     if not policy:
         if old_policy:
             yield f"{owner} has one instance type again, that of its launch template"
@@ -54,14 +54,31 @@ def _policy_texts(context: ChangeContext, owner: str) -> Iterator[str]:
         yield text
 
 
-def _mapping(value: object) -> Mapping[str, object]:
-    """Return the value of a property, which a change set may hold as JSON; empty if it is not known."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return {}
-    return value if isinstance(value, Mapping) else {}
+def _policy(value_of: Callable[..., object]) -> Mapping[str, object]:
+    """Return the types and shares of a mixed instances policy; empty without one.
+
+    They are asked for by themselves, since the policy as a whole is not known before the update: it has the version of
+    the launch template.
+
+    Args:
+        value_of: returns the value at a path, before or after the change.
+    """
+    overrides = _from_json(value_of(_POLICY, "LaunchTemplate", "Overrides"))
+    distribution = _from_json(value_of(_POLICY, "InstancesDistribution"))
+    if overrides is None and distribution is None:
+        whole = _from_json(value_of(_POLICY))
+        return whole if isinstance(whole, Mapping) else {}
+    return {"LaunchTemplate": {"Overrides": overrides}, "InstancesDistribution": distribution}
+
+
+def _from_json(value: object) -> object:
+    """Return the value of a property, which a change set may hold as JSON; None if it is not known."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return None
 
 
 def _types_text(policy: Mapping[str, object]) -> str:

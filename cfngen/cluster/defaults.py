@@ -10,7 +10,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cfngen.cluster import gpu_defaults, instance_types, network_defaults
+from cfngen.cluster import capacity_defaults, gpu_defaults, instance_types, network_defaults
 from cfngen.cluster.completed_data import CompletedData, Derivation, Section
 from cfngen.cluster.gpu import DEFAULT_ROOT_VOLUME_GIB
 from cfngen.cluster.model import Cluster, NodeGroup
@@ -46,7 +46,10 @@ def complete(data: Mapping[str, object]) -> CompletedData:
     _fill_master_addresses(completed)
     _fill_node_groups(completed)
     _fill_root_volume_sizes(completed)
+    capacity_defaults.fill_preferred_types(completed)
     _fill_images(completed)
+    capacity_defaults.fill_required_types(completed)
+    capacity_defaults.fill_distributions(completed)
     gpu_defaults.fill(completed)
     _fill_bastion(completed)
     _fill_exact_version(completed)

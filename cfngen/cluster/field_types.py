@@ -181,6 +181,23 @@ KubernetesVersion = Annotated[
     ),
 ]
 InstanceType = Annotated[str, TextPattern(r"[a-z0-9-]+\.[a-z0-9-]+", expected="an EC2 instance type such as t3.medium")]
+# AllowedInstanceType and ExcludedInstance, Amazon EC2 Auto Scaling API Reference.
+InstanceTypePattern = Annotated[
+    str,
+    TextPattern(
+        r"[a-z0-9.*-]{1,30}", expected="an EC2 instance type, or several with asterisks such as m7* and c7i.*xlarge"
+    ),
+]
+CapacityReservationId = Annotated[
+    str, TextPattern(r"cr-[0-9a-f]{8,17}", expected="the id of a Capacity Reservation such as cr-0123456789abcdef0")
+]
+ResourceGroupArn = Annotated[
+    str,
+    TextPattern(
+        r"arn:aws[a-z-]*:resource-groups:[a-z0-9-]+:[0-9]{12}:group/[A-Za-z0-9_.-]{1,300}",
+        expected="the ARN of a resource group such as arn:aws:resource-groups:us-west-2:123456789012:group/nodes",
+    ),
+]
 Price = Annotated[
     str,
     TextPattern(

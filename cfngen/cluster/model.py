@@ -12,6 +12,12 @@ from pydantic import Field
 from cfngen.cluster import field_types
 from cfngen.cluster.sections.base import Architecture, Distribution, List, Model, Plugin
 from cfngen.cluster.sections.bastion import Bastion
+from cfngen.cluster.sections.capacity import (
+    Accelerators,
+    CapacityReservation,
+    InstanceRequirements,
+    InstancesDistribution,
+)
 from cfngen.cluster.sections.flow_logs import FlowLogs
 from cfngen.cluster.sections.instances import (
     ControlPlane,
@@ -54,6 +60,7 @@ from cfngen.cluster.sections.services import (
 )
 
 __all__ = [
+    "Accelerators",
     "Addon",
     "Addons",
     "Api",
@@ -61,6 +68,7 @@ __all__ = [
     "Assets",
     "Backups",
     "Bastion",
+    "CapacityReservation",
     "CertificateAuthority",
     "Chart",
     "Cluster",
@@ -72,8 +80,10 @@ __all__ = [
     "FlowLogs",
     "Iam",
     "Image",
+    "InstanceRequirements",
     "InstanceRole",
     "Instances",
+    "InstancesDistribution",
     "Kubernetes",
     "Machine",
     "Model",

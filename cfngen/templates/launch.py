@@ -51,6 +51,19 @@ def instance_type_parameter(
     )
 
 
+def _instance_type_property(
+    stack: Stack, parameter_prefix: str, instances: Instances, parameter_group: str
+) -> dict[str, object]:
+    """Return the launch template's property for the instance type, whose value is a parameter.
+
+    It is empty for a node group whose types the mixed instances policy names. There is no parameter then, so that
+    nobody replaces a list by one type.
+    """
+    if isinstance(instances, NodeGroup) and (instances.instance_types or instances.instance_requirements):
+        return {}
+    return {"InstanceType": instance_type_parameter(stack, parameter_prefix, instances, parameter_group)}
+
+
 def add_launch_template(
     stack: Stack,
     cluster: Cluster,
@@ -114,9 +127,7 @@ def add_launch_template(
             TagSpecifications=[ec2.TagSpecifications(ResourceType="launch-template", Tags=tags(cluster, name_tag))],
             LaunchTemplateData=ec2.LaunchTemplateData(
                 ImageId=image_id,
-                InstanceType=instance_type_parameter(
-                    stack, parameter_prefix=parameter_prefix, instances=instances, parameter_group=parameter_group
-                ),
+                **_instance_type_property(stack, parameter_prefix, instances, parameter_group),
                 IamInstanceProfile=ec2.IamInstanceProfile(Arn=instance_profile_arn),
                 BlockDeviceMappings=[
                     ec2.LaunchTemplateBlockDeviceMapping(DeviceName=root_device(instances.image), Ebs=root_volume)

@@ -24,7 +24,8 @@ from cfngen.cluster.upgrade_timeouts import master_upgrade_wait
 from cfngen.templates import master
 from cfngen.templates.iam import node_profile
 from cfngen.templates.images import image_parameter
-from cfngen.templates.launch import add_launch_template, creation_policy, latest_version, rolling_update_policy
+from cfngen.templates.launch import add_launch_template, creation_policy, rolling_update_policy
+from cfngen.templates.mixed_instances import capacity_properties, launch_source, market_options
 from cfngen.templates.network import subnet_id
 from cfngen.templates.private_network import way_out
 from cfngen.templates.property_value import PropertyValue
@@ -92,7 +93,7 @@ def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
             ],
         ),
         user_data=userdata.node(cluster, node_group, user_data_references),
-        **_spot_properties(stack, node_group, parameter_group),
+        **market_options(stack, node_group, parameter_group),
     )
     min_size, max_size = _add_size_parameters(stack, node_group, parameter_group)
     # If the cluster file sets no desired size, Auto Scaling launches the minimum number of instances.
@@ -107,7 +108,7 @@ def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
             MinSize=min_size,
             MaxSize=max_size,
             VPCZoneIdentifier=[subnet_id(stack, cluster, zone) for zone in node_group.zones],
-            LaunchTemplate=latest_version(node_launch_template),
+            **launch_source(stack, node_group, node_launch_template, parameter_group),
             Tags=[
                 *auto_scaling_group_tags(cluster, name_tag, discoverable=node_group.autoscaler.enabled),
                 # Instances do not get these tags: the third argument of Tag is PropagateAtLaunch.
@@ -119,6 +120,7 @@ def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
                 drain_minutes=node_group.drain_timeout,
                 master_wait_minutes=master_upgrade_wait(cluster, node_group),
             ),
+            **capacity_properties(node_group),
             **desired_capacity_property,
             **_drain_hook_property(node_group),
             **({"TargetGroupARNs": list(node_group.target_groups)} if node_group.target_groups else {}),
@@ -187,25 +189,3 @@ def _drain_hook_property(node_group: NodeGroup) -> dict[str, object]:
         DefaultResult="CONTINUE",
     )
     return {"LifecycleHookSpecificationList": [hook]}
-
-
-def _spot_properties(stack: Stack, node_group: NodeGroup, parameter_group: str) -> dict[str, object]:
-    """Return the launch template's property for Spot Instances; empty for a node group of On-Demand Instances."""
-    if node_group.spot_price is None:
-        return {}
-    max_price = stack.parameter(
-        str(NodeGroupId(node_group.name, "SpotPrice")),
-        label="Spot price (US dollars per hour)",
-        parameter_group=parameter_group,
-        description="Highest price per instance hour in US dollars",
-        default=node_group.spot_price,
-        only_in_this_nested_stack=True,
-        AllowedPattern=r"^[0-9]+(\.[0-9]+)?$",
-        ConstraintDescription="must be a number such as 0.05",
-    )
-    # EC2 Auto Scaling accepts one-time spot requests only; it replaces interrupted instances itself.
-    return {
-        "InstanceMarketOptions": ec2.InstanceMarketOptions(
-            MarketType="spot", SpotOptions=ec2.SpotOptions(MaxPrice=max_price, SpotInstanceType="one-time")
-        )
-    }

@@ -25,7 +25,14 @@ NESTED = (
     "three-masters",
 )
 # They name things that only an account can name.
-SEPARATELY = ("existing-elastic-ip", "extra-policies", "own-permissions", "references", "transit-gateway")
+SEPARATELY = (
+    "capacity-reservation",
+    "existing-elastic-ip",
+    "extra-policies",
+    "own-permissions",
+    "references",
+    "transit-gateway",
+)
 
 RETAINED_ZONES = {"api-dns-public": 1}  # created public zones: their name servers are known to other zones
 

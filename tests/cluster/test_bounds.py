@@ -42,6 +42,22 @@ BOUNDS = {
     "addons.nodeTerminationHandler.podGracePeriod": (1, 3600),
     # EC2 interrupts a Spot Instance two minutes after its notice.
     "addons.nodeTerminationHandler.nodeGracePeriod": (120, 3600),
+    # Kubernetes needs 2 vCPUs and 2 GiB; the largest types have 1,024 vCPUs and 32 TiB.
+    "nodeGroups[0].instanceRequirements.vcpus.min": (2, 1024),
+    "nodeGroups[0].instanceRequirements.vcpus.max": (2, 1024),
+    "nodeGroups[0].instanceRequirements.memory.min": (2, 32768),
+    "nodeGroups[0].instanceRequirements.memory.max": (2, 32768),
+    "nodeGroups[0].instanceRequirements.accelerators.count.min": (1, 64),
+    "nodeGroups[0].instanceRequirements.accelerators.count.max": (1, 64),
+    # 999999 turns price protection off (`InstanceRequirements`, EC2 Auto Scaling API Reference).
+    "nodeGroups[0].instanceRequirements.maxSpotPricePercentage": (1, 999_999),
+    "nodeGroups[0].instanceRequirements.maxOnDemandPricePercentage": (1, 999_999),
+    # `InstancesDistribution`, EC2 Auto Scaling API Reference.
+    "nodeGroups[0].instancesDistribution.onDemandBase": (0, 5000),
+    "nodeGroups[0].instancesDistribution.onDemandPercentage": (0, 100),
+    "nodeGroups[0].instancesDistribution.spotInstancePools": (1, 20),
+    # From 86,400 seconds ("Replace Auto Scaling instances based on maximum instance lifetime", Auto Scaling guide).
+    "nodeGroups[0].maxInstanceLifetime": (1, 365),
     "etcd.backups.interval": (5, 1440),
     "etcd.backups.hourlyDays": (1, 3650),
     "etcd.backups.dailyDays": (1, 3650),

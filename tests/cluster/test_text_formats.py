@@ -81,6 +81,26 @@ FORMS: dict[str, tuple[list[Any], list[Any]]] = {
         ["t3.medium", "c7gn.large", "u-6tb1.112xlarge", "m5.metal-24xl"],
         ["t3", "t3.", ".medium", "T3.medium", "t3.Medium", "t3_medium", "t3.medium.x", "t3 .medium", ""],
     ),
+    # `AllowedInstanceType`, EC2 Auto Scaling API Reference: 1 to 30 characters.
+    "nodeGroups[0].instanceRequirements.allowedTypes[0]": (
+        ["m7i.large", "m7*", "*.metal*", "*3*", "u-6tb1.*", "c" * 30],
+        ["", "M7*", "m7 ", "m7_i", "c" * 31, "m7?"],
+    ),
+    "nodeGroups[0].capacityReservation.id": (
+        ["cr-01234567", "cr-0123456789abcdef0"],
+        ["cr-", "cr-0123456", "cr-0123456789ABCDEF0", "crg-01234567", "cr-0123456789abcdef01"],
+    ),
+    "nodeGroups[0].capacityReservation.resourceGroup": (
+        [
+            "arn:aws:resource-groups:us-west-2:123456789012:group/nodes",
+            "arn:aws:resource-groups:us-west-2:123456789012:group/a.b_c-1",
+        ],
+        [
+            "nodes",
+            "arn:aws:resource-groups:us-west-2:123456789012:group/",
+            "arn:aws:ec2:us-west-2:123456789012:group/nodes",
+        ],
+    ),
     "nodeGroups[0].spotPrice": (
         ["0.05", "9999", "9999.123456", "1", "0.123456", 1],
         ["10000", "0.1234567", "0.", ".05", "0,05", "-1", "1e3", "", "0.05 ", True],

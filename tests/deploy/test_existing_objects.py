@@ -29,6 +29,7 @@ REGION, ZONE = "us-west-2", "us-west-2a"
 NAMES_IN_AWS = (
     field_types.AllocationId,
     field_types.BucketName,
+    field_types.CapacityReservationId,
     field_types.DhcpOptionsId,
     field_types.EndpointService,
     field_types.HostedZoneId,
@@ -42,6 +43,7 @@ NAMES_IN_AWS = (
     field_types.PeeringConnectionId,
     field_types.PolicyArn,
     field_types.PrefixListId,
+    field_types.ResourceGroupArn,
     field_types.RouteDestination,  # a prefix list, or a range
     field_types.RoleArn,
     field_types.RouteTableId,
@@ -68,6 +70,7 @@ NOTHING_IN_AWS = (
     field_types.HttpUrl,
     field_types.ImageReference,
     field_types.InstanceType,
+    field_types.InstanceTypePattern,
     field_types.KubernetesVersion,
     field_types.LabelKey,
     field_types.LabelValue,
@@ -100,6 +103,7 @@ class Named:
 KEY = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
 TARGETS = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup/web/0123456789abcdef"
 SECRET = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:ca-AbCdEf"
+GROUP_ARN = "arn:aws:resource-groups:eu-central-1:123456789012:group/nodes"
 TYPED = "a parameter of an AWS-specific type: CloudFormation looks for it in the region before it begins"
 CHINA = "arn:aws-cn:iam::123456789012:policy/x"
 LISTED = Named("region", silence="deploying asks EC2 for its entries where quotas matter; EC2 refuses the rule")
@@ -312,6 +316,10 @@ TABLE: Mapping[str, Named] = {
             "target group that is not there": "there is no target group arn:aws:elasticloadbalancing:",
             "target group of addresses": "takes targets of the type ip; Auto Scaling registers instances only",
         },
+    ),
+    "nodeGroups[].capacityReservation.id": Named("zone", silence="EC2 refuses the launch"),
+    "nodeGroups[].capacityReservation.resourceGroup": Named(
+        "region", {f"nodeGroups: [{{capacityReservation: {{resourceGroup: '{GROUP_ARN}'}}}}]": "is in eu-central-1"}
     ),
     "network.flowLogs.bucket": Named(
         "any region; its policy lets AWS deliver logs", {"bucket that is not there": "there is no bucket example-flow"}

@@ -178,6 +178,10 @@ FREE: Mapping[str, Any] = {
     "nodeGroups.autoscaler.scaleDownGpuUtilizationThreshold": "0.7",
     "nodeGroups.autoscaler.scaleDownUnneededTime": "5m", "nodeGroups.autoscaler.scaleDownUnreadyTime": "5m",
     "nodeGroups.prePulledImages": ["docker.io/library/nginx:1.29"],
+    "nodeGroups.instanceTypes": ["m7i.large", "m7a.large"],
+    "nodeGroups.instanceRequirements": {"vcpus": {"min": 2}, "memory": {"min": 4}},
+    "nodeGroups.instancesDistribution": {"onDemandPercentage": 50}, "nodeGroups.maxInstanceLifetime": 30,
+    "nodeGroups.capacityReservation": {"preference": "none"},
 }  # fmt: skip
 # Only with others: what a change of these does is what a change of those does.
 TOGETHER = {
@@ -203,6 +207,16 @@ TOGETHER = {
     *(f"{of}.{key}" for of in ("controlPlane", "nodeGroups")
       for key in ("files.path", "files.content", "files.mode", "units.name", "units.content", "units.enable")),
     *(f"nodeGroups.policyStatements.{key}" for key in ("effect", "actions", "resources", "conditions")),
+    *(f"nodeGroups.instanceRequirements.{key}"
+      for key in ("vcpus.min", "vcpus.max", "memory.min", "memory.max", "generations", "allowedTypes", "excludedTypes",
+                  "burstable", "bareMetal", "localStorage", "accelerators.count.min", "accelerators.count.max",
+                  "accelerators.manufacturers", "accelerators.names", "cpuManufacturers", "maxSpotPricePercentage",
+                  "maxOnDemandPricePercentage")),
+    *(f"nodeGroups.instancesDistribution.{key}"
+      for key in ("onDemandBase", "onDemandPercentage", "onDemandAllocationStrategy", "spotAllocationStrategy",
+                  "spotInstancePools")),
+    *(f"nodeGroups.capacityReservation.{key}" for key in ("id", "resourceGroup", "preference")),
+    "nodeGroups.capacityRebalance",
     "nodeGroups.taints.key", "nodeGroups.taints.value", "nodeGroups.taints.effect",
     # Only instance types with a GPU have it: the image, labels and taints that follow are changes of their own.
     "nodeGroups.gpu",

@@ -77,3 +77,46 @@ def test_types_and_zones_of_the_parameters_count(aws: Aws) -> None:
 def test_who_may_not_look_is_not_kept_from_deploying(aws: Aws) -> None:
     aws.answers["ec2:DescribeInstanceTypeOfferings"] = refusing("UnauthorizedOperation")
     check(aws.account, parse(FILE), {})
+
+
+SEVERAL: dict[str, Any] = {
+    "network": {"subnets": [{"zone": "us-west-2a"}, {"zone": "us-west-2b"}]},
+    "nodeGroups": [{"name": "mixed", "instanceTypes": ["m7i.large", "m7a.large", "m6i.large"]}],
+}
+
+
+def test_of_several_types_each_zone_needs_one(aws: Aws) -> None:
+    offered(aws, t3_medium="ab", m7i_large="a", m7a_large="b", m6i_large="ab")
+    check(aws.account, parse(SEVERAL), {})
+    offered(aws, t3_medium="ab", m7i_large="a", m7a_large="a", m6i_large="a")
+    with pytest.raises(InstanceTypesNotOfferedError) as error:
+        check(aws.account, parse(SEVERAL), {})
+    assert error.value.problems == (
+        (
+            "nodeGroups[0].instanceTypes: us-west-2b offers none of the types; add a type that is offered there, or "
+            "remove the zone from the group"
+        ),
+    )
+
+
+def test_of_several_types_each_needs_a_zone(aws: Aws) -> None:
+    offered(aws, t3_medium="ab", m7i_large="ab", m7a_large="c")
+    with pytest.raises(InstanceTypesNotOfferedError) as error:
+        check(aws.account, parse(SEVERAL), {})
+    assert error.value.problems == (
+        (
+            "nodeGroups[0].instanceTypes[1]: m7a.large is not offered in us-west-2a and us-west-2b; use another type, "
+            "or a zone that has it: us-west-2c"
+        ),
+        "nodeGroups[0].instanceTypes[2]: m6i.large is not offered in us-west-2a and us-west-2b; use another type",
+    )
+
+
+def test_requirements_need_a_type_in_each_zone_and_no_more(aws: Aws) -> None:
+    requirements = {"vcpus": {"min": 2, "max": 2}, "memory": {"min": 8, "max": 8}}
+    cluster = parse({**SEVERAL, "nodeGroups": [{"instanceRequirements": requirements}]})
+    offered(aws, t3_medium="ab", m7i_large="a", m7a_large="b")
+    check(aws.account, cluster, {})
+    offered(aws, t3_medium="ab", m7i_large="a")
+    with pytest.raises(InstanceTypesNotOfferedError, match=r"nodeGroups\[0\].instanceRequirements: us-west-2b offers"):
+        check(aws.account, cluster, {})

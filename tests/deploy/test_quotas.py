@@ -8,7 +8,8 @@ from cfngen.cluster.load import parse
 from cfngen.deploy.account import connect
 from cfngen.deploy.publishing.publish import assign_template_urls
 from cfngen.deploy.quotas import service_quotas, vcpus
-from cfngen.deploy.quotas.demand import InstanceCount, count_demand
+from cfngen.deploy.quotas.demand import count_demand
+from cfngen.deploy.quotas.instance_counts import InstanceCount
 from cfngen.templates import generate
 
 STANDARD = "vCPUs of on-demand standard (A, C, D, H, I, M, R, T, Z) instances"

@@ -18,9 +18,31 @@ NO_TEXTS = {
     "AWS::AutoScaling::AutoScalingGroup": {
         "LifecycleHookSpecificationList/*/DefaultResult",
         "LifecycleHookSpecificationList/*/LifecycleTransition",
+        "CapacityReservationSpecification/CapacityReservationPreference",
+        "CapacityReservationSpecification/CapacityReservationTarget/CapacityReservationIds/*",
+        "CapacityReservationSpecification/CapacityReservationTarget/CapacityReservationResourceGroupArns/*",
         "DesiredCapacity",
         "MaxSize",
         "MinSize",
+        "MixedInstancesPolicy/InstancesDistribution/OnDemandAllocationStrategy",
+        "MixedInstancesPolicy/InstancesDistribution/SpotAllocationStrategy",
+        "MixedInstancesPolicy/InstancesDistribution/SpotMaxPrice",
+        "MixedInstancesPolicy/LaunchTemplate/Overrides/*/InstanceType",
+        *(
+            f"MixedInstancesPolicy/LaunchTemplate/Overrides/*/InstanceRequirements/{key}"
+            for key in (
+                "AcceleratorManufacturers/*",
+                "AcceleratorNames/*",
+                "AcceleratorTypes/*",
+                "AllowedInstanceTypes/*",
+                "BareMetal",
+                "BurstablePerformance",
+                "CpuManufacturers/*",
+                "ExcludedInstanceTypes/*",
+                "InstanceGenerations/*",
+                "LocalStorage",
+            )
+        ),
     },
     "AWS::CloudFormation::Stack": {"TemplateURL"},
     "AWS::EC2::DHCPOptions": {"DomainNameServers/*"},

@@ -155,7 +155,12 @@ def test_tags_that_the_metadata_service_cannot_show(
 ) -> None:
     assert bool(reported_paths("W9022", launched(options, own=[CLUSTER], groups=[]))) == refused
     passed_on = [{**CLUSTER, "PropagateAtLaunch": True}]
-    assert bool(reported_paths("W9022", launched(options, own=[], groups=passed_on))) == refused
+    by_group = launched(options, own=[], groups=passed_on)
+    assert bool(reported_paths("W9022", by_group)) == refused
+    properties = by_group["Resources"]["Group"]["Properties"]
+    specification = {"LaunchTemplateSpecification": properties.pop("LaunchTemplate")}
+    properties["MixedInstancesPolicy"] = {"LaunchTemplate": specification}
+    assert bool(reported_paths("W9022", by_group)) == refused
 
 
 def test_tags_that_the_metadata_service_can_show(reported_paths: Any) -> None:

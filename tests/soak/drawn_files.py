@@ -21,6 +21,7 @@ from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS
 from cfngen.cluster import instance_types
 from cfngen.cluster.checks.access import _PORTS_IN_USE
 from cfngen.cluster.checks.volumes import VOLUME_TYPES
+from cfngen.cluster.instance_type_facts import facts_of
 from cfngen.cluster.logical_ids import pascal
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import cluster_name_too_long
@@ -125,6 +126,12 @@ DESIGNED = frozenset(
         "controlPlane.instanceType",
     }
 )
+# How a group finds capacity, drawn with its type: these hang on each other.
+CAPACITY = tuple(
+    f"nodeGroups[].{key}"
+    for key in ("instanceTypes", "instanceRequirements", "instancesDistribution", "capacityRebalance",
+                "maxInstanceLifetime", "capacityReservation")
+)  # fmt: skip
 # Sections whose keys hang on each other, drawn as a whole.
 WHOLE = ("image", "rootVolume", "volume", "elasticIp", "quotas", "proxy", "dns", "iam", "flowLogs", "autoscaler")
 
@@ -135,7 +142,9 @@ def _unit(key: str) -> str:
     return ".".join(parts[: index + 1])
 
 
-OPTIONAL = tuple(dict.fromkeys(_unit(each) for each in keys() if each not in DESIGNED))
+OPTIONAL = tuple(
+    dict.fromkeys(_unit(each) for each in keys() if each not in DESIGNED and not each.startswith(CAPACITY))
+)
 """What is drawn besides the design, key by key."""
 
 
@@ -325,7 +334,30 @@ def group(draw: DrawFn, design: Design, name: str) -> File:
     }
     if draw(st.booleans()):
         found["desiredSize"] = sizes[1]
+    # In a cluster that is lived the account's quota of processors decides on types.
+    if not design.lived and draw(st.integers(0, 3)) == 0:
+        found = {**found, **draw(_several_types(design, found["instanceType"]))}
+        del found["instanceType"]
     return found
+
+
+@st.composite
+def _several_types(draw: DrawFn, design: Design, preferred: str) -> File:
+    """A list of types that can be Spot Instances, or what types must have; with a share of Spot Instances."""
+    architecture = instance_types.architecture(preferred)
+    known = instance_types.types_in_region(design.region) or ()
+    alike = [name for name in sorted(known) if (facts := facts_of(name)) and facts.has_spot]
+    types = [
+        name
+        for name in alike
+        if instance_types.architecture(name) == architecture and not instance_types.why_unsuitable(name, "node")
+    ]
+    shares: File = {"instancesDistribution": {"onDemandPercentage": draw(st.integers(0, 99))}}
+    if draw(st.booleans()):
+        shares |= {"capacityRebalance": True, "maxInstanceLifetime": draw(st.integers(1, 365))}
+    if len(types) > 1 and draw(st.booleans()):
+        return {"instanceTypes": draw(st.lists(st.sampled_from(types), min_size=2, max_size=4, unique=True)), **shares}
+    return {"instanceRequirements": {"vcpus": {"min": 2}, "memory": {"min": draw(st.integers(2, 16))}}, **shares}
 
 
 def _instance_type(design: Design) -> SearchStrategy[str]:

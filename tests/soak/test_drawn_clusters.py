@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from chance import tried
 from clusters import templates_of
-from drawn_files import DESIGNED, OPTIONAL, Design, File, designs, files, put, strategies_of
+from drawn_files import CAPACITY, DESIGNED, OPTIONAL, Design, File, designs, files, put, strategies_of
 from drawn_lives import lives
 from drawn_values import leaves
 from hypothesis import HealthCheck, Phase, given, settings
@@ -74,7 +74,7 @@ def strategies() -> dict[str, st.SearchStrategy[Any]]:
 
 
 def test_a_key_without_a_strategy_is_noticed() -> None:
-    assert KEYS - frozenset().union(*map(below, (*OPTIONAL, *DESIGNED))) == set()
+    assert KEYS - frozenset().union(*map(below, (*OPTIONAL, *DESIGNED, *CAPACITY))) == set()
     assert set(OPTIONAL) - set(strategies()) == set()
 
 

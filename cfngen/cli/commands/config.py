@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         "cfngen config --output yaml > complete.yaml",
         "cfngen config --addresses                  ranges of VPC, subnets, pods and services",
         "cfngen config --egress                     hosts that a firewall has to let instances reach",
+        "cfngen config --instance-types             types among which AWS may choose, by node group",
         "cfngen config --security-group-rules       rules that existing security groups need",
         "cfngen config --security-group-rules -o json | jq -r '.securityGroupRules[].command'",
         "cfngen config --egress -o json | jq -r '.egress[] | select(.endpoint == \"\") | .host'",
@@ -56,21 +57,40 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Show the rules that the existing security groups of network.securityGroups need.",
 )
-def command(source: Source, output_format: str, *, addresses: bool, egress: bool, security_group_rules: bool) -> None:
+@click.option(
+    "--instance-types",
+    "shows_instance_types",
+    is_flag=True,
+    help="Show the instance types of masters and node groups: those that match instanceRequirements, as far as known.",
+)
+def command(
+    source: Source,
+    output_format: str,
+    *,
+    addresses: bool,
+    egress: bool,
+    security_group_rules: bool,
+    shows_instance_types: bool,
+) -> None:
     """Show the complete configuration: every value in effect, and where each came from.
 
     A value is kube-up's default, is derived from another value, or is set in the cluster file, by an environment
     variable or by --set; each of these overrides those named before it. The YAML output is itself a cluster file, with
     the origins as comments.
     """
-    if addresses + egress + security_group_rules > 1:
-        raise click.UsageError("--addresses, --egress and --security-group-rules are different tables; choose one")
+    if addresses + egress + security_group_rules + shows_instance_types > 1:
+        raise click.UsageError(
+            "--addresses, --egress, --instance-types and --security-group-rules are different tables; choose one"
+        )
     loaded = source.load()
     if addresses:
         _show_addresses(loaded.cluster, output_format)
         return
     if egress:
         _show_egress(loaded.cluster, output_format)
+        return
+    if shows_instance_types:
+        _show_instance_types(loaded.cluster, output_format)
         return
     if security_group_rules:
         _show_security_group_rules(loaded.cluster, output_format)
@@ -139,6 +159,38 @@ def _show_egress(cluster: Cluster, output_format: str) -> None:
         click.echo("\n".join(align_columns([("host", "port", "from", "VPC endpoint", "for"), *rows], indent="")))
         return
     _print_document({"egress": [dataclasses.asdict(item) for item in destinations]}, output_format)
+
+
+def _show_instance_types(cluster: Cluster, output_format: str) -> None:
+    """Print the instance types of masters and node groups, as a table or as JSON or YAML."""
+    from cfngen.cluster.group_types import types_of
+    from cfngen.cluster.instance_type_facts import InstanceTypeFacts, facts_of
+
+    types_by_owner: dict[str, tuple[str, ...]] = {"masters": (cluster.control_plane.instance_type,)}
+    types_by_owner |= {f"group {group.name}": types_of(cluster, group) for group in cluster.node_groups}
+    if output_format != "text":
+        items = [
+            {"group": owner, "type": name, **(dataclasses.asdict(facts) if (facts := facts_of(name)) else {})}
+            for owner, types in types_by_owner.items()
+            for name in types
+        ]
+        _print_document({"instanceTypes": items}, output_format)
+        return
+
+    def row(owner: str, name: str, facts: InstanceTypeFacts | None) -> tuple[str, ...]:
+        if facts is None:
+            return (owner, name, "", "", "", "")
+        gpus = f"{facts.gpu_count} {facts.gpu}" if facts.gpu_count else ""
+        disks = f"{facts.local_disk_gb} GB" if facts.local_disk_gb else ""
+        return (owner, name, str(facts.vcpus), f"{facts.memory_mib / 1024:g} GiB", disks, gpus)
+
+    rows = [row(owner, name, facts_of(name)) for owner, types in types_by_owner.items() for name in types]
+    header = ("for", "type", "vCPUs", "memory", "local disks", "GPUs")
+    click.echo("\n".join(align_columns([header, *rows], indent="")))
+    if any(group.instance_requirements for group in cluster.node_groups):
+        click.echo(
+            "\nOf the types that match instanceRequirements AWS decides; it knows prices, and types of the future."
+        )
 
 
 def _show_security_group_rules(cluster: Cluster, output_format: str) -> None:

@@ -196,6 +196,11 @@ def _arns(cluster: Cluster) -> Iterator[tuple[Path, str]]:
             for number, arn in enumerate(statement.resources):
                 if arn != "*":
                     yield ("nodeGroups", index, "policyStatements", position, "resources", number), arn
+        if group.capacity_reservation and group.capacity_reservation.resource_group:
+            yield (
+                ("nodeGroups", index, "capacityReservation", "resourceGroup"),
+                group.capacity_reservation.resource_group,
+            )
     for path, machine in all_machines(cluster):
         if machine.root_volume.kms_key:
             yield (*path, "rootVolume", "kmsKey"), machine.root_volume.kms_key

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from cfngen.cluster import instance_types
 from cfngen.cluster.checks.access import all_instances, all_machines
-from cfngen.cluster.model import Cluster, Image
+from cfngen.cluster.model import Cluster, Image, NodeGroup
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 from cfngen.cluster.topology import is_private
@@ -16,11 +16,23 @@ _MAX_REGIONS_SHOWN = 3
 
 def _check_types_suitable(cluster: Cluster) -> Iterator[Problem]:
     """Check that instance types have enough vCPU and memory for Kubernetes, and can run Linux."""
-    for path, instances in all_instances(cluster):
-        role = "master" if path == ("controlPlane",) else "node"
-        reason = instance_types.why_unsuitable(instances.instance_type, role)
+    for path, instance_type in _named_types(cluster):
+        role = "master" if path[0] == "controlPlane" else "node"
+        reason = instance_types.why_unsuitable(instance_type, role)
         if reason:
-            yield Problem((*path, "instanceType"), reason)
+            yield Problem(path, reason)
+
+
+def _named_types(cluster: Cluster) -> Iterator[tuple[Path, str]]:
+    """Yield the path and the name of each instance type of masters and node groups, except what is only required."""
+    for path, instances in all_instances(cluster):
+        if isinstance(instances, NodeGroup) and instances.instance_requirements:
+            continue
+        if isinstance(instances, NodeGroup) and instances.instance_types:
+            for position, instance_type in enumerate(instances.instance_types):
+                yield (*path, "instanceTypes", position), instance_type
+        else:
+            yield (*path, "instanceType"), instances.instance_type
 
 
 def _check_types_offered(cluster: Cluster) -> Iterator[Problem]:
@@ -28,12 +40,11 @@ def _check_types_offered(cluster: Cluster) -> Iterator[Problem]:
     offered_types = instance_types.types_in_region(cluster.region)
     if offered_types is None:
         return
-    for path, instances in all_instances(cluster):
-        instance_type = instances.instance_type
+    for path, instance_type in _named_types(cluster):
         if instance_type in offered_types or instance_types.why_unsuitable(instance_type, "node"):
             continue
         message = not_offered_message(instance_type, cluster.region)
-        yield Problem((*path, "instanceType"), message, related_paths=(("region",),))
+        yield Problem(path, message, related_paths=(("region",),))
 
 
 def not_offered_message(instance_type: str, region: str) -> str:
@@ -52,6 +63,8 @@ def not_offered_message(instance_type: str, region: str) -> str:
 def _check_image_architectures(cluster: Cluster) -> Iterator[Problem]:
     """Check that each image is for the CPU architecture of its instance type."""
     for path, instances in all_machines(cluster):
+        if isinstance(instances, NodeGroup) and instances.instance_requirements:
+            continue  # EC2 chooses types of the image's architecture
         type_architecture = instance_types.architecture(instances.instance_type)
         image_architecture = instances.image.architecture
         if image_architecture and image_architecture != type_architecture:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.cluster.checks.addresses import subnet_path
+from cfngen.cluster.group_types import type_list, types_of
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import Problem
 from cfngen.cluster.zones import is_local_zone
@@ -43,7 +44,7 @@ def _warn_of_groups_in_local_zones(cluster: Cluster) -> Iterator[Problem]:
             continue
         message = (
             f"{', '.join(local_zones)}: the Local Zone must be enabled in your account and must offer "
-            f"{group.instance_type}"
+            f"{type_list(types_of(cluster, group))}"
         )
         yield Problem(("nodeGroups", index, "zones"), message)
         if group.root_volume.type == "gp3":

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 from cfngen.cluster import field_types
 from cfngen.cluster.sections.autoscaling import GroupAutoscaler
 from cfngen.cluster.sections.base import Architecture, Distribution, List, Model, refuse_windows
+from cfngen.cluster.sections.capacity import CapacityReservation, InstanceRequirements, InstancesDistribution
 from cfngen.cluster.sections.network import Subnet
 from cfngen.cluster.sections.policies import PolicyStatement
 
@@ -196,6 +197,29 @@ class NodeGroup(Instances):
     )
     spot_price: field_types.Price | None = Field(
         None, description="Highest hourly price in US dollars for spot instances. Default: on-demand instances."
+    )
+    instance_types: List[field_types.InstanceType] = Field(
+        (),
+        max_length=40,
+        description="Several instance types of one architecture, instead of `instanceType`: On-Demand Instances are of "
+        "the first that AWS has capacity for, Spot Instances of whichever suits `instancesDistribution`.",
+    )
+    instance_requirements: InstanceRequirements | None = Field(
+        None, description="What instance types must have, instead of `instanceType`. Default: none."
+    )
+    instances_distribution: InstancesDistribution | None = Field(
+        None, description="Shares of On-Demand and Spot Instances. Default: all nodes are of the same kind."
+    )
+    capacity_rebalance: bool = Field(
+        False,
+        description="Whether a Spot Instance is replaced as soon as AWS sees a high risk that it is interrupted, "
+        "instead of after the interruption.",
+    )
+    max_instance_lifetime: int | None = Field(
+        None, ge=1, le=365, description="Days after which a node is replaced by a new one. Default: never."
+    )
+    capacity_reservation: CapacityReservation | None = Field(
+        None, description="Capacity Reservations in which nodes run. Default: open ones that match, if there are any."
     )
     public_ip: bool = Field(
         True,

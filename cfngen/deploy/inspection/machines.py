@@ -174,7 +174,9 @@ def _build_group_view(
     """
     if description is None:
         return GroupView(role=role, name=name, id=group_name, missing=True)
-    version = (description.get("LaunchTemplate") or {}).get("Version", "")
+    mixed = (description.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
+    specification = description.get("LaunchTemplate") or mixed.get("LaunchTemplateSpecification") or {}
+    version = specification.get("Version", "")
     return GroupView(
         role=role,
         name=name,

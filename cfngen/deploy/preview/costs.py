@@ -62,7 +62,7 @@ def _count_by_instance_type(demand: Demand) -> Counter[str]:
     """Return the number of instances by instance type; for spot instances, ` (spot)` follows the type."""
     counts: Counter[str] = Counter()
     for instances in demand.instances:
-        key = f"{instances.instance_type} (spot)" if instances.is_spot else instances.instance_type
+        key = f"{instances.label} (spot)" if instances.is_spot else instances.label
         counts[key] += instances.count
     return counts
 

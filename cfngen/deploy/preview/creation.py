@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from cfngen.cluster.group_types import type_list, types_of
 from cfngen.cluster.logical_ids import (
     BASTION_ELASTIC_IP,
     BASTION_PREFIX,
@@ -22,6 +23,7 @@ from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.preview.bill_of_materials import ComponentCount, Cost, CreationSummary
 from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE, ChangeSet, ResourceChange
 from cfngen.deploy.quotas.demand import LOAD_BALANCER, VPC_ENDPOINT
+from cfngen.deploy.quotas.instance_counts import on_demand_share
 from cfngen.text import join_and, pluralize
 
 _ELASTIC_IP = "AWS::EC2::EIP"
@@ -124,7 +126,7 @@ def summarize_creation(cluster: Cluster, root: ChangeSet) -> CreationSummary:
     resource_changes = {change.logical_id: change for change in _all_resource_changes(root)}
     usage = _Usage()
     components = [
-        _add_instances(instance_group, resource_changes, usage) for instance_group in _instance_groups(cluster)
+        _add_instances(cluster, instance_group, resource_changes, usage) for instance_group in _instance_groups(cluster)
     ]
     for change in resource_changes.values():
         properties = _properties(resource_changes, change.logical_id)
@@ -167,6 +169,7 @@ def _component_kind(cluster: Cluster, resource_changes: Mapping[str, ResourceCha
 
 
 def _add_instances(
+    cluster: Cluster,
     instance_group: _InstanceGroup,
     resource_changes: Mapping[str, ResourceChange],
     usage: _Usage,
@@ -174,6 +177,7 @@ def _add_instances(
     """Add the instances of an Auto Scaling group to the usage, and return them as a component.
 
     Args:
+        cluster: the cluster.
         instance_group: the Auto Scaling group.
         resource_changes: the new resources by logical id.
         usage: gets the group's instances, volumes and public addresses.
@@ -185,22 +189,29 @@ def _add_instances(
         "LaunchTemplateData", {}
     )
     group_properties = _properties(resource_changes, auto_scaling_group_id(instance_group.id_prefix))
-    instance_type = str(_known_value(launch_template_data.get("InstanceType")) or from_cluster_file.instance_type)
     count = _initial_size(group_properties, node_group)
     max_size = _to_int(group_properties.get("MaxSize")) or (node_group.max_size if node_group else 1)
-    is_spot = bool(launch_template_data.get("InstanceMarketOptions"))
+    instance_type = str(_known_value(launch_template_data.get("InstanceType")) or from_cluster_file.instance_type)
+    spot_count = count if launch_template_data.get("InstanceMarketOptions") else 0
+    policy = group_properties.get("MixedInstancesPolicy", {})
+    if node_group and policy:
+        if node_group.instance_types or node_group.instance_requirements:
+            instance_type = type_list(types_of(cluster, node_group))
+        spot_count = count - on_demand_share(count, policy.get("InstancesDistribution", {}))
     details = [instance_type]
     if node_group:
         details.append(f"group {node_group.name}")
-    if is_spot:
+    if is_spot := bool(launch_template_data.get("InstanceMarketOptions")) or 0 < spot_count == count:
         details.append("spot")
+    elif spot_count:
+        details.append(f"{spot_count} of them spot")
     if max_size > count:
         details.append(f"up to {max_size}")
 
-    usage_key = f"{instance_type} (spot)" if is_spot else instance_type
-    usage.count_by_instance_type[usage_key] += count
-    group_names = usage.groups_by_instance_type.setdefault(usage_key, [])
-    group_names.append(instance_group.title)
+    for usage_key, number in ((instance_type, count - spot_count), (f"{instance_type} (spot)", spot_count)):
+        if number or (usage_key == instance_type) != is_spot:
+            usage.count_by_instance_type[usage_key] += number
+            usage.groups_by_instance_type.setdefault(usage_key, []).append(instance_group.title)
     block_devices = launch_template_data.get("BlockDeviceMappings", ())
     root_volume: TemplatePart = block_devices[0].get("Ebs", {}) if block_devices else {}
     volume_type = str(_known_value(root_volume.get("VolumeType")) or from_cluster_file.root_volume.type)

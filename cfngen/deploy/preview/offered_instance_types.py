@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from cfngen.cluster.group_types import types_of
 from cfngen.cluster.logical_ids import NodeGroupId
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.subnet_ids import ZoneId, zone_id
@@ -17,6 +18,10 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.errors import CfngenError
 from cfngen.text import join_and
+
+# "The maximum number of filter values specified in a single request is 200" (FilterLimitExceeded, "Error codes for the
+# Amazon EC2 API").
+_MAX_FILTER_VALUES = 200
 
 
 class InstanceTypesNotOfferedError(CfngenError):
@@ -38,13 +43,28 @@ class _Demand:
     """An instance type that at least one of some zones must offer.
 
     Attributes:
-        key: the key in the cluster file.
+        key: the key in the cluster file; of a list, that of the type's position.
         instance_type: e.g. `m5.large`.
         zones: names of Availability Zones or Local Zones.
     """
 
     key: str
     instance_type: str
+    zones: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """Instance types of which each of some zones must offer one.
+
+    Attributes:
+        key: the key in the cluster file.
+        types: the instance types.
+        zones: names of Availability Zones or Local Zones.
+    """
+
+    key: str
+    types: tuple[str, ...]
     zones: tuple[str, ...]
 
 
@@ -60,12 +80,14 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
         InstanceTypesNotOfferedError: a type is offered in none of its zones. Errors of AWS are ignored.
     """
     demands = list(_demands(cluster, values))
+    choices = list(_choices(cluster, values))
+    types = {demand.instance_type for demand in demands}.union(*(choice.types for choice in choices))
     try:
         with translate_aws_errors():
-            zones_by_type = _read_offerings(account, {demand.instance_type for demand in demands})
+            zones_by_type = _read_offerings(account, types)
     except AwsError:
         return
-    problems = tuple(_find_problems(demands, zones_by_type))
+    problems = (*_find_problems(demands, zones_by_type), *_find_zones_without_choice(choices, zones_by_type))
     if problems:
         raise InstanceTypesNotOfferedError(problems)
 
@@ -83,6 +105,20 @@ def _find_problems(demands: list[_Demand], zones_by_type: Mapping[str, set[str]]
             yield f"{demand.key}: {demand.instance_type} is not offered in {join_and(demand.zones)}; {remedy}"
 
 
+def _find_zones_without_choice(choices: list[_Choice], zones_by_type: Mapping[str, set[str]]) -> Iterator[str]:
+    """Yield a sentence for each choice of which a zone offers no type, while another zone offers one."""
+    for choice in choices:
+        offering_zones = set[str]().union(*(zones_by_type.get(name, set()) for name in choice.types))
+        missing_zones = [zone for zone in choice.zones if zone not in offering_zones]
+        if missing_zones and (choice.key.endswith("Requirements") or len(missing_zones) < len(choice.zones)):
+            zones = join_and(missing_zones)
+            yield f"{choice.key}: {zones} {'offers' if len(missing_zones) == 1 else 'offer'} none of the types; " + (
+                "ask for less, or remove the zone from the group"
+                if choice.key.endswith("Requirements")
+                else "add a type that is offered there, or remove the zone from the group"
+            )
+
+
 def _demands(cluster: Cluster, values: Mapping[str, str]) -> Iterator[_Demand]:
     """Yield the demand of each master, of the bastion and of each node group."""
     master_type = values.get("MasterInstanceType", cluster.control_plane.instance_type)
@@ -92,9 +128,21 @@ def _demands(cluster: Cluster, values: Mapping[str, str]) -> Iterator[_Demand]:
         bastion_type = values.get("BastionInstanceType", cluster.bastion.instance_type)
         yield _Demand("bastion.instanceType", bastion_type, (_chosen_zone(cluster.bastion.zone, values),))
     for index, group in enumerate(cluster.node_groups):
-        node_type = values.get(str(NodeGroupId(group.name, "InstanceType")), group.instance_type)
         zones = tuple(_chosen_zone(zone, values) for zone in group.zones)
-        yield _Demand(f"nodeGroups[{index}].instanceType", node_type, zones)
+        for position, node_type in enumerate(group.instance_types):
+            yield _Demand(f"nodeGroups[{index}].instanceTypes[{position}]", node_type, zones)
+        if not group.instance_types and not group.instance_requirements:
+            node_type = values.get(str(NodeGroupId(group.name, "InstanceType")), group.instance_type)
+            yield _Demand(f"nodeGroups[{index}].instanceType", node_type, zones)
+
+
+def _choices(cluster: Cluster, values: Mapping[str, str]) -> Iterator[_Choice]:
+    """Yield the types of each node group that has several."""
+    for index, group in enumerate(cluster.node_groups):
+        zones = tuple(_chosen_zone(zone, values) for zone in group.zones)
+        key = "instanceRequirements" if group.instance_requirements else "instanceTypes"
+        if group.instance_types or group.instance_requirements:
+            yield _Choice(f"nodeGroups[{index}].{key}", types_of(cluster, group), zones)
 
 
 def _chosen_zone(zone: str, values: Mapping[str, str]) -> str:
@@ -105,9 +153,11 @@ def _chosen_zone(zone: str, values: Mapping[str, str]) -> str:
 def _read_offerings(account: Account, instance_types: Collection[str]) -> dict[str, set[str]]:
     """Return the zones that offer each of some instance types; a type that no zone offers is missing."""
     zones_by_type: dict[str, set[str]] = {}
-    pages = account.client("ec2").get_paginator("describe_instance_type_offerings")
-    filters = [{"Name": "instance-type", "Values": sorted(instance_types)}]
-    for page in pages.paginate(LocationType="availability-zone", Filters=filters):
-        for offering in page["InstanceTypeOfferings"]:
-            zones_by_type.setdefault(offering["InstanceType"], set()).add(offering["Location"])
+    paginator = account.client("ec2").get_paginator("describe_instance_type_offerings")
+    sorted_types = sorted(instance_types)
+    for start in range(0, len(sorted_types), _MAX_FILTER_VALUES):
+        filters = [{"Name": "instance-type", "Values": sorted_types[start : start + _MAX_FILTER_VALUES]}]
+        for page in paginator.paginate(LocationType="availability-zone", Filters=filters):
+            for offering in page["InstanceTypeOfferings"]:
+                zones_by_type.setdefault(offering["InstanceType"], set()).add(offering["Location"])
     return zones_by_type

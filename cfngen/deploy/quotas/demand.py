@@ -12,6 +12,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.publishing.publish import nested_template_names
+from cfngen.deploy.quotas.instance_counts import InstanceCount, instance_counts
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackView
 from cfngen.deploy.stacks import list_resources as resources_of
 from cfngen.deploy.stacks import read_template as template_of
@@ -20,28 +21,6 @@ from cfngen.templates.expressions import reference, resolve
 
 LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
 VPC_ENDPOINT = "AWS::EC2::VPCEndpoint"
-
-
-@dataclass(frozen=True)
-class InstanceCount:
-    """A number of instances of one type, usually those of one Auto Scaling group.
-
-    Attributes:
-        instance_type: e.g. `t3.medium`; empty if the templates do not specify it.
-        count: number of instances; of an Auto Scaling group, the initial number.
-        is_spot: whether they are spot instances.
-        max_count: maximum number of instances of the Auto Scaling group.
-    """
-
-    instance_type: str
-    count: int
-    is_spot: bool
-    max_count: int = 0
-
-    @property
-    def at_maximum_size(self) -> InstanceCount:
-        """The instances of the same Auto Scaling group at its maximum size."""
-        return replace(self, count=max(self.max_count, self.count))
 
 
 @dataclass(frozen=True)
@@ -132,7 +111,9 @@ class _TemplateWithValues:
 
     def launch_template_data(self, auto_scaling_group: TemplatePart) -> TemplatePart:
         """Return the LaunchTemplateData that an Auto Scaling group uses, given the group's properties."""
-        launch_template = reference(auto_scaling_group.get("LaunchTemplate", {}).get("LaunchTemplateId"))
+        mixed = auto_scaling_group.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {})
+        specification = auto_scaling_group.get("LaunchTemplate") or mixed.get("LaunchTemplateSpecification", {})
+        launch_template = reference(specification.get("LaunchTemplateId"))
         logical_id = launch_template.name if launch_template else ""
         data: TemplatePart = self.resources.get(logical_id, {}).get("Properties", {}).get("LaunchTemplateData", {})
         return data
@@ -195,14 +176,7 @@ def count_demand(documents: Sequence[Document], values: Mapping[str, str]) -> De
             data = template.launch_template_data(auto_scaling_group)
             count = template.initial_size(auto_scaling_group)
             max_count = template.number_or_zero(auto_scaling_group.get("MaxSize"))
-            instances.append(
-                InstanceCount(
-                    instance_type=template.text_if_known(data.get("InstanceType")),
-                    count=count,
-                    is_spot=data.get("InstanceMarketOptions", {}).get("MarketType") == "spot",
-                    max_count=max_count,
-                )
-            )
+            instances += instance_counts(auto_scaling_group, data, (count, max_count), template.value_if_known)
             has_public_address = any(
                 network_interface.get("AssociatePublicIpAddress") is True
                 for network_interface in data.get("NetworkInterfaces", ())

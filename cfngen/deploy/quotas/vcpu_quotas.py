@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.quotas import vcpus
-from cfngen.deploy.quotas.demand import InstanceCount
+from cfngen.deploy.quotas.instance_counts import InstanceCount
 from cfngen.deploy.quotas.quota import Quota, QuotaCheck, check_quota, known_usage
 
 _UNKNOWN_QUOTA_HINT = "it is not known which quota applies"
@@ -81,11 +81,13 @@ def check_vcpu_quotas(
 
 def _new_types_without_quota(planned: Sequence[InstanceCount], current: Sequence[InstanceCount]) -> list[str]:
     """Return the planned instance types that the cluster does not use yet and whose quota is not known, sorted."""
-    current_types = {group.instance_type for group in current}
+    current_types = {instance_type for group in current for instance_type in group.types}
     return sorted(
         {
-            group.instance_type
+            instance_type
             for group in planned
-            if group.count and not vcpus.family_of(group.instance_type) and group.instance_type not in current_types
+            if group.count
+            for instance_type in group.types
+            if not vcpus.family_of(instance_type) and instance_type not in current_types
         }
     )

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsObject
-from cfngen.deploy.quotas.demand import InstanceCount
+from cfngen.deploy.quotas.instance_counts import InstanceCount
 
 MAX_TYPES_PER_CALL = 100  # instance types in one call of DescribeInstanceTypes
 
@@ -69,22 +69,42 @@ def family_of(instance_type: str) -> Family | None:
 def count_needed_vcpus(account: Account, instance_counts: Collection[InstanceCount]) -> Mapping[VcpuQuota, int]:
     """Return how many vCPUs of each quota the given instances need; instance types of unknown quotas do not count.
 
+    Where AWS chooses among several types, the largest of each family counts.
+
     Raises:
         botocore.exceptions.ClientError: EC2 refuses the call, or an instance type does not exist.
     """
     counted_types = {
-        instances.instance_type
+        instance_type
         for instances in instance_counts
-        if instances.count and family_of(instances.instance_type)
+        if instances.count
+        for instance_type in instances.types
+        if family_of(instance_type)
     }
     vcpus_by_type = _read_vcpus_by_type(account, counted_types)
     vcpus_by_quota: Counter[VcpuQuota] = Counter()
     for instances in instance_counts:
-        family = family_of(instances.instance_type)
-        if family and instances.count:
-            quota = VcpuQuota(family, instances.is_spot)
-            vcpus_by_quota[quota] += instances.count * vcpus_by_type[instances.instance_type]
+        for family, vcpus in _vcpus_by_family(instances, vcpus_by_type).items():
+            vcpus_by_quota[VcpuQuota(family, instances.is_spot)] += instances.count * vcpus
     return vcpus_by_quota
+
+
+def _vcpus_by_family(instances: InstanceCount, vcpus_by_type: Mapping[str, int]) -> dict[Family, int]:
+    """Return how many vCPUs an instance has at most, for each family that it may be of; empty without instances.
+
+    If requirements stand for the types, that is the least that they ask for, of the standard family: the cheapest types
+    come first.
+    """
+    if not instances.count:
+        return {}
+    if instances.least_vcpus:
+        return {FAMILIES[0]: instances.least_vcpus}
+    vcpus_by_family: dict[Family, int] = {}
+    for instance_type in instances.types:
+        family = family_of(instance_type)
+        if family:
+            vcpus_by_family[family] = max(vcpus_by_family.get(family, 0), vcpus_by_type[instance_type])
+    return vcpus_by_family
 
 
 def count_used_vcpus(account: Account) -> Mapping[VcpuQuota, int]:

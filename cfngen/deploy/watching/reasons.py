@@ -239,7 +239,8 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
     _reason(
         r"InsufficientInstanceCapacity|(?:not have sufficient|insufficient) .*capacity|UnfulfillableCapacity",
         "AWS has no capacity for this instance type in the zone at the moment",
-        "wait and try again, or choose another instance type or zone in the cluster file.",
+        "wait and try again; for node groups, list several types in instanceTypes, so that AWS may take another one; "
+        "or choose another instance type or zone in the cluster file.",
     ),
     _reason(
         r"instance type \(?(?P<type>[\w.-]+)\)? is not supported in your requested Availability Zone",

@@ -29,4 +29,5 @@ by their paths.
 | E9020 | a text that its service does not take: a character, or too many of them |
 | E9021 | tags of an IAM resource that differ in upper and lower case only |
 | W9022 | instances with tags that the metadata service cannot show, where the account decides whether it shall |
+| E9023 | a mixed instances policy whose launch template requests Spot Instances by itself |
 """

@@ -228,8 +228,8 @@ def _propagated_tag_keys(cfn: Template, launch_template: str) -> Iterator[str]:
     """Yield the keys of the tags that Auto Scaling groups of a launch template pass on to instances."""
     for resource in cfn.get_resources("AWS::AutoScaling::AutoScalingGroup").values():
         properties = resource.get("Properties")
-        if not isinstance(properties, Mapping) or not _refers_to_launch_template(
-            properties.get("LaunchTemplate"), launch_template
+        if not isinstance(properties, Mapping) or not any(
+            _refers_to_launch_template(specification, launch_template) for specification in _specifications(properties)
         ):
             continue
         tags = properties.get("Tags")
@@ -237,6 +237,15 @@ def _propagated_tag_keys(cfn: Template, launch_template: str) -> Iterator[str]:
             is_propagated = isinstance(tag, Mapping) and str(tag.get("PropagateAtLaunch")).lower() == "true"
             if is_propagated and isinstance(tag.get("Key"), str):
                 yield tag["Key"]
+
+
+def _specifications(group: Mapping[str, object]) -> Iterator[object]:
+    """Yield what an Auto Scaling group says about its launch template, by itself or in a mixed instances policy."""
+    yield group.get("LaunchTemplate")
+    policy = group.get("MixedInstancesPolicy")
+    source = policy.get("LaunchTemplate") if isinstance(policy, Mapping) else None
+    if isinstance(source, Mapping):
+        yield source.get("LaunchTemplateSpecification")
 
 
 def _refers_to_launch_template(specification: object, launch_template: str) -> bool:

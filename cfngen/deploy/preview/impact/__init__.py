@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from cfngen.cluster.group_types import type_list, types_of
 from cfngen.cluster.logical_ids import BASTION_STACK, NodeGroupId
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.preview.change_set_reading import ChangeSet, ResourceChange
@@ -114,7 +115,7 @@ class ImpactAssessment:
         if node_group is None:
             return Impact(f"new {owner.text}")
         size = size_range(node_group.min_size, node_group.max_size)
-        instance_type = node_group.instance_type
+        instance_type = type_list(types_of(self._cluster, node_group))
         # Parameters may differ from the cluster file, so the values in the change set take precedence.
         for resource_change in change_set.resource_changes.values() if change_set else ():
             properties = resource_change.after.get("Properties", {})

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from cfngen.cluster.logical_ids import FLOW_LOG_ROLE, MASTER_ROLE
 from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.preview.impact.autoscaler import autoscaler_text
+from cfngen.deploy.preview.impact.capacity import capacity_texts
 from cfngen.deploy.preview.impact.context import ChangeContext, number_if_decimal
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 from cfngen.text import join_and
@@ -62,6 +63,7 @@ def _group_update_impact(context: ChangeContext, owner: str) -> Impact | None:
                 f"{owner}: its instances {plural_verb} replaced one at a time; pods are {_drained_text(context)} first"
             )
         impacts.append((text, Danger.DISRUPTIVE))
+    impacts += [(text, Danger.NONE) for text in capacity_texts(context, owner)]
     if context.touches("VPCZoneIdentifier"):
         impacts.append((f"{owner} may launch instances in other subnets, and so in other zones", Danger.NONE))
     if context.touches(_LIFECYCLE_HOOKS):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Image, NodeGroup
@@ -15,6 +15,8 @@ ACCELERATOR_LABEL = "k8s.amazonaws.com/accelerator"
 Without it cluster-autoscaler would add further nodes meanwhile (`GPULabel` in cloudprovider/aws/aws_cloud_provider.go,
 and "Special note on GPU instances" of its README.md, releases 1.34.5 to 1.36.1).
 """
+ANY_ACCELERATOR = "nvidia"
+"""The value of that label on nodes of a group whose instance types have different GPUs: its presence matters."""
 TAINT_KEY = "nvidia.com/gpu"
 """The key of the taint of GPU nodes, which is also the name of the GPUs as a resource of pods."""
 # The taint's value: what the charts of node feature discovery and GKE's nodes have.
@@ -89,6 +91,14 @@ _ARCHITECTURE_NAMES: Mapping[str, str] = {"amd64": "x86_64", "arm64": "arm64"}
 def accelerator(instance_type: str) -> str | None:
     """Return the NVIDIA GPU of an instance type, e.g. `nvidia-l4` for `g6.xlarge`; None if it has none."""
     return _GPU_BY_FAMILY.get(_family(instance_type))
+
+
+def common_accelerator(types: Sequence[str]) -> str | None:
+    """Return the NVIDIA GPU of instance types, `nvidia` if they have different ones; None if one of them has none."""
+    accelerators = {accelerator(instance_type) for instance_type in types}
+    if None in accelerators or not accelerators:
+        return None
+    return accelerators.pop() if len(accelerators) == 1 else ANY_ACCELERATOR
 
 
 def other_accelerators(instance_type: str) -> str | None:

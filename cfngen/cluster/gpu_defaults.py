@@ -47,8 +47,17 @@ def _fill_image(completed: CompletedData, path: Path, group: Section) -> None:
 def _fill_labels_and_taint(completed: CompletedData, path: Path, group: Section) -> None:
     """Add the labels of GPU nodes to a group's own labels, and a taint if the group does not say its taints."""
     completed.fill((*path, "labels", gpu.PRESENT_LABEL), "true", from_gpu(path))
-    accelerator = gpu.accelerator(str(group.get("instanceType", "")))
+    accelerator = _accelerator(group)
     if accelerator:
         completed.fill((*path, "labels", gpu.ACCELERATOR_LABEL), accelerator, from_gpu(path))
     taint = {"key": gpu.TAINT_KEY, "value": gpu.TAINT_VALUE, "effect": "NoSchedule"}
     completed.fill((*path, "taints"), [taint], from_gpu(path))
+
+
+def _accelerator(group: Section) -> str | None:
+    """Return the value of the label for the GPU of a group's instance types; None if they have none."""
+    if group.get("instanceRequirements"):
+        # AWS may choose any GPU that meets the requirements.
+        return gpu.ANY_ACCELERATOR
+    types = group.get("instanceTypes") or [group.get("instanceType", "")]
+    return gpu.common_accelerator([str(instance_type) for instance_type in types] if isinstance(types, list) else [])

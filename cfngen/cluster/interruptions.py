@@ -13,19 +13,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from cfngen.cluster.model import Cluster, NodeGroup
+from cfngen.cluster.model import Cluster
 
 Action = Literal["ignore", "cordon", "drain"]
-
-
-def uses_spot_instances(node_group: NodeGroup) -> bool:
-    """Return whether a node group can have Spot Instances."""
-    return node_group.spot_price is not None
-
-
-def has_capacity_rebalancing(node_group: NodeGroup) -> bool:
-    """Return whether EC2 Auto Scaling replaces the group's Spot Instances when it receives a recommendation."""
-    return bool(getattr(node_group, "capacity_rebalance", False))
 
 
 def handler_action(cluster: Cluster) -> Action:

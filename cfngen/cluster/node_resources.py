@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from cfngen.cluster.group_types import types_of
 from cfngen.cluster.instance_type_facts import InstanceTypeFacts, facts_of
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.network_plugins import delegates_prefixes, network_plugin
@@ -48,11 +49,6 @@ class SmallestResources:
     nvidia_gpus: int | None
 
 
-def types_of(node_group: NodeGroup) -> tuple[str, ...]:
-    """Return the instance types that a node group may launch."""
-    return (node_group.instance_type,)
-
-
 def smallest_resources(types: Sequence[str]) -> SmallestResources | None:
     """Return the least of each resource of some instance types, or None if the table of types lacks one of them."""
     facts = _all_facts(types)
@@ -86,7 +82,7 @@ def allocatable(cluster: Cluster, node_group: NodeGroup) -> dict[str, str] | Non
 
     The result is None if the table lacks one of the group's types.
     """
-    types = types_of(node_group)
+    types = types_of(cluster, node_group)
     smallest = smallest_resources(types)
     if smallest is None:
         return None

@@ -8,7 +8,7 @@ It reads them from the Auto Scaling group (`extractLabelsFromAsg`, `extractTaint
 from __future__ import annotations
 
 from cfngen.cluster.model import Cluster, NodeGroup
-from cfngen.cluster.node_resources import allocatable, types_of
+from cfngen.cluster.node_resources import allocatable
 
 NODE_TEMPLATE = "k8s.io/cluster-autoscaler/node-template"
 
@@ -45,7 +45,7 @@ def node_template_resources(cluster: Cluster, node_group: NodeGroup) -> dict[str
 
 def is_guessed(node_group: NodeGroup) -> bool:
     """Return whether cluster-autoscaler would guess the size of a group's nodes: whether it has several types."""
-    return len(types_of(node_group)) > 1
+    return node_group.instance_requirements is not None or len(node_group.instance_types) > 1
 
 
 def _options(node_group: NodeGroup) -> dict[str, str]:

@@ -71,7 +71,7 @@ nodeGroups:
     maxSize: 4
     # desiredSize: 4                   # left out: the Auto Scaling group decides
     # spotPrice: "0.05"                # run spot instances up to this price in US dollars per hour
-    # instanceTypes: [m7i.large, m7a.large]  # several instead of instanceType: AWS takes one that it has
+    # Several types instead of one: `instanceTypes: [m7i.large, m7a.large]`. AWS takes one that it has.
     # zones: [us-west-2a]              # left out: the zones of all subnets
     # publicIp: true                   # false needs a NAT gateway of your own
     # rootVolume: {size: 32, type: gp3}

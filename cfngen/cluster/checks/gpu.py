@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from cfngen.cluster import gpu
+from cfngen.cluster.group_types import types_of
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
@@ -21,36 +23,67 @@ def _gpu_groups(cluster: Cluster) -> Iterator[tuple[Path, NodeGroup]]:
             yield ("nodeGroups", index), group
 
 
-def _check_types_have_gpus(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the instance type of each group with `gpu` has NVIDIA GPUs."""
-    for path, group in _gpu_groups(cluster):
-        if gpu.accelerator(group.instance_type):
-            continue
-        other_accelerators = gpu.other_accelerators(group.instance_type)
-        if other_accelerators:
-            message = (
-                f"{group.instance_type} has {other_accelerators}, for which cfngen installs nothing; remove the key, "
-                "and install their driver and device plug-in by image.id and addons.charts"
-            )
+def _types(cluster: Cluster, path: Path, group: NodeGroup) -> Iterator[tuple[Path, str]]:
+    """Yield the instance types of a group, each with the path of the key that names it or lets AWS choose it."""
+    for position, instance_type in enumerate(types_of(cluster, group)):
+        if group.instance_requirements:
+            yield (*path, "instanceRequirements"), instance_type
+        elif group.instance_types:
+            yield (*path, "instanceTypes", position), instance_type
         else:
-            message = (
-                f"{group.instance_type} has no NVIDIA GPU; choose an instanceType that has, e.g. g6.xlarge or "
-                "g5g.xlarge (arm64), or remove the key"
-            )
-        yield Problem((*path, "gpu"), message, related_paths=((*path, "instanceType"),))
+            yield (*path, "instanceType"), instance_type
+
+
+def _check_types_have_gpus(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the instance types of each group with `gpu` have NVIDIA GPUs."""
+    for path, group in _gpu_groups(cluster):
+        types_without = (
+            (key, instance_type)
+            for key, instance_type in _types(cluster, path, group)
+            if not gpu.accelerator(instance_type)
+        )
+        for key, instance_type in islice(types_without, 1):
+            other_accelerators = gpu.other_accelerators(instance_type)
+            if group.instance_requirements:
+                message = (
+                    f"{instance_type}, which the requirements allow, has no NVIDIA GPU; add accelerators: "
+                    "{manufacturers: [nvidia]} to instanceRequirements, or remove the key"
+                )
+            elif other_accelerators:
+                message = (
+                    f"{instance_type} has {other_accelerators}, for which cfngen installs nothing; remove the key, "
+                    "and install their driver and device plug-in by image.id and addons.charts"
+                )
+            else:
+                message = (
+                    f"{instance_type} has no NVIDIA GPU; choose an instanceType that has, e.g. g6.xlarge or "
+                    "g5g.xlarge (arm64), or remove the key"
+                )
+            yield Problem((*path, "gpu"), message, related_paths=(key,))
 
 
 def _check_images_have_driver(cluster: Cluster) -> Iterator[Problem]:
     """Check that AWS has an image with a driver for each group that names none, and that it serves the group's GPUs."""
     for path, group in _gpu_groups(cluster):
-        if gpu.has_own_image(group.image) or not gpu.accelerator(group.instance_type):
+        types = list(_types(cluster, path, group))
+        if gpu.has_own_image(group.image) and not gpu.uses_aws_image(group):
             continue
-        if not gpu.image_serves(group.instance_type):
-            message = (
-                f"the driver in AWS's Deep Learning Base AMI does not serve the GPUs of {group.instance_type}; choose "
-                f"a newer type, e.g. g6.xlarge, or {_OWN_IMAGE}"
+        if not all(gpu.accelerator(instance_type) for _, instance_type in types):
+            continue
+        unserved_types = [(key, name) for key, name in types if not gpu.image_serves(name)]
+        for key, instance_type in unserved_types[:1]:
+            family = instance_type.partition(".")[0]
+            remedy = (
+                f"add {family}.* to excludedTypes"
+                if group.instance_requirements
+                else "choose a newer type, e.g. g6.xlarge"
             )
-            yield Problem((*path, "instanceType"), message, related_paths=((*path, "gpu"),))
+            message = (
+                f"the driver in AWS's Deep Learning Base AMI does not serve the GPUs of {instance_type}; {remedy}, or "
+                f"{_OWN_IMAGE}"
+            )
+            yield Problem(key, message, related_paths=((*path, "gpu"),))
+        if unserved_types or gpu.has_own_image(group.image):
             continue
         message = (
             f"AWS has no Deep Learning Base AMI of {group.image.distribution}, and the distribution's image has no "
@@ -76,12 +109,16 @@ def _warn_of_unused_gpus(cluster: Cluster) -> Iterator[Problem]:
     if cluster.addons.nvidia_device_plugin.enabled or _GPU_OPERATOR in charts:
         return
     for index, group in enumerate(cluster.node_groups):
-        if not group.gpu and gpu.accelerator(group.instance_type) and not gpu.has_own_image(group.image):
+        types_with_gpus = [
+            (key, name) for key, name in _types(cluster, ("nodeGroups", index), group) if gpu.accelerator(name)
+        ]
+        if types_with_gpus and not group.gpu and not gpu.has_own_image(group.image):
+            key, instance_type = types_with_gpus[0]
             message = (
-                f"{group.instance_type} has NVIDIA GPUs, which pods cannot use without a driver and a device plug-in; "
+                f"{instance_type} has NVIDIA GPUs, which pods cannot use without a driver and a device plug-in; "
                 "`gpu: nvidia` in the group brings both"
             )
-            yield Problem(("nodeGroups", index, "instanceType"), message)
+            yield Problem(key, message)
 
 
 def _warn_of_inherited_images(cluster: Cluster) -> Iterator[Problem]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.interruptions import handler_action, has_capacity_rebalancing, uses_spot_instances
+from cfngen.cluster.group_types import may_be_spot
+from cfngen.cluster.interruptions import handler_action
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
@@ -22,10 +23,10 @@ def _check_group_actions(cluster: Cluster) -> Iterator[Problem]:
             continue
         group_path: Path = ("nodeGroups", index)
         path: Path = (*group_path, "rebalanceRecommendation")
-        if not uses_spot_instances(group):
+        if not may_be_spot(group):
             message = "EC2 recommends to rebalance Spot Instances only, and this group has none; remove the key"
             yield Problem(path, message)
-        elif has_capacity_rebalancing(group):
+        elif group.capacity_rebalance:
             message = (
                 "with capacityRebalance, EC2 Auto Scaling launches a replacement first, and the node is drained when "
                 "it is terminated; remove one of the two keys"
@@ -50,7 +51,7 @@ def _check_handler_action(cluster: Cluster) -> Iterator[Problem]:
     is_chart_value = action != cluster.addons.node_termination_handler.rebalance_recommendation
     path: Path = (*_HANDLER, "values" if is_chart_value else "rebalanceRecommendation")
     for index, group in enumerate(cluster.node_groups):
-        if has_capacity_rebalancing(group):
+        if group.capacity_rebalance:
             message = (
                 f"the handler would {action} nodes of {group.name} before EC2 Auto Scaling has replaced them, which "
                 "capacityRebalance asks for; remove one of the two"
@@ -78,7 +79,7 @@ def _check_pod_grace_period(cluster: Cluster) -> Iterator[Problem]:
     if not (handler.enabled and handler.spot_interruptions and seconds and seconds > _SPOT_DRAIN_SECONDS):
         return
     for index, group in enumerate(cluster.node_groups):
-        if uses_spot_instances(group):
+        if may_be_spot(group):
             message = (
                 f"{seconds} seconds are more than EC2 leaves the pods of node group {group.name}: it interrupts Spot "
                 f"Instances two minutes after its notice; set {_SPOT_DRAIN_SECONDS} or less, or set spotInterruptions "

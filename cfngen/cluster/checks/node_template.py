@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cfngen.cluster.group_types import types_of
 from cfngen.cluster.instance_type_facts import facts_of
 from cfngen.cluster.model import Cluster, NodeGroup
-from cfngen.cluster.node_resources import allocatable, types_of
+from cfngen.cluster.node_resources import allocatable
 from cfngen.cluster.node_template_tags import NODE_TEMPLATE, is_guessed, node_template_tags
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
@@ -96,7 +97,7 @@ def _warn_of_unknown_nodes(cluster: Cluster) -> Iterator[Problem]:
         if not _may_be_empty(group) or not group.autoscaler.enabled:
             continue
         path: Path = ("nodeGroups", index)
-        unknown = [name for name in types_of(group) if facts_of(name) is None]
+        unknown = [name for name in types_of(cluster, group) if facts_of(name) is None]
         if is_guessed(group) and allocatable(cluster, group) is None and not group.autoscaler.resources:
             message = (
                 f"cfngen does not know the size of {join_and(unknown)}, and cluster-autoscaler takes the group's first "

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cfngen.cluster.group_types import type_list, types_of
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import delegates_prefixes, network_plugin
-from cfngen.cluster.node_resources import KUBELET_MAX_PODS, pod_limit, types_of
+from cfngen.cluster.node_resources import KUBELET_MAX_PODS, pod_limit
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
-from cfngen.text import join_and
 
 # Addresses of a node's range that no pod gets: the network's own, the gateway's and the broadcast address (host-local
 # plug-in of CNI, plugins/ipam/host-local).
@@ -41,14 +41,15 @@ def _check_addresses(cluster: Cluster) -> Iterator[Problem]:
                 f"with {range_size} addresses; use at most {range_size}"
             )
             yield Problem(path, message, related_paths=(("network", "plugin"),))
-        limit = pod_limit(cluster, types_of(group))
+        limit = pod_limit(cluster, types_of(cluster, group))
         if limit is not None and group.max_pods > limit:
             remedy = (
                 "" if delegates_prefixes(cluster) else ", or set ENABLE_PREFIX_DELEGATION in network.pluginValues.env"
             )
+            types = type_list(types_of(cluster, group))
             message = (
-                f"{group.max_pods} pods are too many: {join_and(list(types_of(group)))} has addresses for {limit}; use "
-                f"at most {limit} or a larger type{remedy}"
+                f"{group.max_pods} pods are too many: {types} has addresses for {limit}; use at most {limit} or a "
+                f"larger type{remedy}"
             )
             yield Problem(path, message, related_paths=(("nodeGroups", index, "instanceType"), ("network", "plugin")))
 
@@ -56,7 +57,7 @@ def _check_addresses(cluster: Cluster) -> Iterator[Problem]:
 def _warn_of_limit_that_the_autoscaler_does_not_know(cluster: Cluster) -> Iterator[Problem]:
     """Warn of groups without nodes that cluster-autoscaler expects to hold more pods than there are addresses for."""
     for index, group in enumerate(cluster.node_groups):
-        types = types_of(group)
+        types = types_of(cluster, group)
         limit = pod_limit(cluster, types)
         is_scaled = cluster.addons.cluster_autoscaler.enabled and group.autoscaler.enabled and group.min_size == 0
         is_known = group.max_pods is not None or "pods" in group.autoscaler.resources or len(types) > 1

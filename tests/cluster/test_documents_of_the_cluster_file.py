@@ -44,7 +44,7 @@ def test_what_the_starter_file_hints_at_is_accepted(tmp_path: Path) -> None:
             load(tmp_path / "cluster.yaml", environ={})
 
 
-@pytest.mark.parametrize("name", ["kube-up", "production", "existing-vpc"])
+@pytest.mark.parametrize("name", ["kube-up", "production", "existing-vpc", "fully-private", "gpu-spot", "small-cheap"])
 def test_an_example_is_accepted_without_warnings(name: str) -> None:
     assert load(ROOT / "examples" / f"{name}.yaml", environ={}).warnings == ()
 

@@ -205,7 +205,11 @@ ROWS = [
         "nodeGroups[0].minSize",
         ["network.subnets", "nodeGroups[0].zones"],
     ),
-    (f"nodeGroups: [{{labels: {{{MANY}}}}}]", "nodeGroups[0].labels", ["nodeGroups[0].taints", "nodeGroups[0].autoscaler.resources", "tags"]),
+    (
+        f"nodeGroups: [{{labels: {{{MANY}}}}}]",
+        "nodeGroups[0].labels",
+        ["nodeGroups[0].taints", "nodeGroups[0].autoscaler.resources", "tags"],
+    ),
     # Add-ons.
     ("addons: {externalDns: {enabled: true}}", "addons.externalDns.zones", ["addons.externalDns.enabled"]),
     ("addons: {fluentBit: {enabled: true}}", "addons.fluentBit.values", ["addons.fluentBit.enabled"]),

@@ -190,6 +190,11 @@ class NodeGroup(Instances):
     zones: List[field_types.Zone] = Field(
         ("us-west-2a",), min_length=1, description="Zones to run in. Default: all Availability Zones."
     )
+    one_group_per_zone: bool = Field(
+        False,
+        description="Whether each of the zones gets a group of its own, named after the group and the zone "
+        "(`workers-a`), with all settings of this one. The sizes then hold for each zone.",
+    )
     spot_price: field_types.Price | None = Field(
         None, description="Highest hourly price in US dollars for spot instances. Default: on-demand instances."
     )

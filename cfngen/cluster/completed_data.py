@@ -42,7 +42,7 @@ class CompletedData:
 
     data: Section
     derived: dict[Path, Derivation] = field(default_factory=dict)
-    written_groups: WrittenGroups = WrittenGroups()
+    written_groups: WrittenGroups = field(default_factory=WrittenGroups)
 
     def fill(self, path: Path, value: object, derivation: Derivation | None = None) -> None:
         """Set the key at `path` to a value, unless it has one; missing parents are created.

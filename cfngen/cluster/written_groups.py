@@ -1,7 +1,7 @@
 """The way from the node groups of a completed cluster back to those that the user wrote.
 
-A group with `oneGroupPerZone` is several groups of the completed cluster (`cfngen.cluster.groups_per_zone`). Problems are
-reported for the keys of the cluster file.
+A group with `oneGroupPerZone` is several groups of the completed cluster (`cfngen.cluster.groups_per_zone`). Problems
+are reported for the keys of the cluster file.
 """
 
 from __future__ import annotations

@@ -237,6 +237,7 @@ class _OptionalConfig(TypedDict, total=False):
     hooks: Hooks
     proxyServices: List[str]
     drain: int
+    updatePause: int
     ownCa: str
     backups: Backups
     rehearsal: JsonObject
@@ -268,6 +269,7 @@ class Config(_OptionalConfig):
         hooks: the user's files, systemd units and post-boot commands from the cluster file.
         proxyServices: services of the image that are restarted once the files tell them of the proxy.
         drain: time-out in minutes for draining a node before it is terminated.
+        updatePause: minutes for which a new node must have been working in a rolling update before it signals.
         ownCa: only for masters: ARN of the user's secret with the certificate authority.
         backups: when masters take snapshots of etcd.
         rehearsal: data about a rehearsal, in which masters only fetch their program and signal; no step reads it.

@@ -23,6 +23,7 @@ from cfngen.cluster.sections.instances import (
     Slot,
     Taint,
     Unit,
+    Update,
     Volume,
 )
 from cfngen.cluster.sections.network import (
@@ -88,6 +89,7 @@ __all__ = [
     "SubnetSizes",
     "Taint",
     "Unit",
+    "Update",
     "Volume",
     "Vpc",
 ]

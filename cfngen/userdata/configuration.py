@@ -127,6 +127,8 @@ def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, object]) -
         "pause": PAUSE_IMAGE,
         "upgradeWait": master_upgrade_wait(cluster, group),
     }
+    if group.update.pause:
+        config["updatePause"] = group.update.pause
     unpacked_files = _unpacked_files(
         cluster,
         files.common(cluster, master=False),

@@ -29,6 +29,7 @@ _DESCRIPTIONS = {
     "packages": "the distribution's packages",
     "proxyServices": "the proxy",
     "pause": "the image of pods' sandboxes",
+    "updatePause": "the pause between batches of an update",
     "upgradeWait": "how long nodes wait for masters of their version",
     "services": "the services that run",
     "timeout": "the time that it may take",

@@ -17,6 +17,7 @@ from cfngen.cluster.checks import (
     existing,
     existing_roles,
     flow_logs,
+    group_updates,
     instances,
     kubernetes,
     local_zones,
@@ -66,6 +67,7 @@ PROBLEM_CHECKS: tuple[Check, ...] = (
     *sizes.PROBLEM_CHECKS,
     *kubernetes.PROBLEM_CHECKS,
     *nodes.PROBLEM_CHECKS,
+    *group_updates.PROBLEM_CHECKS,
     *addons.PROBLEM_CHECKS,
     *characters.PROBLEM_CHECKS,
 )
@@ -87,6 +89,7 @@ WARNING_CHECKS: tuple[Check, ...] = (
     *security_groups.WARNING_CHECKS,
     *sizes.WARNING_CHECKS,
     *nodes.WARNING_CHECKS,
+    *group_updates.WARNING_CHECKS,
 )
 
 

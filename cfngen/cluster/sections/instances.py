@@ -178,6 +178,32 @@ class Taint(Model):
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(description="What it does.")
 
 
+class Update(Model):
+    """How the nodes of a group are replaced when their launch template changes."""
+
+    max_unavailable: int = Field(
+        1, ge=0, le=100, description="Nodes that may be missing at a time; at most 100 together with `maxSurge`."
+    )
+    max_surge: int = Field(
+        0,
+        ge=0,
+        le=100,
+        description="Nodes that are launched beyond the group's size before old ones are drained; they need room below "
+        "`maxSize`.",
+    )
+    pause: int = Field(
+        0,
+        ge=0,
+        le=40,
+        description="Minutes that the new nodes of a batch must have been working before the next batch is replaced.",
+    )
+
+    @property
+    def batch_size(self) -> int:
+        """Nodes that are replaced at a time."""
+        return self.max_unavailable + self.max_surge
+
+
 class NodeGroup(Instances):
     """One Auto Scaling group of nodes."""
 
@@ -214,6 +240,12 @@ class NodeGroup(Instances):
     drain_timeout: int = Field(
         5, ge=0, le=60, description="Minutes that a terminating node may take to evict its pods; 0 does not drain."
     )
+    update: Update = Field(default_factory=Update, description="How nodes are replaced in an update.")
+
+    @property
+    def initial_size(self) -> int:
+        """Number of nodes that the group starts with; an autoscaler may have changed it since."""
+        return self.min_size if self.desired_size is None else self.desired_size
 
 
 class Slot(Model):

@@ -38,6 +38,10 @@ BOUNDS = {
     "nodeGroups[0].maxSize": (1, 5000),
     "nodeGroups[0].desiredSize": (0, 5000),
     "nodeGroups[0].drainTimeout": (0, 60),
+    # MaxBatchSize of UpdatePolicy, CloudFormation template reference.
+    "nodeGroups[0].update.maxUnavailable": (0, 100),
+    "nodeGroups[0].update.maxSurge": (0, 100),
+    "nodeGroups[0].update.pause": (0, 40),
     "etcd.backups.interval": (5, 1440),
     "etcd.backups.hourlyDays": (1, 3650),
     "etcd.backups.dailyDays": (1, 3650),

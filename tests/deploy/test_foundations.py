@@ -170,6 +170,8 @@ FREE: Mapping[str, Any] = {
     "nodeGroups.name": "other", "nodeGroups.minSize": 1, "nodeGroups.maxSize": 9, "nodeGroups.desiredSize": 2,
     "nodeGroups.zones": ["us-west-2b"], "nodeGroups.spotPrice": "0.05", "nodeGroups.labels": {"a": "b"},
     "nodeGroups.taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}], "nodeGroups.drainTimeout": 7,
+    "nodeGroups.oneGroupPerZone": True, "nodeGroups.update.maxUnavailable": 2,
+    "nodeGroups.update.maxSurge": 1, "nodeGroups.update.pause": 5,
 }  # fmt: skip
 # Only with others: what a change of these does is what a change of those does.
 TOGETHER = {
@@ -321,6 +323,8 @@ def test_what_may_change_exchanges_nothing(key: str) -> None:
     bases: tuple[Mapping[str, Any], ...] = (ONE, THREE)
     if key in ("ssh.allowedCidrs", "ssh.allowedPrefixLists"):
         change["ssh"]["keyName"] = "key"
+    if key == "nodeGroups.update.maxSurge":
+        change["nodeGroups"][0]["maxSize"] = 3
     if key == "bastion":
         change["ssh"] = {"keyName": "key"}
     if key in ("network.tagExisting", "network.securityGroups"):

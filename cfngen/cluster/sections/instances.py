@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from cfngen.cluster import field_types
 from cfngen.cluster.sections.base import Architecture, Distribution, List, Model
@@ -178,13 +179,27 @@ class Taint(Model):
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(description="What it does.")
 
 
+def _refuse_percentage(value: object) -> object:
+    """Return a number of nodes unchanged; refuse a percentage, which Kubernetes would accept in such a place."""
+    if isinstance(value, str) and value.strip().endswith("%"):
+        reason = (
+            f"{value} is a share of a size that only the account knows when the group is updated, and CloudFormation "
+            "takes numbers; write a number of nodes"
+        )
+        raise PydanticCustomError("cfngen", "{reason}", {"reason": reason})
+    return value
+
+
+_NodeCount = Annotated[int, BeforeValidator(_refuse_percentage)]
+
+
 class Update(Model):
     """How the nodes of a group are replaced when their launch template changes."""
 
-    max_unavailable: int = Field(
+    max_unavailable: _NodeCount = Field(
         1, ge=0, le=100, description="Nodes that may be missing at a time; at most 100 together with `maxSurge`."
     )
-    max_surge: int = Field(
+    max_surge: _NodeCount = Field(
         0,
         ge=0,
         le=100,

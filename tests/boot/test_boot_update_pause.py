@@ -33,7 +33,7 @@ def node(*statuses: tuple[float, str], conditions: list[dict[str, str]] = READY)
         return described
 
     machine.cloud["cloudformation.describe_stack_resource"] = described
-    machine.on("kubectl .* get node", json.dumps({"status": {"conditions": conditions}}))
+    machine.on("kubectl .* get node", (0, json.dumps({"status": {"conditions": conditions}})))
     boot = boot_of({**configuration(), "updatePause": 15})
     boot.facts |= {"stack": "green-nodes", "resource": "NodeGroupNodesAutoScalingGroup", "instanceId": "i-1"}
     return machine, boot

@@ -202,7 +202,7 @@ def test_the_page_about_troubles_knows_every_step_and_its_number():
     clusters = [
         steps({}),
         steps({"network": {"plugin": "amazon-vpc", "proxy": {"httpsProxy": "http://proxy.example.com:3128"}}}),
-        steps({"controlPlane": commands, "nodeGroups": [{"name": "nodes", **commands}]}),
+        steps({"controlPlane": commands, "nodeGroups": [{"name": "nodes", "update": {"pause": 5}, **commands}]}),
     ]
     done = {title for cluster in clusters for titles in cluster.values() for title in titles}
     rows = re.search(r"### What a step's failure usually means\n\n.*\n\|---\|---\|\n((?:\|.*\n)+)", text)

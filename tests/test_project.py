@@ -209,7 +209,7 @@ def test_the_page_about_troubles_knows_every_step_and_its_number():
                 ]
             }
         ),
-        steps({"controlPlane": commands, "nodeGroups": [{"name": "nodes", **commands}]}),
+        steps({"controlPlane": commands, "nodeGroups": [{"name": "nodes", "update": {"pause": 5}, **commands}]}),
         steps({"nodeGroups": [{"name": "nodes", "spotPrice": "0.05", "rebalanceRecommendation": "drain"}]}),
     ]
     done = {title for cluster in clusters for titles in cluster.values() for title in titles}

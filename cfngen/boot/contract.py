@@ -263,6 +263,7 @@ class _OptionalConfig(TypedDict, total=False):
     gpu: Gpu
     images: Images
     rebalance: str
+    updatePause: int
     ownCa: str
     backups: Backups
     rehearsal: JsonObject
@@ -297,6 +298,7 @@ class Config(_OptionalConfig):
         gpu: settings of nodes with GPUs; only for these.
         images: only for nodes: the images that are pulled before pods need them.
         rebalance: only for Spot Instances: `cordon` or `drain`, what to do if EC2 recommends to rebalance the instance.
+        updatePause: minutes for which a new node must have been working in a rolling update before it signals.
         ownCa: only for masters: ARN of the user's secret with the certificate authority.
         backups: when masters take snapshots of etcd.
         rehearsal: data about a rehearsal, in which masters only fetch their program and signal; no step reads it.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cfngen.cluster.paths import Path, lookup
+from cfngen.cluster.written_groups import WrittenGroups
 
 Section = dict[str, Any]
 """A section of the cluster file, not validated yet."""
@@ -36,10 +37,12 @@ class CompletedData:
         data: the completed data, a deep copy of the file's.
         derived: the derivation of each value that was derived from others, by path. Filled-in values that equal the
             model's defaults have none.
+        written_groups: the way from the node groups of the data to those of the file, by which `derived` is keyed.
     """
 
     data: Section
     derived: dict[Path, Derivation] = field(default_factory=dict)
+    written_groups: WrittenGroups = field(default_factory=WrittenGroups)
 
     def fill(self, path: Path, value: object, derivation: Derivation | None = None) -> None:
         """Set the key at `path` to a value, unless it has one; missing parents are created.

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cfngen.cluster import capacity_defaults, gpu_defaults, instance_types, network_defaults
+from cfngen.cluster import capacity_defaults, gpu_defaults, groups_per_zone, instance_types, network_defaults
 from cfngen.cluster.completed_data import CompletedData, Derivation, Section
 from cfngen.cluster.gpu import DEFAULT_ROOT_VOLUME_GIB
 from cfngen.cluster.model import Cluster, NodeGroup
@@ -35,7 +35,7 @@ _AMI_KEYS = ("id", "ssmParameter", "rootDevice")
 
 
 def complete(data: Mapping[str, object]) -> CompletedData:
-    """Return the data with all derived values filled in.
+    """Return the data with all derived values filled in, and node groups with `oneGroupPerZone` expanded.
 
     Args:
         data: a cluster file's content; not changed. Tuples are taken as lists.
@@ -53,6 +53,8 @@ def complete(data: Mapping[str, object]) -> CompletedData:
     gpu_defaults.fill(completed)
     _fill_bastion(completed)
     _fill_exact_version(completed)
+    # The last step: the paths of derived values are those of the groups in the cluster file.
+    completed.written_groups = groups_per_zone.expand(completed.data)
     return completed
 
 

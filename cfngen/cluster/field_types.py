@@ -129,8 +129,8 @@ class TextPattern:
         return {"type": list(self.json_type)}
 
 
-# Names of clusters and of node groups.
-_NAME_PATTERN = r"[a-z]([a-z0-9-]*[a-z0-9])?"
+NAME_PATTERN = r"[a-z]([a-z0-9-]*[a-z0-9])?"
+"""Pattern of the names of clusters and of node groups."""
 _NAME_RULE = "lower-case letters, digits and hyphens, beginning with a letter and not ending in a hyphen"
 
 Cidr = Annotated[
@@ -167,8 +167,8 @@ RouteDestination = Annotated[
 
 # A version or a price may be unquoted in YAML: the loader keeps 1.30 as text, but for an editor it is a number.
 _NUMBER_LIKE = ("string", "number")
-ClusterName = Annotated[str, TextPattern(_NAME_PATTERN, expected=f"a cluster name: {_NAME_RULE}")]
-GroupName = Annotated[str, TextPattern(_NAME_PATTERN, expected=f"a node group name: {_NAME_RULE}")]
+ClusterName = Annotated[str, TextPattern(NAME_PATTERN, expected=f"a cluster name: {_NAME_RULE}")]
+GroupName = Annotated[str, TextPattern(NAME_PATTERN, expected=f"a node group name: {_NAME_RULE}")]
 Region = Annotated[str, TextPattern(r"[a-z]{2}(-[a-z]+)+-[0-9]", expected="an AWS region such as us-west-2")]
 Zone = Annotated[
     str,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cfngen.cluster import checks, layers, yaml_file
+from cfngen.cluster import layers, yaml_file
 from cfngen.cluster.kube_up import assignments_of_environment
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path as KeyPath
@@ -59,7 +59,7 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
     warnings = [
         *_warnings_of_assignments_without_effect(merged),
         *_warnings_of_replacements(merged, file),
-        *(result.with_source(problem) for problem in checks.warnings(cluster)),
+        *result.warnings(cluster),
     ]
     return Loaded(cluster, result.origins(cluster), tuple(str(warning) for warning in ordered(warnings)))
 

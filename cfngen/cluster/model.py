@@ -29,6 +29,7 @@ from cfngen.cluster.sections.instances import (
     Slot,
     Taint,
     Unit,
+    Update,
     Volume,
 )
 from cfngen.cluster.sections.network import (
@@ -102,6 +103,7 @@ __all__ = [
     "SubnetSizes",
     "Taint",
     "Unit",
+    "Update",
     "Volume",
     "Vpc",
 ]

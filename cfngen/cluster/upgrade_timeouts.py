@@ -18,5 +18,14 @@ def master_upgrade_wait(cluster: Cluster, group: NodeGroup) -> int:
     Masters are replaced one after another. With its other timeouts, the node must not wait longer than CloudFormation.
     """
     all_masters = ONE_MASTER_MINUTES * cluster.control_plane.count
-    remaining = MAX_PAUSE_MINUTES - SPARE_MINUTES - group.creation_timeout - group.drain_timeout
+    remaining = MAX_PAUSE_MINUTES - SPARE_MINUTES - group.creation_timeout - group.drain_timeout - group.update.pause
     return max(0, min(all_masters, remaining))
+
+
+def batch_timeout(cluster: Cluster, group: NodeGroup) -> int:
+    """Return the minutes that CloudFormation allows for replacing one batch of a group's nodes, its PauseTime.
+
+    They suffice for terminating the old nodes and for the signals of the new ones, and are at most an hour.
+    """
+    node_minutes = group.creation_timeout + group.drain_timeout + group.update.pause
+    return min(node_minutes + master_upgrade_wait(cluster, group) + SPARE_MINUTES, MAX_PAUSE_MINUTES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -63,6 +63,12 @@ class ValidationResult:
         self._data = data
         # The values with those that are derived from others.
         self._completed = complete(data)
+        # The way from the node groups of the cluster, or of the values that are validated, to those of `data`.
+        self._written_groups = self._completed.written_groups
+
+    def warnings(self, cluster: Cluster) -> list[Problem]:
+        """Return what is allowed in the cluster but may not be intended, with the places where it was written."""
+        return [self.with_source(self._written_groups.problem(problem)) for problem in checks.warnings(cluster)]
 
     def cluster(self, problems: Iterable[Problem] = ()) -> Cluster:
         """Return the cluster.
@@ -76,7 +82,7 @@ class ValidationResult:
         problems = [*problems, *(Problem(path, message) for path, message in self._unreadable.items())]
         cluster = self._validate(problems)
         if cluster is not None:
-            problems += self._root_causes(checks.problems(cluster))
+            problems += self._root_causes(map(self._written_groups.problem, checks.problems(cluster)))
         if problems or cluster is None:
             located_problems = [self.with_source(problem) for problem in problems]
             is_from_environment = any(
@@ -96,7 +102,8 @@ class ValidationResult:
             try:
                 return Cluster.model_validate(data)
             except ValidationError as error:
-                errors = [details for details in error.errors(include_url=False) if not _is_miscounted(details)]
+                errors = [self._as_written(details) for details in error.errors(include_url=False)]
+                errors = [details for details in errors if not _is_miscounted(details)]
             refused_in_round = {details["loc"] for details in errors}
             for details in errors:
                 is_consequence = self._is_missing_because_refused(details) or self._is_derived_from_refused(
@@ -106,8 +113,13 @@ class ValidationResult:
                     problems.append(_problem_of_error(details))
             for details in errors:
                 accepted = _remove_value(accepted, _path_to_drop(details), self._refused)
-            data = complete(accepted).data
+            completed = complete(accepted)
+            data, self._written_groups = completed.data, completed.written_groups
         return None
+
+    def _as_written(self, error: ErrorDetails) -> ErrorDetails:
+        """Return one of pydantic's errors with the path that its value has in the cluster file."""
+        return {**error, "loc": self._written_groups.path(error["loc"])}
 
     def _is_missing_because_refused(self, error: ErrorDetails) -> bool:
         """Return whether a value is missing only because it, or its section, was refused and dropped."""
@@ -146,9 +158,7 @@ class ValidationResult:
         """Return the problem with the place where its value, or the value it is derived from, was written."""
         if problem.source:
             return problem
-        return Problem(
-            problem.path, problem.message, related_paths=problem.related_paths, source=self._source_of(problem.path)
-        )
+        return replace(problem, source=self._source_of(problem.path))
 
     def _source_of(self, path: Path) -> Source | None:
         """Return where a value, the value it is derived from, or else the section around it was written."""
@@ -168,6 +178,10 @@ class ValidationResult:
 
     def _origin(self, path: Path) -> Origin:
         """Return the origin of the value at a path."""
+        reason = self._completed.written_groups.reason(path)
+        if reason:
+            return Origin(kind="derived", where=reason)
+        path = self._completed.written_groups.path(path)
         derived = self._completed.derived
         for length in range(len(path), 0, -1):
             if path[:length] in derived:

@@ -14,6 +14,15 @@ def zone_region(zone: object) -> str | None:
     return match[1] if match else None
 
 
+def zone_suffix(zone: object) -> str:
+    """Return the end of a zone's name after its region: `a` of us-west-2a, `lax-1a` of us-west-2-lax-1a.
+
+    Returns "" if `zone` is neither an Availability Zone nor a Local Zone.
+    """
+    region = zone_region(zone)
+    return str(zone)[len(region) :].removeprefix("-") if region else ""
+
+
 def is_local_zone(zone: str) -> bool:
     """Return whether a zone is a Local Zone, such as us-west-2-lax-1a."""
     region = zone_region(zone)

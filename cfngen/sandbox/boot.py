@@ -84,6 +84,7 @@ class BootProgram:
             "masters": self._node.await_masters_upgrade,
             "join": self._node.join_cluster,
             "ready": self._node.await_node_ready,
+            "pause": self._node.pause_in_update,
         }[title]
 
     def run(self) -> Boot:

@@ -30,6 +30,7 @@ NODE_REMOVED_AFTER_SECONDS = 60.0
 GROUP_TAG = "aws:autoscaling:groupName"
 # Seconds until an instance notices its termination (boot/node/drain.py), and seconds that its drain lasts: estimates.
 NOTICE_SECONDS, DRAIN_SECONDS = 5.0, 20.0
+HEARTBEAT_SECONDS = 30.0  # between two heartbeats of a node that drains
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ class Machines:
         clusters_by_volume: clusters by the id of each master's data volume.
         clusters: clusters by the ARN of their join secret.
         instances: all instances of clusters by id, including stopped ones.
+        drain_seconds: how long the drain of a node lasts; disruption budgets can prolong it up to `drainTimeout`.
     """
 
     def __init__(self, region: str, console: Callable[[str, str], None] = lambda instance, text: None) -> None:
@@ -87,6 +89,7 @@ class Machines:
         self.clusters_by_volume: dict[str, KubernetesCluster] = {}
         self.clusters: dict[str, KubernetesCluster] = {}
         self.instances: dict[str, Instance] = {}
+        self.drain_seconds = DRAIN_SECONDS
         self._fault_rules: list[_FaultRule] = []
         self._stopped_at: dict[str, float] = {}  # by instance id: when it stopped, in seconds of the simulated clock
         self._foreign_ids: set[str] = set()  # ids of instances whose user data is not cfngen's
@@ -143,7 +146,22 @@ class Machines:
         """Cordon the instance's node, and complete the drain some seconds later."""
         if self.is_running(instance):
             self.cordon(instance)
-            self.cloud.clock.schedule(DRAIN_SECONDS, lambda: self._complete_drain(instance))
+            self._continue_drain(instance, self.drain_seconds)
+
+    def _continue_drain(self, instance: Instance, seconds: float) -> None:
+        """Complete the drain of an instance after some seconds, with a heartbeat every half minute until then."""
+        if not self.is_running(instance):
+            return
+        if seconds <= HEARTBEAT_SECONDS:
+            self.cloud.clock.schedule(seconds, lambda: self._complete_drain(instance))
+            return
+        with contextlib.suppress(ClientError):
+            client("autoscaling", self.region).record_lifecycle_action_heartbeat(
+                LifecycleHookName=DRAIN_HOOK, AutoScalingGroupName=instance.group, InstanceId=instance.id
+            )
+        self.cloud.clock.schedule(
+            HEARTBEAT_SECONDS, lambda: self._continue_drain(instance, seconds - HEARTBEAT_SECONDS)
+        )
 
     def _complete_drain(self, instance: Instance) -> None:
         """Complete the lifecycle action of a drained instance."""

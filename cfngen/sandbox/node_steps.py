@@ -9,6 +9,7 @@ from cfngen.sandbox.boot_state import BootFailure, BootState, StepRun
 from cfngen.sandbox.kubernetes_objects import schedule_pending_pods
 from cfngen.sandbox.routine_steps import gpus
 
+PAUSE_INTERVAL_SECONDS = 60.0  # between two looks at the group's status
 MASTER_UPGRADE_MINUTES = 60  # minutes that a node waits for the masters' upgrade if an older boot program does not say
 
 # The beginnings of the descriptions of the distributions' own images.
@@ -120,6 +121,25 @@ class NodeSteps:
         )
         yield 1.6
         return f"a pod of {image} ran"
+
+    def pause_in_update(self) -> StepRun:
+        """Wait for some minutes while the group of the instance is being updated."""
+        yield from self.boot.await_service("cloudformation", "describe_stack_resource")
+        started = self.boot.clock.now
+        end = started + self.boot.configuration["updatePause"] * 60
+        while self.boot.clock.now < end and self._group_is_updating():
+            yield PAUSE_INTERVAL_SECONDS
+        seconds = self.boot.clock.now - started
+        self.boot.deadline += seconds
+        if not seconds:
+            return "no pause: the group is not being updated"
+        return f"node {self.boot.instance.id} is Ready after a pause of {seconds / 60:.0f} min"
+
+    def _group_is_updating(self) -> bool:
+        """Return whether CloudFormation is updating the instance's Auto Scaling group."""
+        cloud, references = self.boot.environment.cloud, self.boot.references
+        group = cloud.stack(references["stack"]).resources[references["resource"]]
+        return group.status == "UPDATE_IN_PROGRESS"
 
 
 def _minor_version(version: str) -> int:

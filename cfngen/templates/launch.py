@@ -8,7 +8,7 @@ from cfngen.cluster import gpu, logical_ids
 from cfngen.cluster.checks.volumes import VOLUME_TYPES
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Architecture, Cluster, Instances, NodeGroup, Volume
-from cfngen.cluster.upgrade_timeouts import MAX_PAUSE_MINUTES, SPARE_MINUTES
+from cfngen.cluster.upgrade_timeouts import MAX_PAUSE_MINUTES
 from cfngen.templates.images import root_device
 from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.secrets import key_name_property
@@ -229,26 +229,24 @@ def creation_policy(instances: Instances, signal_count: PropertyValue) -> polici
 
 
 def rolling_update_policy(
-    instances: Instances, drain_minutes: int = 0, master_wait_minutes: int = 0
+    pause_minutes: int, *, max_batch_size: int = 1, min_instances_in_service: int = 0
 ) -> policies.UpdatePolicy:
-    """Return the update policy of an Auto Scaling group, which replaces the instances one after another.
+    """Return the update policy of an Auto Scaling group, which replaces the instances one after another, or in batches.
 
-    CloudFormation replaces an instance only after the new instance before it has signalled success. If the sizes of the
+    CloudFormation replaces a batch only after the new instances before it have signalled success. If the sizes of the
     group in the template do not change, CloudFormation keeps the current sizes, so an update does not undo what an
     autoscaler changed (kubernetes-retired/kube-aws#972).
 
     Args:
-        instances: settings of the group's instances.
-        drain_minutes: minutes that the old node may take to evict its pods.
-        master_wait_minutes: minutes that a new node may wait until the masters have its Kubernetes version.
+        pause_minutes: PauseTime, the time limit for a batch: terminating the old instances, and the signals of the new
+            ones. CloudFormation allows at most an hour.
+        max_batch_size: number of instances that are replaced at a time.
+        min_instances_in_service: number of instances that must stay in service; the group grows for that if needed.
     """
-    # PauseTime is the time limit for one replacement: terminating the old instance, and the signal of the new one.
-    # CloudFormation allows at most an hour.
-    pause_minutes = instances.creation_timeout + drain_minutes + master_wait_minutes + SPARE_MINUTES
     return policies.UpdatePolicy(
         AutoScalingRollingUpdate=policies.AutoScalingRollingUpdate(
-            MaxBatchSize=1,
-            MinInstancesInService=0,
+            MaxBatchSize=max_batch_size,
+            MinInstancesInService=min_instances_in_service,
             PauseTime=f"PT{min(pause_minutes, MAX_PAUSE_MINUTES)}M",
             SuspendProcesses=SUSPENDED_PROCESSES,
             WaitOnResourceSignals=True,

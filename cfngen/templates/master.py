@@ -37,6 +37,7 @@ from cfngen.cluster.logical_ids import MASTER_STACK, MasterId, master_prefix
 from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.topology import has_both_endpoints, masters_have_elastic_ips
+from cfngen.cluster.upgrade_timeouts import SPARE_MINUTES
 from cfngen.permissions.references import MASTER_ROLE_TAG
 from cfngen.templates import access
 from cfngen.templates.api_endpoint import PublicAddress, add_elastic_ip, add_endpoints
@@ -316,7 +317,7 @@ def _add_slot(
             AvailabilityZones=[zone_parameter(stack, master_slot.subnet.zone)],
             LaunchTemplate=latest_version(slot_launch_template),
             Tags=auto_scaling_group_tags(cluster, name_tag, discoverable=False, **MASTER_ROLE_TAG),
-            UpdatePolicy=rolling_update_policy(cluster.control_plane),
+            UpdatePolicy=rolling_update_policy(cluster.control_plane.creation_timeout + SPARE_MINUTES),
             **({"DependsOn": dependencies} if dependencies else {}),
         ),
         depends_on_in_standalone_template=way_out(cluster, master_slot.subnet.zone),

@@ -20,7 +20,8 @@ from cfngen.cluster.logical_ids import MASTER_STACK, NodeGroupId, NodeGroupPart,
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.names import DRAIN_HOOK
 from cfngen.cluster.node_template_tags import node_template_tags
-from cfngen.cluster.upgrade_timeouts import master_upgrade_wait
+from cfngen.cluster.rolling_updates import min_in_service
+from cfngen.cluster.upgrade_timeouts import batch_timeout
 from cfngen.templates import master
 from cfngen.templates.iam import node_profile
 from cfngen.templates.images import image_parameter
@@ -116,9 +117,9 @@ def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
             ],
             CreationPolicy=creation_policy(node_group, signal_count=first_instance_count),
             UpdatePolicy=rolling_update_policy(
-                node_group,
-                drain_minutes=node_group.drain_timeout,
-                master_wait_minutes=master_upgrade_wait(cluster, node_group),
+                batch_timeout(cluster, node_group),
+                max_batch_size=node_group.update.batch_size,
+                min_instances_in_service=min_in_service(node_group),
             ),
             **capacity_properties(node_group),
             **desired_capacity_property,
@@ -149,11 +150,17 @@ def _add_size_parameters(
     is the group's desired size if the cluster file sets a desired size, otherwise the group's maximum size.
     """
     boundary = node_group.max_size if node_group.desired_size is None else node_group.desired_size
-    boundary_note = f"the template keeps the least number at or below {boundary} and the greatest at or above it"
+    # Below the surge, MinInstancesInService would not be less than MaxSize, which CloudFormation refuses.
+    surged_size = node_group.initial_size + node_group.update.max_surge
+    least_maximum = max(boundary, surged_size)
+    at_least = "it" if least_maximum == boundary else least_maximum
+    boundary_note = (
+        f"the template keeps the least number at or below {boundary} and the greatest at or above {at_least}"
+    )
     # For each parameter: the last part of its logical id, label, default, MinValue, MaxValue.
     size_parameters: tuple[tuple[NodeGroupPart, str, int, int, int], ...] = (
         ("MinSize", "Least number of nodes", node_group.min_size, 0, boundary),
-        ("MaxSize", "Greatest number of nodes", node_group.max_size, max(boundary, 1), MAX_NODES),
+        ("MaxSize", "Greatest number of nodes", node_group.max_size, max(least_maximum, 1), MAX_NODES),
     )
     min_size, max_size = (
         stack.parameter(

@@ -135,6 +135,8 @@ def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, object]) -
         }
     if group.gpu:
         config["gpu"] = {"releaseDisks": group.instance_storage != "none"}
+    if group.update.pause:
+        config["updatePause"] = group.update.pause
     unpacked_files = _unpacked_files(
         cluster,
         files.common(cluster, master=False),

@@ -81,6 +81,10 @@ def _has_backups(cluster: Cluster, group: Instances) -> bool:
     return cluster.etcd.backups.enabled
 
 
+def _pauses_in_updates(cluster: Cluster, group: Instances) -> bool:
+    return isinstance(group, NodeGroup) and group.update.pause > 0
+
+
 def _has_services_behind_proxy(cluster: Cluster, group: Instances) -> bool:
     return bool(proxy.image_services(cluster, group))
 
@@ -146,6 +150,7 @@ NODE_STEPS = (
     # Not earlier, so that a new node works before it is cordoned.
     Step("rebalancing", "node.rebalancing.start", _acts_on_rebalance_recommendation),
     Step("post-boot commands", "host.hooks.after", _has_post_boot_commands),
+    Step("pause", "node.update_pause.wait", _pauses_in_updates),
 )
 # The step of each task of a timer or service, by the task's name; `python3 -m boot <task>` runs it.
 MASTER_TASKS = {

@@ -31,6 +31,7 @@ _DESCRIPTIONS = {
     "packages": "the distribution's packages",
     "proxyServices": "the proxy",
     "pause": "the image of pods' sandboxes",
+    "updatePause": "the pause between batches of an update",
     "upgradeWait": "how long nodes wait for masters of their version",
     "rebalance": "what nodes do when EC2 recommends to rebalance their instances",
     "services": "the services that run",

@@ -89,6 +89,98 @@ def test_a_group_that_can_spare_nothing_grows_for_the_time() -> None:
     assert (stack.status, types()) == ("UPDATE_COMPLETE", ["t3.large"] * 2)
 
 
+def sizes() -> tuple[int, int, int]:
+    """MinSize and DesiredCapacity of the only group, and the number of its instances."""
+    [found] = client("autoscaling", REGION).describe_auto_scaling_groups()["AutoScalingGroups"]
+    return found["MinSize"], found["DesiredCapacity"], len(found["Instances"])
+
+
+def replaced(stack: Stack) -> list[str]:
+    """How many instances each batch of the last update terminated, and how many replaced them."""
+    terminated = (each for each in told(stack) if each.startswith("Terminating instance(s)"))
+    return [f"{each.count('i-')} by {each.split('replacing with ')[1].split()[0]}" for each in terminated]
+
+
+@pytest.mark.parametrize(
+    ("desired", "in_service", "batch", "raised", "batches"),
+    [
+        # guardian/testing-asg-rolling-update, observations/: what was measured of groups of 3 to 9 instances.
+        (6, 3, 9, 9, ["6 by 3"]),  # healthy-to-healthy-partially-scaled.md
+        (6, 6, 9, 9, ["3 by 3", "3 by 0"]),  # healthy-to-healthy-partially-scaled-v2.md
+        (9, 3, 9, None, ["6 by 6", "3 by 3"]),  # healthy-to-healthy-fully-scaled.md
+        (9, 8, 9, None, ["1 by 1"] * 9),  # healthy-to-healthy-fully-scaled-v2.md
+        # A batch out of service and a surge beyond it.
+        (6, 5, 3, 8, ["3 by 3", "3 by 1"]),
+    ],
+)
+def test_batches_and_surges_as_measured(
+    desired: int, in_service: int, batch: int, raised: int | None, batches: list[str]
+) -> None:
+    cloud = signalling(*[(30, "SUCCESS")] * 30)
+    stack = created(cloud, group(3, most=9))
+    name = stack.resources["Group"].physical_id
+    client("autoscaling", REGION).set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=desired)
+    cloud.update_stack(
+        "s", body=text(group(3, most=9, size="t3.large", MaxBatchSize=batch, MinInstancesInService=in_service))
+    )
+    cloud.advance(1)
+    assert sizes()[:2] == ((raised, raised) if raised else (3, desired))
+    cloud.wait(stack)
+    assert (stack.status, types(), sizes()) == ("UPDATE_COMPLETE", ["t3.large"] * desired, (3, desired, desired))
+    assert replaced(stack) == batches
+
+
+def test_what_an_autoscaler_adds_during_a_surge_is_undone() -> None:
+    """healthy-scale-out-mid-deploy.md of guardian/testing-asg-rolling-update: 3, raised to 6, scaled to 8, then 3."""
+    cloud = signalling(*[(30, "SUCCESS")] * 30)
+    stack = created(cloud, group(3, most=9))
+    name = stack.resources["Group"].physical_id
+    cloud.update_stack("s", body=text(group(3, most=9, size="t3.large", MaxBatchSize=9, MinInstancesInService=3)))
+    cloud.advance(1)
+    assert sizes() == (6, 6, 6)
+    client("autoscaling", REGION).set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=8)
+    cloud.wait(stack)
+    assert (stack.status, types(), sizes()) == ("UPDATE_COMPLETE", ["t3.large"] * 3, (3, 3, 3))
+
+
+@pytest.mark.parametrize(("desired_in_template", "left"), [(False, 9), (True, 6)])
+def test_a_failed_surge_leaves_the_group_large_unless_the_template_sizes_it(
+    desired_in_template: bool, left: int
+) -> None:
+    """healthy-to-unhealthy-partially-scaled-v2.md: 6, raised to 9; MinSize is put back, DesiredCapacity stays."""
+    never = [(100_000.0, "SUCCESS")] * 2
+    cloud = signalling(*[(30, "SUCCESS")] * 6, (30, "FAILURE"), *never, *[(30, "SUCCESS")] * 9)
+
+    def of(size: str) -> dict[str, Any]:
+        resources = group(6, most=9, size=size, MaxBatchSize=3, MinInstancesInService=6)
+        resources["Group"]["Properties"] |= {"MinSize": 3} | ({"DesiredCapacity": "6"} if desired_in_template else {})
+        resources["Group"]["CreationPolicy"]["ResourceSignal"]["Count"] = 6 if desired_in_template else 3
+        return resources
+
+    stack = created(cloud, of("t3.small"))
+    if not desired_in_template:
+        name = stack.resources["Group"].physical_id
+        client("autoscaling", REGION).set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=6)
+        cloud.advance(60)
+    updated(cloud, of("t3.large"))
+    assert (stack.status, types(), sizes()) == ("UPDATE_ROLLBACK_COMPLETE", ["t3.small"] * left, (3, left, left))
+
+
+def test_an_instance_that_an_autoscaler_took_meanwhile_is_passed_over() -> None:
+    cloud = signalling(*[(30, "SUCCESS")] * 6)
+    stack = created(cloud, group(3))
+    resources = group(3, size="t3.large")
+    resources["Group"]["Properties"]["MinSize"] = 1
+    cloud.update_stack("s", body=text(resources))
+    cloud.advance(1)
+    last = list(cloud.launched)[2]
+    client("autoscaling", REGION).terminate_instance_in_auto_scaling_group(
+        InstanceId=last, ShouldDecrementDesiredCapacity=True
+    )
+    cloud.wait(stack)
+    assert (stack.status, types(), sizes()) == ("UPDATE_COMPLETE", ["t3.large"] * 2, (1, 2, 2))
+
+
 def test_as_many_in_service_as_the_group_can_have_is_refused() -> None:
     cloud = signalling(*[(30, "SUCCESS")] * 4)
     stack = created(cloud, group(2))

@@ -29,7 +29,7 @@ MODES = {
     # Notes on the volume, for this version of the program and others.
     rf"{VOLUME}(etcd-member|joining|kubernetes-version|restored)": PUBLIC,
     # Notes on the instance.
-    rf"{HOME}(approval\.json|certificates|established|first-pod|signalled|unpacked)": PUBLIC,
+    rf"{HOME}(approval\.json|certificates|established|first-pod|signalled|unpacked|update-pause)": PUBLIC,
     r"/var/lib/cfngen/backup\.json": PUBLIC,
     rf"{HOME}downloads/[\w.-]+\.unpacked": PUBLIC,
     # What is downloaded: archives and programs.

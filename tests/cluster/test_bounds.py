@@ -58,6 +58,10 @@ BOUNDS = {
     "nodeGroups[0].instancesDistribution.spotInstancePools": (1, 20),
     # From 86,400 seconds ("Replace Auto Scaling instances based on maximum instance lifetime", Auto Scaling guide).
     "nodeGroups[0].maxInstanceLifetime": (1, 365),
+    # MaxBatchSize of UpdatePolicy, CloudFormation template reference.
+    "nodeGroups[0].update.maxUnavailable": (0, 100),
+    "nodeGroups[0].update.maxSurge": (0, 100),
+    "nodeGroups[0].update.pause": (0, 40),
     "etcd.backups.interval": (5, 1440),
     "etcd.backups.hourlyDays": (1, 3650),
     "etcd.backups.dailyDays": (1, 3650),

@@ -182,6 +182,8 @@ FREE: Mapping[str, Any] = {
     "nodeGroups.instanceRequirements": {"vcpus": {"min": 2}, "memory": {"min": 4}},
     "nodeGroups.instancesDistribution": {"onDemandPercentage": 50}, "nodeGroups.maxInstanceLifetime": 30,
     "nodeGroups.capacityReservation": {"preference": "none"},
+    "nodeGroups.oneGroupPerZone": True, "nodeGroups.update.maxUnavailable": 2,
+    "nodeGroups.update.maxSurge": 1, "nodeGroups.update.pause": 5,
 }  # fmt: skip
 # Only with others: what a change of these does is what a change of those does.
 TOGETHER = {
@@ -347,6 +349,8 @@ def test_what_may_change_exchanges_nothing(key: str) -> None:
     bases: tuple[Mapping[str, Any], ...] = (ONE, THREE)
     if key in ("ssh.allowedCidrs", "ssh.allowedPrefixLists"):
         change["ssh"]["keyName"] = "key"
+    if key == "nodeGroups.update.maxSurge":
+        change["nodeGroups"][0]["maxSize"] = 3
     if key == "bastion":
         change["ssh"] = {"keyName": "key"}
     if key in ("network.tagExisting", "network.securityGroups"):

@@ -50,8 +50,11 @@ class Place:
 
     def update(self, cluster: Cluster, name: str = "k8s") -> Stack:
         """Make the stack that of another cluster, and wait for the end."""
-        stack = self.account.cloud.update_stack(name, url=self._published(cluster), **GIVEN)
-        return self.account.cloud.wait(stack)
+        return self.account.cloud.wait(self.begin_update(cluster, name))
+
+    def begin_update(self, cluster: Cluster, name: str = "k8s") -> Stack:
+        """Begin to make the stack that of another cluster."""
+        return self.account.cloud.update_stack(name, url=self._published(cluster), **GIVEN)
 
     def with_kubernetes(self, version: str) -> Cluster:
         """Return the cluster with another version of Kubernetes."""

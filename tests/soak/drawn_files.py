@@ -133,7 +133,9 @@ CAPACITY = tuple(
                 "maxInstanceLifetime", "capacityReservation")
 )  # fmt: skip
 # Sections whose keys hang on each other, drawn as a whole.
-WHOLE = ("image", "rootVolume", "volume", "elasticIp", "quotas", "proxy", "dns", "iam", "flowLogs", "autoscaler")
+WHOLE = (
+    "update", "image", "rootVolume", "volume", "elasticIp", "quotas", "proxy", "dns", "iam", "flowLogs", "autoscaler",
+)  # fmt: skip
 
 
 def _unit(key: str) -> str:
@@ -431,6 +433,8 @@ def _possible(key: str, design: Design) -> bool:
         "network.endpoints.create": lambda: design.topology == "private",
         "network.endpoints.additional": lambda: design.nat == "none",
         "nodeGroups[].publicIp": lambda: design.topology == "public",
+        # It gives a group as many nodes in each zone, and other names.
+        "nodeGroups[].oneGroupPerZone": lambda: len(design.zones) == 1 and len(design.groups) == 1,
         # Existing roles and keys are tried by tests of their own.
         "nodeGroups[].iam": lambda: not design.lived,
         "secrets.kmsKey": lambda: not design.lived,
@@ -475,6 +479,7 @@ def settled(file: File, design: Design) -> File:
     for section in file["nodeGroups"]:
         if section.get("publicIp") is False and not has_way_out:
             drop(section, "publicIp")
+        _settle_update(section)
     _settle_interruptions(file)
     if get(file, "addons.externalDns.enabled") and not get(file, "addons.externalDns.zones"):
         put(file, "addons.externalDns.zones", ["Z0123456789ABCDEFGHIJ"])
@@ -484,6 +489,15 @@ def settled(file: File, design: Design) -> File:
     if addresses is not None and len(addresses) != design.count:
         drop(file, "controlPlane.addresses")
     return file
+
+
+def _settle_update(section: File) -> None:
+    """Drop the surge and the pause of a node group's updates if its sizes or its other times leave no room for them."""
+    size = section.get("desiredSize", section["minSize"])
+    if size + get(section, "update.maxSurge", 0) > section["maxSize"]:
+        drop(section, "update")
+    if section.get("creationTimeout", 20) + section.get("drainTimeout", 5) + get(section, "update.pause", 0) > 50:
+        drop(section, "update")
 
 
 def _settle_roles(file: File) -> None:
@@ -619,6 +633,9 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
         # No larger than an equal share of the VPC.
         "network.subnetSizes.instances": st.just(min(28, max(24, IPv4Network(design.vpc).prefixlen + 2))),
         "network.subnetSizes.public": st.just(28),
+        "nodeGroups[].update": st.fixed_dictionaries(
+            {"maxUnavailable": st.integers(1, 3)}, optional={"maxSurge": st.integers(0, 2), "pause": st.integers(0, 9)}
+        ),
         "network.routes": st.sampled_from(("tgw", "pcx", "vgw", "eni")).map(_routes),
         "network.flowLogs": _flow_logs(design),
         "network.dnsServiceIp": st.just(str(host)),

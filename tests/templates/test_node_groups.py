@@ -128,3 +128,57 @@ def test_the_console_takes_no_root_volume_that_awss_image_does_not_fit_on(
 ) -> None:
     found = of(templates, instanceType="g6.xlarge", gpu="nvidia", image=image)
     assert found["nodes-n"]["Parameters"]["NodeGroupNRootVolumeSize"]["MinValue"] == least
+
+
+def rolling(templates: Any, **group: Any) -> tuple[int, int, str]:
+    """MaxBatchSize, MinInstancesInService and PauseTime of a group."""
+    policy = of(templates, **group)["standalone"]["Resources"][GROUP]["UpdatePolicy"]["AutoScalingRollingUpdate"]
+    return policy["MaxBatchSize"], policy["MinInstancesInService"], policy["PauseTime"]
+
+
+@pytest.mark.parametrize(
+    ("group", "policy"),
+    [
+        ({}, (1, 0, "PT45M")),
+        ({"update": {"maxUnavailable": 3}}, (3, 0, "PT45M")),
+        ({"minSize": 4, "maxSize": 5, "update": {"maxUnavailable": 0, "maxSurge": 1}}, (1, 4, "PT45M")),
+        (
+            {"minSize": 4, "maxSize": 9, "desiredSize": 6, "update": {"maxUnavailable": 2, "maxSurge": 3}},
+            (5, 4, "PT45M"),
+        ),
+        ({"minSize": 0, "maxSize": 9, "update": {"maxSurge": 2}}, (3, 0, "PT45M")),
+        ({"update": {"pause": 15}}, (1, 0, "PT60M")),
+        # A long pause takes the time in which nodes wait for masters of their version.
+        ({"update": {"pause": 25}}, (1, 0, "PT60M")),
+    ],
+)
+def test_updates_take_as_many_nodes_at_a_time_as_the_file_says(
+    templates: Any, group: dict[str, Any], policy: tuple[int, int, str]
+) -> None:
+    assert rolling(templates, **group) == policy
+
+
+def test_nobody_can_lower_the_greatest_size_below_a_surge(templates: Any) -> None:
+    sizes = {"minSize": 4, "maxSize": 9, "desiredSize": 6}
+    found = of(templates, **sizes, update={"maxUnavailable": 0, "maxSurge": 2})["standalone"]["Parameters"]
+    assert found["NodeGroupNMaxSize"]["MinValue"] == 8
+    assert found["NodeGroupNMaxSize"]["ConstraintDescription"] == (
+        "must be 8 to 5000: the template keeps the least number at or below 6 and the greatest at or above 8, and "
+        "another cluster file makes another one"
+    )
+
+
+def test_a_group_for_each_zone_keeps_its_resources_when_zones_come_and_go(templates: Any) -> None:
+    def of_zones(*zones: str) -> dict[str, Any]:
+        network = {"subnets": [{"zone": f"us-west-2{zone}"} for zone in ("a", "b", "-lax-1a")]}
+        group = {"name": "n", "oneGroupPerZone": True, "zones": [f"us-west-2{zone}" for zone in zones]}
+        resources: dict[str, Any] = templates({"network": network, "nodeGroups": [group]})["standalone"]["Resources"]
+        return {key: value for key, value in resources.items() if key.startswith("NodeGroup")}
+
+    two = of_zones("a", "-lax-1a")
+    assert two["NodeGroupNAAutoScalingGroup"]["Properties"]["VPCZoneIdentifier"] == [
+        {"Fn::GetAtt": ["SubnetA", "SubnetId"]}
+    ]
+    three = of_zones("-lax-1a", "b", "a")
+    assert {key: three[key] for key in two} == two
+    assert {key.removeprefix("NodeGroupNB") for key in three if key not in two} >= {"AutoScalingGroup"}

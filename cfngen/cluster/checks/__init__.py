@@ -21,6 +21,7 @@ from cfngen.cluster.checks import (
     flow_logs,
     gpu,
     group_types,
+    group_updates,
     instances,
     interruptions,
     kubernetes,
@@ -83,6 +84,7 @@ PROBLEM_CHECKS: tuple[Check, ...] = (
     *autoscaler.PROBLEM_CHECKS,
     *node_template.PROBLEM_CHECKS,
     *pods_per_node.PROBLEM_CHECKS,
+    *group_updates.PROBLEM_CHECKS,
     *addons.PROBLEM_CHECKS,
     *interruptions.PROBLEM_CHECKS,
     *characters.PROBLEM_CHECKS,
@@ -111,6 +113,7 @@ WARNING_CHECKS: tuple[Check, ...] = (
     *autoscaler.WARNING_CHECKS,
     *node_template.WARNING_CHECKS,
     *pods_per_node.WARNING_CHECKS,
+    *group_updates.WARNING_CHECKS,
 )
 
 

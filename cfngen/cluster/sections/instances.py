@@ -6,6 +6,7 @@ from ipaddress import IPv4Address
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from cfngen.cluster import field_types
 from cfngen.cluster.sections.autoscaling import GroupAutoscaler
@@ -183,6 +184,46 @@ class Taint(Model):
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(description="What it does.")
 
 
+def _refuse_percentage(value: object) -> object:
+    """Return a number of nodes unchanged; refuse a percentage, which Kubernetes would accept in such a place."""
+    if isinstance(value, str) and value.strip().endswith("%"):
+        reason = (
+            f"{value} is a share of a size that only the account knows when the group is updated, and CloudFormation "
+            "takes numbers; write a number of nodes"
+        )
+        raise PydanticCustomError("cfngen", "{reason}", {"reason": reason})
+    return value
+
+
+_NodeCount = Annotated[int, BeforeValidator(_refuse_percentage)]
+
+
+class Update(Model):
+    """How the nodes of a group are replaced when their launch template changes."""
+
+    max_unavailable: _NodeCount = Field(
+        1, ge=0, le=100, description="Nodes that may be missing at a time; at most 100 together with `maxSurge`."
+    )
+    max_surge: _NodeCount = Field(
+        0,
+        ge=0,
+        le=100,
+        description="Nodes that are launched beyond the group's size before old ones are drained; they need room below "
+        "`maxSize`.",
+    )
+    pause: int = Field(
+        0,
+        ge=0,
+        le=40,
+        description="Minutes that the new nodes of a batch must have been working before the next batch is replaced.",
+    )
+
+    @property
+    def batch_size(self) -> int:
+        """Nodes that are replaced at a time."""
+        return self.max_unavailable + self.max_surge
+
+
 class NodeGroup(Instances):
     """One Auto Scaling group of nodes."""
 
@@ -194,6 +235,11 @@ class NodeGroup(Instances):
     )
     zones: List[field_types.Zone] = Field(
         ("us-west-2a",), min_length=1, description="Zones to run in. Default: all Availability Zones."
+    )
+    one_group_per_zone: bool = Field(
+        False,
+        description="Whether each of the zones gets a group of its own, named after the group and the zone "
+        "(`workers-a`), with all settings of this one. The sizes then hold for each zone.",
     )
     spot_price: field_types.Price | None = Field(
         None, description="Highest hourly price in US dollars for spot instances. Default: on-demand instances."
@@ -281,6 +327,12 @@ class NodeGroup(Instances):
         "interrupted: `cordon` keeps new pods away, `drain` moves its pods as well. Nothing replaces the node before "
         "the interruption.",
     )
+    update: Update = Field(default_factory=Update, description="How nodes are replaced in an update.")
+
+    @property
+    def initial_size(self) -> int:
+        """Number of nodes that the group starts with; an autoscaler may have changed it since."""
+        return self.min_size if self.desired_size is None else self.desired_size
 
 
 class Slot(Model):

@@ -3,9 +3,24 @@
 Template reference, "UpdatePolicy attribute": instances that were launched from another launch template than the group's
 current one are terminated and replaced in batches; after each batch CloudFormation waits for the signals of its new
 instances, or for PauseTime.
+
+How batches are formed, and when a group grows for the time of an update, AWS does not document. It was measured by The
+Guardian (guardian/testing-asg-rolling-update, `observations/`, read in November 2026), and is modelled from that:
+
+- A batch has at most MaxBatchSize instances, and at most MaxSize - MinInstancesInService
+  (healthy-to-healthy-fully-scaled.md: 9 of 9 instances, 3 of them in service, in batches of 6).
+- If a batch and MinInstancesInService are together more than the desired capacity, MinSize and DesiredCapacity are
+  first raised to their sum (healthy-to-healthy-partially-scaled.md: desired 6, 3 in service, batches of 6; raised to
+  9).
+- With the last batch the sizes become what they were when the update began, whatever an autoscaler has set meanwhile
+  (healthy-scale-out-mid-deploy.md). Sizes that were not raised are never set (healthy-to-healthy-fully-scaled-v2.md).
+- After a failure MinSize is put back, and DesiredCapacity only if the template has it
+  (healthy-to-unhealthy-partially-scaled-v2.md).
 """
 
 from __future__ import annotations
+
+import dataclasses
 
 from cfngen.sandbox.cloudformation import properties, signals, update_policies
 from cfngen.sandbox.cloudformation.clock import Operation
@@ -71,9 +86,17 @@ def _replace_instances(
     max_size = int(group_description["MaxSize"])
     if policy.min_in_service >= max_size:
         raise ResourceError("MinInstancesInService must be less than the autoscaling group's MaxSize")
-    # A rollback returns to the capacity before the failed update, which may have raised it temporarily.
-    current_capacity = int(group_description["DesiredCapacity"])
+    current_min_size, current_capacity = int(group_description["MinSize"]), int(group_description["DesiredCapacity"])
+    # A rollback returns to the sizes before the failed update, which may have raised them temporarily.
+    has_failed_before = group_name in cloud.capacities_before_update
     capacity = cloud.capacities_before_update.setdefault(group_name, current_capacity)
+    if "DesiredCapacity" not in resource.properties:
+        capacity = current_capacity
+    min_size = int(resource.properties["MinSize"]) if has_failed_before else current_min_size
+    if current_min_size != min_size:
+        autoscaling.update_auto_scaling_group(AutoScalingGroupName=group_name, MinSize=min_size)
+    batch_size = max(min(policy.max_batch_size, len(obsolete), max_size - policy.min_in_service), 1)
+    policy = dataclasses.replace(policy, max_batch_size=batch_size)
     _record_progress(cloud, stack, resource, _rolling_update_text(policy, obsolete))
     generation = resource.generation
     if policy.suspended_processes:
@@ -81,7 +104,7 @@ def _replace_instances(
             AutoScalingGroupName=group_name, ScalingProcesses=list(policy.suspended_processes)
         )
     try:
-        yield from _replace_in_batches(cloud, stack, resource, policy, obsolete, capacity=capacity, max_size=max_size)
+        yield from _replace_in_batches(cloud, stack, resource, policy, obsolete, min_size=min_size, capacity=capacity)
     except ResourceError:
         _resume_processes(cloud, resource, policy)
         raise
@@ -125,8 +148,8 @@ def _replace_in_batches(
     policy: RollingPolicy,
     obsolete: list[str],
     *,
+    min_size: int,
     capacity: int,
-    max_size: int,
 ) -> Operation:
     """Terminate obsolete instances batch by batch; wait for the replacements of each batch.
 
@@ -134,43 +157,46 @@ def _replace_in_batches(
         cloud: the emulated CloudFormation of the region
         stack: the group's stack
         resource: the group
-        policy: its rolling update policy
+        policy: its rolling update policy; `max_batch_size` is the size of the batches
         obsolete: ids of the instances to replace
+        min_size: the MinSize that the group shall have in the end
         capacity: the number of instances that the group shall have in the end
-        max_size: the group's MaxSize
     """
+    autoscaling = client("autoscaling", cloud.region)
     generation, obsolete_count, group_name = resource.generation, len(obsolete), resource.physical_id
     up_to_date_count = len(signals.group_instance_ids(cloud, group_name)) - obsolete_count
-    batch_limit = capacity - policy.min_in_service  # so many instances may be out of service
-    if batch_limit <= 0:
-        # No instance may be terminated yet: the group grows temporarily, as far as its MaxSize allows.
-        batch_limit = min(policy.max_batch_size, max_size - capacity)
-        raised_capacity = capacity + batch_limit
+    raised_capacity = policy.max_batch_size + policy.min_in_service
+    is_raised = raised_capacity > capacity
+    if is_raised:
         text = f"Temporarily setting autoscaling group MinSize and DesiredCapacity to {raised_capacity}."
         _record_progress(cloud, stack, resource, text)
         # None, if this is the rollback of an update that had raised the capacity already.
         up_to_date_count += max(raised_capacity - len(signals.group_instance_ids(cloud, group_name)), 0)
         yield from _launch_and_await(cloud, stack, resource, policy, raised_capacity)
-    batch_size = max(min(policy.max_batch_size, batch_limit), 1)
     remaining = obsolete
     while remaining and resource.generation == generation:
-        # Meanwhile the group may have replaced some by itself, such as Spot Instances at risk (assumed to be left out).
+        # Meanwhile the group may have replaced some by itself, such as Spot Instances at risk, and an autoscaler may
+        # have terminated some without a replacement. Both are assumed to be passed over.
         members = set(signals.group_instance_ids(cloud, group_name))
         present = [instance_id for instance_id in remaining if instance_id in members]
         up_to_date_count += len(remaining) - len(present)
         remaining = present
-        batch, remaining = remaining[:batch_size], remaining[batch_size:]
+        batch, remaining = remaining[: policy.max_batch_size], remaining[policy.max_batch_size :]
         replacement_count = max(min(len(batch), capacity - up_to_date_count), 0)
+        instances_before = set(signals.group_instance_ids(cloud, group_name))
         text = f"Terminating instance(s) [{','.join(batch)}]; replacing with {replacement_count} new instance(s)."
         _record_progress(cloud, stack, resource, text)
-        instances_before = set(signals.group_instance_ids(cloud, group_name))
         resource.signals, resource.expected_signals = {}, replacement_count if policy.waits_for_signals else 0
+        if is_raised and not remaining:
+            autoscaling.update_auto_scaling_group(AutoScalingGroupName=group_name, MinSize=min_size)
         for number, instance_id in enumerate(batch):
             # The group itself launches the replacement of an instance (awslabs/amazon-eks-ami#66), unless its desired
             # capacity is decremented.
-            client("autoscaling", cloud.region).terminate_instance_in_auto_scaling_group(
+            autoscaling.terminate_instance_in_auto_scaling_group(
                 InstanceId=instance_id, ShouldDecrementDesiredCapacity=number >= replacement_count
             )
+        if is_raised and not remaining:
+            autoscaling.set_desired_capacity(AutoScalingGroupName=group_name, DesiredCapacity=capacity)
         percent = 100 * (obsolete_count - len(remaining)) // obsolete_count
         text = f"Successfully terminated instance(s) [{','.join(batch)}] (Progress {percent}%)."
         _record_progress(cloud, stack, resource, text)
@@ -182,7 +208,7 @@ def _replace_in_batches(
 def _launch_and_await(
     cloud: Region, stack: Stack, resource: Resource, policy: RollingPolicy, capacity: int
 ) -> Operation:
-    """Raise the desired capacity of a group, and wait for the new instances.
+    """Raise the minimum size and the desired capacity of a group, and wait for the new instances.
 
     Raises:
         ResourceError: too few new instances signalled success
@@ -190,8 +216,8 @@ def _launch_and_await(
     instances_before = set(signals.group_instance_ids(cloud, resource.physical_id))
     new_instance_count = capacity - len(instances_before)
     resource.signals, resource.expected_signals = {}, new_instance_count if policy.waits_for_signals else 0
-    client("autoscaling", cloud.region).set_desired_capacity(
-        AutoScalingGroupName=resource.physical_id, DesiredCapacity=capacity
+    client("autoscaling", cloud.region).update_auto_scaling_group(
+        AutoScalingGroupName=resource.physical_id, MinSize=capacity, DesiredCapacity=capacity
     )
     yield from _await_new_instances(cloud, stack, resource, policy, new_instance_count, instances_before)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from cfngen.cluster.logical_ids import FLOW_LOG_ROLE, MASTER_ROLE
 from cfngen.deploy.preview.changes import Danger, Impact
+from cfngen.deploy.preview.impact import rolling_updates
 from cfngen.deploy.preview.impact.autoscaler import autoscaler_text
 from cfngen.deploy.preview.impact.capacity import capacity_texts
 from cfngen.deploy.preview.impact.context import ChangeContext, number_if_decimal
@@ -60,7 +61,8 @@ def _group_update_impact(context: ChangeContext, owner: str) -> Impact | None:
         else:
             plural_verb = "are" if is_certain else "might be"
             text = (
-                f"{owner}: its instances {plural_verb} replaced one at a time; pods are {_drained_text(context)} first"
+                f"{owner}: its instances {plural_verb} replaced {rolling_updates.pace(context)}; pods are "
+                f"{_drained_text(context)} first"
             )
         impacts.append((text, Danger.DISRUPTIVE))
     impacts += [(text, Danger.NONE) for text in capacity_texts(context, owner)]

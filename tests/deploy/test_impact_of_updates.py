@@ -1,0 +1,56 @@
+"""A plan says at what pace a group's nodes are replaced: the cluster file and the nodes that run now decide that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cfngen.cluster.load import parse
+from cfngen.deploy.preview.change_set_reading import ResourceChange
+from cfngen.deploy.preview.changes import Change, PropertyChange, Replacement
+from cfngen.deploy.preview.impact import ImpactAssessment
+
+LOGICAL_ID = "NodeGroupNodesAutoScalingGroup"
+KIND = "AWS::AutoScaling::AutoScalingGroup"
+
+
+@pytest.mark.parametrize(
+    ("group", "nodes", "pace"),
+    [
+        ({}, 4, "one at a time"),
+        ({}, None, "one at a time"),
+        ({"minSize": 100}, 100, "one at a time, in 100 batches of at most 45 minutes each (75 hours in all)"),
+        (
+            {"update": {"maxUnavailable": 2}},
+            4,
+            "2 at a time, in 2 batches of at most 45 minutes each (90 minutes in all)",
+        ),
+        ({"update": {"maxUnavailable": 20}}, 4, "4 at a time"),
+        (
+            {"minSize": 100, "maxSize": 110, "update": {"maxUnavailable": 0, "maxSurge": 10}},
+            100,
+            "10 at a time, after 10 more have been launched, in 10 batches of at most 45 minutes each (8 hours in all)",
+        ),
+        (
+            {"minSize": 2, "maxSize": 90, "update": {"maxSurge": 1, "pause": 10}},
+            2,
+            "2 at a time, after 1 more has been launched, in 2 batches of at most 55 minutes each (110 minutes in all)",
+        ),
+        (
+            {"minSize": 2, "maxSize": 90, "update": {"maxUnavailable": 0, "maxSurge": 5}},
+            50,
+            (
+                "5 at a time, without a surge: it has 50 nodes already, and its maximum is 90, in 10 batches of at "
+                "most 45 minutes each (8 hours in all)"
+            ),
+        ),
+    ],
+)
+def test_pace_of_a_rolling_update(group: dict[str, Any], nodes: int | None, pace: str) -> None:
+    properties = (PropertyChange("/Properties/LaunchTemplate/Version", "1", "2"),)
+    change = Change(LOGICAL_ID, "id", KIND, "update", Replacement.NO, "", properties)
+    entry = ResourceChange("Modify", LOGICAL_ID, "id", KIND)
+    found = ImpactAssessment(parse({"nodeGroups": [group]})).of_resource(change, entry, instance_count=nodes)
+    assert found is not None
+    assert found.text == f"node group `nodes`: its instances are replaced {pace}; pods are not drained first"

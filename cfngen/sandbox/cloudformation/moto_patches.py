@@ -11,7 +11,9 @@ from typing import Any
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoModel, MotoResponse
 from cfngen.sandbox.services import (
+    capacity_reservations,
     flow_logs,
+    launch_template_versions,
     nat_gateway_patches,
     policy_simulation,
     scaling_patches,
@@ -36,6 +38,8 @@ def apply() -> None:
     vpc_endpoint_patches.apply()
     policy_simulation.apply()
     flow_logs.apply()
+    capacity_reservations.apply()
+    launch_template_versions.apply()
     _keep_image_settings()
     _show_blackhole_routes()
     _allow_single_subnet()

@@ -8,6 +8,7 @@ depend on time use the clock of the region (`time_in`).
 from cfngen.sandbox.services import (  # noqa: F401 - importing them registers their rules
     addresses,
     buckets,
+    capacity_reservations,
     ec2_tags,
     gateways,
     iam,

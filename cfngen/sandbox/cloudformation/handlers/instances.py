@@ -155,6 +155,10 @@ SUPPORTED_LAUNCH_TEMPLATE_KEYS: JsonObject = {
             "VolumeType",
         ),
     },
+    "CapacityReservationSpecification": {
+        "CapacityReservationPreference": {},
+        "CapacityReservationTarget": _leaf_keys("CapacityReservationId"),
+    },
     "IamInstanceProfile": _leaf_keys("Arn", "Name"),
     "InstanceMarketOptions": {"MarketType": {}, "SpotOptions": _leaf_keys("MaxPrice", "SpotInstanceType")},
     "MetadataOptions": _leaf_keys("HttpEndpoint", "HttpPutResponseHopLimit", "HttpTokens", "InstanceMetadataTags"),

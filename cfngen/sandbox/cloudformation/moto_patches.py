@@ -243,6 +243,8 @@ def _show_template_version_of_instances() -> None:
         group = self.auto_scaling_group
         template = group.ec2_launch_template
         self.version = template.get_version(group.launch_template_version).number if template else None
+        if self.version:
+            self.instance.add_tags({"aws:ec2launchtemplate:version": str(self.version)})
 
     def launch_template(self: MotoModel) -> JsonDict | None:
         described_template: JsonDict | None = original_property.fget(self)

@@ -62,7 +62,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
     demands = list(_demands(cluster, values))
     try:
         with translate_aws_errors():
-            zones_by_type = _read_offerings(account, {demand.instance_type for demand in demands})
+            zones_by_type = read_offerings(account, {demand.instance_type for demand in demands})
     except AwsError:
         return
     problems = tuple(_find_problems(demands, zones_by_type))
@@ -102,7 +102,7 @@ def _chosen_zone(zone: str, values: Mapping[str, str]) -> str:
     return values.get(str(ZoneId(zone_id(zone))), zone)
 
 
-def _read_offerings(account: Account, instance_types: Collection[str]) -> dict[str, set[str]]:
+def read_offerings(account: Account, instance_types: Collection[str]) -> dict[str, set[str]]:
     """Return the zones that offer each of some instance types; a type that no zone offers is missing."""
     zones_by_type: dict[str, set[str]] = {}
     pages = account.client("ec2").get_paginator("describe_instance_type_offerings")

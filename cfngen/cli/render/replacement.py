@@ -55,9 +55,9 @@ def result_lines(message: Replaced) -> list[Line]:
     )
     lines: list[Line] = [click.style(text[0].upper() + text[1:], fg="green", bold=True), ""]
     if message.stack_type:
+        limit = f"The next deployment that changes this master goes back to {message.stack_type}."
         lines += [
-            f"The next deployment that changes this master goes back to {message.stack_type}. To keep "
-            f"{message.instance_type}, write it into the cluster file:",
+            f"{limit} To keep {message.instance_type}, write it into the cluster file:",
             "",
             "  controlPlane:",
             f"    instanceType: {message.instance_type}",

@@ -4,124 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from deployed import Place, place
-from deployments import Operator, groups
+from deployed import place
+from replaced import MASTERS, NAME, NODES, ONE, Cluster
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.inspection.machines import find_groups
 from cfngen.deploy.inspection.status_reader import read_status
-from cfngen.deploy.inspection.validation import validate
 from cfngen.deploy.interaction import DeclinedError
-from cfngen.deploy.messages import Notice, Question
-from cfngen.deploy.replacing.master_health import QuorumError
+from cfngen.deploy.messages import Notice
 from cfngen.deploy.replacing.master_type import UnsuitableTypeError
 from cfngen.deploy.replacing.members import UnknownInstanceError
 from cfngen.deploy.replacing.replace import GroupStoppedError, replace
 from cfngen.deploy.replacing.replacement_messages import (
-    Replaced,
     ReplacementDetachedError,
     ReplacementFailedError,
-    ReplacementInProgressError,
-    ReplacementPlan,
-    ReplacementProgress,
 )
-from cfngen.deploy.retyped_slots import find_retyped_slots
-from cfngen.deploy.stacks import NoStackError, find_stack, list_resource_tree
+from cfngen.deploy.stacks import NoStackError
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.services import capacity
-
-NAME = "one"
-ONE: dict[str, Any] = {"name": NAME, "nodeGroups": groups("general")}
-SUBNETS = [{"zone": f"us-west-2{letter}"} for letter in "abc"]
-THREE: dict[str, Any] = {**ONE, "controlPlane": {"count": 3}, "network": {"subnets": SUBNETS}}
-MASTERS = {letter: f"Master{letter.upper()}AutoScalingGroup" for letter in "abc"}
-NODES = "NodeGroupGeneralAutoScalingGroup"
-
-
-class Cluster:
-    """A deployed cluster, and somebody who replaces instances of it."""
-
-    def __init__(self, where: Place, content: dict[str, Any]) -> None:
-        self.where = where
-        self.content = content
-        session = where.session_of(SimpleNamespace(access_key="AKIAOPERATOR", secret_key="secret"))
-        self.operator = Operator(SimpleNamespace(session=session, cluster=where.cluster, clock=where.clock))
-        self.account = self.operator.account
-        self.agrees = True
-        assert self.operator.deploy(content).status == "CREATE_COMPLETE"
-
-    def replace(self, name: str, instance_type: str = "", **options: Any) -> Replaced:
-        self.operator.messages.clear()
-        self.operator.questions.clear()
-
-        def consent(question: Question) -> bool:
-            self.operator.questions.append(question)
-            return self.agrees
-
-        return replace(
-            self.account,
-            NAME,
-            parse(dict(self.content)),
-            name,
-            instance_type=instance_type,
-            consent=consent,
-            report=self.operator.messages.append,
-            find_url_override=self.where.override,
-            **options,
-        )
-
-    @property
-    def plan(self) -> ReplacementPlan:
-        [plan] = self.operator.reported(ReplacementPlan)
-        return plan
-
-    @property
-    def states(self) -> list[str]:
-        """The states that were reported, each once in its order."""
-        return list(dict.fromkeys(message.state for message in self.operator.reported(ReplacementProgress)))
-
-    def instance(self, group: str) -> str:
-        """The newest instance of a group, by its logical id."""
-        return self.where.instances(group)[-1]
-
-    def instance_type(self, group: str) -> str:
-        reservations = self.account.client("ec2").describe_instances(InstanceIds=[self.instance(group)])
-        return str(reservations["Reservations"][0]["Instances"][0]["InstanceType"])
-
-    def group_name(self, group: str) -> str:
-        stack = find_stack(self.account, NAME)
-        assert stack is not None
-        [name] = [
-            resource.view.physical_id
-            for resource in list_resource_tree(self.account, stack.id)
-            if resource.view.logical_id == group
-        ]
-        return name
-
-    def valid(self) -> bool:
-        cluster = parse(dict(self.content))
-        return validate(self.account, NAME, cluster, find_url_override=self.where.override).valid
-
-    def sell_out(self, instance_type: str, *zones: str) -> None:
-        capacity.remove_capacity(self.account.region, instance_type, *zones)
-
-    def lose(self, group: str) -> None:
-        """Let EC2 lose the newest instance of a group."""
-        self.account.client("ec2").terminate_instances(InstanceIds=[self.instance(group)])
-        self.where.world.machines.refresh()
-        self.where.clock.sleep(120)
-
-    def versions(self) -> int:
-        """How many launch template versions the account has."""
-        ec2 = self.account.client("ec2")
-        return sum(
-            int(template["LatestVersionNumber"]) for template in ec2.describe_launch_templates()["LaunchTemplates"]
-        )
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +35,7 @@ def one() -> Iterator[Cluster]:
 
 
 @pytest.fixture(autouse=True)
-def room(request: pytest.FixtureRequest) -> Iterator[None]:
+def room() -> Iterator[None]:
     yield
     capacity.reset("us-west-2")
 
@@ -275,93 +178,9 @@ def test_a_master_whose_type_is_sold_out_gets_another_one_until_the_next_change(
     capacity.reset(one.account.region)
     back = one.replace("a", "t3.medium")
     assert (back.instance_type, back.stack_type) == ("t3.medium", "")
-    stack = find_stack(one.account, NAME)
-    assert stack is not None
-    assert not find_retyped_slots(
-        one.account, [resource.view for resource in list_resource_tree(one.account, stack.id)]
-    )
-
-
-@pytest.mark.drill
-def test_the_next_deployment_that_changes_the_master_goes_back_to_the_cluster_file() -> None:
-    with place(parse(dict(ONE)), DURATIONS) as where:
-        one = Cluster(where, ONE)
-        one.replace("a", "m5.large")
-        larger = {**ONE, "controlPlane": {"rootVolume": {"size": 30}}}
-        assert one.operator.deploy(larger).status == "UPDATE_COMPLETE"
-        assert one.instance_type(MASTERS["a"]) == "t3.medium"
-        one.replace("a", "m5.large")
-        kept = {**larger, "controlPlane": {"rootVolume": {"size": 30}, "instanceType": "m5.large"}}
-        assert one.operator.deploy(kept).status == "UPDATE_COMPLETE"
-        assert one.instance_type(MASTERS["a"]) == "m5.large"
-        stack = find_stack(one.account, NAME)
-        assert stack is not None
-        assert not find_retyped_slots(
-            one.account, [resource.view for resource in list_resource_tree(one.account, stack.id)]
-        )
-
-
-@pytest.mark.drill
-def test_one_of_three_masters_comes_back_with_another_type_and_the_api_stays() -> None:
-    with place(parse(dict(THREE)), DURATIONS) as where:
-        three = Cluster(where, THREE)
-        three.sell_out("t3.medium", "us-west-2b")
-        before = three.instance(MASTERS["b"])
-        replaced = three.replace("b", "t3a.medium")
-        assert (replaced.old_instance, replaced.zone) == (before, "us-west-2b")
-        assert any("etcd keeps its quorum" in sentence for sentence in three.plan.consequences)
-        assert three.valid()
-        assert [three.instance_type(MASTERS[letter]) for letter in "abc"] == ["t3.medium", "t3a.medium", "t3.medium"]
-
-
-@pytest.mark.drill
-def test_a_master_is_kept_while_another_one_does_not_work() -> None:
-    with place(parse(dict(THREE)), DURATIONS) as where:
-        three = Cluster(where, THREE)
-        three.sell_out("t3.medium", "us-west-2b")
-        three.lose(MASTERS["b"])
-        before = three.instance(MASTERS["a"])
-        with pytest.raises(QuorumError, match="etcd needs 2 of 3 members, and without master a only 1 would work"):
-            three.replace("a")
-        assert three.instance(MASTERS["a"]) == before
-        # The slot that has no instance is mended by another type.
-        assert three.replace("b", "t3a.medium").old_instance == ""
-        three.replace("a")
-        assert three.valid()
-
-
-@pytest.mark.drill
-def test_a_master_that_is_still_booting_is_not_replaced_by_another_type() -> None:
-    with place(parse(dict(ONE)), DURATIONS) as where:
-        one = Cluster(where, ONE)
-
-        def interrupt() -> None:
-            raise KeyboardInterrupt
-
-        one.where.clock.meanwhile[one.where.clock.sleeps + 12] = interrupt
-        with pytest.raises(ReplacementDetachedError):
-            one.replace("a")
-        with pytest.raises(ReplacementInProgressError, match="is being replaced already, by i-"):
-            one.replace("a", "m5.large")
-        one.replace("a")
-
-
-@pytest.mark.drill
-def test_a_reserved_master_gets_another_type_outside_of_its_reservation() -> None:
-    content = {**ONE, "controlPlane": {"capacityReservation": True}}
-    with place(parse(dict(content)), DURATIONS) as where:
-        one = Cluster(where, content)
-        one.sell_out("t3.medium")
-        assert one.replace("a").instance_type == "t3.medium"
-        replaced = one.replace("a", "m5.large")
-        assert replaced.instance_type == "m5.large"
-        assert any("the capacity reservation of this master is for t3.medium" in text for text in one.plan.consequences)
-        assert one.replace("a", "t3.medium").instance_type == "t3.medium"
+    assert not one.retyped()
 
 
 def test_groups_are_named_by_what_they_are(one: Cluster) -> None:
-    stack = find_stack(one.account, NAME)
-    assert stack is not None
-    views = [resource.view for resource in list_resource_tree(one.account, stack.id)]
-    titles = [group.title for group in find_groups(one.account, parse(dict(ONE)), views)]
+    titles = [group.title for group in find_groups(one.account, parse(dict(ONE)), one.views())]
     assert titles == ["master a", "node group general"]

@@ -6,11 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 from deployed import place
-from replaced import MASTERS, ONE, THREE, Cluster
+from replaced import MASTERS, NAME, NODES, ONE, THREE, Cluster
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.replacing.master_health import QuorumError
 from cfngen.deploy.replacing.replacement_messages import ReplacementDetachedError, ReplacementInProgressError
+from cfngen.permissions.instance_replacement import replacement_statements
+from cfngen.permissions.operators import operator_statements
+from cfngen.permissions.scope import Scope
+from cfngen.permissions.statements import policy_document
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.services import capacity
 
@@ -89,3 +93,14 @@ def test_a_reserved_master_gets_another_type_outside_of_its_reservation() -> Non
         assert replaced.instance_type == "m5.large"
         assert any("the capacity reservation of this master is for t3.medium" in text for text in one.plan.consequences)
         assert one.replace("a", "t3.medium").instance_type == "t3.medium"
+
+
+def test_the_printed_permissions_suffice() -> None:
+    scope = Scope("123456789012", "us-west-2", NAME)
+    permissions = policy_document([*operator_statements(scope), *replacement_statements(scope)])
+    with place(parse(dict(ONE)), DURATIONS) as where:
+        one = Cluster(where, ONE)
+        with where.served.permissions.enforcing(permissions) as credentials:
+            one.account = where.connected(where.session_of(credentials))
+            assert one.replace("a", "m5.large").instance_type == "m5.large"
+            assert one.replace(one.instance(NODES)).role == "node"

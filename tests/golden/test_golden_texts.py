@@ -23,6 +23,11 @@ NO_TEXTS = {
         "MinSize",
     },
     "AWS::CloudFormation::Stack": {"TemplateURL"},
+    "AWS::EC2::CapacityReservation": {
+        "InstanceMatchCriteria",
+        "InstancePlatform",
+        "TagSpecifications/*/ResourceType",
+    },
     "AWS::EC2::DHCPOptions": {"DomainNameServers/*"},
     "AWS::EC2::EIP": {"Domain"},
     "AWS::EC2::KeyPair": {"PublicKeyMaterial"},

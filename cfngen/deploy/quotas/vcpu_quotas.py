@@ -63,7 +63,7 @@ def check_vcpu_quotas(
         current_count = current_vcpus.get(vcpu_quota, 0)
         beside_count = beside.get(vcpu_quota, 0)
         added = max(planned_vcpus.get(vcpu_quota, 0) - current_count, 0) + beside_count
-        added_at_maximum = max(max_count - current_count, added)
+        added_at_maximum = max_count - current_count + beside_count
         if current and not added and max_count <= current_max_vcpus.get(vcpu_quota, 0):
             continue  # the deployment adds nothing to this quota
         if quota_code:
@@ -101,17 +101,15 @@ def _count_vcpus_beside(
 
     Active reservations count towards the quota of On-Demand instances, whether instances run in them or not
     ("Quotas", Capacity Reservations, Amazon EC2 User Guide). An instance in a reservation is not counted again, so a
-    new cluster needs no more with reservations than without.
+    new cluster, or a new master, needs no more with a reservation than without.
     """
     if not current:
         return {}
-    added_reservations = Counter(reservation.instance_type for reservation in planned_reservations)
-    added_reservations.subtract(reservation.instance_type for reservation in current_reservations)
-    new_reservations = [
-        InstanceCount(instance_type, count, is_spot=False)
-        for instance_type, count in added_reservations.items()
-        if count > 0
-    ]
+    current_counts = Counter(reservation.instance_type for reservation in current_reservations)
+    planned_counts = Counter(reservation.instance_type for reservation in planned_reservations)
+    new_types = list((planned_counts - current_counts).elements())
+    new_masters = max(len(planned_reservations) - len(current_reservations), 0) if current_reservations else 0
+    new_reservations = [InstanceCount(instance_type, 1, is_spot=False) for instance_type in new_types[new_masters:]]
     return vcpus.count_needed_vcpus(account, new_reservations) if new_reservations else {}
 
 

@@ -8,7 +8,6 @@ depend on time use the clock of the region (`time_in`).
 from cfngen.sandbox.services import (  # noqa: F401 - importing them registers their rules
     addresses,
     buckets,
-    capacity_reservations,
     ec2_tags,
     gateways,
     iam,
@@ -22,6 +21,7 @@ from cfngen.sandbox.services import (  # noqa: F401 - importing them registers t
     network_interfaces,
     networks,
     policy_simulation,
+    reservation_requests,
     scaling_groups,
     secrets,
     security_groups,

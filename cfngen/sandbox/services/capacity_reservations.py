@@ -21,11 +21,9 @@ from moto.core.responses import ActionResult
 
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
-from cfngen.sandbox.services import capacity
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import Refused
 
 PLATFORM = "Linux/UNIX"
-MAX_COUNT = 1000  # API, CreateCapacityReservation: InstanceCount
 _LIVE_STATES = ("pending", "running", "shutting-down")
 
 
@@ -130,31 +128,6 @@ def check_target(backend: MotoBackend, reservation_id: str, instance_type: str, 
             "ReservationCapacityExceeded",
             f"The requested reservation '{reservation_id}' does not have sufficient compatible and available capacity",
         )
-
-
-@rule("ec2", "CreateCapacityReservation")
-def check_new_reservation(call: PendingCall) -> None:
-    """Refuse a reservation of an unknown type, of a number that is not allowed, or where EC2 has no capacity."""
-    from moto.ec2.models.instance_types import INSTANCE_TYPES
-
-    from cfngen.sandbox.services.launch_failures import check_offered, check_vcpu_quota
-
-    instance_type, zone = str(call.get("InstanceType")), str(call.get("AvailabilityZone"))
-    if instance_type not in INSTANCE_TYPES:
-        raise Refused("InvalidParameterValue", f"Invalid value '{instance_type}' for InstanceType.")
-    count = int(call.get("InstanceCount"))
-    if not 1 <= count <= MAX_COUNT:
-        raise Refused("InvalidParameterValue", f"Invalid value '{count}' for InstanceCount.")
-    check_offered(call.region, instance_type, [zone])
-    check_vcpu_quota(call.backend, instance_type, count, is_spot=False)
-    if not capacity.has_capacity(call.region, instance_type, zone):
-        raise capacity.insufficient_capacity(call.region, instance_type, zone)
-
-
-@rule("ec2", "CancelCapacityReservation", "ModifyCapacityReservation")
-def check_existing_reservation(call: PendingCall) -> None:
-    """Refuse to cancel or to change a reservation that does not exist, or is cancelled."""
-    find_target(call.backend, str(call.get("CapacityReservationId")))
 
 
 @functools.cache

@@ -6,8 +6,8 @@ from cfngen.deploy.preview.changes import Impact
 from cfngen.deploy.preview.impact.context import ChangeContext
 
 _IF_SOLD_OUT = "if EC2 has no capacity for it, the update fails before an instance is terminated"
-# "When you create a Capacity Reservation, ... the equivalent On-Demand rate is charged, whether you run instances in the
-# reserved capacity or not" ("Capacity Reservation pricing and billing", Amazon EC2 User Guide).
+# "Capacity Reservations are charged at the equivalent On-Demand rate whether you run instances in reserved capacity or
+# not"; an instance in one is charged, and the reservation is not ("Pricing and billing", Amazon EC2 User Guide).
 _COST = "it costs as much as the instance while none runs in it"
 
 

@@ -17,7 +17,7 @@ from cfngen.deploy.aws_errors import error_code, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, ResourceView
 
-_DESCRIPTION = re.compile(r"cfngen replace: (?P<type>\S+) in place of (?P<stack_type>\S+)")
+_DESCRIPTION = re.compile(r"cfngen: (?P<type>\S+) in place of (?P<stack_type>\S+)")
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class RetypedSlot:
 def version_description(instance_type: str, stack_type: str) -> str:
     """Return the description of a launch template version in which one type stands in for the stack's."""
     if instance_type == stack_type:
-        return f"cfngen replace: {instance_type}, as in the stack"
-    return f"cfngen replace: {instance_type} in place of {stack_type}"
+        return f"cfngen: {instance_type}, as in the stack"
+    return f"cfngen: {instance_type} in place of {stack_type}"
 
 
 def described_stack_type(description: str) -> str:

@@ -39,7 +39,7 @@ OTHER_BLOCKS = (
     "range                     tier",
 )
 # Commands that a sentence gives of a cluster that is there.
-OF_A_CLUSTER = {"watch", "events", "status", "validate", "kubeconfig", "etcd", "rollback", "delete"}
+OF_A_CLUSTER = {"watch", "events", "status", "validate", "kubeconfig", "etcd", "replace", "rollback", "delete"}
 
 
 class Terminal(io.StringIO):

@@ -135,7 +135,12 @@ def apply() -> None:
     """Add the calls to moto's EC2, for the rest of the process."""
     from moto.ec2.responses import EC2Response
 
-    for function in (create_capacity_reservation, describe_capacity_reservations, cancel_capacity_reservation):
+    for function in (
+        create_capacity_reservation,
+        describe_capacity_reservations,
+        modify_capacity_reservation,
+        cancel_capacity_reservation,
+    ):
         setattr(EC2Response, function.__name__, function)
 
 
@@ -172,6 +177,15 @@ def describe_capacity_reservations(response: MotoResponse) -> ActionResult:
             description for description in descriptions if description["CapacityReservationId"] in reservation_ids
         ]
     return ActionResult({"CapacityReservations": descriptions})
+
+
+def modify_capacity_reservation(response: MotoResponse) -> ActionResult:
+    """Change for how many instances a reservation is, or which may use it (API, ModifyCapacityReservation)."""
+    parameters = response._get_params()  # noqa: SLF001
+    reservation = reservations_of(response.ec2_backend)[parameters["CapacityReservationId"]]
+    reservation.count = int(parameters.get("InstanceCount", reservation.count))
+    reservation.match_criteria = parameters.get("InstanceMatchCriteria", reservation.match_criteria)
+    return ActionResult({"Return": True})
 
 
 def cancel_capacity_reservation(response: MotoResponse) -> ActionResult:

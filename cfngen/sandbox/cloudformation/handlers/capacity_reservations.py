@@ -7,7 +7,9 @@ from cfngen.sandbox.json_types import Properties
 
 
 class CapacityReservation(Handler):
-    """A capacity reservation: only its tags are updated in place; another type or zone replaces it."""
+    """A capacity reservation: another type, platform or zone replaces it, anything else is updated in place."""
+
+    modifiable = frozenset({"InstanceCount", "InstanceMatchCriteria"})
 
     supported_properties = frozenset(
         {
@@ -19,7 +21,7 @@ class CapacityReservation(Handler):
             "TagSpecifications",
         }
     )
-    updatable_properties = frozenset({"TagSpecifications"})
+    updatable_properties = modifiable | {"TagSpecifications"}
 
     def create(self, call: HandlerCall) -> CreatedResource:
         reservation = call.ec2.create_capacity_reservation(**call.pick(*self.supported_properties))
@@ -27,6 +29,10 @@ class CapacityReservation(Handler):
         return CreatedResource(reservation_id, {"Id": reservation_id})
 
     def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+        if changed & self.modifiable:
+            call.ec2.modify_capacity_reservation(
+                CapacityReservationId=call.physical_id, **call.pick(*sorted(self.modifiable))
+            )
         if "TagSpecifications" in changed:
             update_ec2_tags(call, call.physical_id, _tags(old_properties), _tags(call.properties))
         return {}

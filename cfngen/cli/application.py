@@ -35,6 +35,7 @@ COMMANDS = (
     "validate",
     "kubeconfig",
     "etcd",
+    "replace",
     "rollback",
     "delete",
     "rehearse",

@@ -39,6 +39,7 @@ EXIT_CODE_BY_ERROR: Mapping[str, int] = {
     "internal-error": INTERNAL_ERROR,
     "interrupted": INTERRUPTED,
     "operation-in-progress": OPERATION_IN_PROGRESS,
+    "replacement-detached": INTERRUPTED,
     "restore-detached": INTERRUPTED,
     "start-interrupted": OPERATION_IN_PROGRESS,
     "update-unfinished": OPERATION_IN_PROGRESS,

@@ -18,7 +18,15 @@ _DEPLOYING_COMMANDS = ("deploy", "watch", "rollback")
 # These commands show the events of stacks while they wait.
 _COMMANDS_WITH_EVENTS = (*_DEPLOYING_COMMANDS, "delete", "rehearse")
 # These commands announce the steps of their work.
-_COMMANDS_WITH_STEPS = ("check network", "plan", *_COMMANDS_WITH_EVENTS, "status", "etcd backup", "etcd restore")
+_COMMANDS_WITH_STEPS = (
+    "check network",
+    "plan",
+    *_COMMANDS_WITH_EVENTS,
+    "status",
+    "etcd backup",
+    "etcd restore",
+    "replace",
+)
 
 
 class Printable(Protocol):
@@ -158,6 +166,22 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
         class_name="deploy.etcd.restore.Restored",
         commands=("etcd restore",),
         renderer="etcd.restored_lines",
+    ),
+    "replacementPlan": MessageType(
+        class_name="deploy.replacing.replacement_messages.ReplacementPlan",
+        commands=("replace",),
+        renderer="replacement.plan_lines",
+    ),
+    "replacementProgress": MessageType(
+        class_name="deploy.replacing.replacement_messages.ReplacementProgress",
+        commands=("replace",),
+        renderer="replacement.progress_lines",
+        is_progress=True,
+    ),
+    "replaced": MessageType(
+        class_name="deploy.replacing.replacement_messages.Replaced",
+        commands=("replace",),
+        renderer="replacement.result_lines",
     ),
     "survey": MessageType(
         class_name="deploy.deletion.plan.DeletionPlan",

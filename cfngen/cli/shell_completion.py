@@ -41,7 +41,9 @@ def grantees(context: click.Context, parameter: click.Parameter, incomplete: str
     if cluster is None:
         return []
     etcd_operators = ("etcd",) if cluster.etcd.backups.enabled else ()
-    return _starting_with(incomplete, ("operator", "execution", *etcd_operators, "master", *_node_group_roles(cluster)))
+    return _starting_with(
+        incomplete, ("operator", "execution", "replace", *etcd_operators, "master", *_node_group_roles(cluster))
+    )
 
 
 def _node_group_roles(cluster: Cluster) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from cfngen.cluster.subnet_ids import RouteId, SubnetId, VpcRangeId, ZonalId, Zo
 MasterPart = Literal[
     "Address",
     "AutoScalingGroup",
+    "CapacityReservation",
     "ElasticIp",
     "ElasticIpAssociation",
     "LaunchTemplate",

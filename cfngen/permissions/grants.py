@@ -15,9 +15,11 @@ from cfngen.cluster.references import known_id
 from cfngen.cluster.topology import has_api_load_balancer
 from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.api_dns import api_dns_statements, read_zone_statements
+from cfngen.permissions.capacity_reservations import capacity_reservation_statements
 from cfngen.permissions.etcd_snapshots import snapshot_statements
 from cfngen.permissions.existing_groups import revoke_statements
 from cfngen.permissions.flow_logs import flow_log_statements, read_flow_log_statements
+from cfngen.permissions.instance_replacement import replacement_statements
 from cfngen.permissions.instances import master_statements, node_statements
 from cfngen.permissions.load_balancer import load_balancer_statements
 from cfngen.permissions.node_groups import own_statements, read_target_group_statements, target_group_statements
@@ -36,7 +38,7 @@ class Grant:
     """The permissions of one grantee: a person or an IAM role.
 
     Attributes:
-        name: name of the grantee: `operator`, `execution`, `etcd`, `master`, or `nodes-<group>`.
+        name: name of the grantee: `operator`, `execution`, `replace`, `etcd`, `master`, or `nodes-<group>`.
         purpose: who the grantee is, and what the permissions are for.
         statements: statements that allow what the grantee needs.
         managed_policies: ARNs of the managed policies that the grantee has in addition.
@@ -71,7 +73,8 @@ class Policy:
     Attributes:
         name: the grantee's name; if the grantee's statements need several policies, with a number: `execution-1`. A
             role's trust policy is named `master-trust`.
-        grantee: `operator`, `execution` (CloudFormation's service role), `etcd`, `master`, or `nodes-<group>`.
+        grantee: `operator`, `execution` (CloudFormation's service role), `replace`, `etcd`, `master`,
+            or `nodes-<group>`.
         purpose: who the grantee is, and what the permissions are for.
         managed_policies: ARNs of the managed policies that the cluster file adds to the grantee.
         characters: size of the document as IAM counts it, at most 6,144.
@@ -153,7 +156,14 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
                 *read_parameter_statements(cluster, scope),
                 *flow_log_statements(cluster, scope),
                 *target_group_statements(cluster, scope),
+                *capacity_reservation_statements(cluster, scope),
             ],
+        ),
+        Grant(
+            name="replace",
+            purpose="replaces instances with cfngen, a master's also by one of another type; in addition to the "
+            "operator's permissions",
+            statements=replacement_statements(scope),
         ),
         *_etcd_grants(cluster, scope),
         Grant(

@@ -46,6 +46,7 @@ class Duration:
 
 TABLE_OF_DURATIONS = (
     Duration("AWS::AutoScaling::AutoScalingGroup", 4, delete=4),
+    Duration("AWS::EC2::CapacityReservation", 10, delete=10),
     Duration("AWS::EC2::DHCPOptions", 12),
     Duration("AWS::EC2::EIP", 16, delete=10),
     Duration("AWS::EC2::EIPAssociation", 16, "seen", OPENSHIFT_LOG),

@@ -51,6 +51,7 @@ from cfngen.templates.launch import (
     allowed_volume_types,
     creation_policy,
     ebs_volume_properties,
+    instance_type_parameter,
     latest_version,
     rolling_update_policy,
 )
@@ -223,6 +224,40 @@ def _add_data_volume(stack: Stack, cluster: Cluster, master_slot: Slot) -> ec2.V
     )
 
 
+def _capacity_reservation_property(
+    stack: Stack, cluster: Cluster, master_slot: Slot, name_tag: str
+) -> dict[str, PropertyValue]:
+    """Add the capacity reservation of a master slot; return the property of launch template data that targets it.
+
+    Another type or zone replaces a reservation, and CloudFormation creates the new one before the launch template gets
+    a version that names it: if EC2 has no capacity, the update fails before an instance is terminated.
+
+    Returns:
+        the property by name; empty if no capacity is reserved.
+    """
+    if not cluster.control_plane.capacity_reservation:
+        return {}
+    reservation = stack.add(
+        ec2.CapacityReservation(
+            str(MasterId(master_slot.letter, "CapacityReservation")),
+            AvailabilityZone=zone_parameter(stack, master_slot.subnet.zone),
+            InstanceType=instance_type_parameter(
+                stack, parameter_prefix="Master", instances=cluster.control_plane, parameter_group=MASTERS
+            ),
+            InstanceCount=1,
+            # Only an instance that names the reservation may use it, no other of the account that is like it.
+            InstanceMatchCriteria="targeted",
+            # The platform of every distribution ("Supported platforms", Capacity Reservations, Amazon EC2 User Guide).
+            InstancePlatform="Linux/UNIX",
+            TagSpecifications=[
+                ec2.TagSpecifications(ResourceType="capacity-reservation", Tags=tags(cluster, name_tag))
+            ],
+        )
+    )
+    target = ec2.CapacityReservationTarget(CapacityReservationId=Ref(reservation))
+    return {"CapacityReservationSpecification": ec2.CapacityReservationSpecification(CapacityReservationTarget=target)}
+
+
 def _add_slot(
     stack: Stack,
     cluster: Cluster,
@@ -299,6 +334,7 @@ def _add_slot(
             DeviceIndex=0, DeleteOnTermination=False, NetworkInterfaceId=Ref(interface)
         ),
         user_data=user_data(cluster, master_slot, user_data_references),
+        **_capacity_reservation_property(stack, cluster, master_slot, name_tag),
     )
     # Without the endpoints, an instance of a cluster without a way to the internet reaches no AWS service.
     dependencies: list[object] = list(service_endpoints)

@@ -313,7 +313,7 @@ def test_a_reservation_is_used_and_a_full_one_refuses_the_launch(cloud: CloudFor
     stack = created(cloud, resources)
     resized(stack, 2)
     assert len(instances()) == 1
-    assert "ReservationCapacityExceeded - The targeted Capacity Reservation does not have enough" in failures(stack)[0]
+    assert "ReservationCapacityExceeded - The requested reservation" in failures(stack)[0]
 
 
 @pytest.mark.parametrize(

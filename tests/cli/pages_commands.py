@@ -106,6 +106,15 @@ def nodes_terminated(reader: Reader) -> None:
                 ec2.terminate_instances(InstanceIds=[instance["InstanceId"]])
 
 
+def a_node(reader: Reader) -> str:
+    """Id of a node."""
+    machines = reader.account.worlds[reader.region].machines
+    nodes = [
+        instance.id for instance in machines.instances.values() if instance.boot_data.references["resource"] == GENERAL
+    ]
+    return nodes[-1]
+
+
 def three_masters(reader: Reader) -> None:
     """The cluster file asks for three masters."""
     deployed(reader)
@@ -157,6 +166,7 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     "deploy": ("y",),
     "delete": DELETION,
     "etcd restore": ASKS_FOR_NAME,
+    "replace": ("y",),
     "rollback": ("y",),
 }
 
@@ -183,6 +193,10 @@ TYPED: Mapping[tuple[str, str, str], Typed] = {
     ("README.md", "Five minutes", "cfngen plan"): Typed(code=4),
     ("README.md", "Five minutes", "cfngen deploy"): Typed(answers=("y",)),
     ("README.md", "Five minutes", "cfngen etcd"): Typed(("cfngen etcd --help",)),
+    ("README.md", "Five minutes", "cfngen replace INSTANCE"): Typed(("cfngen replace --help",)),
+    ("nodes.md", "Reserved capacity of masters", "cfngen replace SLOT --instance-type TYPE"): Typed(
+        ("cfngen replace --help",)
+    ),
     ("README.md", "Five minutes", "cfngen delete"): Typed(answers=DELETION),
     ("README.md", "Five minutes", "cfngen rehearse"): Typed(("cfngen rehearse --list",)),
     ("README.md", "Five minutes", "cfngen sandbox"): Typed(("cfngen sandbox --help",)),
@@ -262,6 +276,13 @@ TYPED: Mapping[tuple[str, str, str], Typed] = {
         before=three_masters, answers=ASKS_FOR_NAME
     ),
     ("operations.md", "A new Kubernetes version", "cfngen deploy"): Typed(before=newer_version, answers=ASKS_FOR_NAME),
+    ("operations.md", "Replacing an instance", "cfngen replace a"): Typed(before=deployed),
+    ("operations.md", "Replacing an instance", "cfngen replace INSTANCE"): Typed(
+        fill={"INSTANCE": a_node}, before=deployed
+    ),
+    ("operations.md", "A master's instance type is sold out", "cfngen replace a --instance-type t3a.medium"): Typed(
+        before=deployed
+    ),
     ("operations.md", "A new Kubernetes version", "cfngen etcd restore KEY"): Typed(
         fill={"KEY": older_snapshot}, answers=ASKS_FOR_NAME
     ),

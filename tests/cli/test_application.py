@@ -70,7 +70,7 @@ def test_version(cfngen):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("template", "no such command 'template'; did you mean 'templates'?"),
+        ("template", "no such command 'template'; did you mean 'templates' or 'replace'?"),
         ("xyzzy", "no such command 'xyzzy'; the commands are init, templates,"),
         ("etcd restor", "no such command 'restor'; did you mean 'restore'?"),
         ("sandbox xyzzy", "no such command 'xyzzy'; the commands are "),
@@ -315,7 +315,7 @@ def test_completion_knows_the_stacks_and_the_roles(process, directory, network):
     names = [document.name for document in generate(cluster)]
     assert completed(process, "cfngen templates -f own.yaml --only ") == [f"plain,{name}" for name in names]
     assert completed(process, "cfngen userdata -f own.yaml nodes-g") == ["plain,nodes-general", "plain,nodes-gpu"]
-    grantees = ["operator", "execution", "etcd", "master", "nodes-general", "nodes-gpu"]
+    grantees = ["operator", "execution", "replace", "etcd", "master", "nodes-general", "nodes-gpu"]
     assert completed(process, "cfngen permissions -f own.yaml ") == [f"plain,{name}" for name in grantees]
 
 

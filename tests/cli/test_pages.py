@@ -41,7 +41,7 @@ OTHER_BLOCKS = (
     "currency: USD",
 )
 # Commands that a sentence gives of a cluster that is there.
-OF_A_CLUSTER = {"watch", "events", "status", "validate", "kubeconfig", "etcd", "rollback", "delete"}
+OF_A_CLUSTER = {"watch", "events", "status", "validate", "kubeconfig", "etcd", "replace", "rollback", "delete"}
 
 
 class Terminal(io.StringIO):

@@ -21,7 +21,7 @@ def test_everybodys_policies_are_printed_with_headings(cfngen):
     ran = cfngen("permissions")
     assert ran.code == 0
     assert {name.rstrip("-123") for name in headings(ran.out)} == {
-        *("operator", "execution", "etcd", "master", "nodes-nodes")
+        *("operator", "execution", "replace", "etcd", "master", "nodes-nodes")
     }
 
 
@@ -124,7 +124,14 @@ def test_programs_read_one_policy_a_line(cfngen):
     policies = printed(cfngen("permissions", "--output", "json"))
     assert {each["type"] for each in policies} == {"policy"}
     assert len({each["name"] for each in policies}) == len(policies)
-    assert {each["grantee"] for each in policies} == {"operator", "execution", "etcd", "master", "nodes-nodes"}
+    assert {each["grantee"] for each in policies} == {
+        "operator",
+        "execution",
+        "replace",
+        "etcd",
+        "master",
+        "nodes-nodes",
+    }
     for each in policies:
         assert each["characters"] == len(json.dumps(each["document"], separators=(",", ":"))) <= 6144
     [nodes] = printed(cfngen("permissions", "nodes-nodes", "--output", "json"))
@@ -146,7 +153,7 @@ def test_an_unknown_name_lists_the_names(cfngen, name, suggestion):
     assert ran.code == 64
     assert f"there are no policies for {name!r} in this cluster" in ran.err
     assert suggestion in ran.err
-    assert ran.err.rstrip().endswith("operator, execution, etcd, master, nodes-nodes.")
+    assert ran.err.rstrip().endswith("operator, execution, replace, etcd, master, nodes-nodes.")
 
 
 def test_an_unknown_name_is_an_error_for_programs(cfngen):
@@ -158,7 +165,7 @@ def test_an_unknown_name_is_an_error_for_programs(cfngen):
 def test_without_snapshots_nobody_takes_any(cfngen):
     ran = cfngen("permissions", "etcd", "--set", "etcd.backups.enabled=false")
     assert ran.code == 64
-    assert "he names are operator, execution, master, nodes-nodes." in ran.err
+    assert "he names are operator, execution, replace, master, nodes-nodes." in ran.err
 
 
 @pytest.mark.parametrize("number", ["12", "12345678901a", "1234567890123"])

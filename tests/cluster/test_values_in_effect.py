@@ -45,6 +45,7 @@ IN_EFFECT: dict[str, Any] = {
     "controlPlane.instanceStorage": "raid0",
     "controlPlane.count": 1,
     "controlPlane.addresses[0]": "172.20.0.9",
+    "controlPlane.capacityReservation": False,
     "controlPlane.auditLog.enabled": True,
     "controlPlane.auditLog.maxAge": 30,
     "controlPlane.auditLog.maxBackups": 10,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -108,11 +108,11 @@ class Place:
 
 
 @contextlib.contextmanager
-def place(cluster: Cluster | None = None) -> Iterator[Place]:
-    """An account without a cluster."""
+def place(cluster: Cluster | None = None, durations: Mapping[str, float] | None = None) -> Iterator[Place]:
+    """An account without a cluster; operations take no time unless durations say so."""
     cluster = cluster or golden("default")
     with ExitStack() as opening:
-        world = opening.enter_context(open_emulated_account(cluster.region))
+        world = opening.enter_context(open_emulated_account(cluster.region, durations=durations))
         s3 = client("s3", cluster.region)
         s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": cluster.region})
         for each in templates_of(cluster):

@@ -158,6 +158,7 @@ FREE: Mapping[str, Any] = {
     "api.additionalNames": ["api.example.com"], "ssh.keyName": "key",
     "ssh.publicKey": "ssh-ed25519 AAAA", "ssh.allowedCidrs": ["198.51.100.0/24"], "ssh.sessionManager": False,
     "image.distribution": "debian-13", "image.id": "ami-0123456789abcdef0", "image.ssmParameter": "/own/image",
+    "controlPlane.capacityReservation": True,
     "controlPlane.auditLog.enabled": False, "controlPlane.auditLog.maxAge": 7, "controlPlane.auditLog.maxBackups": 3,
     "controlPlane.auditLog.maxSize": 50,
     "controlPlane.auditLog.policy": {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "None"}]},

@@ -25,6 +25,7 @@ FIRST = (
     "default",
     "add-ons",
     "api-dns-public",
+    "capacity-reservations",
     "existing-vpc-new-subnets",
     "private-nat-per-zone",
     "private-no-way-out",

@@ -45,6 +45,11 @@ NO_TEXTS = {
         ),
     },
     "AWS::CloudFormation::Stack": {"TemplateURL"},
+    "AWS::EC2::CapacityReservation": {
+        "InstanceMatchCriteria",
+        "InstancePlatform",
+        "TagSpecifications/*/ResourceType",
+    },
     "AWS::EC2::DHCPOptions": {"DomainNameServers/*"},
     "AWS::EC2::EIP": {"Domain"},
     "AWS::EC2::KeyPair": {"PublicKeyMaterial"},

@@ -26,6 +26,7 @@ from cfngen.deploy.inspection.cluster_status import (
 )
 from cfngen.deploy.inspection.drift import Drift
 from cfngen.deploy.public_addresses import LostAddress
+from cfngen.deploy.retyped_slots import RetypedSlot
 from cfngen.deploy.stale_groups import StaleGroup
 from cfngen.hints import CommandText, Hint, Line, suggest
 from cfngen.text import pluralize
@@ -61,6 +62,7 @@ def status_lines(status: ClusterStatus) -> list[Line]:
             *_section_lines("Node groups", status.node_groups, _group_table),
             *_section_lines("Bastion", status.bastion, lambda bastion: _bastion_table(bastion, status.time)),
             *_section_lines("Left behind", status.stale_groups, _stale_group_lines),
+            *_section_lines("Other types", status.retyped_slots, _retyped_slot_lines),
             *_section_lines("Lost addresses", status.lost_addresses, _lost_address_lines),
             *_section_lines("Network", status.network_problems, _network_problem_lines),
             *_section_lines("Data volumes", status.volumes, _volume_table),
@@ -77,6 +79,11 @@ def status_lines(status: ClusterStatus) -> list[Line]:
 def _stale_group_lines(groups: Sequence[StaleGroup]) -> list[str]:
     """Return a line for each Auto Scaling group that is left behind."""
     return [f"  {group.text}" for group in groups]
+
+
+def _retyped_slot_lines(slots: Sequence[RetypedSlot]) -> list[str]:
+    """Return a line for each master that launches another instance type than its stack says."""
+    return [f"  {slot.text}" for slot in slots]
 
 
 def _lost_address_lines(lost_addresses: Sequence[LostAddress]) -> Iterator[str]:

@@ -170,6 +170,12 @@ class ControlPlane(Instances):
         description="Fixed private address of each master; the subnet that contains it decides the master's zone. "
         "Default: the ninth address of each subnet in turn, then the next one if masters share a subnet.",
     )
+    capacity_reservation: bool = Field(
+        False,
+        description="Whether EC2 reserves capacity for each master's instance in its zone, so that a new instance "
+        "starts also when its type is sold out there. Costs as much as the instance, while none runs in it; your own "
+        "image must be billed as `Linux/UNIX`.",
+    )
     audit_log: AuditLog = Field(default_factory=AuditLog, description="The API server's audit log.")
     volume: Volume = Field(
         default_factory=Volume, description="Data volume of each master: etcd. It outlives the instance."

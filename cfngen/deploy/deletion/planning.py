@@ -267,6 +267,7 @@ DELETED_RESOURCE_TYPES = (
     ("Elastic IPs", "AWS::EC2::EIP"),
     ("load balancers", "AWS::ElasticLoadBalancingV2::LoadBalancer"),
     ("Auto Scaling groups", AUTO_SCALING_GROUP),
+    ("capacity reservations", "AWS::EC2::CapacityReservation"),
     ("VPCs", "AWS::EC2::VPC"),
     ("subnets", "AWS::EC2::Subnet"),
     ("NAT gateways", "AWS::EC2::NatGateway"),

@@ -266,6 +266,7 @@ def _delete_command(resource: StackResource, region: str, allocation_ids: Mappin
 
 
 COST_BY_RESOURCE_TYPE = {
+    "AWS::EC2::CapacityReservation": "reserved capacity, billed per hour as an instance while none runs in it",
     "AWS::EC2::EIP": "public IPv4 address, billed per hour whether it is used or not",
     "AWS::EC2::Volume": "EBS volume, billed per GiB and month",
     "AWS::EC2::NatGateway": "NAT gateway, billed per hour",
@@ -293,6 +294,7 @@ COST_BY_ORPHAN_KIND = {"load balancer": "load balancer, billed per hour"}
 DELETE_COMMAND_BY_RESOURCE_TYPE = {
     "AWS::AutoScaling::AutoScalingGroup": "autoscaling delete-auto-scaling-group --force-delete "
     "--auto-scaling-group-name",
+    "AWS::EC2::CapacityReservation": "ec2 cancel-capacity-reservation --capacity-reservation-id",
     "AWS::EC2::FlowLog": "ec2 delete-flow-logs --flow-log-ids",
     "AWS::EC2::DHCPOptions": "ec2 delete-dhcp-options --dhcp-options-id",
     _ELASTIC_IP_TYPE: "ec2 release-address --allocation-id",

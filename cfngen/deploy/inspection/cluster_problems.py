@@ -12,6 +12,7 @@ from cfngen.deploy.inspection.pod_routes import InstanceRoute
 from cfngen.deploy.inspection.private_network import PrivateNetwork
 from cfngen.deploy.inspection.versions import describe_skew, target_version
 from cfngen.deploy.next_steps import as_hint, next_steps
+from cfngen.deploy.replacing.similar_types import replace_command
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.status import StackHealth
 from cfngen.hints import CommandText, Hint, suggest
@@ -178,12 +179,19 @@ def _group_problems(group: GroupView, nodes: dict[str, Node] | None) -> Iterator
         )
         return
     if group.in_service < group.desired:
+        hint: Hint = (
+            "the group's scaling activities show why: aws autoscaling describe-scaling-activities "
+            f"--auto-scaling-group-name {group.id}"
+        )
+        if group.role == "master" and not group.instances:
+            hint = CommandText(
+                f"{hint}; if its type is sold out in the zone, ", replace_command(group.name), " launches another one."
+            )
         yield Problem(
             area="group",
             subject=group.title,
             text=f"has {group.in_service} of {group.desired} instances in service",
-            hint=f"the group's scaling activities show why: aws autoscaling describe-scaling-activities "
-            f"--auto-scaling-group-name {group.id}",
+            hint=hint,
         )
     for instance in group.instances:
         if instance.leaving:

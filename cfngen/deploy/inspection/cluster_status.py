@@ -15,6 +15,7 @@ from cfngen.deploy.inspection.drift import Drift
 from cfngen.deploy.messages import Message
 from cfngen.deploy.next_steps import next_steps
 from cfngen.deploy.public_addresses import LostAddress
+from cfngen.deploy.retyped_slots import RetypedSlot
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.stale_groups import StaleGroup
 from cfngen.deploy.status import StackHealth, StackStatus
@@ -265,6 +266,7 @@ class ClusterStatus(Message):
         drift: resources that differ from the templates; None unless drift detection was requested.
         stale_groups: groups that use another version of the launch template than the one in their stack, or whose
             instances cannot boot.
+        retyped_slots: master slots that launch another instance type than their stack says.
         lost_addresses: Elastic IPs that masters or the bastion should have but do not have.
         network_problems: what is wrong with NAT gateways, route tables and VPC endpoints of a private cluster.
     """
@@ -290,6 +292,7 @@ class ClusterStatus(Message):
     addons: tuple[AddonState, ...] | Unknown | None = None
     drift: Drift | Unknown | None = None
     stale_groups: tuple[StaleGroup, ...] | Unknown | None = None
+    retyped_slots: tuple[RetypedSlot, ...] | Unknown | None = None
     lost_addresses: tuple[LostAddress, ...] | Unknown | None = None
     network_problems: tuple[Problem, ...] | Unknown | None = None
 

@@ -44,6 +44,7 @@ from cfngen.deploy.inspection.private_network import read_private_network
 from cfngen.deploy.inspection.versions import target_version
 from cfngen.deploy.messages import Report, Step
 from cfngen.deploy.public_addresses import find_lost_addresses
+from cfngen.deploy.retyped_slots import find_retyped_slots
 from cfngen.deploy.stacks import NESTED_STACK, ResourceView, StackView, find_stack, list_resources, stack_name
 from cfngen.deploy.stale_groups import find_stale_groups
 from cfngen.deploy.status import StackStatus
@@ -145,6 +146,9 @@ def read_status(
         # During an update, groups, addresses and routes are being changed, so a difference is no problem.
         is_updating = stack.status.in_progress
         stale_groups_read = submit(lambda: () if is_updating else find_stale_groups(account, _require(stack_resources)))
+        retyped_slots_read = submit(
+            lambda: () if is_updating else find_retyped_slots(account, _require(stack_resources))
+        )
         lost_addresses_read = submit(
             lambda: () if is_updating else find_lost_addresses(account, _require(stack_resources), stack.parameters)
         )
@@ -204,6 +208,7 @@ def read_status(
         addons=_addon_states(kubernetes),
         drift=drift_state,
         stale_groups=stale_groups or None,
+        retyped_slots=retyped_slots_read.result() or None,
         lost_addresses=lost_addresses or None,
         network_problems=network_problems or None,
     )

@@ -182,7 +182,7 @@ def read_cluster_state(
         return ClusterState(
             stack=stack,
             groups=cluster_groups,
-            kubernetes=_read_kubernetes(account, stack, find_url_override),
+            kubernetes=read_kubernetes(account, stack, find_url_override),
             routes=routes,
             network=network,
         )
@@ -224,7 +224,7 @@ def validate_state(state: ClusterState, cluster: Cluster, now: datetime) -> Vali
     )
 
 
-def _read_kubernetes(
+def read_kubernetes(
     account: Account, stack: StackView, find_url_override: FindApiUrlOverride
 ) -> KubernetesReading | Problem:
     """Return the data from the Kubernetes API; if the API cannot be read, the `Problem` that says why."""

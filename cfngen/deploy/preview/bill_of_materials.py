@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+UNUSED_CAPACITY = "reserved capacity without an instance"
+"""The billed item of capacity reservations: an instance in one is charged itself, and the reservation is not."""
+
 
 @dataclass(frozen=True)
 class ComponentCount:

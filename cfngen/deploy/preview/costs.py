@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from cfngen.deploy.preview.bill_of_materials import Cost
+from cfngen.deploy.preview.bill_of_materials import UNUSED_CAPACITY, Cost
 from cfngen.deploy.quotas.demand import LOAD_BALANCER, Demand
 
 # CloudFormation type, unit in which it is billed, and name of the billed item.
 _PRICED_RESOURCES = (
+    ("AWS::EC2::CapacityReservation", "reservation", UNUSED_CAPACITY),
     (LOAD_BALANCER, "load balancer", "Elastic Load Balancing"),
     ("AWS::EC2::NatGateway", "gateway", "NAT"),
     ("AWS::EC2::FlowLog", "flow log", "vended logs"),

@@ -20,7 +20,7 @@ from cfngen.cluster.model import Cluster, Machine, NodeGroup
 from cfngen.cluster.subnet_ids import SubnetId, ZonalId
 from cfngen.cluster.topology import is_private
 from cfngen.deploy.aws_types import TemplatePart
-from cfngen.deploy.preview.bill_of_materials import ComponentCount, Cost, CreationSummary
+from cfngen.deploy.preview.bill_of_materials import UNUSED_CAPACITY, ComponentCount, Cost, CreationSummary
 from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE, ChangeSet, ResourceChange
 from cfngen.deploy.quotas.demand import LOAD_BALANCER, VPC_ENDPOINT
 from cfngen.deploy.quotas.instance_counts import on_demand_share
@@ -33,6 +33,7 @@ _NAT_ELASTIC_IP = "Elastic IP of a NAT gateway"
 _BASTION_ELASTIC_IP = "Elastic IP of the bastion"
 _PUBLIC_SUBNET, _PRIVATE_SUBNET = "public subnet", "private subnet"
 _GATEWAY_ENDPOINT, _INTERFACE_ENDPOINT = "gateway endpoint", "interface endpoint"
+_RESERVATION = "AWS::EC2::CapacityReservation"
 # Resources that are listed by their CloudFormation type, or kind of component, in this order, and what they are called.
 _COMPONENT_LABELS = {
     "AWS::EC2::VPC": "VPC",
@@ -47,6 +48,7 @@ _COMPONENT_LABELS = {
     _ELASTIC_IP: "public address of the API (Elastic IP)",
     _BASTION_ELASTIC_IP: "public address of the bastion (Elastic IP)",
     LOAD_BALANCER: "network load balancer of the API",
+    _RESERVATION: "capacity reservation of a master",
     "AWS::EC2::SecurityGroup": "security group",
     "AWS::IAM::Role": "IAM role",
     "AWS::SecretsManager::Secret": "secret",
@@ -59,6 +61,7 @@ _COMPONENT_LABELS = {
     "AWS::Route53::RecordSet": "DNS record of the API",
 }
 _COMPONENT_DETAILS = {
+    _RESERVATION: "for its instances only",
     "AWS::Logs::LogGroup": "stays when the cluster is deleted",
     "AWS::S3::Bucket": "stays when the cluster is deleted",
     _NAT_ELASTIC_IP: "under which others see the instances",
@@ -262,6 +265,7 @@ def _costs(usage: _Usage, count_by_kind: Mapping[str, int]) -> Iterator[Cost]:
     for kind, unit, label, detail in (
         (LOAD_BALANCER, "load balancer", "Elastic Load Balancing", ""),
         (_NAT_GATEWAY, "gateway", "NAT", "each by the hour, and by GB"),
+        (_RESERVATION, "reservation", UNUSED_CAPACITY, "as much as the instance, while none runs in it"),
         # Amazon CloudWatch pricing: vended logs are charged by GB, whether they go to CloudWatch Logs or to S3.
         ("AWS::EC2::FlowLog", "flow log", "vended logs", "by GB delivered, and by GB stored"),
     ):

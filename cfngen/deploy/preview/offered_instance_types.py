@@ -84,7 +84,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
     types = {demand.instance_type for demand in demands}.union(*(choice.types for choice in choices))
     try:
         with translate_aws_errors():
-            zones_by_type = _read_offerings(account, types)
+            zones_by_type = read_offerings(account, types)
     except AwsError:
         return
     problems = (*_find_problems(demands, zones_by_type), *_find_zones_without_choice(choices, zones_by_type))
@@ -150,7 +150,7 @@ def _chosen_zone(zone: str, values: Mapping[str, str]) -> str:
     return values.get(str(ZoneId(zone_id(zone))), zone)
 
 
-def _read_offerings(account: Account, instance_types: Collection[str]) -> dict[str, set[str]]:
+def read_offerings(account: Account, instance_types: Collection[str]) -> dict[str, set[str]]:
     """Return the zones that offer each of some instance types; a type that no zone offers is missing."""
     zones_by_type: dict[str, set[str]] = {}
     paginator = account.client("ec2").get_paginator("describe_instance_type_offerings")

@@ -19,6 +19,7 @@ from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.messages import Notice, Report
 from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.publishing import bucket as buckets
+from cfngen.deploy.retyped_slots import find_retyped_slots
 from cfngen.deploy.stacks import StackView, list_resource_tree, read_template
 from cfngen.deploy.stale_groups import StaleGroup, find_stale_groups
 from cfngen.templates.document import Document
@@ -64,7 +65,10 @@ def add_old_programs(
     try:
         with translate_aws_errors():
             resources = list_resource_tree(account, existing.id)
-        stale = find_stale_groups(account, [resource.view for resource in resources])
+        views = [resource.view for resource in resources]
+        stale = find_stale_groups(account, views)
+        for slot in find_retyped_slots(account, views):
+            report(Notice(slot.text))
     except AwsError as error:
         report(Notice(f"cannot find out which groups use an old launch template version: {error}", error.hint))
         return TemplatesToUpload(tuple(documents))

@@ -30,6 +30,7 @@ class Demand:
     Attributes:
         count_by_resource_type: number of resources by CloudFormation type, e.g. `AWS::EC2::EIP`.
         instances: the instances of each Auto Scaling group.
+        reservations: the capacity reservations, each with its instances.
         gib_by_volume_type: GiB of EBS volumes by volume type, with every Auto Scaling group at its initial size.
         max_gib_by_volume_type: GiB of EBS volumes by volume type, with every Auto Scaling group at its maximum size.
         public_addresses: number of public addresses of nodes and of a load balancer, without Elastic IPs.
@@ -48,6 +49,7 @@ class Demand:
 
     count_by_resource_type: Mapping[str, int] = field(default_factory=dict)
     instances: tuple[InstanceCount, ...] = ()
+    reservations: tuple[InstanceCount, ...] = ()
     gib_by_volume_type: Mapping[str, int] = field(default_factory=dict)
     max_gib_by_volume_type: Mapping[str, int] = field(default_factory=dict)
     public_addresses: int = 0
@@ -166,6 +168,7 @@ def count_demand(documents: Sequence[Document], values: Mapping[str, str]) -> De
     gib_by_volume_type: Counter[str] = Counter()
     max_gib_by_volume_type: Counter[str] = Counter()
     instances: list[InstanceCount] = []
+    reservations: list[InstanceCount] = []
     prefix_lists_by_security_group: dict[str, dict[str, str]] = {}
     nat_gateway_zones: dict[str, str] = {}
     gateway_endpoints = interface_endpoints = endpoint_interfaces = 0
@@ -190,6 +193,10 @@ def count_demand(documents: Sequence[Document], values: Mapping[str, str]) -> De
                 gib = template.number_or_zero(volume.get("VolumeSize"))
                 gib_by_volume_type[volume_type] += count * gib
                 max_gib_by_volume_type[volume_type] += max(max_count, count) * gib
+        for reservation in template.properties_of_type("AWS::EC2::CapacityReservation"):
+            reserved_type = template.text_if_known(reservation.get("InstanceType"))
+            reserved_count = template.number_or_zero(reservation.get("InstanceCount"))
+            reservations.append(InstanceCount(reserved_type, reserved_count, is_spot=False))
         for volume in template.properties_of_type("AWS::EC2::Volume"):
             volume_type = template.text_if_known(volume.get("VolumeType"))
             gib = template.number_or_zero(volume.get("Size"))
@@ -221,6 +228,7 @@ def count_demand(documents: Sequence[Document], values: Mapping[str, str]) -> De
     return Demand(
         count_by_resource_type=count_by_resource_type,
         instances=tuple(instances),
+        reservations=tuple(reservations),
         gib_by_volume_type=_without_unknown(gib_by_volume_type),
         max_gib_by_volume_type=_without_unknown(max_gib_by_volume_type),
         public_addresses=public_addresses,

@@ -41,7 +41,14 @@ def check(account: Account, demand: Demand, current: Demand | None = None) -> tu
     for service in ("autoscaling", "ec2", "elbv2", "iam", "service-quotas"):
         account.client(service)
     with ThreadPoolExecutor(max_workers=MAX_THREADS) as pool:
-        vcpu_quotas_future = pool.submit(check_vcpu_quotas, account, demand.instances, current.instances)
+        vcpu_quotas_future = pool.submit(
+            check_vcpu_quotas,
+            account,
+            demand.instances,
+            current.instances,
+            planned_reservations=demand.reservations,
+            current_reservations=current.reservations,
+        )
         quota_checks = [
             *_resource_checks(added_resources),
             *network_checks(account, demand, current),

@@ -107,8 +107,13 @@ def _vcpus_by_family(instances: InstanceCount, vcpus_by_type: Mapping[str, int])
     return vcpus_by_family
 
 
-def count_used_vcpus(account: Account) -> Mapping[VcpuQuota, int]:
-    """Return how many vCPUs of each quota the account's running instances use."""
+def count_used_vcpus(account: Account, *, with_reservations: bool = False) -> Mapping[VcpuQuota, int]:
+    """Return how many vCPUs of each quota the account's running instances use.
+
+    Args:
+        account: the account and region.
+        with_reservations: whether to add the places in capacity reservations that no instance has taken.
+    """
     running_counts = Counter(
         (instance["InstanceType"], instance.get("InstanceLifecycle") == "spot")
         for instance in _describe_running_instances(account)
@@ -118,8 +123,20 @@ def count_used_vcpus(account: Account) -> Mapping[VcpuQuota, int]:
         [
             InstanceCount(instance_type, count, is_spot=is_spot)
             for (instance_type, is_spot), count in running_counts.items()
-        ],
+        ]
+        + (_read_free_places(account) if with_reservations else []),
     )
+
+
+def _read_free_places(account: Account) -> list[InstanceCount]:
+    """Return for how many further instances the account's capacity reservations have room, by type."""
+    filters = [{"Name": "state", "Values": ["active", "pending"]}]
+    pages = account.client("ec2").get_paginator("describe_capacity_reservations").paginate(Filters=filters)
+    return [
+        InstanceCount(reservation["InstanceType"], int(reservation["AvailableInstanceCount"]), is_spot=False)
+        for page in pages
+        for reservation in page["CapacityReservations"]
+    ]
 
 
 def _describe_running_instances(account: Account) -> Iterator[AwsObject]:

@@ -35,6 +35,7 @@ from cfngen.deploy.watching.events import (
 from cfngen.deploy.watching.network_reasons import explain_consoles
 from cfngen.deploy.watching.progress import operation_of_status
 from cfngen.deploy.watching.reasons import EXPORT_IN_USE, Explanation, explain_event, explain_reason
+from cfngen.deploy.watching.sold_out_masters import sold_out_master_hint
 from cfngen.hints import Hint, suggest
 
 _FAILURE_SIGNAL_REASON = re.compile(r"Received FAILURE signal with UniqueId (i-[0-9a-f]+)")
@@ -291,7 +292,8 @@ def _add_instance_evidence(account: Account, cause: Cause) -> Cause:
     notes = (*launch_errors.notes, *console_errors.notes)
     if launch_failures:
         meaning = "instances could not be launched" + (f": {explanation.meaning}" if explanation.meaning else "")
-        cause = replace(cause, explanation=meaning, hint=explanation.hint or cause.hint)
+        hint = sold_out_master_hint(account, event, launch_failures) or explanation.hint or cause.hint
+        cause = replace(cause, explanation=meaning, hint=hint)
     elif (network := explain_consoles(consoles, account.region)).hint:
         cause = replace(cause, explanation=f"{cause.explanation}: {network.meaning}", hint=network.hint)
     elif group and not consoles and not notes:

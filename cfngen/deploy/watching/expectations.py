@@ -44,6 +44,7 @@ SECONDS_BY_RESOURCE_TYPE: Mapping[str, UsualSeconds] = {
     # Waits for the signal of a master (creation policy).
     "AWS::CloudFormation::WaitCondition": UsualSeconds(create=BOOT_SECONDS, update=5, delete=5),
     "AWS::CloudFormation::WaitConditionHandle": UsualSeconds(create=5, update=5, delete=5),
+    "AWS::EC2::CapacityReservation": UsualSeconds(create=15, update=15, delete=15),
     "AWS::EC2::DHCPOptions": UsualSeconds(create=15, update=15, delete=10),
     "AWS::EC2::EIP": UsualSeconds(create=20, update=20, delete=20),
     "AWS::EC2::EIPAssociation": UsualSeconds(create=20, update=20, delete=20),

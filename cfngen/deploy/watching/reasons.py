@@ -12,22 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from cfngen.deploy.messages import Event
+from cfngen.deploy.watching.known_reason import KnownReason
+from cfngen.deploy.watching.known_reason import quota_reason as _quota_reason
+from cfngen.deploy.watching.known_reason import reason as _reason
 from cfngen.hints import CommandText, Hint, suggest
-
-
-@dataclass(frozen=True)
-class KnownReason:
-    """A reason of AWS with its explanation.
-
-    Attributes:
-        pattern: regular expression that finds it; `{name}` in the texts below stands for its group of that name.
-        meaning: what it means, one sentence without a full stop; empty where AWS's own text is clear.
-        hint: what to do, with commands to copy.
-    """
-
-    pattern: re.Pattern[str]
-    meaning: str
-    hint: Hint
 
 
 @dataclass(frozen=True)
@@ -65,6 +53,13 @@ def explain_reason(reason: str, region: str, physical_id: str = "") -> Explanati
     return Explanation()
 
 
+def is_lack_of_capacity(reason: str) -> bool:
+    """Return whether AWS's reason is that it has no capacity for an instance type."""
+    if "reservation" in reason.lower():  # a place in a reservation is not free
+        return False
+    return bool(re.search(_LACK_OF_CAPACITY, reason, re.IGNORECASE | re.DOTALL))
+
+
 def explain_event(event: Event, region: str) -> Explanation:
     """Return the explanation of a failed event's reason."""
     return explain_reason(event.reason, region, event.physical_id)
@@ -75,33 +70,15 @@ def _fill_placeholders(text: str, placeholders: dict[str, str]) -> str:
     return re.sub(r"\{(\w+)\}", lambda match: placeholders.get(match[1], match[0]), text)
 
 
-def _reason(pattern: str, meaning: str, hint: Hint) -> KnownReason:
-    """Return a reason that a regular expression finds, in upper or lower case and over several lines."""
-    return KnownReason(re.compile(pattern, re.IGNORECASE | re.DOTALL), meaning, hint)
-
-
-def _quota_reason(pattern: str, resources: str, service: str, code: str) -> KnownReason:
-    """Return a reason for an exceeded quota, with the command that requests an increase.
-
-    Args:
-        pattern: regular expression that finds the reason.
-        resources: what the quota limits, in the plural.
-        service: code of the service in Service Quotas.
-        code: code of the quota in Service Quotas.
-    """
-    return _reason(
-        pattern,
-        f"the account's quota of {resources} in this region is used up",
-        f"delete some, or request an increase: `aws service-quotas request-service-quota-increase --region {{region}} "
-        f"--service-code {service} --quota-code {code} --desired-value NUMBER`; then repeat.",
-    )
-
-
 _RETRY_HINT = "nothing is wrong with the templates: repeat the command."
 
 EXPORT_IN_USE = re.compile(r"Export (?P<export>\S+) cannot be (?:deleted|updated) as it is in use by (?P<stacks>.+)")
 """The reason if other stacks import an export: CloudFormation rolls the update back, or refuses to delete the stack
 (https://github.com/aws/aws-cdk/issues/604)."""
+
+_LACK_OF_CAPACITY = (
+    r"InsufficientInstanceCapacity|(?:not have sufficient|insufficient) .*capacity|UnfulfillableCapacity"
+)
 
 KNOWN_REASONS: tuple[KnownReason, ...] = (
     KnownReason(
@@ -237,7 +214,18 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
     _quota_reason(r"SecurityGroupLimitExceeded", resources="security groups", service="vpc", code="L-E79EC296"),
     # Capacity and availability
     _reason(
-        r"InsufficientInstanceCapacity|(?:not have sufficient|insufficient) .*capacity|UnfulfillableCapacity",
+        r"ReservationCapacityExceeded|requested reservation .*sufficient compatible and available capacity",
+        "another instance has the place in the capacity reservation that this one is for",
+        "`aws ec2 describe-capacity-reservations --region {region}` shows the reservations and how many places are "
+        "free; Auto Scaling tries again and again.",
+    ),
+    _reason(
+        r"InvalidCapacityReservation|capacity reservation \S+ does not exist",
+        "the capacity reservation was cancelled outside of CloudFormation",
+        "set controlPlane.capacityReservation to false and deploy; then set it to true again.",
+    ),
+    _reason(
+        _LACK_OF_CAPACITY,
         "AWS has no capacity for this instance type in the zone at the moment",
         "wait and try again; for node groups, list several types in instanceTypes, so that AWS may take another one; "
         "or choose another instance type or zone in the cluster file.",

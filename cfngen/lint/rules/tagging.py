@@ -27,7 +27,10 @@ class Untagged(CloudFormationLintRule):  # type: ignore[misc]
         "AWS::CloudFormation::Stack": "a nested stack takes over the tags of the stack that nests it",
     }
     # Property that has the tags, for resource types whose schema does not declare it as tags.
-    _UNDECLARED_TAG_PROPERTIES: Mapping[str, str] = {"AWS::EC2::LaunchTemplate": "TagSpecifications"}
+    _UNDECLARED_TAG_PROPERTIES: Mapping[str, str] = {
+        "AWS::EC2::CapacityReservation": "TagSpecifications",
+        "AWS::EC2::LaunchTemplate": "TagSpecifications",
+    }
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every resource without tags that could have some."""

@@ -11,7 +11,9 @@ from typing import Any
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoModel, MotoResponse
 from cfngen.sandbox.services import (
+    capacity_reservations,
     flow_logs,
+    launch_template_versions,
     nat_gateway_patches,
     policy_simulation,
     scaling_patches,
@@ -36,6 +38,8 @@ def apply() -> None:
     vpc_endpoint_patches.apply()
     policy_simulation.apply()
     flow_logs.apply()
+    capacity_reservations.apply()
+    launch_template_versions.apply()
     _keep_image_settings()
     _show_blackhole_routes()
     _allow_single_subnet()
@@ -237,6 +241,8 @@ def _show_template_version_of_instances() -> None:
     def __init__(self: MotoModel, *arguments: Any, **options: Any) -> None:  # noqa: N807
         original(self, *arguments, **options)
         self.template, self.version = _launch_source(self.instance)
+        if self.version:
+            self.instance.add_tags({"aws:ec2launchtemplate:version": str(self.version)})
 
     def launch_template(self: MotoModel) -> JsonDict | None:
         described_template: JsonDict | None = original_property.fget(self)

@@ -18,7 +18,7 @@ from cfngen.sandbox.cloudformation.injected_failures import InjectedFailures
 from cfngen.sandbox.cloudformation.order import ResourceOrder
 from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK, WAIT_CONDITION
 from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Resource, Revision, Stack, StackEvent, mask_no_echo
-from cfngen.sandbox.services import capacity, capacity_reservations, metadata_tags, scaling_activities, set_clock
+from cfngen.sandbox.services import capacity, metadata_tags, scaling_activities, set_clock
 from cfngen.sandbox.services.schedule import set_schedule
 
 ACCOUNT_ID = "123456789012"  # the account that moto emulates
@@ -62,7 +62,6 @@ class Region(abc.ABC):
         self.clock = Clock()
         set_clock(region, lambda: self.clock.now)
         capacity.reset(region)
-        capacity_reservations.reset(region)
         metadata_tags.set_default(region, False)
         self.simulation = Simulation(self.clock)
         self.on_launch = on_launch

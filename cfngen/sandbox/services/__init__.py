@@ -25,6 +25,7 @@ from cfngen.sandbox.services import (  # noqa: F401 - importing them registers t
     network_interfaces,
     networks,
     policy_simulation,
+    reservation_requests,
     scaling_groups,
     secrets,
     security_groups,

@@ -1,31 +1,41 @@
-"""Capacity Reservations: those of the account, which tests add, and what launch templates may say about them.
+"""On-Demand Capacity Reservations of EC2, which moto lacks: their calls, and launches that use one.
 
-EC2 API reference, LaunchTemplateCapacityReservationSpecificationRequest and "Error codes for the Amazon EC2 API". moto
-5.2 has no Capacity Reservations. Resource groups of them are not modelled: a target that names one is not checked.
+Sources: Amazon EC2 User Guide, "Reserve compute capacity with EC2 On-Demand Capacity Reservations", and API reference,
+CreateCapacityReservation, LaunchTemplateCapacityReservationSpecificationRequest and "Error codes". Only reservations
+for immediate use are modelled, and no resource groups of them: a target that names one is not checked.
+
+- A reservation is refused where EC2 has no capacity, and beyond the quota of vCPUs. Active reservations count towards
+  that quota, used or not; an instance that runs in one is not counted again.
+- An instance that uses a reservation is launched where its type is sold out otherwise. A targeted reservation must have
+  its type and zone, and room (ReservationCapacityExceeded).
+- *Assumed*: an instance has its place in a reservation until it is terminated.
+- An instance keeps running when its reservation is cancelled ("Cancel a Capacity Reservation").
 """
 
 from __future__ import annotations
 
+import functools
 import re
+import uuid
 from dataclasses import dataclass
 
-from cfngen.sandbox.json_types import JsonObject
-from cfngen.sandbox.moto_types import MotoBackend
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.core.responses import ActionResult
+from moto.ec2.models import ec2_backends
+
+from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services.launch import Launch
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
+PLATFORM = "Linux/UNIX"
 ID_PATTERN = re.compile(r"cr-[0-9a-f]{8}([0-9a-f]{9})?")
 PREFERENCES = ("capacity-reservations-only", "open", "none")
 PREFERENCES_WITHOUT_TARGET = ("open", "none")
-EXCEEDED = Refused(
-    "ReservationCapacityExceeded",
-    "The targeted Capacity Reservation does not have enough available instance capacity to fulfill your request. "
-    "Either increase the instance capacity for the targeted Capacity Reservation, or target a different Capacity "
-    "Reservation.",
-)
+_LIVE_STATES = ("pending", "running", "shutting-down")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Reservation:
     """A Capacity Reservation.
 
@@ -33,49 +43,97 @@ class Reservation:
         id: its id, `cr-…`.
         instance_type: the type of instances for which it reserves capacity.
         zone: name of the zone.
-        count: the number of instances.
-        is_open: whether an instance with matching attributes uses it without naming it.
+        count: for how many instances.
+        match_criteria: `targeted`, or `open` if an instance with matching attributes uses it without naming it.
+        is_active: whether it has not been cancelled.
     """
 
     id: str
     instance_type: str
     zone: str
     count: int
-    is_open: bool = True
+    match_criteria: str = "open"
+    is_active: bool = True
 
     def fits(self, instance_type: str, zones: list[str]) -> bool:
         """Return whether instances of a type, in any of these zones, could use it."""
         return self.instance_type == instance_type and (not zones or self.zone in zones)
 
 
-_RESERVATIONS: dict[str, dict[str, Reservation]] = {}  # by region and id
+def reservations_of(backend: MotoBackend) -> dict[str, Reservation]:
+    """Return the reservations of moto's EC2 in a region, by id; cancelled ones too."""
+    reservations: dict[str, Reservation] = backend.__dict__.setdefault("capacity_reservations", {})
+    return reservations
 
 
 def add(region: str, reservation: Reservation) -> None:
     """Add a Capacity Reservation to the account; one with the same id is replaced."""
-    _RESERVATIONS.setdefault(region, {})[reservation.id] = reservation
+    reservations_of(ec2_backends[DEFAULT_ACCOUNT_ID][region])[reservation.id] = reservation
 
 
-def remove(region: str, reservation_id: str) -> None:
-    """Remove a Capacity Reservation; its instances keep running."""
-    del _RESERVATIONS[region][reservation_id]
+def find(backend: MotoBackend, reservation_id: str) -> Reservation | None:
+    """Return an active Capacity Reservation by its id; None if there is none."""
+    reservation = reservations_of(backend).get(reservation_id)
+    return reservation if reservation and reservation.is_active else None
 
 
-def reset(region: str) -> None:
-    """Remove all Capacity Reservations of a region."""
-    _RESERVATIONS.pop(region, None)
+def target_id(data: JsonObject) -> str:
+    """Return the id of the reservation that a launch targets; empty if it targets none."""
+    specification = data.get("CapacityReservationSpecification") or {}
+    return str((specification.get("CapacityReservationTarget") or {}).get("CapacityReservationId") or "")
 
 
-def find(region: str, reservation_id: str) -> Reservation | None:
-    """Return a Capacity Reservation by its id; None if there is none."""
-    return _RESERVATIONS.get(region, {}).get(reservation_id)
+def free_count(backend: MotoBackend, reservation: Reservation) -> int:
+    """Return for how many further instances a reservation has room."""
+    if not reservation.is_active:
+        return 0
+    return reservation.count - sum(_uses(instance, reservation) for instance in backend.all_instances())
+
+
+def runs_in_active_reservation(instance: MotoModel) -> bool:
+    """Return whether an instance of moto runs in an active reservation."""
+    return any(_uses(instance, reservation) for reservation in active_reservations(instance.ec2_backend))
+
+
+def active_reservations(backend: MotoBackend) -> list[Reservation]:
+    """Return the reservations that are not cancelled."""
+    return [reservation for reservation in reservations_of(backend).values() if reservation.is_active]
+
+
+def _uses(instance: MotoModel, reservation: Reservation) -> bool:
+    """Return whether an instance has its place in a reservation: it targets it, or an open one has its attributes."""
+    if instance.state not in _LIVE_STATES:
+        return False
+    tags = {tag["key"]: tag["value"] for tag in instance.get_tags()}
+    template = instance.ec2_backend.launch_templates.get(tags.get("aws:ec2launchtemplate:id", ""))
+    data = template.get_version(tags["aws:ec2launchtemplate:version"]).data if template else {}
+    if targeted_id := target_id(data):
+        return targeted_id == reservation.id
+    preference = (data.get("CapacityReservationSpecification") or {}).get("CapacityReservationPreference", "open")
+    is_match = reservation.fits(instance.instance_type, [instance.placement.zone])
+    return is_match and reservation.match_criteria == "open" and preference != "none"
+
+
+def find_target(backend: MotoBackend, reservation_id: str) -> Reservation:
+    """Return the reservation that a launch targets.
+
+    Raises:
+        Refused: there is no such reservation, or it was cancelled (that the error is the same then, is assumed)
+    """
+    reservation = reservations_of(backend).get(reservation_id)
+    if reservation is None or not reservation.is_active:
+        raise Refused(
+            "InvalidCapacityReservationId.NotFound", f"The capacity reservation '{reservation_id}' does not exist"
+        )
+    return reservation
 
 
 def usable(launch: Launch) -> Reservation | None:
     """Return the Capacity Reservation that the next instance of a launch would use; None if it would use none.
 
     Raises:
-        Refused: the launch needs a Capacity Reservation, and cannot have one
+        Refused: the launch needs a Capacity Reservation, and cannot have one (the words for other attributes are
+            assumed)
     """
     specification = launch.data.get("CapacityReservationSpecification") or {}
     preference = specification.get("CapacityReservationPreference", "open")
@@ -84,42 +142,31 @@ def usable(launch: Launch) -> Reservation | None:
         return None
     candidate_zones = list(launch.candidate_zones)
     if reservation_id := target.get("CapacityReservationId"):
-        reservation = find(launch.region, reservation_id)
-        if reservation is None:
-            # The code is in "Error codes"; the words are assumed.
-            raise Refused(
-                "InvalidCapacityReservationId.NotFound", f"The capacity reservation '{reservation_id}' does not exist"
-            )
+        reservation = find_target(launch.backend, reservation_id)
         if not reservation.fits(launch.type, candidate_zones):
-            raise Refused(  # assumed, code and words
+            raise Refused(
                 "InvalidParameterValue",
-                f"The attributes of the instance do not match those of the Capacity Reservation {reservation_id}: "
-                f"{reservation.instance_type} in {reservation.zone}",
+                f"The attributes of the instance ({launch.type} in {', '.join(candidate_zones) or 'any zone'}) do not "
+                f"match those of the capacity reservation {reservation_id} ({reservation.instance_type} in "
+                f"{reservation.zone})",
             )
         if free_count(launch.backend, reservation) < launch.count:
-            raise EXCEEDED
+            raise _exceeded(reservation_id)
         return reservation
-    for reservation in _RESERVATIONS.get(launch.region, {}).values():
-        is_match = reservation.is_open and reservation.fits(launch.type, candidate_zones)
+    for reservation in active_reservations(launch.backend):
+        is_match = reservation.match_criteria == "open" and reservation.fits(launch.type, candidate_zones)
         if is_match and free_count(launch.backend, reservation) >= launch.count:
             return reservation
     if preference == "capacity-reservations-only":
-        raise EXCEEDED
+        raise _exceeded("")
     return None
 
 
-def free_count(backend: MotoBackend, reservation: Reservation) -> int:
-    """Return how many more instances a reservation has room for.
-
-    Which instances use it is not recorded: those of its type in its zone count as its users.
-    """
-    users: int = sum(
-        instance.state in ("pending", "running")
-        and instance.instance_type == reservation.instance_type
-        and instance.placement.zone == reservation.zone
-        for instance in backend.all_instances()
-    )
-    return reservation.count - users
+def _exceeded(reservation_id: str) -> Refused:
+    """Return the error of a launch for which reservations have no room."""
+    reservation = f"requested reservation '{reservation_id}' does" if reservation_id else "open reservations do"
+    message = f"The {reservation} not have sufficient compatible and available capacity"
+    return Refused("ReservationCapacityExceeded", message)
 
 
 @rule("ec2", "CreateLaunchTemplate", "CreateLaunchTemplateVersion")
@@ -154,3 +201,86 @@ def check_specification(call: PendingCall) -> None:
             "InvalidCapacityReservationId.Malformed",
             f'Invalid id: "{reservation_id}" (expecting "cr-...")',
         )
+
+
+@functools.cache
+def apply() -> None:
+    """Add the calls to moto's EC2, for the rest of the process."""
+    from moto.ec2.responses import EC2Response
+
+    for function in (
+        create_capacity_reservation,
+        describe_capacity_reservations,
+        modify_capacity_reservation,
+        cancel_capacity_reservation,
+    ):
+        setattr(EC2Response, function.__name__, function)
+
+
+def create_capacity_reservation(response: MotoResponse) -> ActionResult:
+    """Reserve capacity (API, CreateCapacityReservation)."""
+    backend, parameters = response.ec2_backend, response._get_params()  # noqa: SLF001 - moto has no other way
+    reservation = Reservation(
+        id=f"cr-{uuid.uuid4().hex[:17]}",
+        instance_type=parameters["InstanceType"],
+        zone=parameters["AvailabilityZone"],
+        count=int(parameters["InstanceCount"]),
+        match_criteria=parameters.get("InstanceMatchCriteria", "open"),
+    )
+    reservations_of(backend)[reservation.id] = reservation
+    tags = response._parse_tag_specification().get("capacity-reservation", {})  # noqa: SLF001
+    if tags:
+        backend.create_tags([reservation.id], tags)
+    return ActionResult({"CapacityReservation": _description(backend, reservation)})
+
+
+def describe_capacity_reservations(response: MotoResponse) -> ActionResult:
+    """Describe reservations by their ids or states (API, DescribeCapacityReservations)."""
+    backend, parameters = response.ec2_backend, response._get_params()  # noqa: SLF001
+    reservation_ids = parameters.get("CapacityReservationIds") or parameters.get("CapacityReservationId") or []
+    known_reservations = reservations_of(backend)
+    if missing := [reservation_id for reservation_id in reservation_ids if reservation_id not in known_reservations]:
+        find_target(backend, missing[0])
+    descriptions = [_description(backend, reservation) for reservation in known_reservations.values()]
+    names = {"state": "State", "instance-type": "InstanceType", "availability-zone": "AvailabilityZone"}
+    for name, values in response._filters_from_querystring().items():  # noqa: SLF001
+        descriptions = [description for description in descriptions if description[names[name]] in values]
+    if reservation_ids:
+        descriptions = [
+            description for description in descriptions if description["CapacityReservationId"] in reservation_ids
+        ]
+    return ActionResult({"CapacityReservations": descriptions})
+
+
+def modify_capacity_reservation(response: MotoResponse) -> ActionResult:
+    """Change for how many instances a reservation is, or which may use it (API, ModifyCapacityReservation)."""
+    parameters = response._get_params()  # noqa: SLF001
+    reservation = reservations_of(response.ec2_backend)[parameters["CapacityReservationId"]]
+    reservation.count = int(parameters.get("InstanceCount", reservation.count))
+    reservation.match_criteria = parameters.get("InstanceMatchCriteria", reservation.match_criteria)
+    return ActionResult({"Return": True})
+
+
+def cancel_capacity_reservation(response: MotoResponse) -> ActionResult:
+    """Cancel a reservation; its instances keep running (API, CancelCapacityReservation)."""
+    reservation_id = response._get_params()["CapacityReservationId"]  # noqa: SLF001
+    reservations_of(response.ec2_backend)[reservation_id].is_active = False
+    return ActionResult({"Return": True})
+
+
+def _description(backend: MotoBackend, reservation: Reservation) -> JsonDict:
+    """Return a reservation as the API describes it."""
+    tags = backend.describe_tags(filters={"resource-id": [reservation.id]})
+    return {
+        "CapacityReservationId": reservation.id,
+        "InstanceType": reservation.instance_type,
+        "InstancePlatform": PLATFORM,
+        "AvailabilityZone": reservation.zone,
+        "TotalInstanceCount": reservation.count,
+        "AvailableInstanceCount": free_count(backend, reservation),
+        "InstanceMatchCriteria": reservation.match_criteria,
+        "Tenancy": "default",
+        "EndDateType": "unlimited",
+        "State": "active" if reservation.is_active else "cancelled",
+        "Tags": [{"Key": tag["key"], "Value": tag["value"]} for tag in tags],
+    }

@@ -14,6 +14,7 @@ MAX_TAGS = 50
 MAX_KEY_LENGTH, MAX_VALUE_LENGTH = 128, 256  # characters
 TAGGING_OPERATIONS = (
     "AllocateAddress",
+    "CreateCapacityReservation",
     "CreateDhcpOptions",
     "CreateInternetGateway",
     "CreateLaunchTemplate",

@@ -73,7 +73,7 @@ def with_reservation(group: MotoModel, data: JsonObject) -> JsonDict:
     specification: JsonDict = {"CapacityReservationPreference": preference}
     target_ids = (settings.get("CapacityReservationTarget") or {}).get("CapacityReservationIds") or []
     for reservation_id in target_ids:
-        reservation = find(group.region, reservation_id)
+        reservation = find(group.ec2_backend, reservation_id)
         fits = reservation is not None and reservation.fits(str(data.get("InstanceType")), group.availability_zones)
         if reservation is not None and fits and free_count(group.ec2_backend, reservation) > 0:
             return {**data, KEY: {"CapacityReservationTarget": {"CapacityReservationId": reservation_id}}}

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
 
 from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYPES
 
-from cfngen.sandbox.moto_types import MotoModel
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import capacity, capacity_reservations, keys, quotas
 from cfngen.sandbox.services.launch import Launch
 from cfngen.sandbox.services.network_interfaces import attached_instance
@@ -52,14 +53,23 @@ def _check_free_interfaces(launch: Launch) -> None:
 
 def _check_type_offered_in_zones(launch: Launch) -> None:
     """Refuse an instance type that none of the zones offers."""
-    offerings = _zone_offerings(launch.region)
-    region_zones = zones(launch.region)
-    candidate_zones = [zone for zone in launch.candidate_zones if zone in region_zones] or region_zones
-    if not any((launch.type, zone) in offerings for zone in candidate_zones):
-        other_zones = [zone for zone in region_zones if (launch.type, zone) in offerings]
+    check_offered(launch.region, launch.type, launch.candidate_zones)
+
+
+def check_offered(region: str, instance_type: str, zone_names: Sequence[str]) -> None:
+    """Refuse an instance type that none of these zones offers; without names, none of the region's.
+
+    Raises:
+        Refused: Unsupported
+    """
+    offerings = _zone_offerings(region)
+    region_zones = zones(region)
+    candidate_zones = [zone for zone in zone_names if zone in region_zones] or region_zones
+    if not any((instance_type, zone) in offerings for zone in candidate_zones):
+        other_zones = [zone for zone in region_zones if (instance_type, zone) in offerings]
         raise Refused(
             "Unsupported",
-            f"Your requested instance type ({launch.type}) is not supported in your requested Availability Zone "
+            f"Your requested instance type ({instance_type}) is not supported in your requested Availability Zone "
             f"({candidate_zones[0]}). Please retry your request by not specifying an Availability Zone or choosing "
             f"{', '.join(other_zones) or 'another region'}.",
         )
@@ -78,19 +88,35 @@ def _zone_offerings(region: str) -> frozenset[tuple[str, str]]:
 
 
 def _check_vcpu_quota(launch: Launch) -> None:
-    """Refuse a launch beyond the quota of vCPUs for standard instances, On-Demand or Spot."""
-    if not STANDARD_FAMILIES.match(launch.type):
+    """Refuse a launch beyond the quota of vCPUs; a place in a capacity reservation is counted already."""
+    if not capacity_reservations.usable(launch):
+        check_vcpu_quota(launch.backend, launch.type, launch.count, is_spot=launch.is_spot)
+
+
+def check_vcpu_quota(backend: MotoBackend, instance_type: str, count: int, *, is_spot: bool) -> None:
+    """Refuse instances, or reserved capacity, beyond the quota of vCPUs for standard instances, On-Demand or Spot.
+
+    Raises:
+        Refused: VcpuLimitExceeded or MaxSpotInstanceCountExceeded
+    """
+    if not STANDARD_FAMILIES.match(instance_type):
         return
-    is_spot = launch.is_spot
     used_vcpus = sum(
         _vcpus(instance.instance_type)
-        for instance in launch.backend.all_instances()
+        for instance in backend.all_instances()
         if instance.state in ("pending", "running")
         and STANDARD_FAMILIES.match(instance.instance_type)
         and is_spot_instance(instance) is is_spot
+        and not capacity_reservations.runs_in_active_reservation(instance)
     )
+    if not is_spot:
+        used_vcpus += sum(
+            reservation.count * _vcpus(reservation.instance_type)
+            for reservation in capacity_reservations.active_reservations(backend)
+            if STANDARD_FAMILIES.match(reservation.instance_type)
+        )
     limit = quotas.applied_value(quotas.SPOT if is_spot else quotas.ON_DEMAND)
-    if used_vcpus + launch.count * _vcpus(launch.type) > limit:
+    if used_vcpus + count * _vcpus(instance_type) > limit:
         if is_spot:
             raise Refused("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded")
         raise Refused(
@@ -120,7 +146,7 @@ def is_spot_instance(instance: MotoModel) -> bool:
 
 
 def _check_capacity(launch: Launch) -> None:
-    """Refuse a maximum price below the Spot price, and a launch where no zone has capacity."""
+    """Refuse a maximum price below the Spot price, and a launch where no zone, or its reservation, has capacity."""
     if launch.max_price is not None:
         capacity.check_max_price(launch.region, launch.type, launch.max_price)
     if capacity_reservations.usable(launch):

@@ -14,7 +14,16 @@ from cfngen.cluster.logical_ids import BASTION_STACK, NodeGroupId
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.preview.change_set_reading import ChangeSet, ResourceChange
 from cfngen.deploy.preview.changes import Change, Danger, Impact, Replacement
-from cfngen.deploy.preview.impact import backups, dns, flow_logs, instances, network, program, secrets
+from cfngen.deploy.preview.impact import (
+    backups,
+    capacity_reservations,
+    dns,
+    flow_logs,
+    instances,
+    network,
+    program,
+    secrets,
+)
 from cfngen.deploy.preview.impact.autoscaler import autoscaler_text
 from cfngen.deploy.preview.impact.bastion import bastion_impact, stack_impact
 from cfngen.deploy.preview.impact.context import ChangeContext, owner_of
@@ -46,6 +55,7 @@ _TAGS_PATH = re.compile(r"(/Properties)?/Tags(?![A-Za-z])")
 # For each CloudFormation type, the function that describes the impact of changes of such a resource.
 _IMPACT_BY_TYPE = {
     **backups.IMPACT_BY_TYPE,
+    **capacity_reservations.IMPACT_BY_TYPE,
     **dns.IMPACT_BY_TYPE,
     **flow_logs.IMPACT_BY_TYPE,
     **instances.IMPACT_BY_TYPE,

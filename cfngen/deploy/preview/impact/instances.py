@@ -167,6 +167,7 @@ def _launch_template_impact(context: ChangeContext) -> Impact | None:
         "IamInstanceProfile": "another instance profile",
         "NetworkInterfaces": "other network settings",
         "InstanceMarketOptions": purchase_option,
+        "CapacityReservationSpecification": "another capacity reservation, or none",
         "KeyName": "another SSH key",
         "MetadataOptions": "other metadata settings",
         "TagSpecifications": "other tags",

@@ -7,6 +7,7 @@ without it. Nested stacks have no handler: `creation` and `updating` handle them
 from __future__ import annotations
 
 from cfngen.sandbox.cloudformation.handlers import (
+    capacity_reservations,
     dns,
     flow_logs,
     identity,
@@ -26,6 +27,7 @@ HANDLERS: dict[str, Handler] = {
     "AWS::CloudFormation::WaitCondition": wait_conditions.WaitCondition(),
     "AWS::CloudFormation::WaitConditionHandle": wait_conditions.WaitConditionHandle(),
     "AWS::AutoScaling::AutoScalingGroup": instances.AutoScalingGroup(),
+    "AWS::EC2::CapacityReservation": capacity_reservations.CapacityReservation(),
     "AWS::EC2::DHCPOptions": network.DhcpOptions(),
     "AWS::EC2::EIP": instances.ElasticIp(),
     "AWS::EC2::EIPAssociation": instances.ElasticIpAssociation(),

@@ -1,0 +1,186 @@
+"""Replacing an instance: a master also where its type is sold out, a node that is drained, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from deployed import place
+from replaced import MASTERS, NAME, NODES, ONE, Cluster
+
+from cfngen.cluster.load import parse
+from cfngen.deploy.busy_stack import BusyError
+from cfngen.deploy.inspection.machines import find_groups
+from cfngen.deploy.inspection.status_reader import read_status
+from cfngen.deploy.interaction import DeclinedError
+from cfngen.deploy.messages import Notice
+from cfngen.deploy.replacing.master_type import UnsuitableTypeError
+from cfngen.deploy.replacing.members import UnknownInstanceError
+from cfngen.deploy.replacing.replace import GroupStoppedError, replace
+from cfngen.deploy.replacing.replacement_messages import (
+    ReplacementDetachedError,
+    ReplacementFailedError,
+)
+from cfngen.deploy.stacks import NoStackError
+from cfngen.sandbox.durations import DURATIONS
+from cfngen.sandbox.services import capacity
+
+
+@pytest.fixture(scope="module")
+def one() -> Iterator[Cluster]:
+    """A cluster of one master; a test that changes something puts it back."""
+    with place(parse(dict(ONE)), DURATIONS) as where:
+        yield Cluster(where, ONE)
+
+
+@pytest.fixture(autouse=True)
+def room() -> Iterator[None]:
+    yield
+    capacity.reset("us-west-2")
+
+
+def test_the_only_master_is_replaced_after_it_is_said_that_the_api_is_away(one: Cluster) -> None:
+    before = one.instance(MASTERS["a"])
+    replaced = one.replace("a")
+    assert (replaced.role, replaced.group, replaced.old_instance) == ("master", "a", before)
+    assert replaced.instance == one.instance(MASTERS["a"]) != before
+    assert (replaced.instance_type, replaced.zone, replaced.stack_type) == ("t3.medium", "us-west-2a", "")
+    assert replaced.seconds > 60
+    assert any("the Kubernetes API is away" in sentence for sentence in one.plan.consequences)
+    [question] = one.operator.questions
+    assert question.text == "Replace master a of one?"
+    assert one.states == ["terminating", "waiting for an instance", "booting", "ready"]
+    assert one.valid()
+
+
+def test_a_node_is_drained_and_its_group_keeps_its_size(one: Cluster) -> None:
+    before = one.instance(NODES)
+    replaced = one.replace(before)
+    assert (replaced.role, replaced.group, replaced.old_instance) == ("node", "general", before)
+    assert replaced.instance not in (before, "")
+    assert "draining" in one.states
+    assert any("evicted first, within 5 minutes" in sentence for sentence in one.plan.consequences)
+    assert one.valid()
+
+
+def test_whoever_declines_changes_nothing(one: Cluster) -> None:
+    before, versions = one.instance(MASTERS["a"]), one.versions()
+    one.agrees = False
+    with pytest.raises(DeclinedError):
+        one.replace("a", "t3.large")
+    one.agrees = True
+    assert (one.instance(MASTERS["a"]), one.versions()) == (before, versions)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("b", "there is no master slot and no instance 'b'; the slots are a"),
+        ("general", "general is a node group; name one of its instances (i-"),
+        ("i-0123456789abcdef0", "i-0123456789abcdef0 is no instance of the cluster's groups"),
+    ],
+)
+def test_what_the_cluster_does_not_have_is_not_replaced(one: Cluster, name: str, text: str) -> None:
+    with pytest.raises(UnknownInstanceError, match=text.replace("(", r"\(")) as refused:
+        one.replace(name)
+    assert "cfngen status" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "text"),
+    [
+        ("m6g.large", "m6g.large is arm64, and the image of the masters is for amd64"),
+        ("t3.micro", "t3.micro has less than 2 GiB"),
+        ("m5.lagre", "AWS has no instance type m5.lagre"),
+        ("h1.2xlarge", "h1.2xlarge is not offered in us-west-2a"),
+        ("m5.24xlarge", "vCPUs of on-demand standard"),
+    ],
+)
+def test_a_type_that_cannot_run_the_master_is_refused_before_anything_changes(
+    one: Cluster, instance_type: str, text: str
+) -> None:
+    before, versions = one.instance(MASTERS["a"]), one.versions()
+    with pytest.raises(UnsuitableTypeError) as refused:
+        one.replace("a", instance_type)
+    assert text in str(refused.value)
+    assert "types of similar size that us-west-2a offers: " in str(refused.value.hint)
+    assert (one.instance(MASTERS["a"]), one.versions()) == (before, versions)
+
+
+def test_nodes_get_other_types_in_the_cluster_file(one: Cluster) -> None:
+    with pytest.raises(UnsuitableTypeError, match="is no master") as refused:
+        one.replace(one.instance(NODES), "m5.large")
+    assert "instanceTypes" in str(refused.value.hint)
+
+
+def test_a_group_that_launches_nothing_is_left_alone(one: Cluster) -> None:
+    autoscaling, name = one.account.client("autoscaling"), one.group_name(MASTERS["a"])
+    autoscaling.suspend_processes(AutoScalingGroupName=name, ScalingProcesses=["Launch"])
+    with pytest.raises(GroupStoppedError, match="Launch are suspended") as refused:
+        one.replace("a")
+    autoscaling.resume_processes(AutoScalingGroupName=name, ScalingProcesses=["Launch"])
+    assert "resume-processes" in str(refused.value.hint)
+
+
+def test_there_must_be_a_stack_that_nobody_else_changes(one: Cluster) -> None:
+    with pytest.raises(NoStackError):
+        replace(
+            one.account, "nothing", parse(dict(ONE)), "a", consent=lambda question: True, report=lambda message: None
+        )
+    [stack] = [stack for stack in one.where.world.cloud.stacks() if stack.name == NAME]
+    status = stack.status
+    stack.status = "UPDATE_IN_PROGRESS"
+    with pytest.raises(BusyError):
+        one.replace("a")
+    stack.status = status
+
+
+def test_after_ctrl_c_the_same_command_only_waits(one: Cluster) -> None:
+    before = one.instance(MASTERS["a"])
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    one.where.clock.meanwhile[one.where.clock.sleeps + 3] = interrupt
+    with pytest.raises(ReplacementDetachedError) as detached:
+        one.replace("a")
+    assert "cfngen replace a" in str(detached.value.hint)
+    replaced = one.replace("a")
+    assert one.plan.pending
+    assert not one.operator.questions
+    assert replaced.instance == one.instance(MASTERS["a"]) != before
+    assert one.valid()
+
+
+def test_a_master_whose_type_is_sold_out_gets_another_one_until_the_next_change(one: Cluster) -> None:
+    one.sell_out("t3.medium", "us-west-2a")
+    with pytest.raises(ReplacementFailedError) as failed:
+        one.replace("a", timeout=timedelta(minutes=10))
+    assert "do not have sufficient t3.medium capacity" in str(failed.value)
+    assert "cfngen replace a --instance-type t3a.medium" in str(failed.value.hint)
+    [notice] = one.operator.reported(Notice)
+    assert "t3.medium capacity" in notice.text
+    assert "--instance-type t3a.medium" in str(notice.hint)
+
+    replaced = one.replace("a", "m5.large")
+    assert (replaced.instance_type, replaced.stack_type) == ("m5.large", "t3.medium")
+    assert any("goes back to the type of the cluster file" in sentence for sentence in one.plan.consequences)
+    assert one.instance_type(MASTERS["a"]) == "m5.large"
+    status = read_status(one.account, NAME, parse(dict(ONE)), find_url_override=one.where.override)
+    [slot] = status.retyped_slots or ()
+    assert (slot.slot, slot.type, slot.stack_type) == ("a", "m5.large", "t3.medium")
+    assert not status.stale_groups
+    assert one.valid()
+
+    one.operator.plan(ONE)
+    assert any("master a launches m5.large" in notice.text for notice in one.operator.reported(Notice))
+    capacity.reset(one.account.region)
+    back = one.replace("a", "t3.medium")
+    assert (back.instance_type, back.stack_type) == ("t3.medium", "")
+    assert not one.retyped()
+
+
+def test_groups_are_named_by_what_they_are(one: Cluster) -> None:
+    titles = [group.title for group in find_groups(one.account, parse(dict(ONE)), one.views())]
+    assert titles == ["master a", "node group general"]

@@ -10,7 +10,6 @@ from refusals_scaling import Evidence, api, idle, issue
 from small_stacks import REGION, created
 
 from cfngen.sandbox.cloudformation import CloudFormation, client
-from cfngen.sandbox.services.capacity_reservations import Reservation, add
 
 CREATE = "autoscaling:CreateAutoScalingGroup"
 EC2_API = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference"
@@ -95,14 +94,12 @@ def reserving(condition: str, words: str, specification: Mapping[str, Any], evid
     return Refusal("ec2:CreateLaunchTemplate", condition, words, source, evidence, ServiceCall(create_template))
 
 
-def launching(condition: str, words: str, evidence: Evidence, *reservations: Reservation) -> Refusal:
+def launching(condition: str, words: str, evidence: Evidence) -> Refusal:
     """An instance that cannot be launched in the Capacity Reservation that the request names."""
 
     def run_instance(cloud: CloudFormation) -> None:
         ec2 = client("ec2", REGION)
         image = ec2.register_image(Name="image")["ImageId"]
-        for reservation in reservations:
-            add(REGION, reservation)
         ec2.run_instances(
             ImageId=image, InstanceType="m5.large", MinCount=1, MaxCount=1,
             CapacityReservationSpecification={"CapacityReservationTarget": {"CapacityReservationId": RESERVATION}},
@@ -354,16 +351,4 @@ ROWS = [
         "assumed",
     ),
     launching("reservation that is not there", "InvalidCapacityReservationId.NotFound", "condition documented"),
-    launching(
-        "reservation of another type",
-        "do not match those of the Capacity Reservation",
-        "assumed",
-        Reservation(RESERVATION, "m5.xlarge", f"{REGION}a", 1),
-    ),
-    launching(
-        "reservation that is full",
-        "ReservationCapacityExceeded",
-        "condition documented",
-        Reservation(RESERVATION, "m5.large", f"{REGION}a", 0),
-    ),
 ]

@@ -97,7 +97,7 @@ def test_what_the_sandbox_does_not_do_is_an_error_of_the_service(served: tuple[S
     assert caught.value.response["Error"]["Code"] == "NotModelled"
     assert code(client("cloudformation", url).describe_account_limits) == "NotModelled"
     ec2 = client("ec2", url)
-    assert code(ec2.describe_capacity_reservations) == "NotModelled"
+    assert code(ec2.describe_capacity_blocks) == "NotModelled"
     assert code(client("ssm", url).describe_sessions, State="Active") == "NotModelled"
 
 

@@ -108,12 +108,13 @@ def test_a_surge_launches_first() -> None:
     assert cloud.clock.now - begin == 60
 
 
-def test_a_surge_that_fails_is_rolled_back() -> None:
+def test_a_surge_that_fails_is_rolled_back_and_stays() -> None:
     cloud = booting(silent=range(2, 4))
     arguments: dict[str, Any] = {"most": 4, "signals": True, "rolling": {"MaxBatchSize": 2, "MinInstancesInService": 2}}
     stack = created(cloud, mixed(2, M5, **arguments))
     updated(cloud, mixed(2, M5, user_data=OTHER_DATA, **arguments))
-    assert (stack.status, types()) == ("UPDATE_ROLLBACK_COMPLETE", {"m5.large": 2})
+    # CloudFormation puts DesiredCapacity back only if the template has it (see `cloudformation.rolling`).
+    assert (stack.status, types()) == ("UPDATE_ROLLBACK_COMPLETE", {"m5.large": 4})
 
 
 @pytest.mark.drill
@@ -127,7 +128,7 @@ def test_a_hundred_instances_in_large_batches(kept: int) -> None:
     old, begin = ids(), cloud.clock.now
     updated(cloud, mixed(100, user_data=OTHER_DATA, **arguments))
     assert (stack.status, len(ids()), ids() & old) == ("UPDATE_COMPLETE", 100, set())
-    assert cloud.clock.now - begin == (300 if kept == 90 else 30)
+    assert cloud.clock.now - begin == (60 if kept == 90 else 30)
 
 
 @pytest.mark.drill

@@ -35,6 +35,8 @@ COMMANDS = (
     "validate",
     "kubeconfig",
     "etcd",
+    "pause",
+    "resume",
     "rollback",
     "delete",
     "rehearse",

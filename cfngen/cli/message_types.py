@@ -18,7 +18,16 @@ _DEPLOYING_COMMANDS = ("deploy", "watch", "rollback")
 # These commands show the events of stacks while they wait.
 _COMMANDS_WITH_EVENTS = (*_DEPLOYING_COMMANDS, "delete", "rehearse")
 # These commands announce the steps of their work.
-_COMMANDS_WITH_STEPS = ("check network", "plan", *_COMMANDS_WITH_EVENTS, "status", "etcd backup", "etcd restore")
+_COMMANDS_WITH_STEPS = (
+    "check network",
+    "plan",
+    *_COMMANDS_WITH_EVENTS,
+    "status",
+    "etcd backup",
+    "etcd restore",
+    "pause",
+    "resume",
+)
 
 
 class Printable(Protocol):
@@ -140,7 +149,7 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
     ),
     "etcdBackup": MessageType(
         class_name="deploy.etcd.backup.BackupTaken",
-        commands=("etcd backup",),
+        commands=("etcd backup", "pause"),
         renderer="etcd.backup_lines",
     ),
     "etcdRestorePlan": MessageType(
@@ -158,6 +167,40 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
         class_name="deploy.etcd.restore.Restored",
         commands=("etcd restore",),
         renderer="etcd.restored_lines",
+    ),
+    "pausePlan": MessageType(
+        class_name="deploy.pausing.reports.PausePlan",
+        commands=("pause",),
+        renderer="pausing.pause_plan_lines",
+    ),
+    "pauseProgress": MessageType(
+        class_name="deploy.pausing.reports.PauseProgress",
+        commands=("pause",),
+        renderer="pausing.pause_progress_lines",
+        is_progress=True,
+    ),
+    "paused": MessageType(
+        class_name="deploy.pausing.reports.Paused",
+        commands=("pause",),
+        renderer="pausing.paused_lines",
+        blank_line_before=True,
+    ),
+    "resumePlan": MessageType(
+        class_name="deploy.pausing.reports.ResumePlan",
+        commands=("resume",),
+        renderer="pausing.resume_plan_lines",
+    ),
+    "resumeProgress": MessageType(
+        class_name="deploy.pausing.reports.ResumeProgress",
+        commands=("resume",),
+        renderer="pausing.resume_progress_lines",
+        is_progress=True,
+    ),
+    "resumed": MessageType(
+        class_name="deploy.pausing.reports.Resumed",
+        commands=("resume",),
+        renderer="pausing.resumed_lines",
+        blank_line_before=True,
     ),
     "survey": MessageType(
         class_name="deploy.deletion.plan.DeletionPlan",

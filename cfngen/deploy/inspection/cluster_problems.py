@@ -38,8 +38,8 @@ class Problem:
     """A problem of a cluster.
 
     Attributes:
-        area: `stack`, `pause`, `api`, `version`, `group`, `instance`, `node`, `route` or `pod`; in a private cluster also
-            `natGateway`, `subnet` or `endpoint`.
+        area: `stack`, `pause`, `api`, `version`, `group`, `instance`, `node`, `route` or `pod`; in a private cluster
+            also `natGateway`, `subnet` or `endpoint`.
         subject: id or name of the object, e.g. `i-0123456789abcdef0`.
         text: the problem without its subject, e.g. `is not ready`; `sentence` adds the subject.
         detail: the object's own message; it may change while the problem remains the same, so it is not compared.
@@ -111,7 +111,9 @@ def find_cluster_problems(state: ClusterState, cluster: Cluster) -> list[Problem
     if pause is None:
         return find_working_problems(state, cluster)
     problem = Problem(area="pause", subject=cluster.name, text=pause.text, hint=pause.hint)
-    return [problem] if pause.complete else [problem, *find_working_problems(state, cluster)]
+    if pause.complete:
+        return [*_stack_problems(state.stack), problem]
+    return [problem, *find_working_problems(state, cluster)]
 
 
 def find_working_problems(state: ClusterState, cluster: Cluster) -> list[Problem]:

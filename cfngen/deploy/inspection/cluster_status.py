@@ -14,6 +14,7 @@ from cfngen.deploy.inspection.cluster_problems import Problem
 from cfngen.deploy.inspection.drift import Drift
 from cfngen.deploy.messages import Message
 from cfngen.deploy.next_steps import next_steps
+from cfngen.deploy.pausing.state import PauseState
 from cfngen.deploy.public_addresses import LostAddress
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.stale_groups import StaleGroup
@@ -267,6 +268,7 @@ class ClusterStatus(Message):
             instances cannot boot.
         lost_addresses: Elastic IPs that masters or the bastion should have but do not have.
         network_problems: what is wrong with NAT gateways, route tables and VPC endpoints of a private cluster.
+        pause: the pause of the cluster; None if it is not paused.
     """
 
     kind: ClassVar[str] = "status"
@@ -292,6 +294,7 @@ class ClusterStatus(Message):
     stale_groups: tuple[StaleGroup, ...] | Unknown | None = None
     lost_addresses: tuple[LostAddress, ...] | Unknown | None = None
     network_problems: tuple[Problem, ...] | Unknown | None = None
+    pause: PauseState | None = None
 
 
 def stack_state(

@@ -48,15 +48,21 @@ def check_groups_exist(groups: Sequence[GroupView], stack: str) -> None:
         )
 
 
-def check_pausable(account: Account, groups: Iterable[GroupView]) -> None:
+def check_pausable(account: Account, groups: Iterable[GroupView], *, has_begun: bool = False) -> None:
     """Raise an error if an instance of the groups would go on running, or if their sizes cannot be kept.
+
+    Args:
+        account: the AWS account.
+        groups: the Auto Scaling groups.
+        has_begun: whether sizes have been changed already.
 
     Raises:
         CannotPauseError: so it is.
     """
+    prefix = "the pause is not complete" if has_begun else "nothing was changed"
     for group in groups:
         for problem, hint in _pause_problems(account, group):
-            raise CannotPauseError(f"nothing was changed: {problem}", hint=hint)
+            raise CannotPauseError(f"{prefix}: {problem}", hint=hint)
 
 
 def check_resumable(account: Account, groups: Iterable[GroupView]) -> None:
@@ -84,7 +90,9 @@ def _pause_problems(account: Account, group: GroupView) -> Iterator[tuple[str, H
         text = f"{group.title} has {group.tag_count} tags, so that its sizes cannot be kept in a tag of the group"
         yield text, f"a group has {MAX_TAGS} tags at most: take one from `tags` of the cluster file, and deploy it."
     if TERMINATE_PROCESS in group.suspended:
-        text = f"the process {TERMINATE_PROCESS} of {group.title} is suspended, so that its instances would go on running"
+        text = (
+            f"the process {TERMINATE_PROCESS} of {group.title} is suspended, so that its instances would go on running"
+        )
         yield text, _process_hint(account, group, TERMINATE_PROCESS)
     # "its desired capacity is decremented. However, the Auto Scaling group can't terminate the required number of
     # instances until their instance scale in protection settings are disabled" ("Use instance scale-in protection",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -10,7 +11,8 @@ from cfngen.cluster.tag_keys import PAUSED
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code
 from cfngen.deploy.inspection.machines import GroupView
-from cfngen.deploy.pausing.kept_sizes import Sizes, tag_value
+from cfngen.deploy.pausing.kept_sizes import ONE_INSTANCE, Sizes, tag_value
+from cfngen.text import join_and, pluralize
 
 HELD = "Terminating:Wait"
 """Lifecycle state of an instance that a lifecycle hook keeps until it is drained."""
@@ -25,7 +27,9 @@ def keep_sizes(account: Account, group: GroupView, since: datetime) -> None:
     """Write the current sizes of a group into its tag, unless it keeps sizes already."""
     if group.kept:
         return
-    tag = {**_tag_identity(group), "Value": tag_value(group.sizes, since), "PropagateAtLaunch": False}
+    # A master, or the bastion, that has no instance has lost its tag: its size is always one.
+    sizes = group.sizes if group.role == "node" or group.maximum else ONE_INSTANCE
+    tag = {**_tag_identity(group), "Value": tag_value(sizes, since), "PropagateAtLaunch": False}
     _call(account, "create_or_update_tags", Tags=[tag])
 
 
@@ -46,6 +50,21 @@ def set_sizes(account: Account, group: GroupView, sizes: Sizes) -> None:
             MaxSize=sizes.maximum,
             DesiredCapacity=sizes.desired,
         )
+
+
+def describe_instances(counts: Iterable[tuple[GroupView, int]]) -> str:
+    """Return numbers of instances of groups in words, e.g. `3 masters and the bastion`; empty if there are none.
+
+    Args:
+        counts: the groups, and how many instances of each.
+    """
+    count_by_role = Counter[str]()
+    for group, count in counts:
+        count_by_role[group.role] += count
+    texts = [pluralize(count_by_role[role], role) for role in ("node", "master") if count_by_role[role]]
+    if count_by_role["bastion"]:
+        texts.append("the bastion")
+    return join_and(texts) if texts else ""
 
 
 def end_drains(account: Account, groups: Iterable[GroupView]) -> int:
@@ -79,14 +98,21 @@ def _tag_identity(group: GroupView) -> dict[str, object]:
 
 def _call(account: Account, operation: str, **arguments: object) -> None:
     """Call an operation of Auto Scaling; repeat it while another change of the group is in progress."""
+    for _ in range(MAX_ATTEMPTS - 1):
+        if _has_succeeded(account, operation, arguments):
+            return
+        account.clock.sleep(RETRY_INTERVAL_SECONDS)
+    getattr(account.client("autoscaling"), operation)(**arguments)
+
+
+def _has_succeeded(account: Account, operation: str, arguments: dict[str, object]) -> bool:
+    """Call an operation of Auto Scaling; return False if another change of the group is in progress."""
     from botocore.exceptions import ClientError
 
-    for attempt in range(1, MAX_ATTEMPTS + 1):
-        try:
-            getattr(account.client("autoscaling"), operation)(**arguments)
-        except ClientError as error:
-            if error_code(error) not in _TRANSIENT_CODES or attempt == MAX_ATTEMPTS:
-                raise
-            account.clock.sleep(RETRY_INTERVAL_SECONDS)
-        else:
-            return
+    try:
+        getattr(account.client("autoscaling"), operation)(**arguments)
+    except ClientError as error:
+        if error_code(error) not in _TRANSIENT_CODES:
+            raise
+        return False
+    return True

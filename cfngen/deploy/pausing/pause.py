@@ -150,7 +150,7 @@ class _Pausing:
             self._stop("master", "bastion")
         except KeyboardInterrupt:
             raise PauseInterruptedError(
-                f"the pause of {self.cluster.name} was interrupted; instances that have been told to terminate still do",
+                f"the pause of {self.cluster.name} was interrupted; instances that are being terminated still are",
                 hint=CommandText(suggest("pause"), " continues it; ", suggest("resume"), " ends it."),
             ) from None
         final_pause = find_pause(self._groups())
@@ -233,10 +233,8 @@ class _Pausing:
             return tuple(group for group in self._groups() if group.role in roles)
 
         groups = current_groups()
-        instance_count = sum(len(group.instances) for group in groups)
-        if instance_count:
-            noun = "node" if "node" in roles else "master" if len(groups) == instance_count else "instance"
-            self.report(Step(f"terminating {pluralize(instance_count, noun)}"))
+        if instances := group_changes.describe_instances((group, len(group.instances)) for group in groups):
+            self.report(Step(f"terminating {instances}"))
         for group in groups:
             group_changes.set_sizes(self.account, group, NO_INSTANCES)
         self._wait_until_empty(current_groups)
@@ -262,13 +260,15 @@ class _Pausing:
             previous = remaining
             if not groups:
                 return
-            check_pausable(self.account, groups)  # an instance may have been protected meanwhile
+            check_pausable(self.account, groups, has_begun=True)  # an instance may have been protected meanwhile
             elapsed = clock.now() - began
             if elapsed >= DRAIN_PATIENCE and any(instances.draining for instances in remaining):
                 count = group_changes.end_drains(self.account, groups)
                 if count and not has_ended_drains:
                     has_ended_drains = True
-                    text = f"{pluralize(count, 'node')} could not be drained within {DRAIN_PATIENCE.seconds // 60} minutes"
+                    text = (
+                        f"{pluralize(count, 'node')} could not be drained within {DRAIN_PATIENCE.seconds // 60} minutes"
+                    )
                     self.report(Notice(text, "they are terminated all the same, since the whole cluster is paused."))
             if elapsed >= self.timeout:
                 raise self._timeout_error(groups)

@@ -85,7 +85,9 @@ class ReadinessWait:
 
     def _problems(self, state: ClusterState, role: str) -> tuple[Problem, ...]:
         """Return what does not work yet of the API and of the groups of a role; masters include the bastion."""
-        groups = tuple(group for group in state.groups if group.role in (_MASTER_ROLES if role == "master" else (role,)))
+        groups = tuple(
+            group for group in state.groups if group.role in (_MASTER_ROLES if role == "master" else (role,))
+        )
         instances = {instance.id for group in groups for instance in group.instances}
         # A Node is named after its instance.
         subjects = {*instances, *(f"{pod}-{instance}" for pod in STATIC_PODS for instance in instances)}

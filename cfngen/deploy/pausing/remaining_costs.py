@@ -17,7 +17,7 @@ from cfngen.deploy.etcd.snapshots import BUCKET_OUTPUT
 from cfngen.deploy.messages import Notice, Report
 from cfngen.deploy.preview.bill_of_materials import Cost
 from cfngen.deploy.stacks import StackView
-from cfngen.text import join_and
+from cfngen.text import join_and, pluralize
 
 FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
 _LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
@@ -74,8 +74,8 @@ def _find_costs(account: Account, stack: StackView, inventory: Inventory) -> Ite
     existing_ips = len({value for value in stack.values.values() if value.startswith("eipalloc-")})
     balancer_ips = sum(_count_own_addresses(balancer) for balancer in load_balancers)
     if address_count := elastic_ips + existing_ips + balancer_ips:
-        counts = ((elastic_ips + existing_ips, "Elastic IPs"), (balancer_ips, "of load balancers"))
-        detail = join_and([f"{count} {owner}" for count, owner in counts if count])
+        elastic_text = pluralize(elastic_ips + existing_ips, "Elastic IP") if elastic_ips + existing_ips else ""
+        detail = join_and([*filter(None, (elastic_text, f"{balancer_ips} of load balancers" if balancer_ips else ""))])
         yield Cost(address_count, "address", what="public IPv4", detail=detail)
     if load_balancers:
         own_count = len(inventory.existing_ids(_LOAD_BALANCER))

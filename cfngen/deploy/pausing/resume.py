@@ -31,7 +31,6 @@ from cfngen.deploy.pausing.state import PauseState, find_pause
 from cfngen.deploy.stacks import StackView, list_resource_tree, require_stack
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
-from cfngen.text import pluralize
 
 LAUNCH_TIMEOUT = timedelta(minutes=15)
 """Added to the timeout of an instance's boot: EC2 may lack capacity for some minutes."""
@@ -127,7 +126,7 @@ class _Resuming:
                 group_changes.forget_sizes(self.account, group)
         except KeyboardInterrupt:
             raise ResumeInterruptedError(
-                f"the end of the pause of {self.cluster.name} was interrupted; instances that were launched go on booting",
+                f"the end of the pause of {self.cluster.name} was interrupted; launched instances go on booting",
                 hint=CommandText(suggest("resume"), " continues; ", suggest("pause"), " pauses the cluster again."),
             ) from None
         seconds = (self.account.clock.now() - started).total_seconds()
@@ -163,11 +162,8 @@ class _Resuming:
             for group in self._groups()
             if group.role in roles and (sizes := _sizes_to_restore(group)) is not None
         ]
-        instance_count = sum(sizes.desired for _, sizes in restored)
-        if instance_count:
-            noun = "node" if "node" in roles else "instance"
-            of_role = "" if "node" in roles else " of masters and the bastion" if self.cluster.bastion else " of masters"
-            self.report(Step(f"launching {pluralize(instance_count, noun)}{of_role}"))
+        if instances := group_changes.describe_instances((group, sizes.desired) for group, sizes in restored):
+            self.report(Step(f"launching {instances}"))
         for group, sizes in restored:
             group_changes.set_sizes(self.account, group, sizes)
 

@@ -1,4 +1,4 @@
-"""Tells whether a cluster is paused, from the tags of its Auto Scaling groups, and refuses what a pause does not allow."""
+"""Tells from the tags of a cluster's Auto Scaling groups whether it is paused, and refuses what needs its instances."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.inspection.machines import GroupView, find_groups
 from cfngen.deploy.pausing.kept_sizes import NO_INSTANCES
-from cfngen.deploy.stacks import StackView, list_resource_tree
+from cfngen.deploy.stacks import StackView, find_stack, list_resource_tree
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, Hint, suggest
 
@@ -115,6 +115,19 @@ def read_pause(account: Account, stack: StackView, cluster: Cluster) -> PauseSta
             return None
         resources = [resource.view for resource in list_resource_tree(account, stack.id)]
     return find_pause(find_groups(account, cluster, resources))
+
+
+def ensure_stack_not_paused(account: Account, stack_name: str, cluster: Cluster) -> None:
+    """Do as `ensure_not_paused`, for the root stack of this name; a stack that does not exist is not paused.
+
+    Raises:
+        PausedError: the cluster is paused.
+        AwsError: a call failed.
+    """
+    with translate_aws_errors():
+        stack = find_stack(account, stack_name)
+    if stack and stack.status.exists:
+        ensure_not_paused(account, stack, cluster)
 
 
 def ensure_not_paused(account: Account, stack: StackView, cluster: Cluster) -> None:

@@ -106,6 +106,11 @@ def is_terminating(state: MotoModel) -> bool:
     return str(state.lifecycle_state).startswith("Terminat")
 
 
+def is_suspended(group: MotoModel, process: str) -> bool:
+    """Return whether a scaling process of a group is suspended; none is while the group is being created."""
+    return process in getattr(group, "_suspended_processes", ())
+
+
 def terminate(group: MotoModel, state: MotoModel) -> None:
     """Start to terminate an instance of a group; if the group has a terminating hook, the hook holds it first."""
     if is_terminating(state):

@@ -20,6 +20,7 @@ from cfngen.sandbox.services.scaling_activities import (
     held_state,
     hold_by_hook,
     hold_of,
+    is_suspended,
     is_terminating,
     record_activity,
     record_heartbeat,
@@ -35,6 +36,8 @@ def apply() -> None:
     from moto.autoscaling.models import AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity
 
     _patch_launches(FakeAutoScalingGroup)
+    _patch_updates(FakeAutoScalingGroup)
+    _patch_suspensions(AutoScalingBackend)
     _patch_terminations(AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity)
     _patch_lifecycle_actions(AutoScalingBackend)
 
@@ -53,6 +56,8 @@ def _patch_launches(group_model: MotoModel) -> None:
 
     def replace_autoscaling_group_instances(self: MotoModel, count_needed: int, propagated_tags: JsonObject) -> None:
         """Launch instances of a group, and retry later if EC2 refuses some of them."""
+        if is_suspended(self, "Launch"):
+            return
         count, launch_error = count_launchable(self, count_needed)
         previous_states = {id(instance_state) for instance_state in self.instance_states}
         if count:
@@ -69,6 +74,41 @@ def _patch_launches(group_model: MotoModel) -> None:
     setattr(group_model, "replace_autoscaling_group_instances", replace_autoscaling_group_instances)  # noqa: B010
 
 
+def _patch_updates(group_model: MotoModel) -> None:
+    """Let an update that names no mixed instances policy keep the group's: moto 5.2 removes it.
+
+    "Any properties that you don't specify are not changed by this update request" (API, UpdateAutoScalingGroup).
+    """
+    update_with_moto = group_model.update
+
+    def update(self: MotoModel, *arguments: object, **options: object) -> None:
+        """Update a group (API, UpdateAutoScalingGroup)."""
+        changes_source = any(options.get(name) for name in ("launch_config_name", "launch_template"))
+        if not changes_source and options.get("mixed_instances_policy") is None:
+            options["mixed_instances_policy"] = self.mixed_instances_policy
+        update_with_moto(self, *arguments, **options)
+
+    setattr(group_model, "update", update)  # noqa: B010
+
+
+def _patch_suspensions(backend: MotoBackend) -> None:
+    """Let a group reach its desired capacity once its processes are resumed; moto 5.2 only records suspensions.
+
+    "When you resume the Launch process, Amazon EC2 Auto Scaling immediately replaces any instances that it terminated
+    during the time that Launch was suspended" ("How suspended processes affect other processes", Amazon EC2 Auto Scaling
+    User Guide); that the same goes for Terminate is an assumption.
+    """
+    resume_with_moto = backend.resume_processes
+
+    def resume_processes(self: MotoBackend, group_name: str, scaling_processes: list[str]) -> None:
+        """Resume processes of a group (API, ResumeProcesses)."""
+        resume_with_moto(self, group_name, scaling_processes)
+        if not scaling_processes or {"Launch", "Terminate"} & set(scaling_processes):
+            fill_to_desired_capacity(self.autoscaling_groups[group_name])
+
+    setattr(backend, "resume_processes", resume_processes)  # noqa: B010
+
+
 def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity_model: MotoModel) -> None:
     """Let terminations take time, launch replacements some seconds later, and hold instances by lifecycle hooks."""
     set_capacity_with_moto = group_model.set_desired_capacity
@@ -82,6 +122,8 @@ def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity_m
             set_capacity_with_moto(self, new_capacity)
             return
         self.desired_capacity = desired
+        if is_suspended(self, "Terminate"):
+            return
         unprotected = [state for state in self.active_instances() if not state.protected_from_scale_in]
         for state in unprotected[:surplus]:
             terminate(self, state)

@@ -95,8 +95,8 @@ def _patch_suspensions(backend: MotoBackend) -> None:
     """Let a group reach its desired capacity once its processes are resumed; moto 5.2 only records suspensions.
 
     "When you resume the Launch process, Amazon EC2 Auto Scaling immediately replaces any instances that it terminated
-    during the time that Launch was suspended" ("How suspended processes affect other processes", Amazon EC2 Auto Scaling
-    User Guide); that the same goes for Terminate is an assumption.
+    during the time that Launch was suspended" ("How suspended processes affect other processes", Auto Scaling user
+    guide); that the same goes for Terminate is an assumption.
     """
     resume_with_moto = backend.resume_processes
 

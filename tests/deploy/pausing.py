@@ -95,6 +95,7 @@ class Pauser:
         self.where.account.client("autoscaling").update_auto_scaling_group(
             AutoScalingGroupName=self.groups[title].id, MinSize=minimum, MaxSize=maximum, DesiredCapacity=desired
         )
+        self.where.world.machines.refresh()  # new instances begin to boot
 
     def cut(self, operation: str, nth: int, *, before: bool = False) -> None:
         """Interrupt whoever makes the n-th call of an operation from now."""

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from pausing import LARGE, NAME, SMALL, Pauser, protected_instance, remove_tag, running
+from pausing import NAME, SMALL, Pauser, protected_instance, remove_tag, running
 
 from cfngen.cluster.names import DRAIN_HOOK
 from cfngen.deploy.busy_stack import BusyError
-from cfngen.deploy.deletion.execution import delete
-from cfngen.deploy.deletion.plan import DeletionRequest
-from cfngen.deploy.etcd.backup import BackupTaken, NoAnswerError
+from cfngen.deploy.etcd.backup import NoAnswerError
 from cfngen.deploy.etcd.restore import REQUEST_KEY, RestoreInProgressError, restore
 from cfngen.deploy.etcd.snapshots import find_store
 from cfngen.deploy.inspection.cluster_status import Unknown
@@ -45,54 +43,13 @@ def pauser(small: Pauser) -> Iterator[Pauser]:
     small.where.served.faults.clear()
     small.resume()
     small.change("node group general", 1, 3, 1)
-    small.where.clock.sleep(300)
+    small.where.clock.sleep(900)
     assert not small.kept
     assert small.validate().valid
 
 
 def steps(pauser: Pauser) -> list[str]:
     return [message.text for message in pauser.operator.reported(Step)]
-
-
-def test_three_masters_and_two_groups_are_paused_and_resumed() -> None:
-    with running(LARGE) as pauser:
-        before = pauser.sizes
-        result = pauser.pause()
-        assert [question.text for question in pauser.operator.questions] == ["Pause one?"]
-        assert steps(pauser)[1:] == [
-            "keeping the sizes of 5 Auto Scaling groups in their tags",
-            "terminating 4 nodes",
-            "terminating 3 masters",
-        ]
-        assert len(pauser.operator.reported(BackupTaken)) == 1
-        assert set(pauser.sizes.values()) == {NOTHING}
-        assert not pauser.instances
-        assert result.pause.complete
-        # Nobody has masters that outlive the nodes for longer than these take to go.
-        updates = pauser.where.served.faults.called("UpdateAutoScalingGroup")
-        names = [call.parameters["AutoScalingGroupName"].lower() for call in updates if call.parameters["MaxSize"] == 0]
-        assert ["master" in name for name in names] == [False, False, True, True, True]
-
-        costs = {cost.what: cost.quantity for cost in result.costs or ()}
-        assert costs == {
-            "gp3 volumes": 60,
-            "public IPv4": 6,
-            "Elastic Load Balancing": 1,
-            "Secrets Manager": 2,
-            "KMS": 1,
-            "S3": 1,
-        }
-        pauser.where.clock.sleep(40 * 3600)  # the join token is valid for a day
-        assert not pauser.instances
-        resumed = pauser.resume()
-        assert steps(pauser) == ["launching 3 masters", "launching 4 nodes"]
-        assert resumed.changed
-        assert resumed.waited
-        assert pauser.sizes == before
-        assert not pauser.kept
-        assert pauser.validate().valid
-        assert pauser.operator.plan(LARGE).is_empty
-        assert pauser.operator.deploy(LARGE).action == "none"
 
 
 def test_what_was_before_comes_back_also_where_an_autoscaler_had_changed_it(pauser: Pauser) -> None:
@@ -179,9 +136,14 @@ def test_what_needs_instances_is_refused_meanwhile(pauser: Pauser) -> None:
 
 
 def test_drains_that_do_not_end_are_ended(pauser: Pauser, monkeypatch: pytest.MonkeyPatch) -> None:
-    # E.g. because the API server does not answer: the drain service goes on, and sends heartbeats, for its drainTimeout.
+    # E.g. because the API server does not answer: the service goes on, and sends heartbeats, for its drainTimeout.
     monkeypatch.setattr("cfngen.sandbox.machines.DRAIN_SECONDS", 3600.0)
-    hook = {"LifecycleHookName": DRAIN_HOOK, "AutoScalingGroupName": pauser.groups["node group general"].id}
+    hook = {
+        "LifecycleHookName": DRAIN_HOOK,
+        "AutoScalingGroupName": pauser.groups["node group general"].id,
+        "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING",
+        "DefaultResult": "CONTINUE",
+    }
     autoscaling = pauser.where.account.client("autoscaling")
     autoscaling.put_lifecycle_hook(**hook, HeartbeatTimeout=3600)
     result = pauser.pause()
@@ -207,7 +169,7 @@ def test_an_instance_that_is_protected_meanwhile_is_named(pauser: Pauser) -> Non
     pauser.where.served.faults.before(
         "UpdateAutoScalingGroup", lambda: protected_instance(pauser, "node group general")
     )
-    with pytest.raises(CannotPauseError, match="the pause is not complete: .*protected"):
+    with pytest.raises(CannotPauseError, match=r"the pause is not complete: .*protected"):
         pauser.pause()
     protected_instance(pauser, "node group general", protected=False)
     pauser.where.clock.sleep(60)
@@ -261,7 +223,7 @@ def test_without_a_snapshot_nothing_is_paused_unless_that_is_wanted(pauser: Paus
 def test_a_restore_is_finished_first(pauser: Pauser) -> None:
     store = find_store(pauser.where.account, NAME, pauser.cluster)
     store.write(REQUEST_KEY, {"id": "1", "snapshot": "some.db", "instances": []})
-    with pytest.raises(RestoreInProgressError, match="nothing was changed: one is being restored from some.db"):
+    with pytest.raises(RestoreInProgressError, match=r"nothing was changed: one is being restored from some.db"):
         pauser.pause()
     store.remove(REQUEST_KEY)
 
@@ -300,7 +262,7 @@ def test_without_its_tag_a_master_is_kept_as_one(pauser: Pauser) -> None:
 def test_masters_that_do_not_come_are_told_and_waited_for_again(pauser: Pauser) -> None:
     pauser.pause()
     pauser.where.world.machines.inject_hang("master", "volume", times=1)
-    with pytest.raises(ResumeTimeoutError, match="not all masters are ready after 3[0-9] minutes"):
+    with pytest.raises(ResumeTimeoutError, match=r"not all masters are ready after 3[0-9] minutes"):
         pauser.resume()
     assert pauser.sizes["node group general"] == NOTHING
     master = pauser.groups["master a"].instances[0].id
@@ -326,22 +288,9 @@ def test_instances_that_do_not_go_are_told(pauser: Pauser) -> None:
     }
     autoscaling = pauser.where.account.client("autoscaling")
     autoscaling.put_lifecycle_hook(**hook)
-    with pytest.raises(PauseTimeoutError, match="i-[0-9a-f]+ of master a is Terminating:Wait"):
+    with pytest.raises(PauseTimeoutError, match=r"i-[0-9a-f]+ of master a is Terminating:Wait"):
         pauser.pause(timeout=timedelta(minutes=5))
     autoscaling.delete_lifecycle_hook(LifecycleHookName="mine", AutoScalingGroupName=hook["AutoScalingGroupName"])
     pauser.where.clock.sleep(60)
     assert pauser.pause().pause.complete
     assert pauser.operator.reported(PauseProgress) == []
-
-
-def test_a_paused_cluster_is_deleted() -> None:
-    with running(SMALL) as pauser:
-        pauser.pause()
-        deleted = delete(
-            pauser.where.account,
-            DeletionRequest(NAME, NAME),
-            pauser.operator.waiting,
-            delete_services=lambda report: pytest.fail("there is no API server"),
-        )
-        assert deleted.succeeded
-        assert any("Kubernetes cannot delete its load balancers" in text for text in steps(pauser))

@@ -40,8 +40,10 @@ def forget_sizes(account: Account, group: GroupView) -> None:
 
 
 def set_sizes(account: Account, group: GroupView, sizes: Sizes) -> None:
-    """Set the sizes of a group, unless it has them already."""
-    if group.sizes != sizes:
+    """Set the sizes of a group, unless it has them already; with too many instances they are set again."""
+    # A group that could not terminate its instances, e.g. because they were protected, tries again.
+    instance_count = sum(not instance.leaving for instance in group.instances)
+    if group.sizes != sizes or instance_count > sizes.maximum:
         _call(
             account,
             "update_auto_scaling_group",

@@ -92,7 +92,10 @@ def _patch_updates(group_model: MotoModel) -> None:
 
 
 def _patch_suspensions(backend: MotoBackend) -> None:
-    """Let a group reach its desired capacity once its processes are resumed; moto 5.2 only records suspensions.
+    """Let a group reach its desired capacity once processes are resumed or instances no longer protected.
+
+    moto 5.2 only records both. "The Auto Scaling group can't terminate the required number of instances until their
+    instance scale in protection settings are disabled" ("Use instance scale-in protection", Auto Scaling user guide).
 
     "When you resume the Launch process, Amazon EC2 Auto Scaling immediately replaces any instances that it terminated
     during the time that Launch was suspended" ("How suspended processes affect other processes", Auto Scaling user
@@ -106,7 +109,18 @@ def _patch_suspensions(backend: MotoBackend) -> None:
         if not scaling_processes or {"Launch", "Terminate"} & set(scaling_processes):
             fill_to_desired_capacity(self.autoscaling_groups[group_name])
 
+    protect_with_moto = backend.set_instance_protection
+
+    def set_instance_protection(
+        self: MotoBackend, group_name: str, instance_ids: list[str], protected_from_scale_in: bool | None
+    ) -> None:
+        """Protect instances from scale-in, or no longer (API, SetInstanceProtection)."""
+        protect_with_moto(self, group_name, instance_ids, protected_from_scale_in)
+        if not protected_from_scale_in:
+            fill_to_desired_capacity(self.autoscaling_groups[group_name])
+
     setattr(backend, "resume_processes", resume_processes)  # noqa: B010
+    setattr(backend, "set_instance_protection", set_instance_protection)  # noqa: B010
 
 
 def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity_model: MotoModel) -> None:

@@ -21,6 +21,7 @@ from cfngen.permissions.flow_logs import flow_log_statements, read_flow_log_stat
 from cfngen.permissions.instances import master_statements, node_statements
 from cfngen.permissions.load_balancer import load_balancer_statements
 from cfngen.permissions.operators import SERVICE_ROLE, operator_statements
+from cfngen.permissions.pausing import pause_statements
 from cfngen.permissions.pod_network import pod_network_statements
 from cfngen.permissions.private_network import needs_private_network_statements, private_network_statements
 from cfngen.permissions.referenced_ids import read_output_statements, read_parameter_statements
@@ -153,6 +154,11 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
             ],
         ),
         *_etcd_grants(cluster, scope),
+        Grant(
+            name="pause",
+            purpose="pauses and resumes the cluster with cfngen; in addition to the operator's permissions",
+            statements=pause_statements(scope),
+        ),
         Grant(
             name="master",
             purpose=_existing_role_purpose("the masters' instances", cluster.iam.masters)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from cfngen.cluster.tag_keys import PAUSED
 from cfngen.permissions.etcd_snapshots import read_bucket_statements
 from cfngen.permissions.scope import Scope, if_resource_has_tag
 from cfngen.permissions.statements import Statement, allow, merge_statements
@@ -48,11 +47,6 @@ def command_groups(scope: Scope, *, service_role: str = SERVICE_ROLE) -> tuple[C
         ),
         CommandGroup(
             name="deploy", purpose="plan, deploy, rollback", statements=_deploy_statements(scope, service_role)
-        ),
-        CommandGroup(
-            name="pause",
-            purpose="pause, resume; the snapshot of etcd that pause takes first has its own policy",
-            statements=_pause_statements(scope),
         ),
         CommandGroup(
             name="delete",
@@ -199,35 +193,6 @@ def _deploy_statements(scope: Scope, service_role: str) -> list[Statement]:
         ),
         # CloudFormation reads the root template with the operator's permissions.
         allow(sid="UploadTemplates", actions="s3:GetObject s3:PutObject", resources=[scope.template_arns]),
-    ]
-
-
-def _pause_statements(scope: Scope) -> list[Statement]:
-    """Return the statements of `cfngen pause` and `resume` that are not among those for reading.
-
-    Conditions: "Actions, resources, and condition keys for Amazon EC2 Auto Scaling", Service Authorization Reference;
-    "Tags for security", Amazon EC2 Auto Scaling User Guide.
-    """
-    has_cluster_tag = if_resource_has_tag(scope)
-    return [
-        allow(
-            sid="SetSizes",
-            actions="autoscaling:CompleteLifecycleAction autoscaling:UpdateAutoScalingGroup",
-            resources=scope.auto_scaling_group_arns,
-            condition=has_cluster_tag,
-        ),
-        # No other tag of a group may be changed, such as those that the other statements rely on.
-        allow(
-            sid="KeepSizes",
-            actions="autoscaling:CreateOrUpdateTags autoscaling:DeleteTags",
-            resources=scope.auto_scaling_group_arns,
-            condition={
-                **has_cluster_tag,
-                # `ForAllValues` is also true for a request without keys.
-                "ForAllValues:StringEquals": {"aws:TagKeys": [PAUSED]},
-                "Null": {"aws:TagKeys": "false"},
-            },
-        ),
     ]
 
 

@@ -21,11 +21,11 @@ def test_everybodys_policies_are_printed_with_headings(cfngen):
     ran = cfngen("permissions")
     assert ran.code == 0
     assert {name.rstrip("-123") for name in headings(ran.out)} == {
-        *("operator", "execution", "etcd", "master", "nodes-nodes")
+        *("operator", "execution", "etcd", "pause", "master", "nodes-nodes")
     }
 
 
-@pytest.mark.parametrize("name", ["etcd", "nodes-nodes", "execution-1", "execution-2", "master-2"])
+@pytest.mark.parametrize("name", ["etcd", "pause", "nodes-nodes", "execution-1", "execution-2", "master-2"])
 def test_one_policy_is_what_iam_takes(cfngen, name):
     ran = cfngen("permissions", name, "--account", "123456789012")
     policy = json.loads(ran.out)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +17,7 @@ from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.tag_keys import PAUSED
 from cfngen.deploy.inspection.machines import GroupView, find_groups
-from cfngen.deploy.inspection.validation import Validation, validate
+from cfngen.deploy.inspection.validation import Validation, validate, wait_until_valid
 from cfngen.deploy.pausing.pause import pause
 from cfngen.deploy.pausing.reports import Paused, Resumed
 from cfngen.deploy.pausing.resume import resume
@@ -66,6 +67,12 @@ class Pauser:
 
     def validate(self) -> Validation:
         return validate(self.where.account, NAME, self.cluster, find_url_override=self.where.override)
+
+    def works(self) -> bool:
+        """Whether the cluster is valid soon: Nodes of terminated instances are removed some time later."""
+        return wait_until_valid(
+            self.validate, self.where.account.clock, timedelta(minutes=5), self.operator.messages.append
+        ).valid
 
     @property
     def groups(self) -> dict[str, GroupView]:

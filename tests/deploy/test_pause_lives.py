@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from pausing import LARGE, NAME, SMALL, Pauser, running
@@ -13,6 +14,8 @@ from cfngen.deploy.etcd.backup import BackupTaken
 from cfngen.deploy.messages import Step
 from cfngen.deploy.pausing.pause import PauseInterruptedError
 from cfngen.deploy.pausing.resume import ResumeInterruptedError
+from cfngen.permissions.policies import operator_policy, pause_policy
+from cfngen.permissions.scope import Scope
 
 pytestmark = pytest.mark.drill
 
@@ -63,7 +66,7 @@ def test_three_masters_and_two_groups_are_paused_and_resumed() -> None:
         assert resumed.waited
         assert pauser.sizes == before
         assert not pauser.kept
-        assert pauser.validate().valid
+        assert pauser.works()
         assert pauser.operator.plan(LARGE).is_empty
         assert pauser.operator.deploy(LARGE).action == "none"
 
@@ -106,7 +109,7 @@ def test_power_cuts_at_every_change_of_a_pause_and_of_its_end() -> None:
                 assert not pauser.instances
             pauser.resume()
             assert (pauser.sizes, pauser.kept) == (before, {}), (operation, nth)
-            assert pauser.validate().valid, (operation, nth)
+            assert pauser.works(), (operation, nth)
         for number, (operation, nth) in enumerate(RESUME_CHANGES * 2):
             faults.clear()
             pauser.pause()
@@ -119,7 +122,7 @@ def test_power_cuts_at_every_change_of_a_pause_and_of_its_end() -> None:
                 assert {title: text.partition(" since")[0] for title, text in pauser.kept.items()} == kept
             pauser.resume()
             assert (pauser.sizes, pauser.kept) == (before, {}), (operation, nth)
-            assert pauser.validate().valid, (operation, nth)
+            assert pauser.works(), (operation, nth)
         assert pauser.operator.plan(SMALL).is_empty
 
 
@@ -147,4 +150,17 @@ def test_power_cuts_while_three_masters_are_awaited(large: Pauser, wait: int) ->
         large.resume()
     assert large.resume().waited
     assert (large.sizes, large.kept) == (before, {})
-    assert large.validate().valid
+    assert large.works()
+
+
+def test_the_policies_suffice_and_so_does_who_may_only_pause() -> None:
+    with running(SMALL) as pauser:
+        scope = Scope("123456789012", "us-west-2", NAME)
+        policies = operator_policy(scope, only_command_groups=["read", "kubeconfig"]), pause_policy(scope)
+        with pauser.where.served.permissions.enforcing(*policies) as credentials:
+            who = replace(pauser.where, _made=[pauser.where.connected(pauser.where.session_of(credentials))])
+            limited = Pauser(who, pauser.operator, SMALL)
+            assert limited.pause().costs
+            assert limited.operator.reported(BackupTaken)
+            assert limited.resume().waited
+        assert pauser.works()

@@ -157,6 +157,8 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     "deploy": ("y",),
     "delete": DELETION,
     "etcd restore": ASKS_FOR_NAME,
+    "pause": ("y",),
+    "resume": ("y",),
     "rollback": ("y",),
 }
 
@@ -258,6 +260,7 @@ TYPED: Mapping[tuple[str, str, str], Typed] = {
     ("images.md", "Images of your own", "cfngen userdata ROLE --file role.json"): Typed(
         ("cfngen userdata master --file role.json", "cfngen userdata nodes-spot --file role.json")
     ),
+    ("operations.md", "Overnight: a cluster without instances", "cfngen pause"): Typed(before=deployed, answers=("y",)),
     ("operations.md", "More masters", "cfngen deploy --on-failure keep"): Typed(
         before=three_masters, answers=ASKS_FOR_NAME
     ),

@@ -145,7 +145,7 @@ def test_power_cuts_while_three_masters_are_awaited(large: Pauser, wait: int) ->
     except PauseInterruptedError:
         assert large.pause().pause.complete
     clock.meanwhile.clear()
-    clock.meanwhile[clock.sleeps + wait * 5] = interrupt
+    clock.meanwhile[clock.sleeps + wait * 4] = interrupt
     with pytest.raises(ResumeInterruptedError):
         large.resume()
     assert large.resume().waited

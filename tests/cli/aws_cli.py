@@ -36,7 +36,7 @@ ADDED: Mapping[tuple[str, str], Mapping[str, bool]] = {
     ("ec2", "authorize-security-group-ingress"): {"protocol": True, "port": True, "cidr": True},
     ("ec2", "create-network-acl-entry"): {"ingress": False},
 }
-STANDS_FOR = {"ingress": "egress"}
+STANDS_FOR = {"ingress": "egress", "no-protected-from-scale-in": "protected-from-scale-in"}
 # With at least one option: the words "aws import" in a line of Python are no command.
 SUGGESTED = re.compile(r"\baws [a-z0-9]+ [a-z-]+(?: --[a-z-]+(?: (?:\{[^}]*\}|[^\s`'\"-][^\s`'\",;)]*))?)+")
 _session = Session()

@@ -99,9 +99,10 @@ def _pause_problems(account: Account, group: GroupView) -> Iterator[tuple[str, H
     # Amazon EC2 Auto Scaling User Guide).
     if protected := [instance.id for instance in group.instances if instance.protected and not instance.leaving]:
         text = f"instances of {group.title} are protected from scale-in, and would go on running: {join_and(protected)}"
+        ids = " ".join(protected)
         command = (
-            f"aws autoscaling set-instance-protection --region {account.region} --auto-scaling-group-name {group.id} "
-            f"--no-protected-from-scale-in --instance-ids {' '.join(protected)}"
+            f"aws autoscaling set-instance-protection --no-protected-from-scale-in --instance-ids {ids} "
+            f"--auto-scaling-group-name {group.id} --region {account.region}"
         )
         yield text, f"take the protection from them: {command}"
     # Standby instances do not count towards the desired capacity ("Temporarily remove instances from your Auto Scaling

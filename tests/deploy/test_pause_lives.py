@@ -126,6 +126,19 @@ def test_power_cuts_at_every_change_of_a_pause_and_of_its_end() -> None:
         assert pauser.operator.plan(SMALL).is_empty
 
 
+def test_the_policies_suffice_and_so_does_who_may_only_pause() -> None:
+    with running(SMALL) as pauser:
+        scope = Scope("123456789012", "us-west-2", NAME)
+        policies = operator_policy(scope, only_command_groups=["read", "kubeconfig"]), pause_policy(scope)
+        with pauser.where.served.permissions.enforcing(*policies) as credentials:
+            who = replace(pauser.where, _made=[pauser.where.connected(pauser.where.session_of(credentials))])
+            limited = Pauser(who, pauser.operator, SMALL)
+            assert limited.pause().costs
+            assert limited.operator.reported(BackupTaken)
+            assert limited.resume().waited
+        assert pauser.works()
+
+
 @pytest.fixture(scope="module")
 def large() -> Iterator[Pauser]:
     with running(LARGE) as made:
@@ -151,16 +164,3 @@ def test_power_cuts_while_three_masters_are_awaited(large: Pauser, wait: int) ->
     assert large.resume().waited
     assert (large.sizes, large.kept) == (before, {})
     assert large.works()
-
-
-def test_the_policies_suffice_and_so_does_who_may_only_pause() -> None:
-    with running(SMALL) as pauser:
-        scope = Scope("123456789012", "us-west-2", NAME)
-        policies = operator_policy(scope, only_command_groups=["read", "kubeconfig"]), pause_policy(scope)
-        with pauser.where.served.permissions.enforcing(*policies) as credentials:
-            who = replace(pauser.where, _made=[pauser.where.connected(pauser.where.session_of(credentials))])
-            limited = Pauser(who, pauser.operator, SMALL)
-            assert limited.pause().costs
-            assert limited.operator.reported(BackupTaken)
-            assert limited.resume().waited
-        assert pauser.works()

@@ -146,7 +146,7 @@ def test_an_unknown_name_lists_the_names(cfngen, name, suggestion):
     assert ran.code == 64
     assert f"there are no policies for {name!r} in this cluster" in ran.err
     assert suggestion in ran.err
-    assert ran.err.rstrip().endswith("operator, execution, etcd, master, nodes-nodes.")
+    assert ran.err.rstrip().endswith("operator, execution, etcd, pause, master, nodes-nodes.")
 
 
 def test_an_unknown_name_is_an_error_for_programs(cfngen):
@@ -158,7 +158,7 @@ def test_an_unknown_name_is_an_error_for_programs(cfngen):
 def test_without_snapshots_nobody_takes_any(cfngen):
     ran = cfngen("permissions", "etcd", "--set", "etcd.backups.enabled=false")
     assert ran.code == 64
-    assert "he names are operator, execution, master, nodes-nodes." in ran.err
+    assert "he names are operator, execution, pause, master, nodes-nodes." in ran.err
 
 
 @pytest.mark.parametrize("number", ["12", "12345678901a", "1234567890123"])

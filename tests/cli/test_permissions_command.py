@@ -124,7 +124,8 @@ def test_programs_read_one_policy_a_line(cfngen):
     policies = printed(cfngen("permissions", "--output", "json"))
     assert {each["type"] for each in policies} == {"policy"}
     assert len({each["name"] for each in policies}) == len(policies)
-    assert {each["grantee"] for each in policies} == {"operator", "execution", "etcd", "master", "nodes-nodes"}
+    grantees = {"operator", "execution", "etcd", "pause", "master", "nodes-nodes"}
+    assert {each["grantee"] for each in policies} == grantees
     for each in policies:
         assert each["characters"] == len(json.dumps(each["document"], separators=(",", ":"))) <= 6144
     [nodes] = printed(cfngen("permissions", "nodes-nodes", "--output", "json"))

@@ -36,6 +36,8 @@ COMMANDS = (
     "kubeconfig",
     "etcd",
     "replace",
+    "pause",
+    "resume",
     "rollback",
     "delete",
     "rehearse",

@@ -26,6 +26,8 @@ _COMMANDS_WITH_STEPS = (
     "etcd backup",
     "etcd restore",
     "replace",
+    "pause",
+    "resume",
 )
 
 
@@ -148,7 +150,7 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
     ),
     "etcdBackup": MessageType(
         class_name="deploy.etcd.backup.BackupTaken",
-        commands=("etcd backup",),
+        commands=("etcd backup", "pause"),
         renderer="etcd.backup_lines",
     ),
     "etcdRestorePlan": MessageType(
@@ -182,6 +184,40 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
         class_name="deploy.replacing.replacement_messages.Replaced",
         commands=("replace",),
         renderer="replacement.result_lines",
+    ),
+    "pausePlan": MessageType(
+        class_name="deploy.pausing.reports.PausePlan",
+        commands=("pause",),
+        renderer="pausing.pause_plan_lines",
+    ),
+    "pauseProgress": MessageType(
+        class_name="deploy.pausing.reports.PauseProgress",
+        commands=("pause",),
+        renderer="pausing.pause_progress_lines",
+        is_progress=True,
+    ),
+    "paused": MessageType(
+        class_name="deploy.pausing.reports.Paused",
+        commands=("pause",),
+        renderer="pausing.paused_lines",
+        blank_line_before=True,
+    ),
+    "resumePlan": MessageType(
+        class_name="deploy.pausing.reports.ResumePlan",
+        commands=("resume",),
+        renderer="pausing.resume_plan_lines",
+    ),
+    "resumeProgress": MessageType(
+        class_name="deploy.pausing.reports.ResumeProgress",
+        commands=("resume",),
+        renderer="pausing.resume_progress_lines",
+        is_progress=True,
+    ),
+    "resumed": MessageType(
+        class_name="deploy.pausing.reports.Resumed",
+        commands=("resume",),
+        renderer="pausing.resumed_lines",
+        blank_line_before=True,
     ),
     "survey": MessageType(
         class_name="deploy.deletion.plan.DeletionPlan",

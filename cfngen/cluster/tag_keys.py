@@ -12,6 +12,8 @@ from cfngen.text_limits import TAG_KEY
 
 NAME = "Name"
 CLUSTER = "KubernetesCluster"
+# Tag of an Auto Scaling group while the cluster is paused: the sizes that the group had before.
+PAUSED = "cfngen:paused"
 # Roles of subnets, by which controllers find them for load balancers of services: internet-facing and internal ones.
 PUBLIC_SUBNET_ROLE = "kubernetes.io/role/elb"
 INTERNAL_SUBNET_ROLE = "kubernetes.io/role/internal-elb"

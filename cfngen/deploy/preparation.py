@@ -19,6 +19,7 @@ from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Notice, Step
 from cfngen.deploy.network_check.checks import QUOTAS, ensure_network
 from cfngen.deploy.parameters import parameter_values
+from cfngen.deploy.pausing.state import PausedError, read_pause
 from cfngen.deploy.phasing import update
 from cfngen.deploy.phasing.deployed import read_deployed
 from cfngen.deploy.phasing.part_planning import PartPlanner
@@ -70,6 +71,8 @@ def prepare(account: Account, request: DeploymentRequest, interaction: Interacti
     name = request.cluster.name
     with translate_aws_errors():
         deployed_stack = ensure_deployable(account, request.stack_name, name, interaction)
+        if deployed_stack:
+            _check_pause(account, deployed_stack, request, interaction)
         deployed_root_template = read_template(account, deployed_stack.id) if deployed_stack else {}
         immutable_impacts = setting_impacts(deployed_root_template, request.cluster)
         templates_to_upload = add_old_programs(
@@ -173,6 +176,23 @@ def prepare(account: Account, request: DeploymentRequest, interaction: Interacti
             lambda plan: change_sets.discard(account, plan, interaction.report),
         )
     return Preparation(phases.overall_plan if phases else whole_plan, deployed_stack, values, phases)
+
+
+def _check_pause(
+    account: Account, deployed_stack: StackView, request: DeploymentRequest, interaction: Interaction
+) -> None:
+    """Refuse a deployment of a paused cluster, which would wait for masters; of a plan, only report the pause.
+
+    Raises:
+        PausedError: the cluster is paused, and this is no plan.
+    """
+    pause = read_pause(account, deployed_stack, request.cluster)
+    if pause is None:
+        return
+    if not account.only_planning:
+        raise PausedError(request.cluster.name, pause)
+    text = f"the cluster {request.cluster.name} {pause.text}; a deployment is refused until it is resumed"
+    interaction.report(Notice(text, pause.hint))
 
 
 def _read_current_demand(account: Account, deployed_stack: StackView | None, interaction: Interaction) -> Demand | None:

@@ -24,6 +24,7 @@ from cfngen.permissions.instances import master_statements, node_statements
 from cfngen.permissions.load_balancer import load_balancer_statements
 from cfngen.permissions.node_groups import own_statements, read_target_group_statements, target_group_statements
 from cfngen.permissions.operators import SERVICE_ROLE, operator_statements
+from cfngen.permissions.pausing import pause_statements
 from cfngen.permissions.pod_network import pod_network_statements
 from cfngen.permissions.private_network import needs_private_network_statements, private_network_statements
 from cfngen.permissions.referenced_ids import read_output_statements, read_parameter_statements
@@ -166,6 +167,11 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
             statements=replacement_statements(scope),
         ),
         *_etcd_grants(cluster, scope),
+        Grant(
+            name="pause",
+            purpose="pauses and resumes the cluster with cfngen; in addition to the operator's permissions",
+            statements=pause_statements(scope),
+        ),
         Grant(
             name="master",
             purpose=_existing_role_purpose("the masters' instances", cluster.iam.masters)

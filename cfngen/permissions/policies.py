@@ -10,6 +10,7 @@ from collections.abc import Collection
 from cfngen.permissions.etcd_snapshots import snapshot_statements
 from cfngen.permissions.load_balancer import load_balancer_statements
 from cfngen.permissions.operators import SERVICE_ROLE, operator_statements
+from cfngen.permissions.pausing import pause_statements
 from cfngen.permissions.private_network import private_network_statements
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.service_role import network_and_instance_statements, role_and_secret_statements
@@ -60,3 +61,8 @@ def private_cluster_policy(scope: Scope = ANY) -> PolicyDocument:
 def etcd_policy(scope: Scope = ANY) -> PolicyDocument:
     """Return the policy that an operator needs in addition for `cfngen etcd backup` and `cfngen etcd restore`."""
     return policy_document(snapshot_statements(scope))
+
+
+def pause_policy(scope: Scope = ANY) -> PolicyDocument:
+    """Return the policy that an operator needs in addition for `cfngen pause` and `cfngen resume`."""
+    return policy_document(pause_statements(scope))

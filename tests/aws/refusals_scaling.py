@@ -24,6 +24,13 @@ SIGNALS = (
 )
 HOOK = {"LifecycleHookName": "drain", "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING"}
 NAME = "the-group"
+TAG = {
+    "ResourceId": "nowhere",
+    "ResourceType": "auto-scaling-group",
+    "Key": "k",
+    "Value": "",
+    "PropagateAtLaunch": False,
+}
 
 
 def api(action: str) -> str:
@@ -42,6 +49,16 @@ def idle(**properties: Any) -> dict[str, Any]:
     merged = resources["Group"]["Properties"] | properties
     resources["Group"]["Properties"] = {key: value for key, value in merged.items() if value is not None}
     return resources
+
+
+def tagged_once_more(cloud: CloudFormation) -> None:
+    """A group that has 50 tags, in two calls of 25, gets one more."""
+    name = created(cloud, idle()).resources["Group"].physical_id
+    keys = [f"k{number}" for number in range(51)]
+    for first, last in ((0, 25), (25, 50), (50, 51)):
+        client("autoscaling", REGION).create_or_update_tags(
+            Tags=[{**TAG, "ResourceId": name, "Key": key} for key in keys[first:last]]
+        )
 
 
 def with_policy(**policies: Any) -> dict[str, Any]:
@@ -514,6 +531,29 @@ ROWS = [
         made(LaunchTemplate=None, MixedInstancesPolicy={"InstancesDistribution": {"OnDemandBaseCapacity": 1}}),
         "seen",
         source=issue("floci-io/floci#1439"),
+    ),
+    called(
+        "create_or_update_tags",
+        "26 tags in a call",
+        "must not exceed 25",
+        {"Tags": [{**TAG, "Key": f"k{n}"} for n in range(26)]},
+        source=f"Auto Scaling user guide: [Tag Auto Scaling groups]({GUIDE}/ec2-auto-scaling-tagging.html)",
+    ),
+    called(
+        "create_or_update_tags",
+        "group that is not there",
+        "AutoScalingGroup name not found",
+        {"Tags": [TAG]},
+        "assumed",
+    ),
+    called("delete_tags", "group that is not there", "AutoScalingGroup name not found", {"Tags": [TAG]}, "assumed"),
+    Refusal(
+        "autoscaling:CreateOrUpdateTags",
+        "51st tag of a group",
+        "50 tags at most",
+        f"Auto Scaling user guide: [Tag Auto Scaling groups]({GUIDE}/ec2-auto-scaling-tagging.html)",
+        "condition documented",
+        ServiceCall(tagged_once_more),
     ),
     called(
         "set_desired_capacity",

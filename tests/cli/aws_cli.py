@@ -36,7 +36,7 @@ ADDED: Mapping[tuple[str, str], Mapping[str, bool]] = {
     ("ec2", "authorize-security-group-ingress"): {"protocol": True, "port": True, "cidr": True},
     ("ec2", "create-network-acl-entry"): {"ingress": False},
 }
-STANDS_FOR = {"ingress": "egress"}
+STANDS_FOR = {"ingress": "egress", "no-protected-from-scale-in": "protected-from-scale-in"}
 # With at least one option: the words "aws import" in a line of Python are no command.
 SUGGESTED = re.compile(r"\baws [a-z0-9]+ [a-z-]+(?: --[a-z-]+(?: (?:\{[^}]*\}|[^\s`'\"-][^\s`'\",;)]*))?)+")
 _session = Session()
@@ -97,7 +97,9 @@ def call(words: list[str], client: Callable[[str], Any]) -> str:
 
 def in_text(text: str) -> Iterator[list[str]]:
     """Return the commands that a text of the program suggests, as words; a value that is filled in is one word."""
-    for command in SUGGESTED.findall(text):
+    # A command may be written as two literals, of which the second begins with an option's name.
+    joined = re.sub(r'(\baws [a-z0-9]+ [a-z-]+ --[^"\n]*) "\n *f?"(?=--)', r"\1 ", text)
+    for command in SUGGESTED.findall(joined):
         yield re.sub(r"\{[^}]*\}", "VALUE", command).split()
 
 

@@ -167,6 +167,8 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     "delete": DELETION,
     "etcd restore": ASKS_FOR_NAME,
     "replace": ("y",),
+    "pause": ("y",),
+    "resume": ("y",),
     "rollback": ("y",),
 }
 
@@ -272,6 +274,7 @@ TYPED: Mapping[tuple[str, str, str], Typed] = {
     ("images.md", "Images of your own", "cfngen userdata ROLE --file role.json"): Typed(
         ("cfngen userdata master --file role.json", "cfngen userdata nodes-spot --file role.json")
     ),
+    ("operations.md", "Overnight: a cluster without instances", "cfngen pause"): Typed(before=deployed, answers=("y",)),
     ("operations.md", "More masters", "cfngen deploy --on-failure keep"): Typed(
         before=three_masters, answers=ASKS_FOR_NAME
     ),

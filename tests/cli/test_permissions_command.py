@@ -21,11 +21,11 @@ def test_everybodys_policies_are_printed_with_headings(cfngen):
     ran = cfngen("permissions")
     assert ran.code == 0
     assert {name.rstrip("-123") for name in headings(ran.out)} == {
-        *("operator", "execution", "replace", "etcd", "master", "nodes-nodes")
+        *("operator", "execution", "replace", "etcd", "pause", "master", "nodes-nodes")
     }
 
 
-@pytest.mark.parametrize("name", ["etcd", "nodes-nodes", "execution-1", "execution-2", "master-2"])
+@pytest.mark.parametrize("name", ["etcd", "pause", "nodes-nodes", "execution-1", "execution-2", "master-2"])
 def test_one_policy_is_what_iam_takes(cfngen, name):
     ran = cfngen("permissions", name, "--account", "123456789012")
     policy = json.loads(ran.out)
@@ -124,14 +124,8 @@ def test_programs_read_one_policy_a_line(cfngen):
     policies = printed(cfngen("permissions", "--output", "json"))
     assert {each["type"] for each in policies} == {"policy"}
     assert len({each["name"] for each in policies}) == len(policies)
-    assert {each["grantee"] for each in policies} == {
-        "operator",
-        "execution",
-        "replace",
-        "etcd",
-        "master",
-        "nodes-nodes",
-    }
+    grantees = {"operator", "execution", "replace", "etcd", "pause", "master", "nodes-nodes"}
+    assert {each["grantee"] for each in policies} == grantees
     for each in policies:
         assert each["characters"] == len(json.dumps(each["document"], separators=(",", ":"))) <= 6144
     [nodes] = printed(cfngen("permissions", "nodes-nodes", "--output", "json"))
@@ -153,7 +147,7 @@ def test_an_unknown_name_lists_the_names(cfngen, name, suggestion):
     assert ran.code == 64
     assert f"there are no policies for {name!r} in this cluster" in ran.err
     assert suggestion in ran.err
-    assert ran.err.rstrip().endswith("operator, execution, replace, etcd, master, nodes-nodes.")
+    assert ran.err.rstrip().endswith("operator, execution, replace, etcd, pause, master, nodes-nodes.")
 
 
 def test_an_unknown_name_is_an_error_for_programs(cfngen):
@@ -165,7 +159,7 @@ def test_an_unknown_name_is_an_error_for_programs(cfngen):
 def test_without_snapshots_nobody_takes_any(cfngen):
     ran = cfngen("permissions", "etcd", "--set", "etcd.backups.enabled=false")
     assert ran.code == 64
-    assert "he names are operator, execution, replace, master, nodes-nodes." in ran.err
+    assert "he names are operator, execution, replace, pause, master, nodes-nodes." in ran.err
 
 
 @pytest.mark.parametrize("number", ["12", "12345678901a", "1234567890123"])

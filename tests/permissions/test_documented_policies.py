@@ -19,6 +19,7 @@ from cfngen.permissions.policies import (
     etcd_policy,
     execution_policy,
     operator_policy,
+    pause_policy,
     private_cluster_policy,
     roles_and_secrets_policy,
     several_masters_policy,
@@ -34,6 +35,7 @@ DOCUMENTED = {
     "private-cluster-policy.json": private_cluster_policy(),
     "execution-policy-2.json": roles_and_secrets_policy(),
     "etcd-policy.json": etcd_policy(),
+    "pause-policy.json": pause_policy(),
 }
 NARROW = Scope("123456789012", "us-west-2", "kubernetes")
 POLICIES = {
@@ -44,6 +46,7 @@ POLICIES = {
     "private network of one cluster": private_cluster_policy(NARROW),
     "roles and secrets of one cluster": roles_and_secrets_policy(NARROW),
     "snapshots of one cluster": etcd_policy(NARROW),
+    "pauses of one cluster": pause_policy(NARROW),
     "operator in China": operator_policy(Scope("123456789012", "cn-north-1", "kubernetes", "aws-cn")),
 }
 EXECUTION = {"Statement": [*execution_policy()["Statement"], *roles_and_secrets_policy()["Statement"]]}

@@ -13,6 +13,7 @@ from cfngen.permissions.policies import (
     etcd_policy,
     execution_policy,
     operator_policy,
+    pause_policy,
     private_cluster_policy,
     roles_and_secrets_policy,
     several_masters_policy,
@@ -27,6 +28,7 @@ POLICIES = {
     "masters": several_masters_policy(NARROW),
     "private": private_cluster_policy(NARROW),
     "etcd": etcd_policy(NARROW),
+    "pause": pause_policy(NARROW),
 }
 WIDE = {
     "operator": operator_policy(),
@@ -35,6 +37,7 @@ WIDE = {
     "masters": several_masters_policy(),
     "private": private_cluster_policy(),
     "etcd": etcd_policy(),
+    "pause": pause_policy(),
 }
 
 HERE = "us-west-2:123456789012"
@@ -171,6 +174,10 @@ ALLOWED: list[tuple[str, str, str, dict[str, str]]] = [
     ("etcd", "s3:PutObject", f"{ETCD}/backup-request.json", {}),
     ("etcd", "s3:DeleteObject", f"{ETCD}/restore.json", {}),
     ("etcd", "autoscaling:TerminateInstanceInAutoScalingGroup", GROUP, OWN),
+    ("pause", "autoscaling:UpdateAutoScalingGroup", GROUP, OWN),
+    ("pause", "autoscaling:CompleteLifecycleAction", GROUP, OWN),
+    ("pause", "s3:PutObject", f"{ETCD}/backup-request.json", {}),
+    ("pause", "s3:GetObject", f"{ETCD}/hourly/1.db", {}),
 ]  # fmt: skip
 
 HOLDS = {

@@ -88,9 +88,11 @@ def backup(target: Target, timeout: timedelta) -> None:
     """
     from cfngen.deploy.etcd.backup import take_snapshot
     from cfngen.deploy.etcd.snapshots import find_store
+    from cfngen.deploy.pausing.state import ensure_stack_not_paused
 
     account = target.connect()
     with screen(target, account) as display:
+        ensure_stack_not_paused(account, target.stack_name, target.cluster)
         snapshot_store = find_store(account, target.stack_name, target.cluster)
         display.report(take_snapshot(snapshot_store, display.report, timeout))
 

@@ -39,6 +39,7 @@ NAME is who needs the permissions; without NAME all policies are printed:
   execution      CloudFormation's service role (--role-arn), or an operator who deploys without one
   replace        who replaces instances, in addition to operator
   etcd           who takes and restores snapshots of etcd, in addition to operator
+  pause          who pauses and resumes the cluster, in addition to operator
   master         the role of the masters' instances; also masters
   nodes-<group>  the role of a node group's instances; the group's name alone will do, or nodes for the role they share
 

@@ -50,12 +50,14 @@ def command(
     repaired by hand.
     """
     from cfngen.deploy.aws_errors import translate_aws_errors
+    from cfngen.deploy.pausing.state import ensure_stack_not_paused
     from cfngen.deploy.recovery import rollback
     from cfngen.deploy.stacks import find_stack
     from cfngen.deploy.watching.diagnosis import diagnose
 
     account = target.connect()
     with translate_aws_errors(), screen(target, account) as display:
+        ensure_stack_not_paused(account, target.stack_name, target.cluster)
         interaction = display.interaction(target.consent(yes=yes, allow_danger=allow_danger))
         outcome = rollback(
             account, target.stack_name, target.cluster.name, interaction, skip=skipped_resources, force=force

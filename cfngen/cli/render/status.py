@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import click
 
+from cfngen.cli.render.pausing import pause_state_lines
 from cfngen.cli.suggested_commands import colored
 from cfngen.cli.terminal import table
 from cfngen.deploy.inspection.cluster_problems import Problem
@@ -54,6 +55,7 @@ def status_lines(status: ClusterStatus) -> list[Line]:
         click.style(status.cluster, bold=True) + f"  {status.region}, account {status.account}",
         "",
         *_stack_lines(status.stack, status.time),
+        *(pause_state_lines(status.pause) if status.pause else ()),
     ]
     if status.stack.status and status.endpoint is not None:
         lines += [

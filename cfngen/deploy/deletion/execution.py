@@ -211,7 +211,15 @@ class _Deletion:
 
     def _drain_load_balancers(self, prepared: PreparedDeletion) -> None:
         """Let Kubernetes delete its load balancers if possible; the removal of orphans deletes the remaining ones."""
-        if self.delete_services is None or not prepared.inventory.instances:
+        if self.delete_services is None:
+            return
+        if not prepared.inventory.instances:
+            if prepared.inventory.existing_ids(AUTO_SCALING_GROUP):
+                # E.g. of a paused cluster.
+                text = (
+                    "no instance is running, so Kubernetes cannot delete its load balancers; cfngen does, by their tags"
+                )
+                self.report(Step(text))
             return
         self.report(Step("asking Kubernetes to delete its load balancers"))
         try:

@@ -26,6 +26,7 @@ from cfngen.deploy.inspection.machines import GroupView, find_groups
 from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Consent, Message, Notice, Question, Report, Step
 from cfngen.deploy.ownership import check_stack_owner
+from cfngen.deploy.pausing.state import ensure_not_paused
 from cfngen.deploy.stacks import ResourceView, StackView, list_resource_tree, require_stack
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
@@ -146,6 +147,7 @@ def restore(
         NoStackError: there is no stack of this name.
         ForeignStackError: the stack belongs to another cluster.
         BusyError: a CloudFormation operation is in progress.
+        PausedError: the cluster is paused.
         NoSnapshotError: no snapshot has this name.
         RestoreInProgressError: another snapshot is being restored.
         DeclinedError: the user declined.
@@ -158,6 +160,7 @@ def restore(
         check_stack_owner(stack, cluster.name)
         if stack.status.in_progress:
             raise busy_error(account, stack)
+        ensure_not_paused(account, stack, cluster)
         snapshot_store = find_store(account, stack_name, cluster)
         restoration = _Restoration(
             account,

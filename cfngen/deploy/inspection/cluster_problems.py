@@ -12,6 +12,7 @@ from cfngen.deploy.inspection.pod_routes import InstanceRoute
 from cfngen.deploy.inspection.private_network import PrivateNetwork
 from cfngen.deploy.inspection.versions import describe_skew, target_version
 from cfngen.deploy.next_steps import as_hint, next_steps
+from cfngen.deploy.pausing.state import find_pause
 from cfngen.deploy.replacing.similar_types import replace_command
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.status import StackHealth
@@ -20,6 +21,7 @@ from cfngen.hints import CommandText, Hint, suggest
 API_SERVER = "API server"
 _NOUN_BY_AREA = {
     "stack": "the stack",
+    "pause": "the cluster",
     "instance": "the instance",
     "node": "the Node",
     "version": "the Node",
@@ -37,8 +39,8 @@ class Problem:
     """A problem of a cluster.
 
     Attributes:
-        area: `stack`, `api`, `version`, `group`, `instance`, `node`, `route` or `pod`; in a private cluster also
-            `natGateway`, `subnet` or `endpoint`.
+        area: `stack`, `pause`, `api`, `version`, `group`, `instance`, `node`, `route` or `pod`; in a private cluster
+            also `natGateway`, `subnet` or `endpoint`.
         subject: id or name of the object, e.g. `i-0123456789abcdef0`.
         text: the problem without its subject, e.g. `is not ready`; `sentence` adds the subject.
         detail: the object's own message; it may change while the problem remains the same, so it is not compared.
@@ -100,7 +102,23 @@ class ClusterState:
 
 
 def find_cluster_problems(state: ClusterState, cluster: Cluster) -> list[Problem]:
-    """Return the problems in the state of a cluster.
+    """Return the problems in the state of a cluster; of a paused cluster, only that it is paused.
+
+    Args:
+        state: the state of the cluster.
+        cluster: the cluster file.
+    """
+    pause = find_pause(state.groups)
+    if pause is None:
+        return find_working_problems(state, cluster)
+    problem = Problem(area="pause", subject=cluster.name, text=pause.text, hint=pause.hint)
+    if pause.complete:
+        return [*_stack_problems(state.stack), problem]
+    return [problem, *find_working_problems(state, cluster)]
+
+
+def find_working_problems(state: ClusterState, cluster: Cluster) -> list[Problem]:
+    """Return the problems in the state of a cluster that is not paused, or is being resumed.
 
     Problems of Nodes, pods and routes are only found if the Kubernetes API could be read.
 

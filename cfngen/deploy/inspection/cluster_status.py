@@ -14,6 +14,7 @@ from cfngen.deploy.inspection.cluster_problems import Problem
 from cfngen.deploy.inspection.drift import Drift
 from cfngen.deploy.messages import Message
 from cfngen.deploy.next_steps import next_steps
+from cfngen.deploy.pausing.state import PauseState
 from cfngen.deploy.public_addresses import LostAddress
 from cfngen.deploy.retyped_slots import RetypedSlot
 from cfngen.deploy.stacks import StackView
@@ -269,6 +270,7 @@ class ClusterStatus(Message):
         retyped_slots: master slots that launch another instance type than their stack says.
         lost_addresses: Elastic IPs that masters or the bastion should have but do not have.
         network_problems: what is wrong with NAT gateways, route tables and VPC endpoints of a private cluster.
+        pause: the pause of the cluster; None if it is not paused.
     """
 
     kind: ClassVar[str] = "status"
@@ -295,6 +297,7 @@ class ClusterStatus(Message):
     retyped_slots: tuple[RetypedSlot, ...] | Unknown | None = None
     lost_addresses: tuple[LostAddress, ...] | Unknown | None = None
     network_problems: tuple[Problem, ...] | Unknown | None = None
+    pause: PauseState | None = None
 
 
 def stack_state(

@@ -12,6 +12,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
+from cfngen.deploy.pausing.kept_sizes import KeptSizes, Sizes, parse_tags
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, ResourceView
 
 MAX_NAMES_PER_CALL = 50  # maximum number of names in a call of DescribeAutoScalingGroups
@@ -37,6 +38,7 @@ class InstanceView:
         public_address: its public IP address; empty if it has none.
         image: id of its machine image.
         launched: when it was launched; None if EC2 does not list it.
+        protected: whether it is protected from scale-in.
     """
 
     id: str
@@ -50,6 +52,7 @@ class InstanceView:
     public_address: str = ""
     image: str = ""
     launched: datetime | None = None
+    protected: bool = False
 
     @property
     def lifecycle_and_health(self) -> str:
@@ -80,6 +83,9 @@ class GroupView:
         desired: desired capacity.
         instances: all instances, whatever their lifecycle state.
         missing: whether the Auto Scaling group does not exist, although it is a resource of the stack.
+        kept: the sizes that it had before a pause, from its tag; None if it is not paused.
+        suspended: names of its suspended scaling processes.
+        tag_count: number of its tags.
     """
 
     role: Role
@@ -90,6 +96,14 @@ class GroupView:
     desired: int = 0
     instances: tuple[InstanceView, ...] = ()
     missing: bool = False
+    kept: KeptSizes | None = None
+    suspended: tuple[str, ...] = ()
+    tag_count: int = 0
+
+    @property
+    def sizes(self) -> Sizes:
+        """Its sizes now."""
+        return Sizes(minimum=self.minimum, maximum=self.maximum, desired=self.desired)
 
     @property
     def in_service(self) -> int:
@@ -177,6 +191,7 @@ def _build_group_view(
     mixed = (description.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
     specification = description.get("LaunchTemplate") or mixed.get("LaunchTemplateSpecification") or {}
     version = specification.get("Version", "")
+    tags = {tag["Key"]: tag.get("Value", "") for tag in description.get("Tags") or ()}
     return GroupView(
         role=role,
         name=name,
@@ -190,6 +205,10 @@ def _build_group_view(
                 description["Instances"], key=lambda member: (member["AvailabilityZone"], member["InstanceId"])
             )
         ),
+        kept=parse_tags(tags),
+        suspended=tuple(sorted(process["ProcessName"] for process in description.get("SuspendedProcesses") or ())),
+        # The quota on tags does not count those of AWS itself.
+        tag_count=sum(not key.startswith("aws:") for key in tags),
     )
 
 
@@ -209,6 +228,7 @@ def _build_instance_view(member: AwsObject, description: AwsObject, group_versio
         public_address=description.get("PublicIpAddress", ""),
         image=description.get("ImageId", ""),
         launched=description.get("LaunchTime"),
+        protected=bool(member.get("ProtectedFromScaleIn")),
     )
 
 

@@ -40,9 +40,11 @@ from cfngen.deploy.inspection.cluster_status import (
 from cfngen.deploy.inspection.group_states import all_nodes_ready, bastion_state, masters_and_node_groups
 from cfngen.deploy.inspection.machines import GroupView, find_groups
 from cfngen.deploy.inspection.network_problems import find_network_problems
+from cfngen.deploy.inspection.paused_status import with_pause
 from cfngen.deploy.inspection.private_network import read_private_network
 from cfngen.deploy.inspection.versions import target_version
 from cfngen.deploy.messages import Report, Step
+from cfngen.deploy.pausing.state import find_pause
 from cfngen.deploy.public_addresses import find_lost_addresses
 from cfngen.deploy.retyped_slots import find_retyped_slots
 from cfngen.deploy.stacks import NESTED_STACK, ResourceView, StackView, find_stack, list_resources, stack_name
@@ -175,7 +177,7 @@ def read_status(
     masters, node_groups = masters_and_node_groups(groups_read.result(), image_dates_read.result(), nodes)
     bastion = bastion_state(groups_read.result())
     api_ready = isinstance(kubernetes, _KubernetesState) and kubernetes.api.ready
-    return make_status(
+    status = make_status(
         stack=stack_state(stack, since_read.result(), without_policy_read.result()),
         next_command=next_command(
             stack.status,
@@ -212,6 +214,8 @@ def read_status(
         lost_addresses=lost_addresses or None,
         network_problems=network_problems or None,
     )
+    groups = groups_read.result()
+    return with_pause(status, None if isinstance(groups, Unknown) else find_pause(groups), AUTHORITY_NAME)
 
 
 def _read_or_unknown(read: Callable[[], Value]) -> Value | Unknown:

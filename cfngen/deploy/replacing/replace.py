@@ -24,6 +24,7 @@ from cfngen.deploy.inspection.validation import read_kubernetes
 from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Consent, Question, Report, Step
 from cfngen.deploy.ownership import check_stack_owner
+from cfngen.deploy.pausing.state import ensure_not_paused
 from cfngen.deploy.replacing.consequences import consequences_of
 from cfngen.deploy.replacing.master_health import check_quorum, why_not_working
 from cfngen.deploy.replacing.master_type import (
@@ -88,6 +89,7 @@ def replace(
         UnsuitableTypeError: the type cannot run this master, or the instance is no master.
         QuorumError: etcd would lose its quorum.
         GroupStoppedError: the group launches no instances at the moment.
+        PausedError: the cluster is paused, so that it has no instances.
         ReplacementInProgressError: the instance is being replaced by one of another type.
         DeclinedError: the user declined.
         ReplacementFailedError: the new instance does not work before the timeout; the same command continues.
@@ -99,6 +101,7 @@ def replace(
         check_stack_owner(stack, cluster.name)
         if stack.status.in_progress:
             raise busy_error(account, stack)
+        ensure_not_paused(account, stack, cluster)
         replacement = _Replacement(account, stack, cluster, report, find_url_override)
         return replacement.run(name, instance_type, consent, timeout)
 

@@ -223,8 +223,8 @@ def is_replaced(state: MotoModel) -> bool:
 
 
 def is_suspended(group: MotoModel, *processes: str) -> bool:
-    """Return whether any of these scaling processes of a group is suspended."""
-    return any(process["ProcessName"] in processes for process in group.suspended_processes)
+    """Return whether one of these scaling processes of a group is suspended; none is while the group is created."""
+    return not set(processes).isdisjoint(getattr(group, "_suspended_processes", ()))
 
 
 def fill_to_desired_capacity(group: MotoModel) -> None:

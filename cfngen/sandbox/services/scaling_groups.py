@@ -36,6 +36,7 @@ TERMINATION_POLICIES = {
     "OldestLaunchTemplate",
 }
 MAX_TAGS = 50
+MAX_TAGS_IN_CALL = 25  # for CreateOrUpdateTags and DeleteTags
 MAX_KEY_LENGTH, MAX_VALUE_LENGTH = 128, 256  # characters of tags
 RESERVED_PREFIX = "aws:"
 VALIDATION_ERROR = "ValidationError"
@@ -216,6 +217,29 @@ def check_balancers(call: PendingCall) -> None:
             raise Refused(
                 VALIDATION_ERROR, "Provided Load Balancers may not be valid. Please ensure they exist and try again."
             )
+
+
+@rule("autoscaling", "CreateOrUpdateTags", "DeleteTags")
+def check_tag_calls(call: PendingCall) -> None:
+    """Refuse too many tags in a call, those of a group that does not exist, and more than a group can have.
+
+    "The maximum number of tags per resource is 50. The maximum number of tags that you can add or remove using a single
+    call is 25" ("Tag naming and usage restrictions", Auto Scaling user guide). The codes are assumptions: the API lists
+    LimitExceeded among the errors of CreateOrUpdateTags, and no other that would fit.
+    """
+    tags = call.get("Tags", [])
+    if len(tags) > MAX_TAGS_IN_CALL:
+        raise Refused(VALIDATION_ERROR, f"The number of tags in a call must not exceed {MAX_TAGS_IN_CALL}")
+    for tag in tags:
+        group = call.backend.autoscaling_groups.get(tag.get("ResourceId"))
+        if group is None:
+            raise Refused(
+                VALIDATION_ERROR, f"AutoScalingGroup name not found - AutoScalingGroup '{tag.get('ResourceId')}'"
+            )
+        keys = {existing["Key"] for existing in group.tags} | {new["Key"] for new in tags}
+        own_keys = [key for key in keys if not key.startswith(RESERVED_PREFIX)]
+        if call.operation == "CreateOrUpdateTags" and len(own_keys) > MAX_TAGS:
+            raise Refused("LimitExceeded", f"A group has {MAX_TAGS} tags at most")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "CreateOrUpdateTags")

@@ -41,6 +41,7 @@ def apply() -> None:
     from moto.autoscaling.models import AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity
 
     _patch_launches(FakeAutoScalingGroup)
+    _patch_suspensions(AutoScalingBackend)
     _patch_terminations(AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity)
     _patch_lifecycle_actions(AutoScalingBackend)
     mixed_patches.apply()
@@ -87,6 +88,38 @@ def _patch_launches(group_model: MotoModel) -> None:
     setattr(group_model, "replace_autoscaling_group_instances", replace_autoscaling_group_instances)  # noqa: B010
 
 
+def _patch_suspensions(backend: MotoBackend) -> None:
+    """Let a group reach its desired capacity once processes are resumed or instances no longer protected.
+
+    moto 5.2 only records both. "The Auto Scaling group can't terminate the required number of instances until their
+    instance scale in protection settings are disabled" ("Use instance scale-in protection", Auto Scaling user guide).
+
+    "When you resume the Launch process, Amazon EC2 Auto Scaling immediately replaces any instances that it terminated
+    during the time that Launch was suspended" ("How suspended processes affect other processes", Auto Scaling user
+    guide); that the same goes for Terminate is an assumption.
+    """
+    resume_with_moto = backend.resume_processes
+
+    def resume_processes(self: MotoBackend, group_name: str, scaling_processes: list[str]) -> None:
+        """Resume processes of a group (API, ResumeProcesses)."""
+        resume_with_moto(self, group_name, scaling_processes)
+        if not scaling_processes or {"Launch", "Terminate"} & set(scaling_processes):
+            fill_to_desired_capacity(self.autoscaling_groups[group_name])
+
+    protect_with_moto = backend.set_instance_protection
+
+    def set_instance_protection(
+        self: MotoBackend, group_name: str, instance_ids: list[str], protected_from_scale_in: bool | None
+    ) -> None:
+        """Protect instances from scale-in, or no longer (API, SetInstanceProtection)."""
+        protect_with_moto(self, group_name, instance_ids, protected_from_scale_in)
+        if not protected_from_scale_in:
+            fill_to_desired_capacity(self.autoscaling_groups[group_name])
+
+    setattr(backend, "resume_processes", resume_processes)  # noqa: B010
+    setattr(backend, "set_instance_protection", set_instance_protection)  # noqa: B010
+
+
 def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity_model: MotoModel) -> None:
     """Let terminations take time, launch replacements some seconds later, and hold instances by lifecycle hooks."""
     set_capacity_with_moto = group_model.set_desired_capacity
@@ -108,6 +141,8 @@ def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity_m
             self.desired_capacity = desired
             unprotected = [state for state in self.active_instances() if not state.protected_from_scale_in]
             surplus_instances = unprotected[:surplus]
+        if is_suspended(self, "Terminate"):
+            return
         for state in surplus_instances:
             terminate(self, state)
         if self.name in self.autoscaling_backend.autoscaling_groups:

@@ -1,0 +1,54 @@
+"""`cfngen pause`: stop all instances of a cluster for a while."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import click
+
+from cfngen.cli.duration import Duration
+from cfngen.cli.options import yes_option
+from cfngen.cli.screen import screen
+from cfngen.cli.target import Target, target_options
+from cfngen.cli.terminal import examples_epilog
+
+
+@click.command(
+    "pause",
+    short_help="Stop all instances for a while, e.g. overnight.",
+    epilog=examples_epilog(
+        "cfngen pause",
+        "cfngen pause --yes                 never asks, e.g. in a nightly job",
+        "cfngen resume                      starts the cluster again",
+    ),
+)
+@target_options
+@click.option("--no-snapshot", is_flag=True, help="Do not take a snapshot of etcd first.")
+@yes_option("Do not ask.")
+@click.option(
+    "--wait",
+    "timeout",
+    metavar="DURATION",
+    type=Duration(timedelta(minutes=1)),
+    default="30m",
+    show_default=True,
+    help="How long to wait until the nodes are terminated, and then the masters.",
+)
+def command(target: Target, *, no_snapshot: bool, yes: bool, timeout: timedelta) -> None:
+    """Terminate all instances, nodes first and masters last, and keep the sizes of their groups.
+
+    Each Auto Scaling group gets the sizes 0, also as its maximum, so that cluster-autoscaler launches nothing; the
+    former sizes are kept in the tag `cfngen:paused` of the group. Data of etcd and of claims, addresses and load
+    balancers stay. At the end the command lists what AWS still charges for. `cfngen resume` starts the cluster again;
+    until then `cfngen deploy` is refused.
+
+    If the command is interrupted or fails, run it again: it continues.
+    """
+    from cfngen.deploy.pausing.pause import pause
+
+    account = target.connect()
+    with screen(target, account) as display:
+        interaction = display.interaction(target.consent(yes=yes))
+        display.report(
+            pause(account, target.stack_name, target.cluster, interaction, snapshot=not no_snapshot, timeout=timeout)
+        )

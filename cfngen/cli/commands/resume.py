@@ -1,0 +1,57 @@
+"""`cfngen resume`: start a paused cluster again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import click
+
+from cfngen.cli.duration import Duration
+from cfngen.cli.options import yes_option
+from cfngen.cli.screen import screen
+from cfngen.cli.target import Target, target_options
+from cfngen.cli.terminal import examples_epilog
+
+
+@click.command(
+    "resume",
+    short_help="Start a paused cluster again.",
+    epilog=examples_epilog(
+        "cfngen resume",
+        "cfngen resume --yes && cfngen validate cluster --wait 5m",
+        "cfngen resume --yes --wait 0s      launch everything, and wait for nothing",
+    ),
+)
+@target_options
+@yes_option("Do not ask.")
+@click.option(
+    "--wait",
+    "timeout",
+    metavar="DURATION",
+    type=Duration(),
+    help="How long to wait for the masters, and then for the nodes; 0s waits for nothing. Default: the time limit for "
+    "booting an instance, plus 15 minutes.",
+)
+def command(target: Target, *, yes: bool, timeout: timedelta | None) -> None:
+    """Give the Auto Scaling groups the sizes that they had before `cfngen pause`, and wait until the cluster works.
+
+    Masters come first; nodes follow once the API server and etcd are healthy. A group whose sizes somebody has changed
+    during the pause keeps those.
+
+    If the command is interrupted or fails, run it again: it continues. It also ends a pause that was interrupted.
+    """
+    from cfngen.deploy.pausing.resume import resume
+
+    account = target.connect()
+    with screen(target, account) as display:
+        interaction = display.interaction(target.consent(yes=yes))
+        display.report(
+            resume(
+                account,
+                target.stack_name,
+                target.cluster,
+                interaction,
+                find_url_override=target.kubernetes_override,
+                timeout=timeout,
+            )
+        )

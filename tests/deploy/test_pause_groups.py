@@ -1,0 +1,95 @@
+"""What a tag keeps of a group, and which groups cannot be paused."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import pytest
+from answering import Aws
+
+from cfngen.cluster.tag_keys import PAUSED
+from cfngen.deploy.inspection.machines import GroupView, InstanceView
+from cfngen.deploy.pausing.checks import (
+    CannotPauseError,
+    CannotResumeError,
+    GroupMissingError,
+    check_groups_exist,
+    check_pausable,
+    check_resumable,
+)
+from cfngen.deploy.pausing.kept_sizes import KeptSizes, Sizes, parse_tags, tag_value
+from cfngen.deploy.pausing.state import find_pause
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
+
+
+def group(role: str = "node", name: str = "general", **attributes: object) -> GroupView:
+    return GroupView(role, name, f"group-{name}", **attributes)  # type: ignore[arg-type]
+
+
+def test_a_tag_keeps_the_sizes_and_the_time() -> None:
+    sizes = Sizes(minimum=1, maximum=5, desired=3)
+    value = tag_value(sizes, NOON)
+    assert value == "min=1 max=5 desired=3 since=2026-11-21T12:00:00Z"
+    assert parse_tags({PAUSED: value, "Name": "x"}) == KeptSizes(value, sizes, NOON)
+    assert parse_tags({"Name": "x"}) is None
+    assert len(tag_value(Sizes(minimum=5000, maximum=5000, desired=5000), NOON)) <= 256
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "yes",
+        "min=1 max=2",
+        "min=3 max=1 desired=2 since=2026-11-21T12:00:00Z",
+        "min=1 max=5 desired=9 since=2026-11-21T12:00:00Z",
+        "min=1 max=5 desired=3 since=yesterday",
+    ],
+)
+def test_a_damaged_tag_is_refused_and_never_replaced(aws: Aws, value: str) -> None:
+    kept = parse_tags({PAUSED: value})
+    assert kept == KeptSizes(value)
+    with pytest.raises(CannotPauseError, match="does not say its sizes before the pause") as refused:
+        check_pausable(aws.account, [group(kept=kept)])
+    assert "create-or-update-tags" in str(refused.value.hint)
+    with pytest.raises(CannotResumeError, match="node group general"):
+        check_resumable(aws.account, [group(kept=kept)])
+    pause = find_pause([group(kept=kept)])
+    assert pause
+    assert (pause.since, pause.groups) == (None, ())
+
+
+def test_a_group_without_room_for_a_tag_is_refused(aws: Aws) -> None:
+    with pytest.raises(CannotPauseError, match="has 50 tags"):
+        check_pausable(aws.account, [group(tag_count=50)])
+    check_pausable(aws.account, [group(tag_count=49)])
+    check_pausable(aws.account, [group(tag_count=50, kept=parse_tags({PAUSED: tag_value(Sizes(1, 1, 1), NOON)}))])
+
+
+def test_an_instance_on_standby_is_refused(aws: Aws) -> None:
+    instance = InstanceView("i-1", "us-west-2a", "Standby")
+    with pytest.raises(CannotPauseError, match="on standby, and would go on running: i-1"):
+        check_pausable(aws.account, [group(instances=(instance,))])
+
+
+def test_a_stack_needs_all_its_groups() -> None:
+    with pytest.raises(GroupMissingError, match="no Auto Scaling group for the masters"):
+        check_groups_exist([group()], "one")
+    with pytest.raises(GroupMissingError, match="no Auto Scaling group for node group general"):
+        check_groups_exist([group("master", "a"), group(missing=True)], "one")
+    check_groups_exist([group("master", "a"), group()], "one")
+
+
+def test_a_pause_is_complete_once_no_group_has_or_may_launch_an_instance() -> None:
+    kept = parse_tags({PAUSED: tag_value(Sizes(1, 1, 1), NOON)})
+    terminating = InstanceView("i-1", "us-west-2a", "Terminating")
+    for groups, complete in (
+        ([group("master", "a", kept=kept), group(kept=kept)], True),
+        ([group("master", "a", kept=kept), group(kept=kept, maximum=1)], False),
+        ([group("master", "a", kept=kept, instances=(terminating,)), group(kept=kept)], False),
+    ):
+        pause = find_pause(groups)
+        assert pause
+        assert (pause.complete, pause.since) == (complete, NOON)
+    assert find_pause([group("master", "a"), group()]) is None

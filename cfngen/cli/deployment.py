@@ -56,6 +56,7 @@ class DeploymentOptions:
         express: whether to use express mode.
         ignore_quotas: whether to continue although the account's quotas are too low.
         skip_network_check: whether to leave out the check of an existing VPC.
+        parallel_groups: how many node groups whose nodes are replaced are updated at the same time.
         prices: file with the price list for the plan's monthly bill; None means no file.
         use_lint_cache: whether lint uses cached results of earlier runs.
         full: whether the plan shows long values completely.
@@ -73,6 +74,7 @@ class DeploymentOptions:
     express: bool
     ignore_quotas: bool
     skip_network_check: bool
+    parallel_groups: int
     prices: Path | None
     use_lint_cache: bool
     full: bool
@@ -115,6 +117,7 @@ class DeploymentOptions:
             express=self.express,
             ignore_quotas=self.ignore_quotas,
             skip_network_check=self.skip_network_check,
+            parallel_groups=self.parallel_groups,
             prices=read_price_list(self.prices, generated.cluster.region) if self.prices else None,
         )
 
@@ -237,6 +240,14 @@ deployment_options = OptionGroup(
         is_flag=True,
         help="Leave out the checks of `cfngen check network`: of an existing VPC before a creation, of existing "
         "security groups also before an update.",
+    ),
+    Option(
+        "--parallel-groups",
+        metavar="NUMBER",
+        type=click.IntRange(min=1),
+        default=1,
+        help="How many node groups whose nodes are replaced are updated at the same time; if one fails, those updated "
+        "with it are rolled back, too. Default: 1, so that each group fails by itself.",
     ),
     Option(
         "--prices",

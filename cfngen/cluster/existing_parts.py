@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, get_args
 
 from cfngen.cluster import field_types
 from cfngen.cluster.existing_security_groups import existing_groups, group_parameter, group_path
+from cfngen.cluster.field_validation import TextPattern
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.reference_ids import ExistingPartId
@@ -40,13 +41,13 @@ class PartKind:
 
     def is_id(self, value: str) -> bool:
         """Return whether a text is an id of such a part."""
-        pattern: field_types.TextPattern = get_args(self.id_type)[1]
+        pattern: TextPattern = get_args(self.id_type)[1]
         return re.fullmatch(pattern.pattern, value) is not None
 
     @property
     def expected(self) -> str:
         """What an id of such a part is, with an example."""
-        pattern: field_types.TextPattern = get_args(self.id_type)[1]
+        pattern: TextPattern = get_args(self.id_type)[1]
         return pattern.expected
 
 

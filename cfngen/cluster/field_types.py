@@ -6,128 +6,21 @@ Each is an annotated type for pydantic. An invalid value raises `PydanticCustomE
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError
+from ipaddress import IPv4Address, IPv4Network
 from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
-from pydantic_core import PydanticCustomError, core_schema
 
-from cfngen.cluster.references import PARAMETER_PATTERN, STACK_PATTERN, TERRAFORM_PATTERN, parse_reference, refusal
-from cfngen.text_limits import BUCKET_NAME, KEY_PAIR_NAME, TextLimit
-
-
-def _invalid_value(message: str) -> PydanticCustomError:
-    """Return the error of an invalid value, for a validator to raise."""
-    # The message is passed as the value of a placeholder, since pydantic would replace braces in the template itself.
-    return PydanticCustomError("cfngen", "{text}", {"text": message})
-
-
-def _parse_cidr(value: object) -> IPv4Network:
-    """Return a CIDR, given as text or as a network already; its address must be the first of the network."""
-    if isinstance(value, IPv4Network):
-        return value
-    if isinstance(value, str) and (
-        reason := refusal(value, is_accepted=False, expected="a CIDR such as 172.20.0.0/16")
-    ):
-        raise _invalid_value(reason)
-    if not isinstance(value, str) or "/" not in value:
-        raise _invalid_value(f"{value!r} is not an IPv4 CIDR such as 172.20.0.0/16")
-    try:
-        return IPv4Network(value)
-    except (AddressValueError, NetmaskValueError):
-        raise _invalid_value(f"{value!r} is not an IPv4 CIDR such as 172.20.0.0/16") from None
-    except ValueError:
-        aligned = IPv4Network(value, strict=False)
-        raise _invalid_value(f"{value} is not aligned to its prefix; the network it lies in is {aligned}") from None
-
-
-def _parse_address(value: object) -> IPv4Address:
-    """Return an IPv4 address that is given as text, or as an address already."""
-    if isinstance(value, IPv4Address):
-        return value
-    try:
-        if isinstance(value, str):
-            return IPv4Address(value)
-    except AddressValueError:
-        pass
-    raise _invalid_value(f"{value!r} is not an IPv4 address such as 172.20.0.9")
-
-
-def _refuse_unusable_proxy(value: object) -> object:
-    """Return the URL of a proxy unchanged; refuse one with a password, which is not repeated, and one with TLS."""
-    if isinstance(value, str) and "@" in value:
-        raise _invalid_value(
-            "a user name and password would be readable in the user data of every instance; remove them, and let the "
-            "proxy admit the cluster by its addresses"
-        )
-    if isinstance(value, str) and value.startswith("https://"):
-        # Python's urllib speaks no TLS to a proxy; "HTTPS proxy servers aren't supported" by Session Manager (AWS
-        # Systems Manager User Guide, "Configuring SSM Agent to use a proxy on Linux nodes").
-        raise _invalid_value(
-            "instances speak plain HTTP to the proxy, through which they tunnel their own TLS; enter its http:// URL"
-        )
-    return value
-
-
-def _check_range(value: object) -> object:
-    """Return a host, domain or range unchanged; refuse a range that is none."""
-    if isinstance(value, str) and re.match(r"[0-9.]+/", value):
-        _parse_cidr(value)
-    return value
-
-
-@dataclass(frozen=True)
-class TextPattern:
-    """Annotation, for pydantic, of a text that must match a pattern.
-
-    Attributes:
-        pattern: regular expression, matched against the whole value.
-        expected: what a valid value is, with an example; completes the sentence "… is not".
-        json_type: the type or types in the JSON Schema; with `number`, a whole number is accepted and becomes text.
-        limit: characters and length that the AWS service accepts; None if the pattern says all.
-        takes_references: whether a reference to an output of a stack or to Parameter Store may stand for the text.
-    """
-
-    pattern: str
-    expected: str
-    json_type: str | tuple[str, ...] = "string"
-    limit: TextLimit | None = None
-    takes_references: bool = False
-
-    def check(self, value: object) -> str:
-        """Return the text; raise PydanticCustomError if it is not valid."""
-        accepts_numbers = "number" in self.json_type
-        # Not `isinstance`, by which a boolean is an int, too.
-        if accepts_numbers and type(value) is int:
-            value = str(value)
-        if not isinstance(value, str):
-            raise _invalid_value(f"{value!r} is not {self.expected}; write it as text")
-        if not re.fullmatch(self.pattern, value):
-            if reason := refusal(value, is_accepted=self.takes_references, expected=self.expected):
-                raise _invalid_value(reason)
-            if self.takes_references and parse_reference(value):
-                return value
-        limit_problem = self.limit.fault(value) if self.limit else ""
-        if limit_problem:
-            raise _invalid_value(f"{value!r} is not {self.expected}: it {limit_problem}")
-        if not re.fullmatch(self.pattern, value):
-            raise _invalid_value(f"{value!r} is not {self.expected}")
-        return value
-
-    # Pydantic calls these two methods to find out how to validate the text, and for the JSON Schema.
-    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(self.check)
-
-    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, object]:
-        if isinstance(self.json_type, str):
-            # Any text may be an output of Terraform, which is replaced when the cluster file is loaded.
-            references = (STACK_PATTERN, PARAMETER_PATTERN) if self.takes_references else ()
-            alternatives = "|".join((self.pattern, *references, TERRAFORM_PATTERN))
-            return {"type": self.json_type, "pattern": f"^({alternatives})$"}
-        return {"type": list(self.json_type)}
-
+from cfngen.cluster.field_validation import (
+    DestinationPattern,
+    TextPattern,
+    check_range,
+    parse_address,
+    parse_cidr,
+    refuse_unusable_proxy,
+)
+from cfngen.cluster.references import TERRAFORM_PATTERN
+from cfngen.text_limits import BUCKET_NAME, KEY_PAIR_NAME
 
 NAME_PATTERN = r"[a-z]([a-z0-9-]*[a-z0-9])?"
 """Pattern of the names of clusters and of node groups."""
@@ -135,7 +28,7 @@ _NAME_RULE = "lower-case letters, digits and hyphens, beginning with a letter an
 
 Cidr = Annotated[
     IPv4Network,
-    BeforeValidator(_parse_cidr),
+    BeforeValidator(parse_cidr),
     PlainSerializer(str),
     WithJsonSchema(
         {"type": "string", "pattern": rf"^([0-9]{{1,3}}(\.[0-9]{{1,3}}){{3}}/[0-9]{{1,2}}|{TERRAFORM_PATTERN})$"}
@@ -143,23 +36,14 @@ Cidr = Annotated[
 ]
 Address = Annotated[
     IPv4Address,
-    BeforeValidator(_parse_address),
+    BeforeValidator(parse_address),
     PlainSerializer(str),
     WithJsonSchema({"type": "string", "format": "ipv4"}),
 ]
 
-
-class _DestinationPattern(TextPattern):
-    """Annotation of a route's destination: a CIDR, or the id of a prefix list."""
-
-    def check(self, value: object) -> str:
-        """Return the destination as text; raise PydanticCustomError if it is not valid."""
-        return super().check(value) if isinstance(value, str) and value.startswith("pl-") else str(_parse_cidr(value))
-
-
 RouteDestination = Annotated[
     str,
-    _DestinationPattern(
+    DestinationPattern(
         r"pl-[0-9a-f]{8,17}|[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}",
         expected="a prefix list's id such as pl-0123456789abcdef0",
     ),
@@ -230,7 +114,7 @@ ProxyUrl = Annotated[
         rf"http://{_HOST_NAME_PATTERN}:[0-9]{{1,5}}/?",
         expected="the URL of a proxy with its port, such as http://proxy.example.com:3128",
     ),
-    BeforeValidator(_refuse_unusable_proxy),
+    BeforeValidator(refuse_unusable_proxy),
 ]
 # What is reached without a proxy.
 DirectHost = Annotated[
@@ -239,7 +123,7 @@ DirectHost = Annotated[
         rf"\.?{_HOST_NAME_PATTERN}|[0-9]{{1,3}}(\.[0-9]{{1,3}}){{3}}/[0-9]{{1,2}}",
         expected="a host such as registry.example.com, a domain such as .example.com, or a range such as 10.0.0.0/8",
     ),
-    BeforeValidator(_check_range),
+    BeforeValidator(check_range),
 ]
 DeviceName = Annotated[str, TextPattern(r"/dev/[a-z0-9]+", expected="a device name such as /dev/xvda")]
 SsmParameterName = Annotated[

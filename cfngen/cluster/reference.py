@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from cfngen.cluster import kube_up, names
-from cfngen.cluster.field_types import TextPattern
+from cfngen.cluster.field_validation import TextPattern
 from cfngen.cluster.keys import fields, is_list, section_of
 from cfngen.cluster.model import Cluster
 

@@ -36,6 +36,7 @@ class DeploymentRequest:
         token: unique name of this deployment: letters, digits and hyphens.
         ignore_quotas: whether to deploy even if the account's quotas are exceeded.
         skip_network_check: whether to create the cluster in an existing VPC without looking at its network first.
+        parallel_groups: how many node groups whose nodes are replaced are updated at the same time.
         prices: the price list for the plan's monthly bill; None if there is none.
     """
 
@@ -56,4 +57,5 @@ class DeploymentRequest:
     express: bool = False
     ignore_quotas: bool = False
     skip_network_check: bool = False
+    parallel_groups: int = 1
     prices: PriceList | None = None

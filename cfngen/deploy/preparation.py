@@ -174,6 +174,7 @@ def prepare(account: Account, request: DeploymentRequest, interaction: Interacti
             request.documents,
             PartPlanner(account, plan_request, upload, interaction.report, cleanup),
             lambda plan: change_sets.discard(account, plan, interaction.report),
+            parallel_groups=request.parallel_groups,
         )
     return Preparation(phases.overall_plan if phases else whole_plan, deployed_stack, values, phases)
 

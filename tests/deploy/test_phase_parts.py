@@ -140,6 +140,17 @@ def test_groups_that_the_root_no_longer_has_come_behind_the_others_by_name() -> 
     assert [each[1] for each in found] == [(B,), (A,), (C,)]
 
 
+@pytest.mark.parametrize(
+    ("parallel_groups", "expected"), [(1, [(A,), (B,), (C,)]), (2, [(A, B), (C,)]), (9, [(A, B, C)])]
+)
+def test_as_many_groups_are_updated_together_as_the_user_wants(
+    parallel_groups: int, expected: list[tuple[str, ...]]
+) -> None:
+    plan = Plan("one", "arn", "update", "arn", stacks=(group(A), group(B), group(C)))
+    divided = divide_into_parts(plan, (A, B, C), (A, B, C), parallel_groups=parallel_groups)
+    assert [part.groups for part in divided] == expected
+
+
 @pytest.mark.parametrize("name", ["Size", "Iops", "Throughput", "VolumeType"])
 def test_what_modifies_a_volume_goes_at_once_and_all_else_of_it_later(name: str) -> None:
     """EC2 takes the next modification of a volume only after a pause."""

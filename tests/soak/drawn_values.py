@@ -18,7 +18,7 @@ from hypothesis.strategies import SearchStrategy
 from pydantic.fields import FieldInfo
 
 from cfngen.cluster import field_types
-from cfngen.cluster.field_types import TextPattern
+from cfngen.cluster.field_validation import TextPattern
 from cfngen.cluster.sections.base import Model
 
 # What a person may write and see: `cfngen.cluster.checks.characters` refuses everything else.

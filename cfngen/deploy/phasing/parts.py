@@ -41,18 +41,20 @@ class UpdatePart:
 
 
 def divide_into_parts(
-    plan: Plan, separable_groups: Collection[str], resource_order: Sequence[str]
+    plan: Plan, separable_groups: Collection[str], resource_order: Sequence[str], *, parallel_groups: int = 1
 ) -> tuple[UpdatePart, ...]:
     """Return the parts of an update, in the order in which they are carried out.
 
     Volumes come first if one of them grows, then the control plane with everything else that is not a node group, then
-    node groups. Node groups without disruptive changes are updated together. Each other node group, including each new
-    one, is updated by itself. Node groups that are removed come last, when their replacements exist.
+    node groups. Node groups without disruptive changes are updated together. The others, including new ones, are
+    updated one by one, or as many at a time as the user wants. Node groups that are removed come last, when their
+    replacements exist.
 
     Args:
         plan: the plan of the whole update.
         separable_groups: logical ids of the node group stacks that can be updated separately from everything else.
         resource_order: logical ids of the requested root's resources; node groups are updated in this order.
+        parallel_groups: how many node groups with disruptive changes are updated together.
     """
     other_stacks: list[StackPlan] = []
     changes_by_group: dict[str, list[StackPlan]] = {}
@@ -74,19 +76,20 @@ def divide_into_parts(
     parts = [
         UpdatePart("volumes", stacks=volumes),
         UpdatePart("control-plane", stacks=control_plane),
-        *_node_group_parts(changes_by_group, resource_order),
+        *_node_group_parts(changes_by_group, resource_order, parallel_groups),
     ]
     return tuple(part for part in parts if part.stacks)
 
 
 def _node_group_parts(
-    changes_by_group: Mapping[str, Sequence[StackPlan]], resource_order: Sequence[str]
+    changes_by_group: Mapping[str, Sequence[StackPlan]], resource_order: Sequence[str], parallel_groups: int
 ) -> Iterator[UpdatePart]:
     """Yield the parts that update node groups; a part without stacks is dropped by the caller.
 
     Args:
         changes_by_group: the changes of each node group, by the logical id of its stack.
         resource_order: logical ids of the requested root's resources; node groups are updated in this order.
+        parallel_groups: how many node groups with disruptive changes are updated together.
     """
 
     def part_of(kind: PhaseKind, groups: Sequence[str]) -> UpdatePart:
@@ -108,8 +111,8 @@ def _node_group_parts(
         else:
             other_groups.append(group)
     yield part_of("node-groups", undisrupted_groups)
-    for group in other_groups:
-        yield part_of("node-groups", [group])
+    for first in range(0, len(other_groups), parallel_groups):
+        yield part_of("node-groups", other_groups[first : first + parallel_groups])
     yield part_of("removed-node-groups", removed_groups)
 
 

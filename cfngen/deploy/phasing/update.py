@@ -71,6 +71,8 @@ def plan_phases(
     requested: Sequence[Document],
     plan_part: PlanPart,
     discard: Callable[[Plan], None],
+    *,
+    parallel_groups: int = 1,
 ) -> PhasedUpdate | None:
     """Return an update in phases; None if one normal stack update is enough.
 
@@ -82,6 +84,7 @@ def plan_phases(
         requested: the requested templates of the cluster.
         plan_part: makes the plan of a part.
         discard: removes a plan's change set.
+        parallel_groups: how many node groups with disruptive changes are updated together.
     """
     root = next(document for document in requested if document.children)
     # If nodes get another security group, the rules for the old one must stay until the last node has the new one.
@@ -89,7 +92,9 @@ def plan_phases(
         _is_for_other_nodes_group(change) for stack in overall_plan.stacks for change in stack.changes
     )
     separable_groups = frozenset() if changes_nodes_group else documents.separable_groups(deployed, requested)
-    parts = divide_into_parts(overall_plan, separable_groups, list(root.body["Resources"]))
+    parts = divide_into_parts(
+        overall_plan, separable_groups, list(root.body["Resources"]), parallel_groups=parallel_groups
+    )
     if len(parts) == 1 and parts[0].kind == "volumes":
         plan = replace(overall_plan, on_failure=NO_ROLLBACK)
         return PhasedUpdate(

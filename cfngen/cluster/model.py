@@ -15,6 +15,7 @@ from cfngen.cluster.sections.bastion import Bastion
 from cfngen.cluster.sections.flow_logs import FlowLogs
 from cfngen.cluster.sections.instances import (
     ControlPlane,
+    ExtraVolume,
     Image,
     InstanceRole,
     Instances,
@@ -68,6 +69,7 @@ __all__ = [
     "ElasticIp",
     "Endpoints",
     "Etcd",
+    "ExtraVolume",
     "FlowLogs",
     "Iam",
     "Image",

@@ -7,7 +7,7 @@ from troposphere import GetAtt, Ref, autoscaling, cloudformation, ec2, policies
 from cfngen.cluster import logical_ids
 from cfngen.cluster.checks.volumes import VOLUME_TYPES
 from cfngen.cluster.instance_types import architecture
-from cfngen.cluster.model import Architecture, Cluster, Instances, Volume
+from cfngen.cluster.model import Architecture, Cluster, Instances, NodeGroup, Volume
 from cfngen.cluster.upgrade_timeouts import MAX_PAUSE_MINUTES, SPARE_MINUTES
 from cfngen.templates.images import root_device
 from cfngen.templates.property_value import PropertyValue
@@ -97,6 +97,13 @@ def add_launch_template(
     root_volume = ec2.EBSBlockDevice(
         DeleteOnTermination=True, VolumeSize=root_volume_size, **ebs_volume_properties(instances.root_volume)
     )
+    extra_volumes = [
+        ec2.LaunchTemplateBlockDeviceMapping(
+            DeviceName=volume.device,
+            Ebs=ec2.EBSBlockDevice(DeleteOnTermination=True, VolumeSize=volume.size, **ebs_volume_properties(volume)),
+        )
+        for volume in (instances.volumes if isinstance(instances, NodeGroup) else ())
+    ]
     # Instances get their tags from the Auto Scaling group. If the interface is a resource of its own, that resource has
     # the tags already.
     tagged_types = ["volume"]
@@ -119,7 +126,8 @@ def add_launch_template(
                 ),
                 IamInstanceProfile=ec2.IamInstanceProfile(Arn=instance_profile_arn),
                 BlockDeviceMappings=[
-                    ec2.LaunchTemplateBlockDeviceMapping(DeviceName=root_device(instances.image), Ebs=root_volume)
+                    ec2.LaunchTemplateBlockDeviceMapping(DeviceName=root_device(instances.image), Ebs=root_volume),
+                    *extra_volumes,
                 ],
                 MetadataOptions=metadata_options(),
                 NetworkInterfaces=[primary_interface],

@@ -32,6 +32,7 @@ _DESCRIPTIONS = {
     "upgradeWait": "how long nodes wait for masters of their version",
     "services": "the services that run",
     "timeout": "the time that it may take",
+    "volumes": "the volumes that it mounts",
 }
 # Descriptions of what changes, by the path of the file; of a file without a description the path is shown.
 _FILE_DESCRIPTIONS = {

@@ -72,6 +72,7 @@ QUIET = (
     rf"dd if={DISK} of=/dev/null bs=1M count=1",
     rf"resize2fs {DISK}",
     rf"mkfs\.ext4 -q (-F -m 0 -E nodiscard -L cfngen-storage|-m 0 -L cfngen-master) {DISK}",
+    rf"mkfs\.(ext4 -q -m 0|xfs -q) {DISK}",
     rf"wipefs -a -q( {DISK})+",
     rf"tar -xzf {PATH} -C {PATH} --no-same-owner( --strip-components=1 --wildcards( {WORD})+)?",
     "dpkg --configure -a",
@@ -149,6 +150,7 @@ SPOKEN = (
         rf" --initial-cluster-token=[\w-]+"
         rf" --initial-advertise-peer-urls=https://{ADDRESS}:2380 --bump-revision=1000000000 --mark-compacted"
     ),
+    rf"/usr/bin/python3 -m boot\.host\.nvme {DISK}",
     r"blkid -c /dev/null -L cfngen-storage",
     r"mv -T /mnt/master/etcd(\.new /mnt/master/etcd| /mnt/master/etcd\.(before|removed|unfinished)[\w+-]*)",
     r"stat -c %s /var/lib/cfngen/etcd/snapshot\.db",

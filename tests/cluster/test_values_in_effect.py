@@ -143,7 +143,16 @@ EMPTY = [
     *(f"controlPlane.volume.{key}" for key in ("iops", "throughput", "kmsKey")),
     *(
         f"nodeGroups[0].{key}"
-        for key in ("desiredSize", "spotPrice", "iam", "labels", "taints", "policyStatements", "targetGroups")
+        for key in (
+            "desiredSize",
+            "spotPrice",
+            "iam",
+            "labels",
+            "taints",
+            "policyStatements",
+            "targetGroups",
+            "volumes",
+        )
     ),
     "etcd.backups.bucket",
     "certificateAuthority.secret",

@@ -172,6 +172,7 @@ FREE: Mapping[str, Any] = {
     "nodeGroups.taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}], "nodeGroups.drainTimeout": 7,
     "nodeGroups.policyStatements": [{"actions": ["s3:GetObject"], "resources": ["*"]}],
     "nodeGroups.targetGroups": ["arn:aws:elasticloadbalancing:us-west-2:123456789012:targetgroup/web/0123456789abcdef"],
+    "nodeGroups.volumes": [{"size": 10, "mountPath": "/data"}],
 }  # fmt: skip
 # Only with others: what a change of these does is what a change of those does.
 TOGETHER = {
@@ -197,6 +198,8 @@ TOGETHER = {
     *(f"{of}.{key}" for of in ("controlPlane", "nodeGroups")
       for key in ("files.path", "files.content", "files.mode", "units.name", "units.content", "units.enable")),
     *(f"nodeGroups.policyStatements.{key}" for key in ("effect", "actions", "resources", "conditions")),
+    *(f"nodeGroups.volumes.{key}" for key in ("size", "type", "iops", "throughput", "kmsKey", "device", "mountPath",
+                                              "fileSystem")),
     "nodeGroups.taints.key", "nodeGroups.taints.value", "nodeGroups.taints.effect",
 }  # fmt: skip
 # State that masters apply, or configuration in their user data: nothing but programs and IAM can follow from them.

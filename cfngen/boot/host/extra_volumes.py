@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from ..state import Boot
 
 FSTAB = "/etc/fstab"
-# The disk model of EBS volumes on Nitro instances ("Map Amazon EBS volumes to NVMe device names", Amazon EBS User Guide).
+# The disk model of EBS volumes on Nitro instances (Amazon EBS User Guide, "Map Amazon EBS volumes to NVMe device
+# names").
 EBS_MODEL = "Amazon Elastic Block Store"
 # The services whose containers may use the volumes: they do not start without the mounts.
 SERVICES = ("containerd", "kubelet")

@@ -12,6 +12,7 @@ from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoModel, MotoResponse
 from cfngen.sandbox.services import (
     flow_logs,
+    launched_volumes,
     nat_gateway_patches,
     policy_simulation,
     scaling_patches,
@@ -29,6 +30,7 @@ def apply() -> None:
     _allow_io1_and_io2_disks()
     _launch_without_default_vpc()
     _launch_with_groups_of_template()
+    launched_volumes.apply()
     _reassociate_elastic_ips()
     _ignore_tls_only_policies()
     scaling_patches.apply()

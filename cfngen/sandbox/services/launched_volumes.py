@@ -83,7 +83,8 @@ def _add_volume(instance: MotoModel, device: str, ebs: JsonObject) -> None:
         device_path=device,
         snapshot_id=ebs.get("SnapshotId"),
         encrypted=_is_true(ebs.get("Encrypted")),
-        delete_on_termination=_is_true(ebs.get("DeleteOnTermination")),
+        # "Preserve data when an instance is terminated", EC2 User Guide: volumes at launch are deleted by default.
+        delete_on_termination=_is_true(ebs.get("DeleteOnTermination", True)),
         kms_key_id=ebs.get("KmsKeyId"),
         volume_type=ebs.get("VolumeType"),
     )

@@ -72,7 +72,7 @@ QUIET = (
     rf"dd if={DISK} of=/dev/null bs=1M count=1",
     rf"resize2fs {DISK}",
     rf"mkfs\.ext4 -q (-F -m 0 -E nodiscard -L cfngen-storage|-m 0 -L cfngen-master) {DISK}",
-    rf"mkfs\.(ext4 -q -m 0|xfs -q) {DISK}",
+    rf"mkfs\.(ext4 -q -m 0 -E nodiscard|xfs -q -K) {DISK}",
     rf"wipefs -a -q( {DISK})+",
     rf"tar -xzf {PATH} -C {PATH} --no-same-owner( --strip-components=1 --wildcards( {WORD})+)?",
     "dpkg --configure -a",

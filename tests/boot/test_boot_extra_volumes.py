@@ -83,7 +83,7 @@ def test_blank_volume_takes_these_commands_in_this_order() -> None:
         "/usr/bin/python3 -m boot.host.nvme /dev/nvme0n1",
         "/usr/bin/python3 -m boot.host.nvme /dev/nvme1n1",
         *looked,
-        "mkfs.ext4 -q -m 0 /dev/nvme1n1",
+        "mkfs.ext4 -q -m 0 -E nodiscard /dev/nvme1n1",
         "udevadm settle",
         *looked,
         "e2fsck -p /dev/nvme1n1",

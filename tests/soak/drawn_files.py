@@ -758,6 +758,8 @@ def _further_volumes(draw: DrawFn, design: Design) -> list[File]:
         volume = draw(_volumes(design, least=1))
         if design.lived:
             volume.pop("kmsKey", None)
+        if draw(st.booleans()):
+            volume["device"] = f"/dev/sd{'mnop'[number]}"
         if folder and folder not in folders[:number]:
             volume["mountPath"] = folder
             volume["fileSystem"] = draw(st.sampled_from(("ext4", "xfs")))

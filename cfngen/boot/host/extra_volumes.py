@@ -21,7 +21,8 @@ FSTAB = "/etc/fstab"
 EBS_MODEL = "Amazon Elastic Block Store"
 # The services whose containers may use the volumes: they do not start without the mounts.
 SERVICES = ("containerd", "kubelet")
-FORMAT_COMMANDS = {"ext4": ("mkfs.ext4", "-q", "-m", "0"), "xfs": ("mkfs.xfs", "-q")}
+# Nothing is discarded first: the volumes are new.
+FORMAT_COMMANDS = {"ext4": ("mkfs.ext4", "-q", "-m", "0", "-E", "nodiscard"), "xfs": ("mkfs.xfs", "-q", "-K")}
 DISK_WAIT_SECONDS = 300
 
 

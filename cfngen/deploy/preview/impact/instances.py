@@ -180,10 +180,12 @@ def _volume_difference(context: ChangeContext, key: str) -> str:
     if context.is_master or not _has_further_volumes(context, key):
         return _root_volume_difference(context, key, paths)
     root_paths = [path for path in paths if path.startswith(f"{prefix}/0/") or path == f"{prefix}/0"]
-    further = "other further volumes, which are empty: what is on those of a replaced node is deleted with it"
-    if not root_paths:
-        return further
-    return f"{_root_volume_difference(context, key, root_paths)}, {further}"
+    differences = [_root_volume_difference(context, key, root_paths)] if root_paths else []
+    if len(root_paths) < len(paths):
+        differences.append(
+            "different further volumes (empty ones: what is on those of a replaced node is deleted with it)"
+        )
+    return join_and(differences)
 
 
 def _has_further_volumes(context: ChangeContext, key: str) -> bool:

@@ -198,6 +198,20 @@ class PodNetwork(TypedDict):
     awaited: bool
 
 
+class MountedVolume(TypedDict):
+    """A further volume of a node, which the boot program formats and mounts.
+
+    Attributes:
+        device: the volume's device name in EC2, e.g. `/dev/sdf`; the kernel gives the disk another name.
+        folder: the folder at which it is mounted.
+        fileSystem: `ext4` or `xfs`.
+    """
+
+    device: str
+    folder: str
+    fileSystem: str
+
+
 class Backups(TypedDict):
     """When masters take snapshots of etcd.
 
@@ -259,6 +273,7 @@ class _OptionalConfig(TypedDict, total=False):
     contents: Dict[str, Dict[str, str]]
     hooks: Hooks
     proxyServices: List[str]
+    volumes: List[MountedVolume]
     drain: int
     gpu: Gpu
     images: Images
@@ -294,6 +309,7 @@ class Config(_OptionalConfig):
         kubeletPatch: fields of the kubelet's configuration for this group of instances.
         hooks: the user's files, systemd units and post-boot commands from the cluster file.
         proxyServices: services of the image that are restarted once the files tell them of the proxy.
+        volumes: further volumes of a node to format and mount.
         drain: time-out in minutes for draining a node before it is terminated.
         gpu: settings of nodes with GPUs; only for these.
         images: only for nodes: the images that are pulled before pods need them.

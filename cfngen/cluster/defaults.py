@@ -30,6 +30,9 @@ BASTION_TYPE_BY_ARCHITECTURE = {"amd64": "t3.micro", "arm64": "t4g.micro"}
 MAX_MASTER_COUNT = 5
 # The first master has the ninth address of its subnet.
 FIRST_MASTER_HOST_NUMBER = 9
+# The device names of further volumes ("Device names for volumes on Amazon EC2 instances", EC2 User Guide: recommended
+# for EBS volumes).
+EXTRA_DEVICE_NAMES = tuple(f"/dev/sd{letter}" for letter in "fghijklmnop")
 # The keys of `image` that name an AMI or belong to one.
 _AMI_KEYS = ("id", "ssmParameter", "rootDevice")
 
@@ -47,6 +50,7 @@ def complete(data: Mapping[str, object]) -> CompletedData:
     _fill_node_groups(completed)
     _fill_root_volume_sizes(completed)
     capacity_defaults.fill_preferred_types(completed)
+    _fill_device_names(completed)
     _fill_images(completed)
     capacity_defaults.fill_required_types(completed)
     capacity_defaults.fill_distributions(completed)
@@ -130,6 +134,18 @@ def _fill_root_volume_sizes(completed: CompletedData) -> None:
             completed.fill((*path, "rootVolume", "size"), DEFAULT_ROOT_VOLUME_GIB, gpu_defaults.from_gpu(path))
         elif isinstance(group.get("rootVolume"), dict):
             completed.fill((*path, "rootVolume", "size"), DEFAULT_NODE_ROOT_VOLUME_SIZE)
+
+
+def _fill_device_names(completed: CompletedData) -> None:
+    """Give each further volume of a node group without a device name the first one that no other volume has."""
+    for path, _ in completed.sections_in(("nodeGroups",)):
+        volumes = list(completed.sections_in((*path, "volumes")))
+        used_names = [volume.get("device") for _, volume in volumes]
+        free_names = [name for name in EXTRA_DEVICE_NAMES if name not in used_names]
+        unnamed_paths = [volume_path for volume_path, volume in volumes if "device" not in volume]
+        # Validation reports more volumes than there are names.
+        for volume_path, name in zip(unnamed_paths, free_names, strict=False):
+            completed.fill((*volume_path, "device"), name)
 
 
 def _fill_images(completed: CompletedData) -> None:

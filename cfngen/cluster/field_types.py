@@ -126,6 +126,15 @@ DirectHost = Annotated[
     BeforeValidator(check_range),
 ]
 DeviceName = Annotated[str, TextPattern(r"/dev/[a-z0-9]+", expected="a device name such as /dev/xvda")]
+ExtraDeviceName = Annotated[
+    str,
+    TextPattern(
+        # "Device names for volumes on Amazon EC2 instances", EC2 User Guide: the names recommended for EBS volumes.
+        r"/dev/sd[f-p]",
+        expected="a device name for an EBS volume, /dev/sdf to /dev/sdp",
+    ),
+]
+MountPath = Annotated[str, TextPattern(r"(/[A-Za-z0-9_.@+-]+)+", expected="an absolute path such as /data")]
 SsmParameterName = Annotated[
     str, TextPattern(r"/[A-Za-z0-9_.\-/]+", expected="the name of an SSM parameter such as /aws/service/…/ami-id")
 ]

@@ -21,6 +21,7 @@ from cfngen.cluster.sections.capacity import (
 from cfngen.cluster.sections.flow_logs import FlowLogs
 from cfngen.cluster.sections.instances import (
     ControlPlane,
+    ExtraVolume,
     Image,
     InstanceRole,
     Instances,
@@ -78,6 +79,7 @@ __all__ = [
     "ElasticIp",
     "Endpoints",
     "Etcd",
+    "ExtraVolume",
     "FlowLogs",
     "Iam",
     "Image",

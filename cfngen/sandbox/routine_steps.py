@@ -58,6 +58,12 @@ def rebalancing(configuration: JsonObject, instance: Instance) -> str:
     return f"if EC2 recommends to rebalance this instance: {configuration['rebalance']}"
 
 
+def further_volumes(configuration: JsonObject, instance: Instance) -> str:
+    """Return the log line: which further volumes were formatted, and where they are mounted."""
+    volumes = configuration["volumes"]
+    return ", ".join(f"{volume['device']} formatted and mounted at {volume['folder']}" for volume in volumes)
+
+
 def further_files(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: how many files and units of the cluster file were written."""
     hooks = configuration["hooks"]
@@ -132,6 +138,7 @@ ROUTINE: Mapping[str, tuple[float, Callable[[JsonObject, Instance], str]]] = {
     POD_NETWORK: (0.5, pod_network),
     DRAINING: (0.3, draining),
     "rebalancing": (0.3, rebalancing),
+    "further volumes": (1.2, further_volumes),
     "further files": (0.2, further_files),
     "instance storage": (0.4, instance_storage),
     "services": (2.3, services),

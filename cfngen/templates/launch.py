@@ -110,6 +110,13 @@ def add_launch_template(
     root_volume = ec2.EBSBlockDevice(
         DeleteOnTermination=True, VolumeSize=root_volume_size, **ebs_volume_properties(instances.root_volume)
     )
+    extra_volumes = [
+        ec2.LaunchTemplateBlockDeviceMapping(
+            DeviceName=volume.device,
+            Ebs=ec2.EBSBlockDevice(DeleteOnTermination=True, VolumeSize=volume.size, **ebs_volume_properties(volume)),
+        )
+        for volume in (instances.volumes if isinstance(instances, NodeGroup) else ())
+    ]
     # Instances get their tags from the Auto Scaling group. If the interface is a resource of its own, that resource has
     # the tags already.
     tagged_types = ["volume"]
@@ -130,7 +137,8 @@ def add_launch_template(
                 **_instance_type_property(stack, parameter_prefix, instances, parameter_group),
                 IamInstanceProfile=ec2.IamInstanceProfile(Arn=instance_profile_arn),
                 BlockDeviceMappings=[
-                    ec2.LaunchTemplateBlockDeviceMapping(DeviceName=root_device(instances.image), Ebs=root_volume)
+                    ec2.LaunchTemplateBlockDeviceMapping(DeviceName=root_device(instances.image), Ebs=root_volume),
+                    *extra_volumes,
                 ],
                 MetadataOptions=metadata_options(),
                 NetworkInterfaces=[primary_interface],

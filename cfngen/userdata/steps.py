@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from cfngen.cluster.model import Cluster, Instances, NodeGroup
-from cfngen.userdata import proxy
+from cfngen.userdata import extra_volumes, proxy
 from cfngen.userdata.pod_network import ROUTE_MAKING_PLUGINS
 
 if TYPE_CHECKING:
@@ -77,6 +77,10 @@ def _uses_instance_storage(cluster: Cluster, group: Instances) -> bool:
     return group.instance_storage != "none"
 
 
+def _mounts_volumes(cluster: Cluster, group: Instances) -> bool:
+    return bool(extra_volumes.mounted_volumes(group))
+
+
 def _has_backups(cluster: Cluster, group: Instances) -> bool:
     return cluster.etcd.backups.enabled
 
@@ -135,6 +139,8 @@ NODE_STEPS = (
     Step("draining", "node.drain.start", _is_drained),
     # Before local disks are formatted, which AWS's image has formatted, and before anything is downloaded in vain.
     Step("GPU", "node.gpu.prepare", _has_gpu),
+    # Before the files, which may be on a volume, and before the local disks, which leave a mounted folder alone.
+    Step("further volumes", "host.extra_volumes.mount", _mounts_volumes),
     Step("further files", "host.hooks.files", _has_files_or_units),
     Step("instance storage", "host.disks.disks", _uses_instance_storage),
     Step("downloads", "host.system.downloads"),

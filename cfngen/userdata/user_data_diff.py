@@ -36,6 +36,7 @@ _DESCRIPTIONS = {
     "rebalance": "what nodes do when EC2 recommends to rebalance their instances",
     "services": "the services that run",
     "timeout": "the time that it may take",
+    "volumes": "the volumes that it mounts",
 }
 # Descriptions of what changes, by the path of the file; of a file without a description the path is shown.
 _FILE_DESCRIPTIONS = {

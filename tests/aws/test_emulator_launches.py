@@ -201,3 +201,31 @@ def _route(table: str) -> dict[str, Any]:
     [found] = ec2().describe_route_tables(RouteTableIds=[table])["RouteTables"]
     [route] = [route for route in found["Routes"] if route.get("DestinationCidrBlock") == ROUTE]
     return dict(route)
+
+
+def test_an_instance_has_the_volumes_of_the_template_that_its_group_uses(cloud: CloudFormation) -> None:
+    def with_volumes(**sizes: int) -> str:
+        resources = unwatched(MaxSize="2")
+        del resources["Group"]["UpdatePolicy"]
+        data = resources["Template"]["Properties"]["LaunchTemplateData"]
+        data["BlockDeviceMappings"] = [
+            {"DeviceName": f"/dev/{name}", "Ebs": {"VolumeSize": size, "DeleteOnTermination": name != "sdg"}}
+            for name, size in sizes.items()
+        ]
+        data["TagSpecifications"] = [{"ResourceType": "volume", "Tags": [{"Key": "team", "Value": "blue"}]}]
+        return text(resources)
+
+    def volumes(state: str) -> list[tuple[str, int]]:
+        tagged = [{"Name": "tag:team", "Values": ["blue"]}, {"Name": "status", "Values": [state]}]
+        described = ec2().describe_volumes(Filters=tagged)["Volumes"]
+        return sorted((next((a["Device"] for a in each["Attachments"]), ""), each["Size"]) for each in described)
+
+    stack = cloud.wait(cloud.create_stack("s", body=with_volumes(sdf=5, sdg=6)))
+    assert stack.status == "CREATE_COMPLETE"
+    assert volumes("in-use") == [("/dev/sda1", 8), ("/dev/sdf", 5), ("/dev/sdg", 6)]
+    [first] = running()
+    cloud.wait(cloud.update_stack("s", body=with_volumes(sdf=7)))
+    _grow(stack, 2)
+    ec2().terminate_instances(InstanceIds=[first])
+    assert set(volumes("in-use")) == {("/dev/sda1", 8), ("/dev/sdf", 7)}
+    assert volumes("available") == [("", 6)]

@@ -36,7 +36,7 @@ MODES = {
     rf"{HOME}(downloads/[\w.-]+|charts/[\w-]+\.tgz)|/usr/local/bin/[\w-]+": PROGRAM,
     # What others read: kubeadm (`patches.directory`: target, patch type), systemd, udev, needrestart, mount, resolvers.
     rf"{HOME}patches/(etcd|kube-(apiserver|controller-manager|scheduler)|kubeletconfiguration)\+merge\.json": PUBLIC,
-    r"/etc/systemd/system/(containerd|kubelet)\.service\.d/cfngen-storage\.conf": PUBLIC,
+    r"/etc/systemd/system/(containerd|kubelet)\.service\.d/cfngen-(storage|volumes)\.conf": PUBLIC,
     r"/etc/systemd/network/75-cfngen-pods\.network": PUBLIC,
     # udev(7): an empty file of the same name in /etc takes the place of the one in /usr/lib.
     r"/etc/udev/rules\.d/99-vpc-policy-routes\.rules": PUBLIC,

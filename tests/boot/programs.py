@@ -79,6 +79,7 @@ QUIET = (
     rf"dd if={DISK} of=/dev/null bs=1M count=1",
     rf"resize2fs {DISK}",
     rf"mkfs\.ext4 -q (-F -m 0 -E nodiscard -L cfngen-storage|-m 0 -L cfngen-master) {DISK}",
+    rf"mkfs\.(ext4 -q -m 0 -E nodiscard|xfs -q -K) {DISK}",
     rf"wipefs -a -q( {DISK})+",
     rf"tar -xzf {PATH} -C {PATH} --no-same-owner( --strip-components=1 --wildcards( {WORD})+)?",
     # lvm(8): what the Deep Learning AMI's service has made of the instance store disks.
@@ -171,6 +172,7 @@ SPOKEN = (
         rf" --hosts-dir (/etc/containerd/certs\.d|/run/cfngen-images) --snapshotter \w+ {IMAGE}"
     ),
     r'/bin/sh -c umask 077; exec /usr/local/bin/ecr-credential-provider > "/run/cfngen-images/answer\.json"',
+    rf"/usr/bin/python3 -m boot\.host\.nvme {DISK}",
     r"blkid -c /dev/null -L cfngen-storage",
     r"mv -T /mnt/master/etcd(\.new /mnt/master/etcd| /mnt/master/etcd\.(before|removed|unfinished)[\w+-]*)",
     r"stat -c %s /var/lib/cfngen/etcd/snapshot\.db",

@@ -12,6 +12,8 @@ from cfngen.cluster.load import parse
 from cfngen.cluster.problems import ClusterFileError
 
 # Key: least, greatest. An index stands for an entry of a list.
+# What an item of a list has beside the number.
+BESIDE: dict[str, dict[str, Any]] = {"nodeGroups": {"name": "nodes"}, "volumes": {"mountPath": "/data"}}
 BOUNDS = {
     # "Subnet CIDR blocks", Amazon VPC user guide.
     "network.subnetSizes.instances": (16, 28),
@@ -30,6 +32,7 @@ BOUNDS = {
     "controlPlane.volume.throughput": (125, 2000),
     "controlPlane.rootVolume.size": (1, 65536),
     "nodeGroups[0].rootVolume.iops": (100, 256_000),
+    "nodeGroups[0].volumes[0].size": (1, 65536),
     "controlPlane.auditLog.maxAge": (1, 3650),
     "controlPlane.auditLog.maxBackups": (1, 1000),
     "controlPlane.auditLog.maxSize": (1, 10_000),
@@ -74,7 +77,7 @@ def written(path: str, value: int) -> dict[str, Any]:
     for part in reversed(path.split(".")):
         name, _, index = part.partition("[")
         if index:
-            beside = {"name": "nodes"} if name == "nodeGroups" else {"id": "pl-0123456789abcdef0"}
+            beside = BESIDE.get(name, {"id": "pl-0123456789abcdef0"})
             found = [{**beside, **found}]
         if name == "nodeTerminationHandler":
             found = {"enabled": True, **found}

@@ -166,6 +166,7 @@ EMPTY = [
             "maxPods",
             "gpu",
             "prePulledImages",
+            "volumes",
         )
     ),
     *(

@@ -62,6 +62,7 @@ NOTHING_IN_AWS = (
     field_types.Command,
     field_types.DeviceName,
     field_types.DirectHost,
+    field_types.ExtraDeviceName,
     field_types.FileMode,
     field_types.GroupName,
     field_types.IamAction,
@@ -74,6 +75,7 @@ NOTHING_IN_AWS = (
     field_types.KubernetesVersion,
     field_types.LabelKey,
     field_types.LabelValue,
+    field_types.MountPath,
     field_types.Price,
     field_types.ProxyUrl,
     field_types.PublicKey,
@@ -307,6 +309,9 @@ TABLE: Mapping[str, Named] = {
         "region", {f"controlPlane: {{volume: {{kmsKey: '{KEY}'}}}}": "use a key in us-west-2"}
     ),
     **instances("nodeGroups[]"),
+    "nodeGroups[].volumes[].kmsKey": Named(
+        "region", {f"nodeGroups: [{{volumes: [{{size: 9, kmsKey: '{KEY}'}}]}}]": "use a key in us-west-2"}
+    ),
     "nodeGroups[].targetGroups[]": Named(
         "VPC and region",
         {

@@ -185,6 +185,7 @@ FREE: Mapping[str, Any] = {
     "nodeGroups.capacityReservation": {"preference": "none"},
     "nodeGroups.oneGroupPerZone": True, "nodeGroups.update.maxUnavailable": 2,
     "nodeGroups.update.maxSurge": 1, "nodeGroups.update.pause": 5,
+    "nodeGroups.volumes": [{"size": 10, "mountPath": "/data"}],
 }  # fmt: skip
 # Only with others: what a change of these does is what a change of those does.
 TOGETHER = {
@@ -220,6 +221,8 @@ TOGETHER = {
                   "spotInstancePools")),
     *(f"nodeGroups.capacityReservation.{key}" for key in ("id", "resourceGroup", "preference")),
     "nodeGroups.capacityRebalance",
+    *(f"nodeGroups.volumes.{key}" for key in ("size", "type", "iops", "throughput", "kmsKey", "device", "mountPath",
+                                              "fileSystem")),
     "nodeGroups.taints.key", "nodeGroups.taints.value", "nodeGroups.taints.effect",
     # Only instance types with a GPU have it: the image, labels and taints that follow are changes of their own.
     "nodeGroups.gpu",

@@ -230,6 +230,18 @@ INSTANCES: list[Row] = [
      ("LaunchTemplateData/BlockDeviceMappings/1/Ebs/VolumeSize", "1", "2")),
      {"after": {"LaunchTemplateData": {"BlockDeviceMappings": [{"Ebs": {"VolumeSize": "64"}}]}}}, NONE,
      "new instances have root volumes of 64 GiB"),
+    ("NodeGroupNodesLaunchTemplate", TEMPLATE, (touched("LaunchTemplateData/BlockDeviceMappings/1/Ebs/VolumeSize"),),
+     {"after": {"LaunchTemplateData": {"BlockDeviceMappings": [{}, {"Ebs": {"VolumeSize": "64"}}]}}}, NONE,
+     ("new instances have different further volumes (empty ones: what is on those of a replaced node is deleted with "
+     "it)")),
+    ("NodeGroupNodesLaunchTemplate", TEMPLATE, (touched("LaunchTemplateData/BlockDeviceMappings/0/Ebs/VolumeSize"),),
+     {"before": {"LaunchTemplateData": {"BlockDeviceMappings": [{}, {}]}}}, NONE,
+     "new instances have root volumes of b GiB"),
+    ("NodeGroupNodesLaunchTemplate", TEMPLATE, (touched("LaunchTemplateData/BlockDeviceMappings/0/Ebs/VolumeSize"),
+     touched("LaunchTemplateData/BlockDeviceMappings/1")),
+     {"before": {"LaunchTemplateData": {"BlockDeviceMappings": [{}, {}]}}}, NONE,
+     ("new instances have root volumes of b GiB and different further volumes (empty ones: what is on those of a "
+     "replaced node is deleted with it)")),
     ("NodeGroupNodesLaunchTemplate", TEMPLATE, (touched("LaunchTemplateName"),), {}, NONE,
      "new instances are launched with other settings"),
     ("MasterAVolume", VOLUME, (), {"action": "remove"}, DANGEROUS,

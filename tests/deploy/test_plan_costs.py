@@ -294,3 +294,14 @@ def test_data_volumes_count_with_their_own_size_and_type() -> None:
         PRIVATE, described(added("MasterAVolume", f"{EC2}Volume", properties), added("X", f"{EC2}VPC", properties))
     )
     assert (100, "io2 volumes") in {(cost.quantity, cost.what) for cost in made.costs}
+
+
+def test_further_volumes_of_nodes_are_billed_with_the_other_storage() -> None:
+    volumes = [{"size": 100}, {"size": 50, "type": "gp2"}]
+    cluster = parse({"nodeGroups": [{"name": "small", "minSize": 2, "volumes": volumes}]})
+    made = summarize_creation(cluster, described(added("MasterAVolume", f"{EC2}Volume")))
+    users = "root volumes, further volumes of nodes, and the masters' data"
+    assert [cost for cost in made.costs if cost.unit == "GiB"] == [
+        Cost(20 + 20 + 2 * (32 + 100), "GiB", "gp3 volumes", users),
+        Cost(2 * 50, "GiB", "gp2 volumes", users),
+    ]

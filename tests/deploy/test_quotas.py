@@ -223,6 +223,16 @@ def test_groups_count_at_the_size_they_start_with_and_at_their_greatest(account)
     assert (storage.sufficient, storage.room_to_grow) == (True, False)
 
 
+def test_further_volumes_of_nodes_count_towards_the_storage():
+    plain, more = (
+        count_demand(generate(parse(grown(4, 10, volumes=volumes))), {})
+        for volumes in ([], [{"size": 100}, {"size": 50, "type": "gp2"}])
+    )
+    assert more.gib_by_volume_type["gp3"] == plain.gib_by_volume_type["gp3"] + 4 * 100
+    assert more.gib_by_volume_type["gp2"] == 4 * 50
+    assert more.max_gib_by_volume_type["gp2"] == 10 * 50
+
+
 def test_of_an_update_only_what_it_adds_counts(account):
     before, after = (count_demand(generate(parse(grown(*sizes))), {}) for sizes in ((4, 4), (6, 8)))
     found = by_name(service_quotas.check(account, after, before))

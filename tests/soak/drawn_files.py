@@ -690,6 +690,7 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
         "nodeGroups[].zones": st.lists(st.sampled_from(zones), min_size=1, unique=True)
         if len(zones) == 1
         else st.just(zones[:1]) | st.lists(st.sampled_from(zones), min_size=1, unique=True),
+        "nodeGroups[].volumes": _further_volumes(design),
         "nodeGroups[].labels": st.dictionaries(_labels(), _label_values(), max_size=3),
         "nodeGroups[].taints": st.lists(
             st.fixed_dictionaries(
@@ -853,6 +854,23 @@ def _volumes(draw: DrawFn, design: Design, least: int) -> File:
     if draw(st.integers(0, 3)) == 0:
         partition = "aws-cn" if design.region.startswith("cn-") else "aws-us-gov" if "-gov-" in design.region else "aws"
         found["kmsKey"] = f"arn:{partition}:kms:{design.region}:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    return found
+
+
+@st.composite
+def _further_volumes(draw: DrawFn, design: Design) -> list[File]:
+    folders = draw(st.lists(st.sampled_from(("", "/cache", "/data/own", "/srv")), max_size=3))
+    found = []
+    for number, folder in enumerate(folders):
+        volume = draw(_volumes(design, least=1))
+        if design.lived:
+            volume.pop("kmsKey", None)
+        if draw(st.booleans()):
+            volume["device"] = f"/dev/sd{'mnop'[number]}"
+        if folder and folder not in folders[:number]:
+            volume["mountPath"] = folder
+            volume["fileSystem"] = draw(st.sampled_from(("ext4", "xfs")))
+        found.append(volume)
     return found
 
 

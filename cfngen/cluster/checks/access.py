@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 
 from cfngen.cluster.existing_roles import existing_roles
-from cfngen.cluster.model import Cluster, Instances, Machine
+from cfngen.cluster.model import Cluster, ExtraVolume, Instances, Machine
 from cfngen.cluster.names import aws_partition
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
@@ -53,6 +53,13 @@ def all_machines(cluster: Cluster) -> Iterator[tuple[Path, Machine]]:
     yield from all_instances(cluster)
     if cluster.bastion:
         yield ("bastion",), cluster.bastion
+
+
+def extra_volumes(cluster: Cluster) -> Iterator[tuple[Path, ExtraVolume]]:
+    """Yield the path and the settings of each further volume of node groups."""
+    for index, group in enumerate(cluster.node_groups):
+        for position, volume in enumerate(group.volumes):
+            yield ("nodeGroups", index, "volumes", position), volume
 
 
 def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
@@ -204,6 +211,9 @@ def _arns(cluster: Cluster) -> Iterator[tuple[Path, str]]:
     for path, machine in all_machines(cluster):
         if machine.root_volume.kms_key:
             yield (*path, "rootVolume", "kmsKey"), machine.root_volume.kms_key
+    for path, volume in extra_volumes(cluster):
+        if volume.kms_key:
+            yield (*path, "kmsKey"), volume.kms_key
     if cluster.control_plane.volume.kms_key:
         yield ("controlPlane", "volume", "kmsKey"), cluster.control_plane.volume.kms_key
     if cluster.secrets.kms_key:

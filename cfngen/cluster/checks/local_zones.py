@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 from cfngen.cluster.checks.addresses import subnet_path
 from cfngen.cluster.group_types import type_list, types_of
-from cfngen.cluster.model import Cluster
+from cfngen.cluster.model import Cluster, Volume
+from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 from cfngen.cluster.zones import is_local_zone
 
@@ -47,12 +48,14 @@ def _warn_of_groups_in_local_zones(cluster: Cluster) -> Iterator[Problem]:
             f"{type_list(types_of(cluster, group))}"
         )
         yield Problem(("nodeGroups", index, "zones"), message)
-        if group.root_volume.type == "gp3":
+        volumes: list[tuple[Path, Volume]] = [(("rootVolume",), group.root_volume)]
+        volumes += [(("volumes", position), volume) for position, volume in enumerate(group.volumes)]
+        for path in [path for path, volume in volumes if volume.type == "gp3"]:
             message = (
                 f"not every Local Zone has gp3 volumes ({', '.join(local_zones)}), and where there are none, no node "
                 "starts; gp2 is in all of them. Claims of pods there need a StorageClass of that type too"
             )
-            yield Problem(("nodeGroups", index, "rootVolume", "type"), message)
+            yield Problem(("nodeGroups", index, *path, "type"), message)
 
 
 PROBLEM_CHECKS = (_check_no_masters_in_local_zones,)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cfngen.cluster.checks.access import all_machines
+from cfngen.cluster.checks.access import all_machines, extra_volumes
 from cfngen.cluster.model import Cluster, Volume
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
@@ -50,10 +50,11 @@ _MIN_ROOT_SIZE_GIB = 8
 
 
 def _all_volumes(cluster: Cluster) -> Iterator[tuple[Path, Volume]]:
-    """Yield each EBS volume with its path: the masters' data volume and all root volumes."""
+    """Yield each EBS volume with its path: the masters' data volume, all root volumes, further volumes of nodes."""
     yield ("controlPlane", "volume"), cluster.control_plane.volume
     for path, instances in all_machines(cluster):
         yield (*path, "rootVolume"), instances.root_volume
+    yield from extra_volumes(cluster)
 
 
 def _check_volume_sizes(cluster: Cluster) -> Iterator[Problem]:

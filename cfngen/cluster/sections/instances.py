@@ -45,7 +45,23 @@ class Volume(Model):
     kms_key: field_types.KeyArn | None = Field(
         None,
         description="ARN of the KMS key that encrypts the volume. Default: the account's key for EBS. For root volumes "
-        "the key's policy must let the service-linked role AWSServiceRoleForAutoScaling use it.",
+        "and further volumes of nodes the key's policy must let the service-linked role AWSServiceRoleForAutoScaling "
+        "use it.",
+    )
+
+
+class ExtraVolume(Volume):
+    """A further EBS volume of each node of a group: empty when the node starts, deleted with the node."""
+
+    size: int = Field(ge=1, le=65536, description="Size in GiB.")
+    device: field_types.ExtraDeviceName = Field(
+        "/dev/sdf", description="Its device name in EC2, /dev/sdf to /dev/sdp. Default: the first that is free."
+    )
+    mount_path: field_types.MountPath | None = Field(
+        None, description="Folder at which nodes mount it, formatted. Default: it is attached, and left as it is."
+    )
+    file_system: Literal["ext4", "xfs"] | None = Field(
+        None, description="File system of a volume with a `mountPath`. Default: ext4."
     )
 
 
@@ -291,6 +307,13 @@ class NodeGroup(Instances):
         (),
         description="Images that each node pulls in the background once containerd runs, so that pods start faster: "
         "with their registry, and a tag or, better, a digest. A pull that fails is logged and fails no boot.",
+    )
+    # As many as there are device names.
+    volumes: List[ExtraVolume] = Field(
+        (),
+        max_length=11,
+        description="Further EBS volumes of each node, for data that may be lost with the node: scratch space, caches, "
+        "container images.",
     )
     iam: InstanceRole | None = Field(
         None, description="An existing role of this group's nodes. Default: that of `iam.nodes`, or one that is made."

@@ -109,6 +109,7 @@ class _Usage:
         api_addresses: number of public IPv4 addresses of the API's load balancer.
         node_addresses: number of public IPv4 addresses of nodes.
         endpoint_interfaces: number of network interfaces of interface endpoints: one in each zone of each.
+        has_further_volumes: whether nodes have volumes beside their root volumes.
     """
 
     count_by_instance_type: Counter[str] = field(default_factory=Counter)
@@ -117,6 +118,7 @@ class _Usage:
     api_addresses: int = 0
     node_addresses: int = 0
     endpoint_interfaces: int = 0
+    has_further_volumes: bool = False
 
 
 def summarize_creation(cluster: Cluster, root: ChangeSet) -> CreationSummary:
@@ -220,6 +222,9 @@ def _add_instances(
     volume_type = str(_known_value(root_volume.get("VolumeType")) or from_cluster_file.root_volume.type)
     volume_size = _to_int(root_volume.get("VolumeSize")) or from_cluster_file.root_volume.size
     usage.gib_by_volume_type[volume_type] += count * volume_size
+    for volume in node_group.volumes if node_group else ():
+        usage.gib_by_volume_type[volume.type] += count * volume.size
+        usage.has_further_volumes = True
     if node_group and node_group.public_ip:
         usage.node_addresses += count
     return ComponentCount(count, what=instance_group.kind, detail=", ".join(details))
@@ -244,9 +249,12 @@ def _costs(usage: _Usage, count_by_kind: Mapping[str, int]) -> Iterator[Cost]:
         if count:
             group_names = dict.fromkeys(usage.groups_by_instance_type[instance_type])
             yield Cost(count, "instance", what=instance_type, detail=", ".join(group_names))
+    volume_users = "root volumes and the masters' data"
+    if usage.has_further_volumes:
+        volume_users = "root volumes, further volumes of nodes, and the masters' data"
     for volume_type, gib in usage.gib_by_volume_type.items():
         if gib:
-            yield Cost(gib, "GiB", what=f"{volume_type} volumes", detail="root volumes and the masters' data")
+            yield Cost(gib, "GiB", what=f"{volume_type} volumes", detail=volume_users)
     # Amazon VPC pricing: every public IPv4 address is charged, in use or not, Elastic or an instance's own.
     elastic_ips = count_by_kind.get(_ELASTIC_IP, 0)
     has_load_balancer = bool(count_by_kind.get(LOAD_BALANCER))

@@ -14,6 +14,7 @@ from cfngen.sandbox.services import (
     capacity_reservations,
     flow_logs,
     launch_template_versions,
+    launched_volumes,
     nat_gateway_patches,
     policy_simulation,
     scaling_patches,
@@ -31,6 +32,7 @@ def apply() -> None:
     _allow_io1_and_io2_disks()
     _launch_without_default_vpc()
     _launch_with_groups_of_template()
+    launched_volumes.apply()
     _reassociate_elastic_ips()
     _ignore_tls_only_policies()
     scaling_patches.apply()

@@ -150,8 +150,6 @@ def _launch_template_impact(context: ChangeContext) -> Impact | None:
     }
     instance_type = context.after(data_key, "InstanceType")
     image = context.after(data_key, "ImageId")
-    size = context.after(data_key, "BlockDeviceMappings", "0", "Ebs", "VolumeSize")
-    is_resized = any(property_.path.endswith("/Ebs/VolumeSize") for property_ in context.change.properties)
     becomes_spot = any(
         property_.path.endswith("/InstanceMarketOptions") and property_.after for property_ in context.change.properties
     )
@@ -162,7 +160,7 @@ def _launch_template_impact(context: ChangeContext) -> Impact | None:
     labels = {
         "InstanceType": f"type {instance_type}" if instance_type else "another type",
         "ImageId": f"the image {image}" if image else "another image",
-        "BlockDeviceMappings": f"root volumes of {size} GiB" if size and is_resized else "other root volumes",
+        "BlockDeviceMappings": _volume_difference(context, f"{data_key}/BlockDeviceMappings"),
         "UserData": "another boot program or configuration",
         "IamInstanceProfile": "another instance profile",
         "NetworkInterfaces": "other network settings",
@@ -176,6 +174,39 @@ def _launch_template_impact(context: ChangeContext) -> Impact | None:
     if not differences:
         return Impact("new instances are launched with other settings")
     return Impact(f"new instances have {join_and(differences)}")
+
+
+def _volume_difference(context: ChangeContext, key: str) -> str:
+    """Return how the volumes of new instances differ; the root volume is the first block device mapping.
+
+    Args:
+        context: the change of the launch template.
+        key: the path of the block device mappings in the template's properties.
+    """
+    prefix = f"/Properties/{key}"
+    paths = [property_.path for property_ in context.change.properties if property_.path.startswith(prefix)]
+    if context.is_master or not _has_further_volumes(context, key):
+        return _root_volume_difference(context, key, paths)
+    root_paths = [path for path in paths if path.startswith(f"{prefix}/0/") or path == f"{prefix}/0"]
+    differences = [_root_volume_difference(context, key, root_paths)] if root_paths else []
+    if len(root_paths) < len(paths):
+        differences.append(
+            "different further volumes (empty ones: what is on those of a replaced node is deleted with it)"
+        )
+    return join_and(differences)
+
+
+def _has_further_volumes(context: ChangeContext, key: str) -> bool:
+    """Return whether instances had, or will have, volumes beside the root volume."""
+    mappings = (context.before(*key.split("/")), context.after(*key.split("/")))
+    return any(isinstance(value, list) and len(value) > 1 for value in mappings)
+
+
+def _root_volume_difference(context: ChangeContext, key: str, paths: Sequence[str]) -> str:
+    """Return how root volumes of new instances differ, given the paths of what changes of them."""
+    size = context.after(*key.split("/"), "0", "Ebs", "VolumeSize")
+    is_resized = any(path.endswith("/Ebs/VolumeSize") for path in paths)
+    return f"root volumes of {size} GiB" if size and is_resized else "other root volumes"
 
 
 def _volume_impact(context: ChangeContext) -> Impact | None:

@@ -57,11 +57,8 @@ SERVICES = ("autoscaling", "cloudformation", "ec2", "s3", "secretsmanager")
 MAX_PARALLEL_CALLS = 12
 # Statuses of stacks without resources: nothing has been created, or everything has been deleted again.
 STATUSES_WITHOUT_RESOURCES = ("REVIEW_IN_PROGRESS", "ROLLBACK_COMPLETE", "DELETE_COMPLETE")
-AUTHORITY_NAME, SERVING_CERTIFICATE_NAME, JOIN_TOKEN_NAME = (
-    "certificate authority",
-    "API server's certificate",
-    "join token",
-)
+AUTHORITY_NAME, SERVING_CERTIFICATE_NAME = "certificate authority", "API server's certificate"
+JOIN_TOKEN_NAME = "join token"
 Value = TypeVar("Value")
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Sequence, TypedDict
 
-from .node_settings import Gpu, Images, MountedVolume
 from .state import Boot
 
 JsonObject = Dict[str, Any]
@@ -199,6 +198,20 @@ class PodNetwork(TypedDict):
     awaited: bool
 
 
+class MountedVolume(TypedDict):
+    """A further volume of a node, which the boot program formats and mounts.
+
+    Attributes:
+        device: the volume's device name in EC2, e.g. `/dev/sdf`; the kernel gives the disk another name.
+        folder: the folder at which it is mounted.
+        fileSystem: `ext4` or `xfs`.
+    """
+
+    device: str
+    folder: str
+    fileSystem: str
+
+
 class Backups(TypedDict):
     """When masters take snapshots of etcd.
 
@@ -231,6 +244,18 @@ class Release(TypedDict):
     patches: List[JsonObject]
 
 
+class Images(TypedDict):
+    """Images that a node pulls before pods need them.
+
+    Attributes:
+        references: the images, each with registry, and with a tag or a digest.
+        snapshotter: name of containerd's snapshotter, which unpacks them.
+    """
+
+    references: List[str]
+    snapshotter: str
+
+
 class _OptionalConfig(TypedDict, total=False):
     before: List[str]
     program: Program
@@ -239,7 +264,7 @@ class _OptionalConfig(TypedDict, total=False):
     proxyServices: List[str]
     volumes: List[MountedVolume]
     drain: int
-    gpu: Gpu
+    releaseDisks: bool
     images: Images
     rebalance: str
     updatePause: int
@@ -275,7 +300,7 @@ class Config(_OptionalConfig):
         proxyServices: services of the image that are restarted once the files tell them of the proxy.
         volumes: further volumes of a node to format and mount.
         drain: time-out in minutes for draining a node before it is terminated.
-        gpu: settings of nodes with GPUs; only for these.
+        releaseDisks: only for nodes with GPUs: whether local disks that a service of the image has are released.
         images: only for nodes: the images that are pulled before pods need them.
         rebalance: only for Spot Instances: `cordon` or `drain`, what to do if EC2 recommends to rebalance the instance.
         updatePause: minutes for which a new node must have been working in a rolling update before it signals.

@@ -133,7 +133,8 @@ class NodeSteps:
         self.boot.deadline += seconds
         if not seconds:
             return "no pause: the group is not being updated"
-        return f"node {self.boot.instance.id} is Ready after a pause of {seconds / 60:.0f} min"
+        ready = f"node {self.boot.instance.id} is Ready"
+        return f"{ready} after a pause of {seconds / 60:.0f} min"
 
     def _group_is_updating(self) -> bool:
         """Return whether CloudFormation is updating the instance's Auto Scaling group."""

@@ -135,7 +135,7 @@ def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, object]) -
             "snapshotter": group.containerd.snapshotter,
         }
     if group.gpu:
-        config["gpu"] = {"releaseDisks": group.instance_storage != "none"}
+        config["releaseDisks"] = group.instance_storage != "none"
     if group.update.pause:
         config["updatePause"] = group.update.pause
     unpacked_files = _unpacked_files(

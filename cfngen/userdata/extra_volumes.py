@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cfngen.cluster.model import Instances, NodeGroup
 
 if TYPE_CHECKING:
-    from cfngen.boot.node_settings import MountedVolume
+    from cfngen.boot.contract import MountedVolume
 
 # By file system, the program that makes it, with the names of its package for apt and for dnf.
 _PACKAGES = {"ext4": ("mkfs.ext4", ("e2fsprogs", "e2fsprogs")), "xfs": ("mkfs.xfs", ("xfsprogs", "xfsprogs"))}

@@ -18,7 +18,7 @@ _DESCRIPTIONS = {
     "cloudConfig": "the cloud-config",
     "drain": "how long pods may take to move",
     "endpoint": "the API's endpoint",
-    "gpu": "the GPUs",
+    "releaseDisks": "the use of local disks",
     "hooks": "files, units and commands of the cluster file",
     "images": "the images that are pulled beforehand",
     "join": "how nodes join",

@@ -12,7 +12,7 @@ from cfngen.boot.host import disks
 from cfngen.boot.machine import BootError
 from cfngen.boot.node import gpu
 
-CONFIG: dict[str, Any] = {"gpu": {"releaseDisks": True}}
+CONFIG: dict[str, Any] = {"releaseDisks": True}
 QUERY = "nvidia-smi --query-gpu"
 
 
@@ -109,7 +109,7 @@ def test_an_image_without_lvm_has_nothing_to_release() -> None:
 def test_disks_stay_the_images_if_the_cluster_file_leaves_them_alone() -> None:
     machine = gpu_machine()
     machine.mounts.add("/opt/dlami/nvme")
-    gpu.prepare(machine, boot_of({"gpu": {"releaseDisks": False}}))
+    gpu.prepare(machine, boot_of({"releaseDisks": False}))
     assert not machine.ran("umount|pvs|systemctl disable --now dlami")
 
 

@@ -154,9 +154,14 @@ def test_what_is_not_as_it_should_be_asks_for_validation(where):
 def test_an_instance_that_auto_scaling_gave_up_does_not_count(where):
     [node, *_] = where.instances(NODES)
     scaling = client("autoscaling", where.cluster.region)
+    [group] = scaling.describe_auto_scaling_instances(InstanceIds=[node])["AutoScalingInstances"]
+    # Otherwise the group replaces the instance at once.
+    processes = {"AutoScalingGroupName": group["AutoScalingGroupName"], "ScalingProcesses": ["ReplaceUnhealthy"]}
+    scaling.suspend_processes(**processes)
     scaling.set_instance_health(InstanceId=node, HealthStatus="Unhealthy")
     status = read(where)
     scaling.set_instance_health(InstanceId=node, HealthStatus="Healthy")
+    scaling.resume_processes(**processes)
     assert (status.node_groups[0].desired, status.node_groups[0].in_service) == (4, 3)
 
 

@@ -219,9 +219,14 @@ def test_a_ready_node_that_is_of_no_use_is_found(change, text, where):
 def test_an_instance_that_auto_scaling_gave_up_is_found(where):
     [node, *_] = where.instances(NODES)
     scaling = client("autoscaling", where.cluster.region)
+    [group] = scaling.describe_auto_scaling_instances(InstanceIds=[node])["AutoScalingInstances"]
+    # Otherwise the group replaces the instance at once.
+    processes = {"AutoScalingGroupName": group["AutoScalingGroupName"], "ScalingProcesses": ["ReplaceUnhealthy"]}
+    scaling.suspend_processes(**processes)
     scaling.set_instance_health(InstanceId=node, HealthStatus="Unhealthy")
     found = looked(where)
     scaling.set_instance_health(InstanceId=node, HealthStatus="Healthy")
+    scaling.resume_processes(**processes)
     assert said(found) == [
         ("group", "node group nodes", "has 3 of 4 instances in service"),
         ("instance", node, "of node group nodes is InService, unhealthy"),

@@ -27,6 +27,7 @@ NO_TEXTS = {
         "MixedInstancesPolicy/InstancesDistribution/OnDemandAllocationStrategy",
         "MixedInstancesPolicy/InstancesDistribution/SpotAllocationStrategy",
         "MixedInstancesPolicy/InstancesDistribution/SpotMaxPrice",
+        "TargetGroupARNs/*",
         "MixedInstancesPolicy/LaunchTemplate/Overrides/*/InstanceType",
         *(
             f"MixedInstancesPolicy/LaunchTemplate/Overrides/*/InstanceRequirements/{key}"

@@ -12,7 +12,7 @@ from ..machine import BootError, Machine, Pending
 from . import filesystem, nvme
 
 if TYPE_CHECKING:
-    from ..node_settings import MountedVolume
+    from ..contract import MountedVolume
     from ..state import Boot
 
 FSTAB = "/etc/fstab"

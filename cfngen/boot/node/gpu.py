@@ -46,7 +46,7 @@ def prepare(machine: Machine, boot: NodeBoot) -> str:
         "NVIDIA's driver", lambda: _gpus(machine), DRIVER_HINT, DRIVER_TIMEOUT, retry_on=(BootError, Pending)
     )
     _stop_docker(machine)
-    if boot.config["gpu"]["releaseDisks"]:
+    if boot.config["releaseDisks"]:
         _release_disks(machine)
     return f"{', '.join(gpus)} with driver {driver}"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from cfngen.cluster.checks.access import extra_volumes
+from cfngen.cluster.group_types import types_of
 from cfngen.cluster.instance_type_facts import facts_of
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, dotted
@@ -93,18 +94,25 @@ def _check_nested_mount_paths(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_instance_storage(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no volume is mounted where `raid0` mounts the local disks of the instance type."""
+    """Check that no volume is mounted where `raid0` mounts the local disks of an instance type of the group."""
     for index, group in enumerate(cluster.node_groups):
-        facts = facts_of(group.instance_type)
-        if group.instance_storage == "none" or facts is None or not facts.local_disk_gb:
+        if group.instance_storage == "none" or not group.volumes:
             continue
+        types_with_disks = [
+            name for name in types_of(cluster, group) if (facts := facts_of(name)) and facts.local_disk_gb
+        ]
+        if not types_with_disks:
+            continue
+        type_key = "instanceRequirements" if group.instance_requirements else "instanceTypes"
+        if not group.instance_types and not group.instance_requirements:
+            type_key = "instanceType"
         for position, volume in enumerate(group.volumes):
             if volume.mount_path in INSTANCE_STORAGE_FOLDERS:
                 message = (
-                    f"{group.instance_type} has disks of its own, on which instanceStorage: raid0 puts "
+                    f"{types_with_disks[0]} has disks of its own, on which instanceStorage: raid0 puts "
                     f"{volume.mount_path}; set instanceStorage: none, or mount the volume elsewhere"
                 )
-                related_paths = (("nodeGroups", index, "instanceStorage"), ("nodeGroups", index, "instanceType"))
+                related_paths = (("nodeGroups", index, "instanceStorage"), ("nodeGroups", index, type_key))
                 yield Problem(
                     ("nodeGroups", index, "volumes", position, "mountPath"), message, related_paths=related_paths
                 )

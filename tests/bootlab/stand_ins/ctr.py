@@ -34,7 +34,7 @@ def known_images():
 def pull(words):
     """`images pull` with a folder of mirrors and a snapshotter, as the boot program gives them."""
     *options, name = words
-    if options[::2] != ["--hosts-dir", "--snapshotter"] or not os.path.isdir(options[1]):
+    if options[::2] != ["--hosts-dir", "--snapshotter"]:
         calls.refuse(f"ctr: the stand-in pulls with a folder of hosts and a snapshotter only, not with {options}")
     host, _, rest = name.partition("/")
     if host.endswith(".invalid"):

@@ -231,7 +231,7 @@ def test_a_recommendation_to_rebalance_drains_the_node(lab, master, spot):
     master.run(*KUBECTL, "create", "-f", "-", stdin=json.dumps(pod))
     lab.metadata.recommend_rebalance(spot.id)
     said = "EC2 recommends to rebalance this Spot Instance: all its pods are gone"
-    lab.until("the node to be drained", lambda: said in " ".join(spot.lines))
+    lab.until("the node to be drained", lambda: said in " ".join(spot.task_lines("rebalance")))
     assert lab.kubectl(master, "get", "pods", "-n", "default")["items"] == []
     node = lab.kubectl(master, "get", "node", spot.id)
     assert node["spec"]["unschedulable"]
@@ -243,7 +243,7 @@ def test_a_recommendation_to_rebalance_drains_the_node(lab, master, spot):
 def test_the_notice_of_an_interruption_is_left_to_the_drain_service(lab, spot):
     lab.metadata.interrupt(spot.id)
     said = "EC2 is about to interrupt this Spot Instance: all its pods are gone"
-    lab.until("the drain service", lambda: said in " ".join(spot.lines))
+    lab.until("the drain service", lambda: said in " ".join(spot.task_lines("drain")))
 
 
 def test_a_node_that_meets_an_expired_token_joins_when_a_master_has_renewed_it(lab, master):
@@ -271,8 +271,12 @@ def test_the_update_ends_after_the_pause(lab, master, spot):
 
 
 def test_a_pull_that_fails_is_on_the_console_with_its_reason(lab, spot):
-    line = lab.until("the failure", lambda: next((each for each in spot.lines if f"for {ABSENT_IMAGE}" in each), ""))
-    assert "no such host" in line
+
+    def failures() -> list[str]:
+        return [line for line in spot.task_lines("images") if f"waiting for {ABSENT_IMAGE}" in line]
+
+    lab.until("the failure", failures)
+    assert "no such host" in failures()[0]
 
 
 def test_a_master_that_dies_is_replaced_and_resumes_the_cluster(lab, master):

@@ -13,7 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "aws"))
 
 from lab import Lab, laboratory
-from lab_file import cluster_file
+from lab_file import SPOT_GROUP, cluster_file
 
 TIMING = "CFNGEN_BOOT_TIMING"
 
@@ -28,8 +28,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module")
 def one_master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A lab for a cluster of one master and one node; nothing is created yet."""
-    with laboratory(cluster_file(tmp_path_factory.mktemp("one"), 1, 1)) as made:
+    """A lab for a cluster of one master, one node, and one on a Spot Instance; nothing is created yet."""
+    with laboratory(cluster_file(tmp_path_factory.mktemp("one"), 1, 1, [SPOT_GROUP])) as made:
         yield made
 
 

@@ -119,6 +119,9 @@ class Lab:
             "Instances"
         ]
         role = self.account.role(instance.id)
+        [kind] = self.account.call("ec2", "describe_instance_types", InstanceTypes=[found["InstanceType"]])[
+            "InstanceTypes"
+        ]
         interface = found["NetworkInterfaces"][0]
         subnet = self.account.call("ec2", "describe_subnets", SubnetIds=[interface["SubnetId"]])["Subnets"][0]
         vpc = self.account.call("ec2", "describe_vpcs", VpcIds=[subnet["VpcId"]])["Vpcs"][0]
@@ -137,6 +140,8 @@ class Lab:
             "vpc_id": vpc["VpcId"],
             "vpc": vpc["CidrBlock"],
             "public_address": found.get("PublicIpAddress", ""),
+            "life_cycle": found.get("InstanceLifecycle", "on-demand"),
+            "hypervisor": kind["Hypervisor"],
         }
         return str(found["PrivateIpAddress"])
 
@@ -171,7 +176,7 @@ class Lab:
 
     def _follow_disks(self) -> None:
         attached = self.account.attachments()
-        for volume, (identifier, size) in attached.items():
+        for volume, (identifier, size, device) in attached.items():
             leader = self.instances[identifier].leader if identifier in self.instances else 0
             if leader and self._bound.get(volume) != leader:
                 known = volume in self.disks.disks
@@ -179,7 +184,8 @@ class Lab:
                 if self.foreign_volumes and not known:
                     command("mkswap", disk.file)
                 self.disks.detach(disk)
-                self.disks.attach(disk, leader)
+                is_xen = self.instances[identifier].identity["hypervisor"] == "xen"
+                self.disks.attach(disk, leader, Path(device.replace("/sd", "/xvd")).name if is_xen else "")
                 self._bound[volume] = leader
         for volume in self._bound.keys() - attached.keys():
             self._unbind(volume)

@@ -169,11 +169,11 @@ class Account:
         with self.lock:
             interfaces.attach(self.region, identifier)
 
-    def attachments(self) -> dict[str, tuple[str, int]]:
-        """Return instance and size (GiB) of attached data volumes, by volume; root volumes are left out."""
+    def attachments(self) -> dict[str, tuple[str, int, str]]:
+        """Return instance, size (GiB) and device of attached data volumes, by volume; root volumes are left out."""
         with self.lock:
             return {
-                each.id: (each.attachment.instance.id, int(each.size))
+                each.id: (each.attachment.instance.id, int(each.size), each.attachment.device)
                 for each in self.ec2.volumes.values()
                 if each.attachment
                 and each.attachment.device[:7] == "/dev/sd"

@@ -1,4 +1,8 @@
-"""EBS volumes as files on loop devices, which appear in an instance as NVMe disks do on Nitro."""
+"""EBS volumes as files on loop devices, which appear in an instance as NVMe disks do on Nitro, or as disks of Xen.
+
+An NVMe disk of the lab has its volume's id as the serial number, as on Nitro. It answers no NVMe command, so that the
+device name, e.g. `/dev/sdf`, is known to instances of Xen alone: there it is a part of the disk's name.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ class Disk:
         volume: its id.
         file: a sparse file of its size.
         device: the loop device while it is attached.
-        slot: its number as an NVMe disk of the instance; 0 while it is attached to none.
+        slot: its number among the attached disks; 0 while it is attached to none.
     """
 
     volume: str
@@ -51,21 +55,23 @@ class Disks:
                 file.truncate(gibibytes * GIBIBYTE)
         return disk
 
-    def attach(self, disk: Disk, leader: int) -> None:
+    def attach(self, disk: Disk, leader: int, xen_name: str = "") -> None:
         """Let a running instance see a disk.
 
         Args:
             disk: one that is attached to none.
             leader: process id of the instance's first process.
+            xen_name: the disk's name, if the instance is one of Xen; by default it is an NVMe disk.
         """
         disk.device = command("losetup", "--find", "--show", disk.file).strip()
         disk.slot = 1 + max((each.slot for each in self.disks.values()), default=0)
         found = Path(disk.device).stat().st_rdev
-        name, serial = f"nvme{disk.slot}n1", disk.volume.replace("-", "")
+        name, serial = xen_name or f"nvme{disk.slot}n1", disk.volume.replace("-", "")
+        record = f"echo {serial} > /sys/block/{name}/device/serial" if not xen_name else "true"
         # The kernel's list of disks is that of this machine: the instance sees another in its place.
         script = f"""
             (grep -q '^tmpfs /sys/block ' /proc/mounts || mount -t tmpfs -o mode=0755 tmpfs /sys/block) &&
-            mkdir -p /sys/block/{name}/device && echo {serial} > /sys/block/{name}/device/serial &&
+            mkdir -p /sys/block/{name}/device && {record} &&
             mknod -m 0660 /dev/{name} b {os.major(found)} {os.minor(found)}"""
         command("nsenter", "-t", str(leader), "--mount", "--pid", "sh", "-c", script)
 

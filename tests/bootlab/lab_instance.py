@@ -214,8 +214,15 @@ class Instance:
     @property
     def lines(self) -> list[str]:
         """What the boot program has said on the console, without escapes and time stamps."""
+        return self._lines("cfngen: ")
+
+    def task_lines(self, task: str) -> list[str]:
+        """Return what a task of the boot program has said on the console, e.g. that of its service `drain`."""
+        return self._lines(f"cfngen-{task}: ")
+
+    def _lines(self, prefix: str) -> list[str]:
         text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", self.console)
-        return [line.partition("cfngen: ")[2].strip() for line in text.splitlines() if "cfngen: " in line]
+        return [line.partition(prefix)[2].strip() for line in text.splitlines() if prefix in line]
 
     def reboot(self) -> None:
         """Ask it to boot again."""

@@ -31,6 +31,8 @@ class Identity:
         user_data: as given, not in base64.
         role: name of its role, for which the two keys stand.
         subnet: its range of addresses, as `vpc` is the VPC's.
+        life_cycle: `on-demand` or `spot`.
+        hypervisor: `nitro` or `xen`.
     """
 
     instance_id: str
@@ -49,6 +51,8 @@ class Identity:
     vpc_id: str
     vpc: str
     public_address: str = ""
+    life_cycle: str = "on-demand"
+    hypervisor: str = "nitro"
 
     @property
     def region(self) -> str:
@@ -101,7 +105,7 @@ class Identity:
                 "hostname": name,
                 "iam": {"security-credentials": {self.role: json.dumps(credentials)}},
                 "instance-id": self.instance_id,
-                "instance-life-cycle": "on-demand",
+                "instance-life-cycle": self.life_cycle,
                 "instance-type": self.instance_type,
                 "local-hostname": name,
                 "local-ipv4": self.address,
@@ -120,6 +124,10 @@ def _text(moment: datetime.datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def _now(minutes: int = 0) -> str:
+    return _text(datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=minutes))
+
+
 class Metadata:
     """The service of a whole network.
 
@@ -129,13 +137,26 @@ class Metadata:
     Attributes:
         identities: by address; who is not here gets no answer.
         refused: what was asked without a token, and by whom.
+        notices: by instance, what EC2 tells it of a coming interruption, by path below `meta-data`.
     """
 
     def __init__(self, sock: socket.socket) -> None:
         self.identities: dict[str, Identity] = {}
         self.refused: list[tuple[str, str]] = []
         self.tokens: dict[str, tuple[str, float]] = {}
+        self.notices: dict[str, dict[str, str]] = {}
         self.server = serve(sock, {"GET": self._get, "PUT": self._put})
+
+    def recommend_rebalance(self, instance_id: str) -> None:
+        """Recommend to rebalance a Spot Instance ("EC2 instance rebalance recommendations", EC2 user guide)."""
+        self._notify(instance_id, "events/recommendations/rebalance", noticeTime=_now())
+
+    def interrupt(self, instance_id: str) -> None:
+        """Say that a Spot Instance will be terminated ("Spot Instance interruption notices", EC2 user guide)."""
+        self._notify(instance_id, "spot/instance-action", action="terminate", time=_now(minutes=2))
+
+    def _notify(self, instance_id: str, path: str, **notice: str) -> None:
+        self.notices.setdefault(instance_id, {})[path] = json.dumps(notice)
 
     def _put(self, caller: str, path: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
         if path != "/latest/api/token" or caller not in self.identities:
@@ -159,6 +180,12 @@ class Metadata:
         if not match:
             return 404, b""
         found: Any = identity.tree()
+        for name, notice in self.notices.get(identity.instance_id, {}).items():
+            folder = found["meta-data"]
+            *folders, last = name.split("/")
+            for each in folders:
+                folder = folder.setdefault(each, {})
+            folder[last] = notice
         for part in filter(None, match[2].split("/")):
             if not isinstance(found, dict) or part not in found:
                 return 404, b""

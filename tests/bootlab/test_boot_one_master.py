@@ -1,4 +1,4 @@
-"""A cluster of one master and one node, from its creation through what may befall the master.
+"""A cluster of one master and two nodes, from its creation through what may befall the nodes and the master.
 
 One cluster for all tests of this file, in the order of the file: each leaves it working for the next one.
 """
@@ -12,10 +12,15 @@ import re
 
 import lab_timing
 import pytest
+import yaml
 from lab import Lab, calls
+from lab_file import ABSENT_IMAGE, PULLED_IMAGE
 from lab_instance import Instance
 
-MASTER, NODES = "Master", "NodeGroupNodes"
+from cfngen.cluster.node_template_tags import NODE_TEMPLATE
+
+MASTER, NODES, SPOT = "Master", "NodeGroupNodes", "NodeGroupSpot"
+KUBECTL = ("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf")
 SECRETS = re.compile(r"-----BEGIN (?:EC |RSA )?PRIVATE KEY-----|\b[a-z0-9]{6}\.[a-z0-9]{16}\b")
 # What is the same after a reboot: whoever looks after the cluster finds no file changed.
 KEPT = "cd /etc/kubernetes && find . -type f -not -name '*.cfngen' | sort | xargs sha256sum"
@@ -44,6 +49,11 @@ def node(lab: Lab) -> Instance:
     return lab.newest(NODES)
 
 
+@pytest.fixture
+def spot(lab: Lab) -> Instance:
+    return lab.newest(SPOT)
+
+
 def ready(lab: Lab, master: Instance) -> dict[str, str]:
     """Which nodes the cluster knows, and whether they are Ready."""
     found = {}
@@ -58,13 +68,14 @@ def booted(instance: Instance) -> bool:
     return any(line.startswith("done in") for line in instance.lines)
 
 
-def test_each_instance_signals_success_once(lab, master, node):
+def test_each_instance_signals_success_once(lab, master, node, spot):
     signals = lab.signals(lab.stack)
-    assert sorted(signals) == sorted(f"Received SUCCESS signal with UniqueId {each.id}" for each in (master, node))
+    expected = [f"Received SUCCESS signal with UniqueId {each.id}" for each in (master, node, spot)]
+    assert sorted(signals) == sorted(expected)
 
 
-def test_every_step_is_on_the_console_with_its_duration(lab, master, node):
-    for instance in (master, node):
+def test_every_step_is_on_the_console_with_its_duration(lab, master, node, spot):
+    for instance in (master, node, spot):
         numbers = [re.match(r"\[(\d+)/(\d+)\] .+ \(\d+\.\d s\)$", line) for line in instance.lines]
         steps = [(int(match[1]), int(match[2])) for match in numbers if match]
         count = steps[0][1]
@@ -77,8 +88,8 @@ def test_the_console_output_of_ec2_is_what_the_instance_wrote(lab, master):
     assert "initialised a new cluster" in answer["Output"]
 
 
-def test_the_cluster_has_both_as_ready_nodes_that_the_cloud_controller_knows(lab, master, node):
-    assert ready(lab, master) == {master.id: "True", node.id: "True"}
+def test_the_cluster_has_all_as_ready_nodes_that_the_cloud_controller_knows(lab, master, node, spot):
+    assert ready(lab, master) == dict.fromkeys((master.id, node.id, spot.id), "True")
     for item in lab.kubectl(master, "get", "nodes")["items"]:
         assert item["spec"]["providerID"] == f"aws:///us-west-2a/{item['metadata']['name']}"
         assert item["metadata"]["labels"]["topology.kubernetes.io/zone"] == "us-west-2a"
@@ -90,6 +101,42 @@ def test_the_node_has_run_a_pod_before_it_reported_success(node):
     assert len(steps) == 1
     assert any("signalled SUCCESS" in line for line in node.lines[steps[0] :])
     assert node.run("ls", "-A", "/etc/kubernetes/manifests").strip() == ""
+
+
+def test_a_node_of_several_types_is_what_the_tags_of_its_group_promise(lab, master, spot):
+    tags = {}
+    for group in lab.account.call("autoscaling", "describe_auto_scaling_groups")["AutoScalingGroups"]:
+        if SPOT in group["AutoScalingGroupName"]:
+            tags = {tag["Key"].removeprefix(NODE_TEMPLATE + "/"): tag["Value"] for tag in group["Tags"]}
+    labels = {key.removeprefix("label/"): value for key, value in tags.items() if key.startswith("label/")}
+    node = lab.kubectl(master, "get", "node", spot.id)
+    assert labels == {"example.com/purchase": "spot", "example.com/version": "first"}
+    assert labels.items() <= node["metadata"]["labels"].items()
+    taints = {f"taint/{taint['key']}": f"{taint['value']}:{taint['effect']}" for taint in node["spec"]["taints"]}
+    assert taints == {"taint/example.com/spot": "yes:NoSchedule"}
+    assert taints.items() <= tags.items()
+    assert node["status"]["allocatable"]["pods"] == tags["resources/pods"] == "40"
+    assert spot.identity["instance_type"] in ("t2.medium", "t2.large")
+    assert node["metadata"]["labels"]["node.kubernetes.io/instance-type"] == spot.identity["instance_type"]
+
+
+def test_a_further_volume_is_formatted_and_mounted_before_containerd_writes_to_it(spot):
+    assert any("/dev/sdf formatted and mounted at /var/lib/containerd" in line for line in spot.lines)
+    mounted = spot.run("findmnt", "--noheadings", "--output", "SOURCE,FSTYPE", "/var/lib/containerd").split()
+    assert mounted == ["/dev/xvdf", "ext4"]
+    requirement = spot.run("systemctl", "show", "--property=RequiresMountsFor", "--value", "containerd")
+    assert "/var/lib/containerd" in requirement.split()
+
+
+def test_a_node_does_not_wait_for_the_images_that_it_pulls(spot):
+    assert booted(spot)
+    assert spot.run("ctr", "-n", "k8s.io", "images", "ls", "-q", f"name=={PULLED_IMAGE}").strip() == PULLED_IMAGE
+    # The other one is tried again for five minutes.
+    assert spot.run("systemctl", "is-active", "cfngen-images", check=False).strip() == "activating"
+
+
+def test_a_node_does_not_pause_when_its_group_is_created(spot):
+    assert any("no pause: the group is not being updated" in line for line in spot.lines)
 
 
 def test_the_secret_of_the_authorities_is_written(lab, master):
@@ -107,9 +154,9 @@ def test_the_join_information_holds_a_token_of_a_day(lab):
     assert re.fullmatch(r"[a-z0-9]{6}\.[a-z0-9]{16}", information["token"])
 
 
-def test_no_secret_is_where_others_may_read_it(lab, master, node):
+def test_no_secret_is_where_others_may_read_it(lab, master, node, spot):
     token = lab.secret("joinSecretArn")["token"]
-    for instance in (master, node):
+    for instance in (master, node, spot):
         spoken = "\n".join(" ".join(call["arguments"]) for call in calls(instance))
         journal = instance.run("journalctl", "--no-pager", "-o", "cat")
         user_data = instance.identity["user_data"].decode()
@@ -137,8 +184,8 @@ def test_etcd_is_on_the_data_volume(lab, master):
     )
 
 
-def test_every_unit_is_at_work(master, node):
-    for instance in (master, node):
+def test_every_unit_is_at_work(master, node, spot):
+    for instance in (master, node, spot):
         assert instance.run("systemctl", "list-units", "--failed", "--no-legend", "--plain") == ""
 
 
@@ -159,6 +206,46 @@ def test_a_reboot_of_the_master_changes_nothing(lab, master):
     assert lab.signals(lab.stack) == signals
 
 
+def test_an_update_that_replaces_a_node_pauses_before_the_node_counts(lab, spot):
+    groups = yaml.safe_load(lab.file.read_text())["nodeGroups"]
+    for group in groups:
+        if group["name"] == "spot":
+            group["labels"]["example.com/version"] = "second"
+    lab.stack = lab.update(nodeGroups=groups)
+    new = lab.until("the new node", lambda: next((each for each in lab.members(SPOT) if each is not spot), None))
+    lab.until("the end of its other steps", lambda: "recommends to rebalance" in " ".join(new.lines), 90)
+    assert lab.stack.status == "UPDATE_IN_PROGRESS"
+    assert new.id not in " ".join(lab.signals(lab.stack))
+
+
+# The next tests pass the time of the pause.
+
+
+def test_a_recommendation_to_rebalance_drains_the_node(lab, master, spot):
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "to-be-moved", "namespace": "default"},
+        "spec": {"nodeName": spot.id, "containers": [{"name": "pause", "image": PULLED_IMAGE}]},
+    }
+    master.run(*KUBECTL, "create", "-f", "-", stdin=json.dumps(pod))
+    lab.metadata.recommend_rebalance(spot.id)
+    said = "EC2 recommends to rebalance this Spot Instance: all its pods are gone"
+    lab.until("the node to be drained", lambda: said in " ".join(spot.task_lines("rebalance")))
+    assert lab.kubectl(master, "get", "pods", "-n", "default")["items"] == []
+    node = lab.kubectl(master, "get", "node", spot.id)
+    assert node["spec"]["unschedulable"]
+    assert node["metadata"]["labels"]["node.kubernetes.io/exclude-from-external-load-balancers"] == "true"
+    assert ready(lab, master)[spot.id] == "True"
+    assert spot.run("systemctl", "show", "--property=Result", "--value", "cfngen-rebalance").strip() == "success"
+
+
+def test_the_notice_of_an_interruption_is_left_to_the_drain_service(lab, spot):
+    lab.metadata.interrupt(spot.id)
+    said = "EC2 is about to interrupt this Spot Instance: all its pods are gone"
+    lab.until("the drain service", lambda: said in " ".join(spot.task_lines("drain")))
+
+
 def test_a_node_that_meets_an_expired_token_joins_when_a_master_has_renewed_it(lab, master):
     arn = lab.references(master)["joinSecretArn"]
     information = {**lab.secret("joinSecretArn"), "expires": "2020-01-01T00:00:00Z"}
@@ -174,10 +261,27 @@ def test_a_node_that_meets_an_expired_token_joins_when_a_master_has_renewed_it(l
     assert ready(lab, master)[node.id] == "True"
 
 
+def test_the_update_ends_after_the_pause(lab, master, spot):
+    assert lab.settled(lab.stack) == "UPDATE_COMPLETE", lab.story()
+    [paused] = [number for number, line in enumerate(spot.lines) if "after a pause of 1 min" in line]
+    assert any("signalled SUCCESS" in line for line in spot.lines[paused:])
+    assert f"Received SUCCESS signal with UniqueId {spot.id}" in lab.signals(lab.stack)
+    node = lab.kubectl(master, "get", "node", spot.id)
+    assert node["metadata"]["labels"]["example.com/version"] == "second"
+
+
+def test_a_pull_that_fails_is_on_the_console_with_its_reason(lab, spot):
+
+    def failures() -> list[str]:
+        return [line for line in spot.task_lines("images") if f"waiting for {ABSENT_IMAGE}" in line]
+
+    lab.until("the failure", failures)
+    assert "no such host" in failures()[0]
+
+
 def test_a_master_that_dies_is_replaced_and_resumes_the_cluster(lab, master):
     made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept", "namespace": "default"}}
-    kubectl = ("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf")
-    master.run(*kubectl, "create", "-f", "-", stdin=json.dumps(made))
+    master.run(*KUBECTL, "create", "-f", "-", stdin=json.dumps(made))
     bundle, volume = lab.secret("caSecretArn"), lab.volume(master)
     lab.stop(master.id)
     lab.terminate(master.id)
@@ -218,4 +322,4 @@ def test_the_command_of_that_refusal_brings_the_cluster_back(lab, master):
     lab.until("the end of its boot", lambda: booted(heir))
     assert any("restored the cluster" in line for line in heir.lines)
     assert lab.kubectl(heir, "get", "configmap", "kept")["metadata"]["name"] == "kept"
-    lab.until("the nodes", lambda: set(ready(lab, heir).values()) == {"True"} and len(ready(lab, heir)) == 2)
+    lab.until("the nodes", lambda: set(ready(lab, heir).values()) == {"True"} and len(ready(lab, heir)) == 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import json
 import os
 import socket
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import lab_metadata
 import lab_mirror
 import lab_real
 import lab_registry
@@ -25,6 +27,42 @@ from stand_ins import helm
 from cfngen.cluster.load import parse
 
 PAUSE, TAG = "registry.k8s.io/pause:3.10.1", "3.10.1"
+
+
+def identity(instance_id: str, address: str) -> lab_metadata.Identity:
+    """What a metadata service says of a Spot Instance."""
+    names = dict.fromkeys(("mac", "image", "role", "access_key", "secret_key", "interface", "subnet_id", "vpc_id"), "x")
+    ranges = {"subnet": "127.0.0.0/8", "vpc": "127.0.0.0/8"}
+    about = {"zone": "us-west-2a", "instance_type": "t2.medium", "user_data": b"", "life_cycle": "spot"}
+    return lab_metadata.Identity(instance_id=instance_id, address=address, **names, **ranges, **about)
+
+
+def test_an_instance_hears_of_its_own_interruption_alone() -> None:
+    sock = socket.create_server(("127.0.0.1", 0))
+    service = lab_metadata.Metadata(sock)
+    for number in (2, 3):
+        service.identities[f"127.0.0.{number}"] = identity(f"i-{number}", f"127.0.0.{number}")
+    service.recommend_rebalance("i-2")
+    service.interrupt("i-2")
+
+    def told(number: int, path: str) -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection(*sock.getsockname(), source_address=(f"127.0.0.{number}", 0))
+        connection.request("PUT", "/latest/api/token", headers={lab_metadata.TTL: "60"})
+        token = connection.getresponse().read().decode()
+        connection.request("GET", f"/latest/meta-data/{path}", headers={lab_metadata.TOKEN: token})
+        answer = connection.getresponse()
+        text = answer.read()
+        connection.close()
+        return answer.status, text
+
+    try:
+        assert told(2, "instance-life-cycle") == (200, b"spot")
+        assert "noticeTime" in json.loads(told(2, "events/recommendations/rebalance")[1])
+        assert json.loads(told(2, "spot/instance-action")[1])["action"] == "terminate"
+        for path in ("events/recommendations/rebalance", "spot/instance-action"):
+            assert told(3, path)[0] == 404
+    finally:
+        service.server.close()
 
 
 def put(layout: Path, content: bytes) -> str:

@@ -107,9 +107,11 @@ class Controllers:
                 continue
             taints = [each for each in node["spec"].get("taints", []) if each["key"] != TAINT]
             zone = found[identity]["Placement"]["AvailabilityZone"]
-            self.patch(
-                path, {"metadata": {"labels": {"topology.kubernetes.io/zone": zone}}, "spec": {"taints": taints}}
-            )
+            labels = {
+                "topology.kubernetes.io/zone": zone,
+                "node.kubernetes.io/instance-type": found[identity]["InstanceType"],
+            }
+            self.patch(path, {"metadata": {"labels": labels}, "spec": {"taints": taints}})
 
     @staticmethod
     def of_interest(node):

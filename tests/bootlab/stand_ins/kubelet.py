@@ -166,6 +166,8 @@ class Kubelet:
         address = {"type": "InternalIP", "address": self.flags.get("node-ip", "")}
         return {
             "conditions": [ready],
+            # A real one finds the machine's memory and processors, too.
+            "allocatable": {"pods": str(self.settings.get("maxPods", 110))},
             "addresses": [address, {"type": "Hostname", "address": self.name}],
             "nodeInfo": {"kubeletVersion": calls.VERSION},
         }

@@ -228,6 +228,21 @@ def test_only_the_operation_in_question_is_told(operator: Operator):
     assert lines(outcome.events)[0] == "k8s UPDATE_IN_PROGRESS"
 
 
+def test_the_operation_before_may_have_ended_when_the_change_set_was_created(operator: Operator):
+    root_id = operator.created()
+    old, size = operator.happened(), [{"ParameterKey": "Size", "ParameterValue": "t3.large"}]
+    made = operator.cloudformation.create_change_set(
+        StackName=NAME, ChangeSetName="second", UsePreviousTemplate=True, Parameters=size, IncludeNestedStacks=True
+    )
+    created = operator.cloudformation.describe_change_set(ChangeSetName=made["Id"])["CreationTime"]
+    assert operator.root.events[-1].time == created
+    operator.engine.advance(60)
+    operator.cloudformation.execute_change_set(ChangeSetName=made["Id"])
+    outcome = operator.watch(root_id, since=created)
+    assert (outcome.action, outcome.succeeded) == ("update", True)
+    assert {event.id for event in outcome.events} == operator.happened() - old
+
+
 def test_a_watch_that_comes_later_finds_the_beginning_by_itself(operator: Operator):
     root_id = operator.created()
     operator.update("t3.large")

@@ -13,6 +13,8 @@ from ipaddress import IPv4Network
 from itertools import islice
 from typing import Any, cast
 
+from drawn_capacity import KEYS as CAPACITY_KEYS
+from drawn_capacity import capacity, has_spot_instances, settle_capacity
 from drawn_values import OBJECTS, VISIBLE, leaves, of, section_of
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
@@ -21,7 +23,6 @@ from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS
 from cfngen.cluster import instance_types
 from cfngen.cluster.checks.access import _PORTS_IN_USE
 from cfngen.cluster.checks.volumes import VOLUME_TYPES
-from cfngen.cluster.instance_type_facts import facts_of
 from cfngen.cluster.logical_ids import pascal
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import cluster_name_too_long
@@ -84,6 +85,11 @@ class Design:
     shared: bool = False
 
     @property
+    def partition(self) -> str:
+        """The partition of the region."""
+        return {"cn": "aws-cn"}.get(self.region[:2], "aws-us-gov" if "-gov-" in self.region else "aws")
+
+    @property
     def room(self) -> int:
         """How many nodes each group may have: by the subnets' addresses and the pods' ranges, and while lived few."""
         addresses = sum(max(IPv4Network(each).num_addresses - 5, 0) for each in self.subnets[:1]) - self.count
@@ -127,11 +133,7 @@ DESIGNED = frozenset(
     }
 )
 # How a group finds capacity, drawn with its type: these hang on each other.
-CAPACITY = tuple(
-    f"nodeGroups[].{key}"
-    for key in ("instanceTypes", "instanceRequirements", "instancesDistribution", "capacityRebalance",
-                "maxInstanceLifetime", "capacityReservation")
-)  # fmt: skip
+CAPACITY = tuple(f"nodeGroups[].{key}" for key in CAPACITY_KEYS)
 # Sections whose keys hang on each other, drawn as a whole.
 WHOLE = (
     "update", "image", "rootVolume", "volume", "elasticIp", "quotas", "proxy", "dns", "iam", "flowLogs", "autoscaler",
@@ -326,49 +328,31 @@ def _free_ranges(vpc: IPv4Network, taken: list[IPv4Network]) -> Iterator[IPv4Net
 
 @st.composite
 def group(draw: DrawFn, design: Design, name: str) -> File:
-    """A node group: its name, type and sizes."""
-    sizes = sorted(draw(st.lists(st.integers(0, design.room), min_size=3, max_size=3)))
-    found: File = {
-        "name": name,
-        "minSize": sizes[0],
-        "maxSize": max(sizes[2], 1),
-        "instanceType": draw(_instance_type(design)),
-    }
-    if draw(st.booleans()):
-        found["desiredSize"] = sizes[1]
-    # In a cluster that is lived the account's quota of processors decides on types.
-    if not design.lived and draw(st.integers(0, 3)) == 0:
-        found = {**found, **draw(_several_types(design, found["instanceType"]))}
-        del found["instanceType"]
-    return found
+    """A node group: its name, how it finds capacity, and its sizes."""
+    return {"name": name, **draw(sizes(design)), **draw(capacity(design, _instance_types(design)))}
 
 
 @st.composite
-def _several_types(draw: DrawFn, design: Design, preferred: str) -> File:
-    """A list of types that can be Spot Instances, or what types must have; with a share of Spot Instances."""
-    architecture = instance_types.architecture(preferred)
-    known = instance_types.types_in_region(design.region) or ()
-    alike = [name for name in sorted(known) if (facts := facts_of(name)) and facts.has_spot]
-    types = [
-        name
-        for name in alike
-        if instance_types.architecture(name) == architecture and not instance_types.why_unsuitable(name, "node")
-    ]
-    shares: File = {"instancesDistribution": {"onDemandPercentage": draw(st.integers(0, 99))}}
+def sizes(draw: DrawFn, design: Design) -> File:
+    """The sizes of a node group."""
+    drawn = sorted(draw(st.lists(st.integers(0, design.room), min_size=3, max_size=3)))
+    found: File = {"minSize": drawn[0], "maxSize": max(drawn[2], 1)}
     if draw(st.booleans()):
-        shares |= {"capacityRebalance": True, "maxInstanceLifetime": draw(st.integers(1, 365))}
-    if len(types) > 1 and draw(st.booleans()):
-        return {"instanceTypes": draw(st.lists(st.sampled_from(types), min_size=2, max_size=4, unique=True)), **shares}
-    return {"instanceRequirements": {"vcpus": {"min": 2}, "memory": {"min": draw(st.integers(2, 16))}}, **shares}
+        found["desiredSize"] = drawn[1]
+    return found
 
 
 def _instance_type(design: Design) -> SearchStrategy[str]:
-    """A type of the region; what is lived has small ones, for an account's quota of processors is small."""
+    return st.sampled_from(_instance_types(design))
+
+
+def _instance_types(design: Design) -> list[str]:
+    """Types of the region; what is lived has small ones, for an account's quota of processors is small."""
     known = instance_types.types_in_region(design.region) or ("t3.medium", "m5.large", "t4g.medium")
     fit = sorted(each for each in known if not instance_types.why_unsuitable(each, "node"))
     small = [each for each in fit if each.partition(".")[2] in ("medium", "large") and each[0] in "tmcr"]
     types = [each for each in small if _is_offered(each, design)] if design.lived else fit
-    return st.sampled_from([each for each in types if instance_types.architecture(each) in design.architectures])
+    return [each for each in types if instance_types.architecture(each) in design.architectures]
 
 
 def _is_offered(instance_type: str, design: Design) -> bool:
@@ -438,6 +422,8 @@ def _possible(key: str, design: Design) -> bool:
         # Existing roles and keys are tried by tests of their own.
         "nodeGroups[].iam": lambda: not design.lived,
         "secrets.kmsKey": lambda: not design.lived,
+        # A target group is one of a VPC, and of instances that pass its health checks.
+        "nodeGroups[].targetGroups": lambda: design.existing != "no" and not design.lived,
         # A security group is one of a VPC: of one that is still to be made there is none.
         "controlPlane.additionalSecurityGroups": lambda: design.existing != "no" or not design.lived,
         "nodeGroups[].additionalSecurityGroups": lambda: design.existing != "no" or not design.lived,
@@ -479,6 +465,7 @@ def settled(file: File, design: Design) -> File:
     for section in file["nodeGroups"]:
         if section.get("publicIp") is False and not has_way_out:
             drop(section, "publicIp")
+        settle_capacity(section)
         _settle_update(section)
     _settle_interruptions(file)
     if get(file, "addons.externalDns.enabled") and not get(file, "addons.externalDns.zones"):
@@ -513,6 +500,7 @@ def _settle_roles(file: File) -> None:
     for section in groups:
         if nodes or "iam" in section:
             drop(section, "additionalPolicies")
+            drop(section, "policyStatements")
 
 
 def _settle_autoscaler(file: File) -> None:
@@ -571,13 +559,17 @@ def _settle_interruptions(file: File) -> None:
     """Let one of group and handler act on recommendations, only Spot Instances get them, and pods end in time."""
     handler = "addons.nodeTerminationHandler"
     for section in file["nodeGroups"]:
-        if not section.get("spotPrice") or section.get("drainTimeout") == 0:
+        is_told = has_spot_instances(section) and not section.get("capacityRebalance")
+        if not is_told or section.get("drainTimeout") == 0:
             drop(section, "rebalanceRecommendation")
     if not get(file, f"{handler}.enabled"):
         for key in ("spotInterruptions", "scheduledEvents", "podGracePeriod", "nodeGracePeriod"):
             drop(file, f"{handler}.{key}")
         drop(file, f"{handler}.rebalanceRecommendation")
-    if any(section.get("rebalanceRecommendation", "ignore") != "ignore" for section in file["nodeGroups"]):
+    if any(
+        section.get("rebalanceRecommendation", "ignore") != "ignore" or section.get("capacityRebalance")
+        for section in file["nodeGroups"]
+    ):
         drop(file, f"{handler}.rebalanceRecommendation")
     if (get(file, f"{handler}.podGracePeriod") or 0) > 100:
         put(file, f"{handler}.podGracePeriod", 100)
@@ -609,7 +601,7 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
     """Strategies for keys of which the design, an account or another key has a say; `*` is masters and nodes."""
     zones = [design.region + letter for letter in design.zones]
     host = IPv4Network(design.services).network_address + 10
-    partition = "aws-cn" if design.region.startswith("cn-") else "aws-us-gov" if "-gov-" in design.region else "aws"
+    partition = design.partition
     policies = st.from_regex(rf"arn:{partition}:iam::123456789012:policy/[a-z]{{1,8}}", fullmatch=True)
     secrets = st.from_regex(
         rf"arn:{partition}:secretsmanager:{design.region}:123456789012:secret:[a-z]{{1,8}}-[A-Za-z]{{6}}",
@@ -679,9 +671,16 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
             optional={"permissionsBoundary": policies}
             | ({} if design.lived else {kind: _roles(partition, kind) for kind in ("masters", "nodes")}),
         ),
-        # The designs' instance types have no GPU.
-        "nodeGroups[].gpu": st.none(),
         "nodeGroups[].iam": _roles(partition, "group"),
+        "nodeGroups[].policyStatements": _policy_statements(partition),
+        "nodeGroups[].targetGroups": st.lists(
+            st.from_regex(
+                rf"arn:{partition}:elasticloadbalancing:{design.region}:123456789012:targetgroup/[a-z]{{1,8}}/[0-9a-f]{{16}}",
+                fullmatch=True,
+            ),
+            max_size=2,
+            unique=True,
+        ),
         "secrets.kmsKey": st.from_regex(
             rf"arn:{partition}:kms:{design.region}:123456789012:key/(mrk-)?[0-9a-f]{{32}}", fullmatch=True
         ),
@@ -764,6 +763,24 @@ def _roles(partition: str, name: str) -> SearchStrategy[File]:
         {"role": st.just(f"{arn}:role/team/{name}")},
         optional={"instanceProfile": st.just(f"{arn}:instance-profile/{name}")},
     )
+
+
+def _policy_statements(partition: str) -> SearchStrategy[list[File]]:
+    """Statements for the role of a node group."""
+    actions = st.sampled_from(("s3:GetObject", "s3:List*", "sqs:ReceiveMessage", "dynamodb:Get?tem"))
+    resources = st.sampled_from(
+        ("*", f"arn:{partition}:s3:::example-data/*", f"arn:{partition}:sqs:*:123456789012:jobs")
+    )
+    values = st.sampled_from(("ml", ["ml", "web"]))
+    optional = {
+        "effect": st.sampled_from(("Allow", "Deny")),
+        "conditions": values.map(lambda value: {"StringEquals": {"aws:ResourceTag/team": value}}),
+    }
+    lists = {
+        "actions": st.lists(actions, min_size=1, max_size=2, unique=True),
+        "resources": st.lists(resources, min_size=1, max_size=2, unique=True),
+    }
+    return st.lists(st.fixed_dictionaries(lists, optional=optional), max_size=2)
 
 
 def _autoscaler() -> SearchStrategy[File]:
@@ -852,8 +869,9 @@ def _volumes(draw: DrawFn, design: Design, least: int) -> File:
     if kind == "gp3" and draw(st.booleans()):
         found["throughput"] = draw(st.integers(125, min(2000, found.get("iops", 3000) // 4)))
     if draw(st.integers(0, 3)) == 0:
-        partition = "aws-cn" if design.region.startswith("cn-") else "aws-us-gov" if "-gov-" in design.region else "aws"
-        found["kmsKey"] = f"arn:{partition}:kms:{design.region}:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+        found["kmsKey"] = (
+            f"arn:{design.partition}:kms:{design.region}:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+        )
     return found
 
 

@@ -6,6 +6,7 @@ import copy
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 
+from drawn_capacity import KEYS as CAPACITY_KEYS
 from drawn_files import (
     PODS,
     PORTS,
@@ -20,6 +21,7 @@ from drawn_files import (
     network,
     put,
     settled,
+    sizes,
     strategies_of,
 )
 from hypothesis import strategies as st
@@ -85,9 +87,10 @@ def _changed(draw: DrawFn, design: Design, before: File) -> tuple[str, Design, F
         what, design = _other_groups(draw, design, file)
     elif what == "sizes" and file["nodeGroups"]:
         index = draw(st.integers(0, len(file["nodeGroups"]) - 1))
-        sizes = draw(group(design, file["nodeGroups"][index]["name"]))
-        file["nodeGroups"][index].pop("desiredSize", None)
-        file["nodeGroups"][index].update(sizes)
+        changed = file["nodeGroups"][index]
+        for key in ("desiredSize", *CAPACITY_KEYS):
+            changed.pop(key, None)
+        changed.update(draw(group(design, changed["name"])))
     elif what == "masters" and design.count < 5:
         design = replace(design, count=design.count + 2)
         file["controlPlane"]["count"] = design.count
@@ -121,7 +124,7 @@ def _other_groups(draw: DrawFn, design: Design, file: File) -> tuple[str, Design
     name = draw(names.filter(lambda each: pascal(each) not in taken))
     design = replace(design, groups=(*design.groups, name))
     for each in groups:  # all of them share what room there is
-        each.update(draw(group(design, each["name"])), instanceType=each["instanceType"])
+        each.update(draw(sizes(design)))
         if each.get("desiredSize", 0) > each["maxSize"]:
             del each["desiredSize"]
     groups.insert(draw(st.integers(0, len(groups))), draw(group(design, name)))

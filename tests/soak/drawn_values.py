@@ -131,7 +131,8 @@ def of(annotation: Any, metadata: tuple[Any, ...] = ()) -> SearchStrategy[Any]:
     if origin is Literal:
         return st.sampled_from(arguments)
     if origin is tuple:
-        return st.lists(of(arguments[0]), max_size=3, unique_by=str)
+        least = next((each.min_length for each in metadata if isinstance(each, MinLen)), 0)
+        return st.lists(of(arguments[0]), min_size=least, max_size=3, unique_by=str)
     if annotation == dict[str, Any]:
         return OBJECTS
     if origin is dict:

@@ -76,6 +76,17 @@ def since_time(time: datetime) -> Scope:
     return lambda: lambda event: event.time < time
 
 
+def since_change_set(created: datetime) -> Scope:
+    """Return the scope of a root stack's events after the creation of the change set that is executed.
+
+    The former operation may have ended in the very millisecond in which the change set was created, but the operation
+    itself starts later, so a stack that is at rest at that time is at rest from the former operation.
+    """
+    return lambda: (
+        lambda event: event.time < created or (event.time == created and event.of_stack and is_at_rest(event.status))
+    )
+
+
 def since_event(last: Event) -> Scope:
     """Return the scope of all events after this one."""
     return lambda: lambda event: event.id == last.id or event.time < last.time

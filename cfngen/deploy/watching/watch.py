@@ -19,7 +19,7 @@ from cfngen.deploy.messages import Event, Finished, Notice, Report
 from cfngen.deploy.stacks import NoStackError, StackView, find_stack, stack_name
 from cfngen.deploy.status import StackHealth, StackStatus
 from cfngen.deploy.watching.cancellation import cancel_operation
-from cfngen.deploy.watching.event_scope import LastOperation, Scope, since_event, since_time
+from cfngen.deploy.watching.event_scope import LastOperation, Scope, since_change_set, since_event
 from cfngen.deploy.watching.events import TreeEvents
 from cfngen.deploy.watching.expectations import Expectation
 from cfngen.deploy.watching.progress import Progress, ProgressTracker
@@ -146,9 +146,8 @@ def watch(
         account: the AWS account.
         root_id: the root stack's ARN, or its name if it is not being deleted.
         report: called with every event, and regularly with the progress.
-        since: where the operation starts: a time by CloudFormation's clock, such as the creation time of the change
-            set, or the last event before the operation (see `read_last_event`). None means the newest operation,
-            whether it has ended or not.
+        since: where the operation starts: the creation time of its change set, or the last event before the operation
+            (see `read_last_event`). None means the newest operation, whether it has ended or not.
         on_interrupt: called after Ctrl-C; asks the user what to do. Another Ctrl-C at this question means to detach.
         budget: how often CloudFormation is called.
         expected: what the operation is expected to do.
@@ -381,10 +380,10 @@ class _OperationWatcher:
 
 
 def _scope_since(since: datetime | Event | None) -> Scope:
-    """Return the scope of the events after a time or event; None means the newest operation."""
+    """Return the scope of the events after a change set's creation or an event; None means the newest operation."""
     if since is None:
         return LastOperation
-    return since_event(since) if isinstance(since, Event) else since_time(since)
+    return since_event(since) if isinstance(since, Event) else since_change_set(since)
 
 
 def _has_succeeded(action: str, status: StackStatus) -> bool:

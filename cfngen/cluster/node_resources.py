@@ -30,6 +30,8 @@ _NVIDIA_GPU = "nvidia.com/gpu"
 _MEMORY_OVERHEAD = Decimal("0.075")
 # Share of a disk that partitions for the boot and the file system itself take; assumed.
 _DISK_OVERHEAD = Decimal("0.05")
+# Folder whose disk the kubelet calls `ephemeral-storage`.
+_KUBELET_FOLDER = "/var/lib/kubelet"
 _MIB = Decimal(2**20)
 _GIB = Decimal(2**30)
 
@@ -112,7 +114,10 @@ def _all_facts(types: Sequence[str]) -> list[InstanceTypeFacts]:
 
 
 def _disk_size(node_group: NodeGroup, fact: InstanceTypeFacts) -> Decimal:
-    """Return the size of the disk that holds what pods write: the root volume, or the local disks if they are used."""
+    """Return the size of the disk that holds what pods write: their own volume, the local disks, or the root volume."""
+    for volume in node_group.volumes:
+        if volume.mount_path == _KUBELET_FOLDER:
+            return volume.size * _GIB
     if node_group.instance_storage == "raid0" and fact.local_disk_gb:
         return Decimal(fact.local_disk_gb) * 10**9
     return node_group.root_volume.size * _GIB

@@ -63,6 +63,12 @@ def test_local_disks_hold_what_pods_write_if_they_are_used() -> None:
     assert (used["ephemeral-storage"], unused["ephemeral-storage"]) == ("95192Mi", "174080Mi")
 
 
+def test_a_volume_of_the_kubelet_holds_what_pods_write() -> None:
+    volumes = [{"size": 500, "mountPath": "/var/lib/kubelet"}, {"size": 50, "mountPath": "/cache"}]
+    with_volume, with_root_volume = of(volumes=volumes), of(rootVolume={"size": 500})
+    assert with_volume["ephemeral-storage"] == with_root_volume["ephemeral-storage"]
+
+
 def test_reservations_of_the_cluster_file_take_the_place_of_the_usual_ones() -> None:
     configuration = {
         "kubeReserved": {"cpu": "200m", "memory": "1Gi"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from decimal import Decimal
 
+from cfngen.cli.render.plan_costs import bill_lines
 from cfngen.deploy.prices.monthly_costs import MonthlyCost, monthly_bill
 from cfngen.deploy.prices.price_list import PriceList
 from cfngen.deploy.quotas.demand import Demand, InstanceCount
@@ -91,3 +92,24 @@ def test_amounts_are_rounded_to_cents_like_a_bill() -> None:
     prices = PRICES.model_copy(update={"on_demand": {"t3.medium": Decimal("0.00005")}})
     bill = monthly_bill(Demand(), Demand(instances=(InstanceCount("t3.medium", 1, False),)), prices)
     assert str(bill.planned) == "0.01"
+
+
+def test_of_several_types_the_first_one_has_the_price() -> None:
+    types = ("t3.medium", "t3a.medium")
+    instances = (InstanceCount(types[0], 2, False, 4, types[1:]), InstanceCount(types[0], 1, True, 4, types[1:]))
+    bill = monthly_bill(Demand(), Demand(instances=(*instances, InstanceCount("t3.medium", 1, False))), PRICES)
+    assert {cost.item: (cost.planned, cost.price_key) for cost in bill.costs} == {
+        "t3.medium": (Decimal(4), "onDemand.t3.medium"),
+        "t3.medium, the first of 2 types": (Decimal(8), "onDemand.t3.medium"),
+        "t3.medium, the first of 2 types (spot)": (Decimal(1), "spot.t3.medium"),
+    }
+
+
+def test_types_that_aws_chooses_have_no_price_and_are_named() -> None:
+    instances = InstanceCount("", 2, False, 4, least_vcpus=4)
+    bill = monthly_bill(Demand(), Demand(instances=(instances,)), PRICES)
+    assert [(cost.item, cost.planned, cost.price_key) for cost in bill.unpriced] == [
+        ("types with 4 or more vCPUs", None, "")
+    ]
+    note = next(line for line in bill_lines(bill, 200, is_new=True) if "The price list has no price" in line)
+    assert "The price list has no price for types with 4 or more vCPUs; the totals leave these out." in note

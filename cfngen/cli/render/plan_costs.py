@@ -100,7 +100,7 @@ def bill_lines(bill: MonthlyBill, width: int, *, is_new: bool) -> Iterator[str]:
         notes.append(f"With every node group at its maximum size it is {bill.maximum:,}.")
     notes.append(f"Prices of {bill.date}. Traffic, requests, snapshots, and what Kubernetes creates are not included.")
     if bill.unpriced:
-        keys = ", ".join(cost.price_key for cost in bill.unpriced)
+        keys = ", ".join(cost.price_key or cost.item for cost in bill.unpriced)
         notes.append(f"The price list has no price for {keys}; the totals leave these out.")
     for note in notes:
         yield from paragraph(note, FAINT, width, indent=2, hanging_indent=2)

@@ -13,6 +13,7 @@ from cfngen.cluster.group_types import may_be_spot
 from cfngen.cluster.model import Cluster, InstancesDistribution, NodeGroup
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
+from cfngen.text import join_and
 
 _HOW_TO_HAVE_SPOT = "set spotPrice, or instancesDistribution.onDemandPercentage below 100"
 
@@ -136,16 +137,24 @@ def _check_reservations(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_one_reservation_for_several_zones(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if nodes may run in one reservation only, but their group has several zones: a reservation has one."""
+    """Warn if nodes of several zones may run in one reservation only: a reservation has one zone.
+
+    The zones are those of one group, or of several groups, such as the group for each zone of `oneGroupPerZone`.
+    """
+    zones_by_reservation: dict[str, set[str]] = {}
+    paths_by_reservation: dict[str, Path] = {}
     for path, group in groups_with_paths(cluster):
         reservation = group.capacity_reservation
-        is_only = reservation and reservation.id and reservation.preference == "capacity-reservations-only"
-        if is_only and len(group.zones) > 1:
+        if reservation and reservation.id and reservation.preference == "capacity-reservations-only":
+            zones_by_reservation.setdefault(reservation.id, set()).update(group.zones)
+            paths_by_reservation.setdefault(reservation.id, (*path, "capacityReservation", "id"))
+    for reservation_id, zones in zones_by_reservation.items():
+        if len(zones) > 1:
             message = (
-                "a Capacity Reservation is in one zone, so no node starts in the others of the group; set zones to "
-                "that one, or use resourceGroup with a reservation in each"
+                f"a Capacity Reservation is in one zone, so no node starts in the others of {join_and(sorted(zones))}; "
+                "set zones to that one, or use resourceGroup with a reservation in each"
             )
-            yield Problem((*path, "capacityReservation", "id"), message)
+            yield Problem(paths_by_reservation[reservation_id], message)
 
 
 PROBLEM_CHECKS = (_check_distributions, _check_price_percentages, _check_rebalancing, _check_reservations)

@@ -94,28 +94,29 @@ def _check_nested_mount_paths(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_instance_storage(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no volume is mounted where `raid0` mounts the local disks of an instance type of the group."""
+    """Check that no volume is mounted where `raid0` mounts the local disks of one of the group's instance types."""
     for index, group in enumerate(cluster.node_groups):
-        if group.instance_storage == "none" or not group.volumes:
-            continue
-        types_with_disks = [
+        types_with_disks = (
             name for name in types_of(cluster, group) if (facts := facts_of(name)) and facts.local_disk_gb
-        ]
-        if not types_with_disks:
+        )
+        instance_type = next(types_with_disks, None)
+        if group.instance_storage == "none" or instance_type is None:
             continue
-        type_key = "instanceRequirements" if group.instance_requirements else "instanceTypes"
-        if not group.instance_types and not group.instance_requirements:
-            type_key = "instanceType"
+        group_path: Path = ("nodeGroups", index)
+        types_key = "instanceTypes" if group.instance_types else "instanceType"
+        other_types = ""
+        if group.instance_requirements:
+            types_key = "instanceRequirements"
+            instance_type += ", which the requirements allow,"
+            other_types = "instanceRequirements.localStorage: excluded, or "
         for position, volume in enumerate(group.volumes):
             if volume.mount_path in INSTANCE_STORAGE_FOLDERS:
                 message = (
-                    f"{types_with_disks[0]} has disks of its own, on which instanceStorage: raid0 puts "
-                    f"{volume.mount_path}; set instanceStorage: none, or mount the volume elsewhere"
+                    f"{instance_type} has disks of its own, on which instanceStorage: raid0 puts "
+                    f"{volume.mount_path}; set {other_types}instanceStorage: none, or mount the volume elsewhere"
                 )
-                related_paths = (("nodeGroups", index, "instanceStorage"), ("nodeGroups", index, type_key))
-                yield Problem(
-                    ("nodeGroups", index, "volumes", position, "mountPath"), message, related_paths=related_paths
-                )
+                related_paths = ((*group_path, "instanceStorage"), (*group_path, types_key))
+                yield Problem((*group_path, "volumes", position, "mountPath"), message, related_paths=related_paths)
 
 
 def _is_within(folder: str, outer_folder: str) -> bool:

@@ -10,6 +10,7 @@ from cfngen.cluster.group_types import types_of
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
+from cfngen.text import join_and
 
 # The Helm release of NVIDIA's GPU Operator, which installs driver and device plug-in by itself.
 _GPU_OPERATOR = "gpu-operator"
@@ -72,12 +73,14 @@ def _check_images_have_driver(cluster: Cluster) -> Iterator[Problem]:
             continue
         unserved_types = [(key, name) for key, name in types if not gpu.image_serves(name)]
         for key, instance_type in unserved_types[:1]:
-            family = instance_type.partition(".")[0]
-            remedy = (
-                f"add {family}.* to excludedTypes"
-                if group.instance_requirements
-                else "choose a newer type, e.g. g6.xlarge"
-            )
+            remedy = "choose a newer type, e.g. g6.xlarge"
+            if group.instance_requirements:
+                families = sorted({f"{name.partition('.')[0]}.*" for _, name in unserved_types})
+                remedy = (
+                    "set allowedTypes to newer ones, e.g. g6.*"
+                    if group.instance_requirements.allowed_types
+                    else f"add {join_and(families)} to excludedTypes"
+                )
             message = (
                 f"the driver in AWS's Deep Learning Base AMI does not serve the GPUs of {instance_type}; {remedy}, or "
                 f"{_OWN_IMAGE}"

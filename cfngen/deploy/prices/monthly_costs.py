@@ -9,6 +9,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from cfngen.deploy.prices.price_list import PriceList
 from cfngen.deploy.quotas.demand import LOAD_BALANCER, Demand
+from cfngen.deploy.quotas.instance_counts import InstanceCount
 
 _CENT = Decimal("0.01")
 
@@ -18,13 +19,15 @@ class MonthlyCost:
     """What AWS charges for one kind of item in a month.
 
     Attributes:
-        item: what is charged, e.g. `t3.medium`, `gp3 volumes`.
+        item: what is charged, e.g. `t3.medium`, `gp3 volumes`; of instances among whose types AWS chooses, which type's
+            price stands for the others.
         quantity: how many instances, GiB, addresses and so on the cluster will have.
         unit: what is counted, e.g. `instance`, `GiB`.
         current: what AWS charges for those that the cluster has now; None if the price list has no price.
         planned: what AWS charges for those that it will have; None if the price list has no price.
         maximum: the same with every node group at its maximum size; None if the price list has no price.
-        price_key: key of the price list, e.g. `onDemand.t3.medium`.
+        price_key: key of the price list, e.g. `onDemand.t3.medium`; empty for instances of which only requirements are
+            known, and so no type.
     """
 
     item: str
@@ -153,8 +156,8 @@ def _items(demand: Demand, prices: PriceList, *, at_maximum: bool) -> Iterator[t
             (prices.spot, "spot", " (spot)") if instances.is_spot else (prices.on_demand, "onDemand", "")
         )
         instance_type = instances.instance_type
-        price = table.get(instance_type)
-        yield per_hour(instance_type + suffix, "instance", f"{key}.{instance_type}", price), count
+        price_key = f"{key}.{instance_type}" if instances.types else ""
+        yield per_hour(_instance_item(instances) + suffix, "instance", price_key, table.get(instance_type)), count
     gib_by_volume_type: Mapping[str, int] = demand.gib_by_volume_type
     if at_maximum:
         gib_by_volume_type = demand.max_gib_by_volume_type
@@ -175,3 +178,12 @@ def _items(demand: Demand, prices: PriceList, *, at_maximum: bool) -> Iterator[t
         ("AWS::Route53::HostedZone", _Item("Route 53", "zone", "hostedZone", prices.hosted_zone)),
     ):
         yield item, demand.count_by_resource_type.get(resource_type, 0)
+
+
+def _instance_item(instances: InstanceCount) -> str:
+    """Return what an item of instances is called: its type, and how many others AWS may choose instead."""
+    if not instances.types:
+        return instances.label
+    if instances.other_types:
+        return f"{instances.instance_type}, the first of {len(instances.types)} types"
+    return instances.instance_type

@@ -25,6 +25,7 @@ from cfngen.deploy.deletion import leftovers
 from cfngen.deploy.deployment_request import DeploymentRequest
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Finished, Notice, Question, Step
+from cfngen.deploy.pausing.state import ensure_not_paused
 from cfngen.deploy.phasing import update
 from cfngen.deploy.planning_account import PlanningAccount
 from cfngen.deploy.preparation import prepare
@@ -109,6 +110,9 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
         if whole_plan.refusal_reason:
             raise ImpossiblePlanError(whole_plan.refusal_reason)
         _require_consent(interaction, request, whole_plan)
+        if deployed_stack is not None:
+            # Somebody may have paused the cluster while the question waited for its answer.
+            ensure_not_paused(account, deployed_stack, request.cluster)
         with translate_aws_errors():
             subnet_tags.add_missing(account, request.cluster, preparation.values, interaction.report)
         if whole_plan.leaves_stack:

@@ -72,6 +72,17 @@ def test_what_was_before_comes_back_also_where_an_autoscaler_had_changed_it(paus
     assert pauser.operator.plan(SMALL).is_empty
 
 
+def test_a_pause_while_a_deployment_waits_for_consent_ends_the_deployment(pauser: Pauser) -> None:
+    pauser.operator.answer = lambda question: question.text.startswith("Pause") or pauser.pause().pause.complete
+    wanted = {**SMALL, "nodeGroups": [{"name": "general", "minSize": 1, "maxSize": 4}]}
+    try:
+        with pytest.raises(PausedError):
+            pauser.operator.deploy(wanted)
+    finally:
+        pauser.operator.answer = lambda question: True
+    assert set(pauser.sizes.values()) == {NOTHING}
+
+
 def test_both_may_be_repeated_and_change_nothing_then(pauser: Pauser) -> None:
     assert not pauser.resume().changed
     assert not pauser.operator.questions

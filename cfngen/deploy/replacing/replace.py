@@ -264,8 +264,10 @@ class _Replacement:
             )
         if member.group.desired == 0:
             raise GroupStoppedError(
-                f"{member.title} is switched off: the desired capacity of its group ({member.group.id}) is 0",
-                hint="switch the cluster on again first.",
+                f"nothing would take the place of {member.title}: the desired capacity of its group "
+                f"({member.group.id}) is 0",
+                hint=f"aws autoscaling set-desired-capacity --region {self.account.region} --auto-scaling-group-name "
+                f"{member.group.id} --desired-capacity 1 raises it, within the group's maximum.",
             )
 
     def _read_kubernetes(self) -> KubernetesReading | Problem:

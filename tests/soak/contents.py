@@ -224,7 +224,8 @@ def _groups(cloud: Cloud) -> Iterator[tuple[str, list[Any]]]:
     found = autoscaling.describe_auto_scaling_groups()["AutoScalingGroups"]
     used = []
     for each in found:
-        launch = each["LaunchTemplate"]
+        mixed = each.get("MixedInstancesPolicy")
+        launch = mixed["LaunchTemplate"]["LaunchTemplateSpecification"] if mixed else each["LaunchTemplate"]
         [version] = ec2.describe_launch_template_versions(
             LaunchTemplateId=launch["LaunchTemplateId"], Versions=[launch["Version"]]
         )["LaunchTemplateVersions"]

@@ -39,11 +39,13 @@ class Chapter:
         what: what was changed, in words.
         file: the cluster file as it is from now on.
         fails: a number that chooses the resource that fails first; None if nothing does.
+        loses: a number that chooses an instance that is lost afterwards; None if none is.
     """
 
     what: str
     file: File
     fails: int | None
+    loses: int | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def lives(draw: DrawFn, *, most: int = 3, fails: bool = True) -> Life:
     chapters = []
     for _ in range(draw(st.integers(1, most))):
         what, design, file = draw(_changed(design, file))
-        chapters.append(Chapter(what, file, draw(chance)))
+        chapters.append(Chapter(what, file, draw(chance), draw(st.none() | chance)))
     return Life(first, draw(chance), tuple(chapters), draw(chance))
 
 

@@ -51,6 +51,8 @@ NESTED = "AWS::CloudFormation::Stack"
 ASSOCIATION = "AWS::EC2::EIPAssociation"
 REPLACING = "Requested update requires the creation of a new physical resource"
 WRONG = "it was to fail"
+PATIENCE = 7200
+"""Seconds after which a node that is lost has been drained, and another one is there."""
 Inventory = dict[str, set[str]]
 Row = tuple[str, str, str, bool]
 """Path of the stack, logical id, action, whether it is replaced."""
@@ -75,7 +77,6 @@ class Account:
         return [parse(self.landlord.furnish(file)) for file in files]
 
     def deploy(self, cluster: Cluster) -> Finished:
-        self.cloud.clock.sleep(1)  # nobody types faster, and time stands still between two commands
         try:
             return self.operator.deploy(cluster, flags=flags(cluster))
         finally:
@@ -231,6 +232,8 @@ def live(life: Life, counted: Counter[str], verdicts: Path | None = None) -> Non
         for cluster, chapter in zip(later, life.chapters, strict=True):
             if _update(account, cluster, chapter.fails, counted):
                 lived = chapter.file
+            if chapter.loses is not None:
+                _lose_instance(account, chapter.loses, counted)
         held = account.contents()
         _delete(account, life.sticks, counted, before)
     if lived is not life.file:
@@ -287,6 +290,25 @@ def _update(account: Account, cluster: Cluster, fails: int | None, counted: Coun
         account.compare_with_plan(mark)
     counted["nothing to do" if finished.action == "none" else "updated"] += 1
     return True
+
+
+def _lose_instance(account: Account, loses: int, counted: Counter[str]) -> None:
+    """Let an instance end, and see whether its group launches another one like it."""
+    client, before = account.cloud.client("autoscaling"), account.contents()
+    instances = sorted(
+        (group["AutoScalingGroupName"], instance["InstanceId"])
+        for group in client.describe_auto_scaling_groups()["AutoScalingGroups"]
+        for instance in group["Instances"]
+        if instance["LifecycleState"] == "InService"
+    )
+    if not instances:
+        return
+    group, lost = instances[loses % len(instances)]
+    client.terminate_instance_in_auto_scaling_group(InstanceId=lost, ShouldDecrementDesiredCapacity=False)
+    account.cloud.clock.sleep(PATIENCE)
+    found = differences(before, account.contents())
+    assert found == [], _report(f"an instance of {group} was lost, and its group is not as before", found)
+    counted["instance lost"] += 1
 
 
 def _fail(account: Account, cluster: Cluster, fails: int, counted: Counter[str]) -> None:

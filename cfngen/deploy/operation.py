@@ -110,9 +110,7 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
         if whole_plan.refusal_reason:
             raise ImpossiblePlanError(whole_plan.refusal_reason)
         _require_consent(interaction, request, whole_plan)
-        if deployed_stack is not None:
-            # Somebody may have paused the cluster while the question waited for its answer.
-            ensure_not_paused(account, deployed_stack, request.cluster)
+        _ensure_not_paused_since(account, request, deployed_stack)
         with translate_aws_errors():
             subnet_tags.add_missing(account, request.cluster, preparation.values, interaction.report)
         if whole_plan.leaves_stack:
@@ -129,6 +127,7 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
 
         def execute(plan: Plan, documents: Sequence[Document]) -> WatchResult:
             """Execute the change set of a plan, which deploys these templates, and watch it until it has ended."""
+            _ensure_not_paused_since(account, request, deployed_stack)
             try:
                 stack_id = change_sets.execute(account, plan)
             except KeyboardInterrupt:
@@ -150,6 +149,16 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
             if outcome.cancelled and not outcome.status.rolling_back and deployed_stack is None:
                 outcome = cancel_creation(account, interaction, outcome)
     return _finish(account, request, interaction, outcome, "create" if deployed_stack is None else "update")
+
+
+def _ensure_not_paused_since(account: Account, request: DeploymentRequest, deployed_stack: StackView | None) -> None:
+    """Refuse a cluster that somebody has paused while a question waited for its answer, or between two phases.
+
+    Raises:
+        PausedError: the cluster is paused.
+    """
+    if deployed_stack is not None:
+        ensure_not_paused(account, deployed_stack, request.cluster)
 
 
 def _expect_changes(request: DeploymentRequest, documents: Sequence[Document], plan: Plan) -> Expectation:

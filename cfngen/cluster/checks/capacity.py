@@ -102,6 +102,17 @@ def _check_rebalancing(cluster: Cluster) -> Iterator[Problem]:
             yield Problem((*path, "capacityRebalance"), message)
 
 
+def _warn_of_rebalancing_without_drain(cluster: Cluster) -> Iterator[Problem]:
+    """Warn of a group with rebalancing whose nodes are not drained."""
+    for path, group in groups_with_paths(cluster):
+        if group.capacity_rebalance and not group.drain_timeout:
+            message = (
+                "Auto Scaling terminates an instance as soon as its replacement works, with all its pods, since "
+                "drainTimeout is 0; set drainTimeout"
+            )
+            yield Problem((*path, "capacityRebalance"), message, related_paths=((*path, "drainTimeout"),))
+
+
 def _check_reservations(cluster: Cluster) -> Iterator[Problem]:
     """Check that reservations are named once, are for On-Demand Instances, and that the preference uses them."""
     for path, group in groups_with_paths(cluster):
@@ -158,4 +169,4 @@ def _warn_of_one_reservation_for_several_zones(cluster: Cluster) -> Iterator[Pro
 
 
 PROBLEM_CHECKS = (_check_distributions, _check_price_percentages, _check_rebalancing, _check_reservations)
-WARNING_CHECKS = (_warn_of_one_reservation_for_several_zones,)
+WARNING_CHECKS = (_warn_of_one_reservation_for_several_zones, _warn_of_rebalancing_without_drain)

@@ -33,6 +33,7 @@ def test_a_cluster_that_is_not_paused_needs_no_resume(run: Command) -> None:
     assert ran.out.strip() == "kubernetes is not paused; nothing was changed."
 
 
+@pytest.mark.drill
 def test_a_night(run: Command, where: Place) -> None:
     ran = run("pause", "--yes")
     assert ran.code == 0, ran.err

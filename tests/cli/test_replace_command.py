@@ -40,6 +40,7 @@ def test_without_a_terminal_nothing_is_terminated_unless_yes_is_said(run: Comman
     assert deployed.instances(MASTERS) == before
 
 
+@pytest.mark.drill
 def test_a_master_with_another_type_is_told_with_what_follows(run: Command, deployed: Place) -> None:
     before = deployed.instances(MASTERS)[-1]
     ran = run("replace", "a", "--instance-type", "m5.large", "--yes")
@@ -84,6 +85,7 @@ def test_refusals_and_mistakes_have_their_exit_codes(
     assert (ran.code, text.lower() in ran.err.lower()) == (code, True), ran.err
 
 
+@pytest.mark.drill
 def test_ctrl_c_detaches(run: Command, deployed: Place) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt

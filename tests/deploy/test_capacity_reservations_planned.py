@@ -52,6 +52,7 @@ def test_a_new_cluster_says_what_is_reserved_and_needs_no_more_quota_for_it(oper
     assert "as much as the instance, while none runs in it" in cost.detail
 
 
+@pytest.mark.drill
 def test_reserving_later_and_another_type_count_both_and_are_made_first(operator: Operator) -> None:
     assert operator.deploy(ONE).status == "CREATE_COMPLETE"
     plan = operator.plan(RESERVED)

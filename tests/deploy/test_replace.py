@@ -136,6 +136,7 @@ def test_there_must_be_a_stack_that_nobody_else_changes(one: Cluster) -> None:
     stack.status = status
 
 
+@pytest.mark.drill
 def test_after_ctrl_c_the_same_command_only_waits(one: Cluster) -> None:
     before = one.instance(MASTERS["a"])
 
@@ -153,6 +154,7 @@ def test_after_ctrl_c_the_same_command_only_waits(one: Cluster) -> None:
     assert one.valid()
 
 
+@pytest.mark.drill
 def test_a_master_whose_type_is_sold_out_gets_another_one_until_the_next_change(one: Cluster) -> None:
     one.sell_out("t3.medium", "us-west-2a")
     with pytest.raises(ReplacementFailedError) as failed:

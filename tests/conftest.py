@@ -15,6 +15,8 @@ import pytest
 from botocore.utils import parse_timestamp
 from dateutil.tz import tzutc
 
+from cfngen.deploy.access import certificates
+
 # `make test` tells these to whatever it starts; a make that a test starts would take them for its own.
 for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
     os.environ.pop(name, None)
@@ -25,6 +27,10 @@ gc.set_threshold(100_000, 50, 100)
 
 # Tests make hundreds of sessions, and each would read megabytes of service models anew.
 botocore.session.create_loader = functools.cache(botocore.session.create_loader)
+
+# Reading a private key tries whether it is a right one, which takes 40 ms; every look at a cluster does so twice, and
+# the keys of tests are the same few.
+certificates._load_private_key = functools.cache(certificates._load_private_key)
 
 
 def _timestamp(value: Any) -> datetime:

@@ -52,6 +52,14 @@ def test_a_new_cluster_says_what_is_reserved_and_needs_no_more_quota_for_it(oper
     assert "as much as the instance, while none runs in it" in cost.detail
 
 
+def test_reserving_later_is_planned_with_its_quota_and_costs(operator: Operator) -> None:
+    assert operator.deploy(ONE).status == "CREATE_COMPLETE"
+    plan = operator.plan(RESERVED)
+    assert "EC2 reserves capacity of t3.medium for master a" in impacts(plan)
+    assert vcpus(plan) == 2
+    assert [cost.quantity for cost in plan.costs if cost.unit == "reservation"] == [1]
+
+
 @pytest.mark.drill
 def test_reserving_later_and_another_type_count_both_and_are_made_first(operator: Operator) -> None:
     assert operator.deploy(ONE).status == "CREATE_COMPLETE"

@@ -53,7 +53,9 @@ def contents(cloud: Cloud, root: str, names: Mapping[str, str], retained: Collec
     live = [each for each in cloud.engine.stacks() if each.name == root and each.status != "DELETE_COMPLETE"]
     known = dict(names)
     for stack in live:
-        known.update(_names(stack, ()))
+        # What an attribute says is another resource's id as often as not; and the same in several resources.
+        for real, name in sorted(_names(stack, ()), key=lambda pair: ("." in pair[1], pair[1])):
+            known.setdefault(real, name)
     known.update(_instances(cloud, known))
     plain = _Plain(known)
     found = {kind: sorted(plain(item) for item in items) for kind, items in _held(cloud, known, live, retained)}

@@ -40,6 +40,7 @@ def room() -> Iterator[None]:
     capacity.reset("us-west-2")
 
 
+@pytest.mark.drill
 def test_the_only_master_is_replaced_after_it_is_said_that_the_api_is_away(one: Cluster) -> None:
     before = one.instance(MASTERS["a"])
     replaced = one.replace("a")

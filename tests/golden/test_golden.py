@@ -27,10 +27,8 @@ FIRST = (
     "api-dns-public",
     "capacity-reservations",
     "existing-vpc-new-subnets",
-    "private-nat-per-zone",
     "private-no-way-out",
     "three-masters",
-    "vpc-ranges",
 )
 SOME_FIRST = [case if case in FIRST else pytest.param(case, marks=pytest.mark.drill) for case in CASES]
 EXPECTED = FOLDER / "default" / "expected"

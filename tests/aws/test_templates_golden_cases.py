@@ -29,6 +29,8 @@ SEPARATELY = (
     "capacity-reservation",
     "existing-elastic-ip",
     "extra-policies",
+    "gpu",
+    "gpu-arm64",
     "own-permissions",
     "references",
     "transit-gateway",

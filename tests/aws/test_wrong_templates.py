@@ -22,7 +22,6 @@ NOT_MODELLED = {
     "role-name-in-use",
     "secret-name-awaits-deletion",
     "secret-name-in-use",
-    "template-and-mixed-instances",
     "wait-condition-updated",
     "wait-handle-never-signalled",
 }

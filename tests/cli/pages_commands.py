@@ -300,6 +300,8 @@ TYPED: Mapping[tuple[str, str, str], Typed] = {
 MENTIONED: Mapping[tuple[str, str], str] = {
     ("README.md", "cfngen rollback"): "deploy.md",
     ("architecture.md", "cfngen delete"): "README.md",
+    ("architecture.md", "cfngen replace"): "tests/cli/test_replace_command.py",
+    ("verification.md", "cfngen replace"): "tests/cli/test_replace_command.py",
     ("architecture.md", "cfngen rollback --force"): "operations.md",
     ("deploy.md", "cfngen sandbox fail nodes"): "tests/cli/test_sandbox_command.py",
     ("nodes.md", "cfngen sandbox interrupt batch"): "tests/cli/test_sandbox_command.py",

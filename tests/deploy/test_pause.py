@@ -148,7 +148,7 @@ def test_what_needs_instances_is_refused_meanwhile(pauser: Pauser) -> None:
 
 def test_drains_that_do_not_end_are_ended(pauser: Pauser, monkeypatch: pytest.MonkeyPatch) -> None:
     # E.g. because the API server does not answer: the service goes on, and sends heartbeats, for its drainTimeout.
-    monkeypatch.setattr("cfngen.sandbox.machines.DRAIN_SECONDS", 3600.0)
+    monkeypatch.setattr(pauser.where.world.machines, "drain_seconds", 3600.0)
     hook = {
         "LifecycleHookName": DRAIN_HOOK,
         "AutoScalingGroupName": pauser.groups["node group general"].id,

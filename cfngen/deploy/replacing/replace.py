@@ -266,8 +266,8 @@ class _Replacement:
             raise GroupStoppedError(
                 f"nothing would take the place of {member.title}: the desired capacity of its group "
                 f"({member.group.id}) is 0",
-                hint=f"aws autoscaling set-desired-capacity --region {self.account.region} --auto-scaling-group-name "
-                f"{member.group.id} --desired-capacity 1 raises it, within the group's maximum.",
+                hint=f"aws autoscaling set-desired-capacity --desired-capacity 1 --region {self.account.region} "
+                f"--auto-scaling-group-name {member.group.id} raises it, within the group's maximum.",
             )
 
     def _read_kubernetes(self) -> KubernetesReading | Problem:

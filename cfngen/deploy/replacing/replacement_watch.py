@@ -172,8 +172,11 @@ class ReplacementWatch:
         elif progress.instance:
             hint = CommandText(
                 self._command,
-                " continues to wait; the console output shows its boot: aws ec2 get-console-output --latest --region "
-                f"{self._account.region} --output text --instance-id {progress.instance}.",
+                (
+                    " continues to wait; the console output shows its boot: "
+                    f"aws ec2 get-console-output --latest --region {self._account.region} --output text --instance-id "
+                    f"{progress.instance}."
+                ),
             )
         suffix = f": {detail}" if detail else ""
         return ReplacementFailedError(

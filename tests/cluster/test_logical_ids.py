@@ -97,6 +97,7 @@ def golden_ids() -> frozenset[str]:
     )
 
 
+@pytest.mark.drill
 def test_every_id_of_every_golden_case_is_known(golden_ids: frozenset[str]) -> None:
     """Exactly one form knows each id and makes it again, and there is an id of every form."""
     assert len(golden_ids) > 100

@@ -24,7 +24,6 @@ OTHERS = [case for case in CASES if case != "default"]
 FIRST = (
     "default",
     "add-ons",
-    "api-dns-public",
     "capacity-reservations",
     "existing-vpc-new-subnets",
     "private-no-way-out",

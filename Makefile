@@ -23,7 +23,7 @@ cluster := $(if $(CLUSTER),--cluster '$(CLUSTER)')
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help templates plan deploy delete demo test drills soak boot-test lint docs statuses golden bench mutants clean runtime sandbox development
+.PHONY: help templates plan deploy delete demo test drills soak boot-test lint docs statuses golden bench mutants matrix clean runtime sandbox development
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,13 +66,14 @@ lint: development  ## Check style, types and the import contract, and that outpu
 docs: development  ## Write the generated pages of docs/ again
 	@$(run) cfngen.cluster.reference docs
 	@$(run) cfngen.cli.json_reference docs
+	@$(run) cfngen.graph.reference docs
 	-@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest tests/test_architecture.py
 
 statuses: development  ## Try every command in every status of the stacks; write what came of it into docs/operations.md
 	@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest -m drill tests/cli/test_status_walk.py
 
 golden: development  ## Write the golden cases of tests/golden again; look at the difference before committing
-	-@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest tests/golden tests/permissions/test_documented_policies.py tests/aws/test_refusals.py
+	-@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest tests/golden tests/permissions/test_documented_policies.py tests/permissions/test_pod_roles_page.py tests/aws/test_refusals.py
 	@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest -m drill tests/rehearse/test_rehearsal_recorded.py -k was_recorded
 
 bench: development  ## Run the benchmarks; they print, nothing is asserted
@@ -81,6 +82,9 @@ bench: development  ## Run the benchmarks; they print, nothing is asserted
 
 mutants: development  ## Put small faults into copies of the program; do tests notice? (SAMPLE=100, SEED=1, ARGS=options)
 	@.venv/bin/python tests/mutants/run.py --sample '$(SAMPLE)' --seed '$(SEED)' $(ARGS)
+
+matrix: development  ## Generate and lint 2,000 combinations of what a cluster file can say; some minutes (SEED=1, ARGS=options)
+	@.venv/bin/python tests/matrix/matrix_run.py --seed '$(SEED)' $(ARGS)
 
 clean:  ## Remove the virtual environment and every cache; output/ stays
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist *.egg-info

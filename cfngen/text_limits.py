@@ -203,6 +203,13 @@ IAM_DESCRIPTION = TextLimit(
     longest=1000,
     characters=_IAM_DESCRIPTION_CHARACTERS,
 )
+THUMBPRINT = TextLimit(
+    "thumbprint of a certificate",
+    f"{_IAM_API}/API_CreateOpenIDConnectProvider.html",
+    longest=40,
+    characters=_characters("hexadecimal digits", "0123456789abcdefABCDEF"),
+    shortest=40,
+)
 ROLE_NAME = TextLimit(
     "name of an IAM role", f"{_IAM_API}/API_CreateRole.html", longest=64, characters=_IAM_NAME_CHARACTERS, shortest=1
 )
@@ -396,6 +403,30 @@ DOMAIN_NAME = TextLimit(
     characters=_characters("letters, digits, hyphens, underscores, dots and asterisks", _LETTERS_AND_DIGITS + "-_.*"),
     shortest=1,
 )
+DISTRIBUTION_COMMENT = TextLimit(
+    "comment of a CloudFront distribution",
+    f"{_DOCS}/cloudfront/latest/APIReference/API_DistributionConfig.html",
+    longest=128,
+    characters=ANYTHING,
+)
+_ORIGIN_ACCESS_CONTROL = f"{_DOCS}/cloudfront/latest/APIReference/API_OriginAccessControlConfig.html"
+ORIGIN_ACCESS_NAME = TextLimit(
+    "name of an origin access control", _ORIGIN_ACCESS_CONTROL, longest=64, characters=_PRINTABLE_ASCII, shortest=1
+)
+ORIGIN_ACCESS_DESCRIPTION = TextLimit(
+    # CloudFront documents no limit for it; held to that of comments.
+    "description of an origin access control",
+    _ORIGIN_ACCESS_CONTROL,
+    longest=128,
+    characters=_PRINTABLE_ASCII,
+)
+ISSUER_URL = TextLimit(
+    "URL of an OIDC provider",
+    f"{_IAM_API}/API_CreateOpenIDConnectProvider.html",
+    longest=255,
+    characters=_characters("the graphic characters of ASCII", _GRAPHIC_ASCII),
+    shortest=1,
+)
 
 LOGICAL_ID = TextLimit(
     "logical id",
@@ -487,6 +518,11 @@ OF_PROPERTIES: Mapping[str, Mapping[Path, TextLimit]] = {
         ("HealthCheckPath",): HEALTH_CHECK_PATH,
     },
     "AWS::Events::Rule": {("Name",): EVENT_RULE_NAME, ("Description",): EVENT_RULE_DESCRIPTION},
+    "AWS::CloudFront::Distribution": {("DistributionConfig", "Comment"): DISTRIBUTION_COMMENT},
+    "AWS::CloudFront::OriginAccessControl": {
+        ("OriginAccessControlConfig", "Description"): ORIGIN_ACCESS_DESCRIPTION,
+        ("OriginAccessControlConfig", "Name"): ORIGIN_ACCESS_NAME,
+    },
     "AWS::IAM::InstanceProfile": {("InstanceProfileName",): IAM_NAME, ("Path",): IAM_PATH},
     "AWS::IAM::ManagedPolicy": {
         ("ManagedPolicyName",): IAM_NAME,
@@ -494,6 +530,7 @@ OF_PROPERTIES: Mapping[str, Mapping[Path, TextLimit]] = {
         ("Description",): IAM_DESCRIPTION,
         ("PolicyDocument", "Statement", "*", "Sid"): STATEMENT_ID,
     },
+    "AWS::IAM::OIDCProvider": {("ThumbprintList", "*"): THUMBPRINT, ("Url",): ISSUER_URL},
     "AWS::IAM::Role": {
         ("RoleName",): ROLE_NAME,
         ("Path",): IAM_PATH,

@@ -212,6 +212,8 @@ def test_the_page_about_troubles_knows_every_step_and_its_number():
         steps({"controlPlane": commands, "nodeGroups": [{"name": "nodes", "update": {"pause": 5}, **commands}]}),
         steps({"nodeGroups": [{"name": "nodes", "spotPrice": "0.05", "rebalanceRecommendation": "drain"}]}),
         steps({"nodeGroups": [{"name": "nodes", "volumes": [{"size": 10, "mountPath": "/data"}]}]}),
+        steps({"serviceAccountIssuer": {}}),
+        steps({"serviceAccountIssuer": {"signTokens": False}}),
     ]
     done = {title for cluster in clusters for titles in cluster.values() for title in titles}
     rows = re.search(r"### What a step's failure usually means\n\n.*\n\|---\|---\|\n((?:\|.*\n)+)", text)

@@ -54,6 +54,10 @@ class _OptionalMasterReferences(TypedDict, total=False):
     publicAddress: str
     internalAddress: str
     bucket: str
+    issuer: str
+    issuerBucket: str
+    accountId: str
+    vpcId: str
     addressA: str
     addressB: str
     addressC: str
@@ -75,6 +79,10 @@ class MasterReferences(References, _OptionalMasterReferences):
         publicAddress: public name or address of the API, if it has one.
         internalAddress: name of the API's internal load balancer, if it has one beside the public one.
         bucket: name of the cluster's bucket, if snapshots of etcd are taken.
+        issuer: URL of the issuer of service-account tokens without `https://`, if the cluster has one.
+        issuerBucket: name of the bucket into which masters write the issuer's documents, if they do.
+        accountId: id of the AWS account, if service accounts have roles that are made with the cluster.
+        vpcId: id of the VPC, if the load balancer controller has a role of its own.
         addressA: the private address of slot a, and so on for each slot.
     """
 
@@ -270,6 +278,7 @@ class _OptionalConfig(TypedDict, total=False):
     updatePause: int
     ownCa: str
     backups: Backups
+    podIdentityWebhook: JsonObject
     rehearsal: JsonObject
 
 
@@ -306,6 +315,8 @@ class Config(_OptionalConfig):
         updatePause: minutes for which a new node must have been working in a rolling update before it signals.
         ownCa: only for masters: ARN of the user's secret with the certificate authority.
         backups: when masters take snapshots of etcd.
+        podIdentityWebhook: only for masters: the MutatingWebhookConfiguration of the pod identity webhook, without the
+            certificate authority.
         rehearsal: data about a rehearsal, in which masters only fetch their program and signal; no step reads it.
     """
 

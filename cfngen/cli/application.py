@@ -22,6 +22,7 @@ COMMANDS = (
     "init",
     "templates",
     "lint",
+    "graph",
     "userdata",
     "config",
     "schema",

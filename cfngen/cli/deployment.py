@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,9 @@ from cfngen.errors import CfngenError
 from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY, same_but_for_case
 
 if TYPE_CHECKING:
+    from cfngen.cluster.model import Cluster
     from cfngen.deploy.deployment_request import DeploymentRequest, OnFailure
+    from cfngen.templates.document import Document
 
 
 _ROLE_ARN_PATTERN = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/\S+")
@@ -95,6 +97,15 @@ class DeploymentOptions:
             cluster_file_key, option_key = case_conflicts[0]
             raise TagError(cluster_file_key, option_key)
         lint_or_fail(generated.documents, region=generated.cluster.region, use_cache=self.use_lint_cache)
+
+        def generate_linted(cluster: Cluster) -> Sequence[Document]:
+            """Return the linted templates of a state on the way to the cluster."""
+            from cfngen.templates import generate as generate_templates
+
+            documents = generate_templates(cluster)
+            lint_or_fail(documents, region=cluster.region, use_cache=self.use_lint_cache)
+            return documents
+
         from cfngen.deploy.deployment_request import DeploymentRequest
         from cfngen.deploy.parameters.parameter_file import read_file
         from cfngen.deploy.prices.price_list import read_price_list
@@ -119,6 +130,7 @@ class DeploymentOptions:
             skip_network_check=self.skip_network_check,
             parallel_groups=self.parallel_groups,
             prices=read_price_list(self.prices, generated.cluster.region) if self.prices else None,
+            generate=generate_linted,
         )
 
 

@@ -1,4 +1,4 @@
-"""Reading templates that cfngen did not generate, to lint them."""
+"""Reading templates from files, to lint or to draw them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class TemplateFileError(CfngenError):
-    """Files to lint are not CloudFormation templates that can be read.
+    """Files are not CloudFormation templates that can be read.
 
     Attributes:
         problems: all problems, each with its file and, if known, its line.
@@ -26,7 +26,7 @@ class TemplateFileError(CfngenError):
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__(
             "\n".join(problems),
-            hint="FILES are CloudFormation templates in JSON or YAML; correct the file or leave it out.",
+            hint="a CloudFormation template is JSON or YAML with Resources; correct the file or leave it out.",
         )
         self.problems = tuple(problems)
 

@@ -8,11 +8,19 @@ only. The ports are those of the charts in the catalogue, as cfngen installs the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from cfngen.cluster.model import Addon, Cluster
 from cfngen.cluster.network_plugins import MasterPort, network_plugin
+from cfngen.cluster.sections.services import PodIdentityWebhook
+from cfngen.cluster.service_accounts import (
+    CLUSTER_AUTOSCALER,
+    EBS_CSI_DRIVER,
+    EXTERNAL_DNS,
+    LOAD_BALANCER_CONTROLLER,
+    has_role,
+)
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,11 @@ def _metrics_listener(rule_purpose: str, *, port: int, program: str, enabling_va
         is_enabled_by_default=False,
     )
 
+
+# The webhook's port is the one on which EKS's API servers call theirs. The program has no option to listen only on the
+# loopback address, and none to do without metrics.
+POD_IDENTITY_PORT = 23443
+POD_IDENTITY_METRICS_PORT = 23444
 
 # Keys are the fields of `Addons`; an add-on without values listens on no port of a master.
 LISTENERS: Mapping[str, tuple[Listener, ...]] = {
@@ -155,15 +168,42 @@ LISTENERS: Mapping[str, tuple[Listener, ...]] = {
         ),
     ),
     "nvidia_device_plugin": (),
+    "pod_identity_webhook": (
+        Listener(
+            rule_purpose="PodIdentityWebhook",
+            port=POD_IDENTITY_PORT,
+            description="Pod identity webhook",
+            callers="same_instance",
+        ),
+        Listener(
+            rule_purpose="PodIdentityMetrics",
+            port=POD_IDENTITY_METRICS_PORT,
+            description="Metrics of the pod identity webhook",
+            callers="same_instance",
+        ),
+    ),
+}
+
+
+# The service accounts of add-ons that use the masters' network only if they have no role of their own.
+_ACCOUNTS = {
+    "aws_ebs_csi_driver": EBS_CSI_DRIVER,
+    "cluster_autoscaler": CLUSTER_AUTOSCALER,
+    "aws_load_balancer_controller": LOAD_BALANCER_CONTROLLER,
+    "external_dns": EXTERNAL_DNS,
 }
 
 
 def listeners(cluster: Cluster) -> Iterator[Listener]:
     """Yield the ports on masters that the enabled add-ons listen on."""
     for field, addon_listeners in LISTENERS.items():
-        addon: Addon = getattr(cluster.addons, field)
+        addon: Addon | PodIdentityWebhook = getattr(cluster.addons, field)
+        chart_values = addon.values if isinstance(addon, Addon) else {}
+        has_own_network = field in _ACCOUNTS and has_role(cluster, _ACCOUNTS[field])
         if addon.enabled:
-            yield from (listener for listener in addon_listeners if listener.is_enabled(addon.values))
+            for listener in addon_listeners:
+                if listener.is_enabled(chart_values):
+                    yield replace(listener, network="pods") if has_own_network else listener
 
 
 def master_ports(cluster: Cluster) -> tuple[MasterPort, ...]:

@@ -10,7 +10,14 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cfngen.cluster import capacity_defaults, gpu_defaults, groups_per_zone, instance_types, network_defaults
+from cfngen.cluster import (
+    capacity_defaults,
+    gpu_defaults,
+    groups_per_zone,
+    instance_types,
+    network_defaults,
+    service_account_defaults,
+)
 from cfngen.cluster.completed_data import CompletedData, Derivation, Section
 from cfngen.cluster.gpu import DEFAULT_ROOT_VOLUME_GIB
 from cfngen.cluster.model import Cluster, NodeGroup
@@ -56,6 +63,7 @@ def complete(data: Mapping[str, object]) -> CompletedData:
     capacity_defaults.fill_distributions(completed)
     gpu_defaults.fill(completed)
     _fill_bastion(completed)
+    service_account_defaults.fill(completed)
     _fill_exact_version(completed)
     # The last step: the paths of derived values are those of the groups in the cluster file.
     completed.written_groups = groups_per_zone.expand(completed.data)

@@ -54,6 +54,10 @@ def _has_fluent_bit(cluster: Cluster) -> bool:
     return cluster.addons.fluent_bit.enabled
 
 
+def _has_pod_roles(cluster: Cluster) -> bool:
+    return cluster.service_account_issuer is not None
+
+
 _TABLE: tuple[tuple[Endpoint, Callable[[Cluster], bool]], ...] = (
     (Endpoint("autoscaling", "lifecycle hooks, and the cluster autoscaler"), _always),
     (Endpoint("cloudformation", "the boot program and its signals"), _always),
@@ -62,6 +66,7 @@ _TABLE: tuple[tuple[Endpoint, Callable[[Cluster], bool]], ...] = (
     (Endpoint("ecr.dkr", "images in Amazon ECR"), _always),
     (Endpoint("elasticloadbalancing", "load balancers of services"), _always),
     (Endpoint("secretsmanager", "the certificate authorities and the join secret"), _always),
+    (Endpoint("sts", "credentials of pods with roles of their own"), _has_pod_roles),
     (Endpoint("ec2messages", "Session Manager"), _has_session_manager),
     (Endpoint("ssm", "Session Manager"), _has_session_manager),
     (Endpoint("ssmmessages", "Session Manager"), _has_session_manager),

@@ -40,9 +40,13 @@ def shares_existing_role(cluster: Cluster) -> bool:
 
 
 def makes_roles(cluster: Cluster) -> bool:
-    """Return whether any role is made: of instances, or the one that delivers flow logs to CloudWatch Logs."""
+    """Return whether any role is made: of instances or pods, or the one that delivers flow logs to CloudWatch Logs."""
     flow_logs = cluster.network.flow_logs
-    return _makes_instance_roles(cluster) or (flow_logs is not None and flow_logs.destination == "cloudWatchLogs")
+    return (
+        _makes_instance_roles(cluster)
+        or _makes_pod_roles(cluster)
+        or (flow_logs is not None and flow_logs.destination == "cloudWatchLogs")
+    )
 
 
 def makes_instance_profiles(cluster: Cluster) -> bool:
@@ -58,6 +62,11 @@ def last_name(arn: str) -> str:
 def _makes_instance_roles(cluster: Cluster) -> bool:
     """Return whether any role of instances is made."""
     return cluster.iam.masters is None or shares_made_role(cluster)
+
+
+def _makes_pod_roles(cluster: Cluster) -> bool:
+    """Return whether any role of a service account is made."""
+    return cluster.iam.addon_roles or any(account.role is None for account in cluster.iam.service_accounts)
 
 
 def _all_groups_name_roles(cluster: Cluster) -> bool:

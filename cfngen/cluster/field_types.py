@@ -108,6 +108,15 @@ _HOST_NAME_PATTERN = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]
 HostName = Annotated[
     str, TextPattern(_HOST_NAME_PATTERN, expected="a DNS name or IPv4 address such as api.example.com")
 ]
+IssuerUrl = Annotated[
+    str,
+    TextPattern(
+        # CreateOpenIDConnectProvider, IAM API Reference: begins with https://, has no port number and no query, and
+        # corresponds to the `iss` of tokens. 255 characters at most.
+        rf"https://(?=.{{1,247}}$){_HOST_NAME_PATTERN}(/[A-Za-z0-9._~-]+)*",
+        expected="an https URL without port, query and final slash, such as https://tokens.example.com/kubernetes",
+    ),
+]
 ProxyUrl = Annotated[
     str,
     TextPattern(
@@ -300,6 +309,22 @@ ReleaseName = Annotated[
     str,
     TextPattern(
         r"[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?", expected="a name of up to 53 lower-case letters, digits and hyphens"
+    ),
+]
+NamespaceName = Annotated[
+    str,
+    TextPattern(
+        # "Object Names and IDs", Kubernetes documentation: an RFC 1123 label.
+        r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?",
+        expected="a namespace: up to 63 lower-case letters, digits and hyphens",
+    ),
+]
+ServiceAccountName = Annotated[
+    str,
+    TextPattern(
+        # "Object Names and IDs", Kubernetes documentation: an RFC 1123 subdomain.
+        r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*",
+        expected="the name of a service account: lower-case letters, digits, hyphens and dots",
     ),
 ]
 LabelKey = Annotated[

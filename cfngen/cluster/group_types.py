@@ -10,16 +10,13 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from cfngen.cluster import instance_types
+from cfngen.cluster import gpu, instance_types
 from cfngen.cluster.instance_type_facts import InstanceTypeFacts, all_facts, facts_of
 from cfngen.cluster.model import Accelerators, Architecture, Cluster, InstanceRequirements, NodeGroup
 from cfngen.text import join_and
 
 _MIB_PER_GIB = 1024
 _MAX_TYPES_SHOWN = 3
-# Families with accelerators that are no GPUs (Inferentia, Trainium, FPGAs, media processors), which the facts do not
-# name: "Amazon EC2 instance types by use case: accelerated computing", Amazon EC2 Instance Types guide.
-_OTHER_ACCELERATORS = re.compile(r"(inf|trn|f|vt|dl)[0-9]")
 # Families of amd64 with processors of AMD: an `a` after the generation ("Instance type names", Amazon EC2 Instance
 # Types guide), and accelerated families, whose names do not say it.
 _AMD_FAMILY = re.compile(r"[a-z]+[0-9]+a[a-z]*|g4ad|g5|g6|g6e|g6f|gr6|gr6f|p5|p5e")
@@ -30,6 +27,13 @@ def types_of(cluster: Cluster, group: NodeGroup) -> tuple[str, ...]:
     if group.instance_requirements:
         return matching_types(group.instance_requirements, required_architecture(group), cluster.region)
     return group.instance_types or (group.instance_type,)
+
+
+def types_key(group: NodeGroup) -> str:
+    """Return the key of the cluster file that says which instance types a group has."""
+    if group.instance_requirements:
+        return "instanceRequirements"
+    return "instanceTypes" if group.instance_types else "instanceType"
 
 
 def has_mixed_instances_policy(group: NodeGroup) -> bool:
@@ -134,7 +138,7 @@ def _has_required_kind(requirements: InstanceRequirements, name: str, facts: Ins
 def _has_required_gpus(accelerators: Accelerators | None, name: str, facts: InstanceTypeFacts) -> bool:
     """Return whether a type has the required GPUs; without a requirement, whether it has no accelerators."""
     if accelerators is None:
-        return not facts.gpu_count and not _OTHER_ACCELERATORS.match(name)
+        return not facts.gpu_count and not gpu.other_accelerators(name)
     return (
         accelerators.count.min <= facts.gpu_count <= (accelerators.count.max or facts.gpu_count)
         and (not accelerators.manufacturers or facts.gpu_manufacturer.lower() in accelerators.manufacturers)

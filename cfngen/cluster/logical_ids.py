@@ -38,6 +38,7 @@ NodeGroupPart = Literal[
     "LaunchTemplate",
     "MaxSize",
     "MinSize",
+    "PodAddressesPolicy",
     "Role",
     "RootVolumeSize",
     "SpotPrice",
@@ -48,6 +49,9 @@ NodeGroupPart = Literal[
 MASTER_STACK = "MasterStack"
 MASTER_ROLE = "MasterRole"
 FLOW_LOG_ROLE = "FlowLogRole"
+ISSUER_BUCKET = "IssuerBucket"
+ISSUER_DISTRIBUTION = "IssuerDistribution"
+OIDC_PROVIDER = "OidcProvider"
 BASTION_STACK = "BastionStack"
 BASTION_PREFIX = "Bastion"
 BASTION_NETWORK_INTERFACE = "BastionNetworkInterface"
@@ -81,10 +85,14 @@ SINGLE_IDS = frozenset(
         BASTION_NETWORK_INTERFACE, "BastionRootVolumeSize", BASTION_SECURITY_GROUP,
         # Permissions
         "AddonsPolicy", "MasterExistingRoleProfile", "MasterInstanceProfile", "MasterInstanceProfileArn", MASTER_ROLE,
-        "NodeExistingRoleProfile", "NodeInstanceProfile", "NodeInstanceProfileArn", "NodeRole", "PodAddressesPolicy",
+        "NodeExistingRoleProfile", "NodeInstanceProfile", "NodeInstanceProfileArn", "NodePodAddressesPolicy",
+        "NodeRole", "PodAddressesPolicy",
         # Secrets and backups
         "BackupBucket", "BackupBucketName", "BackupBucketPolicy", "CaSecret", "CaSecretArn", "JoinSecret",
         "JoinSecretArn", "KeyName", "SecretsKey", "SecretsKeyArn", "SshKeyPair",
+        # Issuer of service-account tokens, and roles that pods assume with them
+        ISSUER_BUCKET, "IssuerBucketName", "IssuerBucketPolicy", ISSUER_DISTRIBUTION, "IssuerOriginAccessControl",
+        "CloudControllerPolicy", OIDC_PROVIDER, "ServiceAccountIssuer",
         # Settings of all masters, and of the deployment
         "MasterInstanceType", "MasterRootVolumeSize", "MasterVolumeSize", "MasterVolumeType", "ClusterStackName",
         "TemplateBucket", "TemplatePrefix",
@@ -191,6 +199,37 @@ class ProgramId:
 
 
 @dataclass(frozen=True)
+class ServiceAccountRoleId:
+    """The role of a service account, e.g. `ServiceAccountRoleKubeSystemClusterAutoscaler1d7fb0a3`.
+
+    Attributes:
+        words: namespace and name in PascalCase, cut if they are long.
+        digest: eight hexadecimal digits, different for each service account.
+    """
+
+    words: str
+    digest: str
+
+    _PATTERN: ClassVar = re.compile(r"ServiceAccountRole([A-Z0-9][A-Za-z0-9]*)([0-9a-f]{8})")
+    # A logical id has 255 characters at most ("Resources", AWS CloudFormation User Guide).
+    _MAX_WORDS_LENGTH: ClassVar = 200
+
+    def __str__(self) -> str:
+        return f"ServiceAccountRole{self.words}{self.digest}"
+
+    @classmethod
+    def parse(cls, logical_id: str) -> ServiceAccountRoleId | None:
+        """Return the parts of an id of this form, or None for any other text."""
+        match = cls._PATTERN.fullmatch(logical_id)
+        return cls(words=match[1], digest=match[2]) if match else None
+
+    @classmethod
+    def of(cls, namespace: str, name: str, digest: str) -> ServiceAccountRoleId:
+        """Return the id of the role of a service account."""
+        return cls(pascal(f"{namespace}-{name}")[: cls._MAX_WORDS_LENGTH], digest)
+
+
+@dataclass(frozen=True)
 class EndpointId:
     """A VPC endpoint, e.g. `EndpointS3`, `EndpointEcrApi`.
 
@@ -270,6 +309,7 @@ LogicalId = (
     | ZonalId
     | VpcRangeId
     | RouteId
+    | ServiceAccountRoleId
     | EndpointId
     | ZoneId
     | RuleId
@@ -280,7 +320,7 @@ LogicalId = (
 )
 FORMS = (
     SingleId, MasterId, NodeGroupId, ProgramId, SubnetId, ZonalId, VpcRangeId, RouteId,
-    EndpointId, ZoneId, RuleId, SecurityGroupId, ImageId, ExistingPartId, RecordedId,
+    ServiceAccountRoleId, EndpointId, ZoneId, RuleId, SecurityGroupId, ImageId, ExistingPartId, RecordedId,
 )  # fmt: skip
 
 

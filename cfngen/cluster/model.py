@@ -47,6 +47,7 @@ from cfngen.cluster.sections.network import (
     Vpc,
 )
 from cfngen.cluster.sections.policies import PolicyStatement
+from cfngen.cluster.sections.service_accounts import ServiceAccountIssuer, ServiceAccountRole
 from cfngen.cluster.sections.services import (
     Addon,
     Addons,
@@ -99,6 +100,8 @@ __all__ = [
     "PublicSubnet",
     "Route",
     "Secrets",
+    "ServiceAccountIssuer",
+    "ServiceAccountRole",
     "Slot",
     "Ssh",
     "Subnet",
@@ -141,6 +144,11 @@ class Cluster(Model):
     secrets: Secrets = Field(default_factory=Secrets, description="The cluster's secrets in AWS Secrets Manager.")
     addons: Addons = Field(default_factory=Addons, description="Add-ons that are installed into the cluster.")
     iam: Iam = Field(default_factory=Iam, description="Rules for IAM roles, and existing roles.")
+    service_account_issuer: ServiceAccountIssuer | None = Field(
+        None,
+        description="Lets AWS accept service-account tokens, so that pods can have IAM roles of their own. Default: "
+        "tokens are for Kubernetes only.",
+    )
     assets: Assets = Field(default_factory=Assets, description="Where instances fetch files from.")
     kubernetes: Kubernetes = Field(default_factory=Kubernetes, description="Kubernetes' own configuration.")
     tags: dict[str, str] = Field(default_factory=dict, description="Further tags for every resource that takes tags.")

@@ -71,8 +71,10 @@ def pod_limit(cluster: Cluster, types: Sequence[str]) -> int | None:
     The boot program computes the same on the instance (boot/host/pod_network.py). The result is None with another
     plug-in, and if the table lacks one of the types.
     """
+    if not network_plugin(cluster).gives_pods_vpc_addresses:
+        return None
     facts = _all_facts(types)
-    if not facts or not network_plugin(cluster).gives_pods_vpc_addresses:
+    if not facts:
         return None
     factor = _ADDRESSES_PER_PREFIX if delegates_prefixes(cluster) else 1
     addresses = min(fact.network_interfaces * (fact.addresses_per_interface - 1) for fact in facts)

@@ -112,11 +112,16 @@ nodeGroups:
 #secrets:
 #  # kmsKey: arn:aws:kms:us-west-2:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab
 
+# With it AWS accepts the tokens of service accounts: IAM roles for pods and for add-ons (docs/pod-roles.md).
+#serviceAccountIssuer:
+#  # discovery: cloudFront
+
 # Rules of your organisation for IAM roles; existing roles in place of those that are made.
 #iam:
 #  # permissionsBoundary: arn:aws:iam::123456789012:policy/boundary
 #  # masters: {role: arn:aws:iam::123456789012:role/masters}
 #  # nodes: {role: arn:aws:iam::123456789012:role/nodes}
+#  # serviceAccounts: [{namespace: shop, name: web, additionalPolicies: ["arn:aws:iam::123456789012:policy/web"]}]
 
 # Where instances fetch Kubernetes' files from; left out, from their publishers.
 #assets:

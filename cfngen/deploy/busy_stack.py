@@ -1,11 +1,12 @@
-"""The error for a stack in which another operation is in progress: since when, and who started it."""
+"""Stacks in which another operation is in progress: since when, and who started it."""
 
 from __future__ import annotations
 
 from cfngen.deploy import operation_origin
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError
-from cfngen.deploy.stacks import StackView
+from cfngen.deploy.ownership import check_stack_owner
+from cfngen.deploy.stacks import StackView, require_stack
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 
@@ -40,3 +41,23 @@ def busy_error(account: Account, stack: StackView) -> BusyError:
         return BusyError(stack)
     author = f"started by {origin.caller}" if origin.caller else "not started by a deployment of cfngen"
     return BusyError(stack, f"since {operation_origin.describe_time(account, origin.time)}, {author}")
+
+
+def require_idle_stack(account: Account, stack_name: str, cluster: str) -> StackView:
+    """Return the root stack of a cluster, in which no operation is in progress.
+
+    Args:
+        account: the account and region.
+        stack_name: name of the root stack.
+        cluster: name of the cluster that it belongs to.
+
+    Raises:
+        NoStackError: there is no stack of this name.
+        ForeignStackError: the stack belongs to another cluster.
+        BusyError: a CloudFormation operation is in progress.
+    """
+    stack = require_stack(account, stack_name)
+    check_stack_owner(stack, cluster)
+    if stack.status.in_progress:
+        raise busy_error(account, stack)
+    return stack

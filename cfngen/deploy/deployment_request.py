@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.parameters.parameter_file import ParameterFile
 from cfngen.deploy.prices.price_list import PriceList
-from cfngen.templates.document import Document
+from cfngen.templates import Document, generate
 
 OnFailure = Literal["rollback", "delete", "keep"]
 
@@ -38,6 +38,8 @@ class DeploymentRequest:
         skip_network_check: whether to create the cluster in an existing VPC without looking at its network first.
         parallel_groups: how many node groups whose nodes are replaced are updated at the same time.
         prices: the price list for the plan's monthly bill; None if there is none.
+        generate: generates the templates of a state between the deployed and the wanted cluster; see
+            `cfngen.cluster.issuer_stages`.
     """
 
     cluster: Cluster
@@ -59,3 +61,4 @@ class DeploymentRequest:
     skip_network_check: bool = False
     parallel_groups: int = 1
     prices: PriceList | None = None
+    generate: Callable[[Cluster], Sequence[Document]] = generate

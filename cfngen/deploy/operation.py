@@ -3,7 +3,8 @@
     ensure deployable -> parameters -> publish -> plan -> consent -> tag subnets -> execute -> watch -> protect
 
 A creation is one change set. An update that affects volumes, control plane and node groups is split into phases
-(`phasing`), each with its own change set.
+(`phasing`), each with its own change set. A cluster that begins or ends to use an issuer of tokens goes through several
+updates (`update_series`), each of which is all of this.
 
 If the deployment ends before its execution, the change set is deleted, and with it the empty stack that CloudFormation
 created for it. Uploaded templates stay in the bucket; their keys contain the hash of their content.
@@ -13,15 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime
 from typing import Literal
 
-from cfngen.deploy import protection, public_addresses, subnet_tags
+from cfngen.deploy import protection, public_addresses, subnet_tags, update_series
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.creation_cancellation import cancel_creation
-from cfngen.deploy.deletion import leftovers
+from cfngen.deploy.deletion import issuer_buckets, leftovers
 from cfngen.deploy.deployment_request import DeploymentRequest
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Finished, Notice, Question, Step
@@ -96,27 +98,51 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
         StartInterruptedError: interrupted during the call that starts the operation.
         CfngenError: refused before anything was changed, or the user declined.
     """
+
+    def deploy_once(next_request: DeploymentRequest, is_agreed: bool) -> update_series.Deployment:
+        return _deploy_once(account, next_request, interaction, is_agreed=is_agreed)
+
+    return update_series.carry_out(request, interaction, deploy_once)
+
+
+def _deploy_once(
+    account: Account, request: DeploymentRequest, interaction: Interaction, *, is_agreed: bool
+) -> update_series.Deployment:
+    """Deploy the wanted cluster, or the next state on the way to it; return the result and the plan.
+
+    Args:
+        account: the account and region.
+        request: the request for the wanted cluster.
+        interaction: reports to the user and asks for consent.
+        is_agreed: whether the user agreed to this update when the series began; only dangers are asked about again.
+    """
     start_time = account.clock.now()
     with ExitStack() as cleanup:
         preparation = prepare(account, request, interaction, cleanup)
+        request = preparation.request
         whole_plan, deployed_stack, phases = preparation.plan, preparation.deployed_stack, preparation.phases
         if deployed_stack is None:
             leftovers.report_earlier_stacks(account, request.stack_name, request.cluster.name, interaction.report)
-        interaction.report(whole_plan)
+        interaction.report(replace(whole_plan, updates=(), updates_reason="") if is_agreed else whole_plan)
         if whole_plan.is_empty:
             if deployed_stack is not None:
                 _protect(account, deployed_stack, request, interaction)
-            return _finished_without_changes(account, request, start_time, deployed_stack)
+            finished = _finished_without_changes(account, request, start_time, deployed_stack)
+            return update_series.Deployment(finished, whole_plan)
         if whole_plan.refusal_reason:
             raise ImpossiblePlanError(whole_plan.refusal_reason)
-        _require_consent(interaction, request, whole_plan)
+        if not is_agreed or whole_plan.is_dangerous:
+            _require_consent(interaction, request, whole_plan)
+        if preparation.removed_issuer and deployed_stack is not None:
+            update_series.wait_for_new_tokens(account, deployed_stack, interaction)
         _ensure_not_paused_since(account, request, deployed_stack)
         with translate_aws_errors():
             subnet_tags.add_missing(account, request.cluster, preparation.values, interaction.report)
         if whole_plan.leaves_stack:
             if deployed_stack is not None:
                 _protect(account, deployed_stack, request, interaction)
-            return _finished_without_changes(account, request, start_time, deployed_stack, action="tag")
+            finished = _finished_without_changes(account, request, start_time, deployed_stack, action="tag")
+            return update_series.Deployment(finished, whole_plan)
         changes_protected_resource = any(_is_protected(change) for change in whole_plan.changes)
         if deployed_stack is not None and (whole_plan.is_dangerous or changes_protected_resource):
             # `cleanup` restores the stack policies however the operation ends.
@@ -148,7 +174,11 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
                 outcome = execute(plan=whole_plan, documents=request.documents)
             if outcome.cancelled and not outcome.status.rolling_back and deployed_stack is None:
                 outcome = cancel_creation(account, interaction, outcome)
-    return _finish(account, request, interaction, outcome, "create" if deployed_stack is None else "update")
+    finished = _finish(account, request, interaction, outcome, "create" if deployed_stack is None else "update")
+    if finished.succeeded and preparation.removed_issuer and deployed_stack is not None:
+        buckets = update_series.buckets_of(preparation.removed_issuer, deployed_stack)
+        issuer_buckets.remove(account, buckets, interaction.report)
+    return update_series.Deployment(finished, whole_plan)
 
 
 def _ensure_not_paused_since(account: Account, request: DeploymentRequest, deployed_stack: StackView | None) -> None:
@@ -197,7 +227,9 @@ def _require_consent(interaction: Interaction, request: DeploymentRequest, plan:
         DeclinedError: the user declined.
     """
     is_dangerous = plan.is_dangerous
-    text = f"Deploy {request.stack_name} despite the danger above?" if is_dangerous else f"Deploy {request.stack_name}?"
+    updates = f" in {len(plan.updates)} updates" if plan.updates else ""
+    danger = " despite the danger above" if is_dangerous else ""
+    text = f"Deploy {request.stack_name}{updates}{danger}?"
     interaction.require_consent(
         Question(text, dangerous=is_dangerous, name=request.cluster.name if is_dangerous else "")
     )

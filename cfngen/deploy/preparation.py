@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
+from cfngen.cluster.issuer_stages import IssuerState
 from cfngen.deploy import operation_origin, ownership, subnet_tags
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
@@ -27,6 +28,7 @@ from cfngen.deploy.preview import (
     change_sets,
     existing_objects,
     foundations,
+    issuer_updates,
     master_addresses,
     offered_instance_types,
     volumes,
@@ -57,12 +59,16 @@ class Preparation:
         plan: the plan.
         deployed_stack: the root stack; None if it does not exist yet.
         values: values of the root's parameters.
+        request: the request that is carried out: that of the next update if the cluster file takes several.
+        removed_issuer: the issuer that the update removes, whose tokens pods may still hold; None if it removes none.
         phases: the phases of the update; None if it is one stack update, or a creation.
     """
 
     plan: Plan
     deployed_stack: StackView | None
     values: Mapping[str, str]
+    request: DeploymentRequest
+    removed_issuer: IssuerState | None = None
     phases: update.PhasedUpdate | None = None
 
 
@@ -74,7 +80,16 @@ def prepare(account: Account, request: DeploymentRequest, interaction: Interacti
         if deployed_stack:
             _check_pause(account, deployed_stack, request, interaction)
         deployed_root_template = read_template(account, deployed_stack.id) if deployed_stack else {}
-        immutable_impacts = setting_impacts(deployed_root_template, request.cluster)
+        clusters = issuer_updates.next_clusters(deployed_root_template, request.cluster)
+        updates = issuer_updates.planned_updates(deployed_root_template, clusters)
+        if updates:
+            existing_objects.check_next_updates(account, request.cluster, deployed_stack)
+            request = replace(request, cluster=clusters[0], documents=request.generate(clusters[0]))
+        removed_issuer = issuer_updates.removed_issuer(deployed_root_template, request.cluster)
+        immutable_impacts = (
+            *setting_impacts(deployed_root_template, request.cluster),
+            *issuer_updates.issuer_impacts(deployed_root_template, request.cluster),
+        )
         templates_to_upload = add_old_programs(
             account, request.documents, deployed_stack, cluster=name, bucket=request.bucket, report=interaction.report
         )
@@ -157,7 +172,10 @@ def prepare(account: Account, request: DeploymentRequest, interaction: Interacti
         )
         interaction.report(Step("creating a change set"))
         whole_plan = replace(
-            change_sets.make_plan(account, plan_request, report=interaction.report), subnet_tags=missing_tags
+            change_sets.make_plan(account, plan_request, report=interaction.report),
+            subnet_tags=missing_tags,
+            updates=updates,
+            updates_reason=issuer_updates.why_several(updates),
         )
         cleanup.callback(change_sets.discard, account, whole_plan, interaction.report)
         if (
@@ -167,7 +185,7 @@ def prepare(account: Account, request: DeploymentRequest, interaction: Interacti
             or whole_plan.leaves_stack
             or whole_plan.refusal_reason
         ):
-            return Preparation(whole_plan, deployed_stack, values)
+            return Preparation(whole_plan, deployed_stack, values, request, removed_issuer)
         phases = update.plan_phases(
             whole_plan,
             read_deployed(account, deployed_stack.id, deployed_root_template),
@@ -176,7 +194,8 @@ def prepare(account: Account, request: DeploymentRequest, interaction: Interacti
             lambda plan: change_sets.discard(account, plan, interaction.report),
             parallel_groups=request.parallel_groups,
         )
-    return Preparation(phases.overall_plan if phases else whole_plan, deployed_stack, values, phases)
+    plan = phases.overall_plan if phases else whole_plan
+    return Preparation(plan, deployed_stack, values, request, removed_issuer, phases)
 
 
 def _check_pause(

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from cfngen.cluster.logical_ids import MasterId
 from cfngen.deploy.account import Account
-from cfngen.deploy.aws_errors import error_code, translate_aws_errors
-from cfngen.deploy.aws_types import AwsObject
+from cfngen.deploy.aws_errors import translate_aws_errors
+from cfngen.deploy.launch_templates import read_version
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, ResourceView
 
 _DESCRIPTION = re.compile(r"cfngen: (?P<type>\S+) in place of (?P<stack_type>\S+)")
@@ -93,21 +93,3 @@ def find_retyped_slots(account: Account, resources: Iterable[ResourceView]) -> t
                     RetypedSlot(slot, match["type"], match["stack_type"], version=str(specification["Version"]))
                 )
     return tuple(sorted(retyped_slots, key=lambda slot: slot.slot))
-
-
-def read_version(account: Account, template_id: str, version: str) -> AwsObject:
-    """Return a launch template version as EC2 describes it; empty if it does not exist."""
-    from botocore.exceptions import ClientError
-
-    if not (template_id and version):
-        return {}
-    try:
-        response = account.client("ec2").describe_launch_template_versions(
-            LaunchTemplateId=template_id, Versions=[version]
-        )
-    except ClientError as error:
-        if error_code(error).startswith("InvalidLaunchTemplate"):
-            return {}
-        raise
-    versions = response["LaunchTemplateVersions"]
-    return dict(versions[0]) if versions else {}

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
+from cfngen.deploy.launch_templates import launch_template_specification, read_version
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, ResourceView
 from cfngen.userdata.first_stage import unpacked
 
@@ -102,20 +103,19 @@ def _check_group(
         newest_versions: newest version of each of the stacks' launch templates, by the launch template's id.
         logical_ids: logical ids of all existing resources of the stacks, among them the boot programs.
     """
-    mixed_specification = (
-        group.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {}).get("LaunchTemplateSpecification")
-    )
-    specification = group.get("LaunchTemplate") or mixed_specification or {}
+    specification = launch_template_specification(group)
     template_id = str(specification.get("LaunchTemplateId", ""))
     version = str(specification.get("Version", ""))
     newest = newest_versions.get(template_id, "")
-    launch_data = _read_launch_template_data(account, template_id, version)
+    launch_data = read_version(account, template_id, version).get("LaunchTemplateData")
     first_stage = unpacked(str(launch_data.get("UserData", ""))) if launch_data else None
     unbootable = first_stage is not None and first_stage.program not in logical_ids
     # A rollback creates a third version with the content of the first; groups that it did not update still use the
     # first. Versions with the same content are therefore equally current.
     is_current = version == newest or (
-        bool(launch_data) and bool(newest) and launch_data == _read_launch_template_data(account, template_id, newest)
+        bool(launch_data)
+        and bool(newest)
+        and launch_data == read_version(account, template_id, newest).get("LaunchTemplateData")
     )
     if is_current and not unbootable:
         return None
@@ -161,21 +161,3 @@ def _read_newest_versions(account: Account, ids: list[str]) -> dict[str, str]:
         launch_template["LaunchTemplateId"]: str(launch_template["LatestVersionNumber"])
         for launch_template in launch_templates
     }
-
-
-def _read_launch_template_data(account: Account, template_id: str, version: str) -> AwsObject:
-    """Return the data of a launch template version; empty if the version no longer exists."""
-    from botocore.exceptions import ClientError
-
-    if not (template_id and version):
-        return {}
-    try:
-        response = account.client("ec2").describe_launch_template_versions(
-            LaunchTemplateId=template_id, Versions=[version]
-        )
-    except ClientError as error:
-        if error_code(error).startswith("InvalidLaunchTemplate"):
-            return {}
-        raise
-    versions = response["LaunchTemplateVersions"]
-    return dict(versions[0]["LaunchTemplateData"]) if versions else {}

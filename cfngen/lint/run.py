@@ -51,7 +51,7 @@ def lint(
     verdict_cache = verdicts.Cache(cache) if cache else None
     fingerprint = verdicts.fingerprint(region) if verdict_cache else b""
     cache_keys = [
-        verdicts.cache_key(fingerprint, _inputs_of_verdict(view)) if verdict_cache else "" for view in views_to_judge
+        verdicts.cache_key(fingerprint, view.inputs_of_verdict) if verdict_cache else "" for view in views_to_judge
     ]
     all_verdicts: list[verdicts.Verdict | None] = [
         verdict_cache.get(key) if verdict_cache else None for key in cache_keys
@@ -77,11 +77,6 @@ def lint(
     return tuple(sorted(unique_findings, key=lambda finding: _sort_key(finding, positions[finding.document])))
 
 
-def _inputs_of_verdict(view: View) -> tuple[Mapping[str, object], ...]:
-    """Return the parts of a view that affect its verdict, so that the cache key must cover them."""
-    return (view.body, view.nested) if view.text is None else (view.body, view.nested, {"text": view.text})
-
-
 def _sort_key(finding: Finding, document_position: int) -> tuple[int, int, str, str]:
     """Return the key that sorts findings by document, severity, path and rule."""
     return document_position, SEVERITIES.index(finding.severity), "/".join(map(str, finding.path)), finding.rule
@@ -93,7 +88,7 @@ def _judge(views_to_judge: Sequence[View], region: str) -> list[verdicts.Verdict
 
     with tempfile.TemporaryDirectory(prefix="cfngen-lint-") as directory:
         workplace = Path(directory).resolve()
-        with _without_garbage_collection():
+        with without_garbage_collection():
             linter = Linter(region, workplace)
         # Linux only: on macOS a forked process must not use the system's libraries, Windows has no fork, and a newly
         # started process would take longer to import cfn-lint than it saves.
@@ -104,7 +99,7 @@ def _judge(views_to_judge: Sequence[View], region: str) -> list[verdicts.Verdict
 
 
 @contextlib.contextmanager
-def _without_garbage_collection() -> Iterator[None]:
+def without_garbage_collection() -> Iterator[None]:
     """Disable garbage collection while cfn-lint is imported, and exempt its many permanent objects from it afterwards.
 
     That saves a third of the import, copies of their memory in forked processes, and 0.3 s at the end of the process.

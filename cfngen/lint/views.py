@@ -50,6 +50,11 @@ class View:
         """Numbers of resources and parameters, as a sort key for the time that linting takes (10 ms per resource)."""
         return len(self.body.get("Resources", ())), len(self.body.get("Parameters", ()))
 
+    @property
+    def inputs_of_verdict(self) -> tuple[Mapping[str, object], ...]:
+        """Return the parts of the view that affect its verdict, so that the cache key must cover them."""
+        return (self.body, self.nested) if self.text is None else (self.body, self.nested, {"text": self.text})
+
     def is_relevant(self, rule: str, path: Sequence[str | int]) -> bool:
         """Return whether a finding is a problem of the document.
 

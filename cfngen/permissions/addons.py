@@ -1,16 +1,24 @@
-"""IAM statements that enabled add-ons need on the masters' role.
+"""IAM statements that enabled add-ons need, on roles of their own or on the masters' role.
 
 As in `instances`, changes are limited to resources with the cluster's tag. The actions are those of the add-ons' own
-documentation: aws-ebs-csi-driver,
-docs/example-iam-policy.json; cluster-autoscaler, cloudprovider/aws/README.md; aws-load-balancer-controller,
-docs/install/iam_policy.json; external-dns, docs/tutorials/aws.md.
+documentation: aws-ebs-csi-driver, docs/example-iam-policy.json; cluster-autoscaler, cloudprovider/aws/README.md;
+external-dns, docs/tutorials/aws.md; cert-manager, docs/configuration/acme/dns01/route53.md of its website. Those of the
+AWS Load Balancer Controller are in a module of their own.
 """
 
 from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.service_accounts import (
+    CLUSTER_AUTOSCALER,
+    EBS_CSI_DRIVER,
+    EXTERNAL_DNS,
+    LOAD_BALANCER_CONTROLLER,
+    has_role,
+)
+from cfngen.permissions.load_balancer_controller import controller_statements
 from cfngen.permissions.references import References, arn, if_creating_tagged, if_request_tagged, if_resource_tagged
-from cfngen.permissions.statements import Statement, allow
+from cfngen.permissions.statements import Expression, Statement, allow
 from cfngen.permissions.volumes import volume_key_statements
 
 # Tag that the EBS CSI driver sets on every volume that it creates.
@@ -21,28 +29,30 @@ AUTOSCALER_TAG = {"k8s.io/cluster-autoscaler/enabled": "true"}
 
 
 def addon_statements(cluster: Cluster, references: References) -> list[Statement]:
-    """Return the statements that the enabled add-ons need in addition to the statements of the masters themselves."""
+    """Return what enabled add-ons without roles of their own need, beyond the statements of the masters themselves."""
     statements: list[Statement] = []
-    if cluster.addons.aws_ebs_csi_driver.enabled:
-        statements += _ebs_csi_driver_statements(cluster, references)
-    if cluster.addons.cluster_autoscaler.enabled:
-        statements += _cluster_autoscaler_statements(cluster)
-    if cluster.addons.aws_load_balancer_controller.enabled:
-        statements += _load_balancer_controller_statements(cluster, references)
-    if cluster.addons.external_dns.enabled:
-        statements += _external_dns_statements(cluster, references)
+    if cluster.addons.aws_ebs_csi_driver.enabled and not has_role(cluster, EBS_CSI_DRIVER):
+        # If the cluster file names a key for the masters' volumes, the statements of masters allow that key only.
+        if cluster.control_plane.volume.kms_key:
+            statements += volume_key_statements(references, key=None)
+        statements += ebs_csi_driver_statements(cluster, references)
+    if cluster.addons.cluster_autoscaler.enabled and not has_role(cluster, CLUSTER_AUTOSCALER):
+        statements += cluster_autoscaler_statements(cluster)
+    if cluster.addons.aws_load_balancer_controller.enabled and not has_role(cluster, LOAD_BALANCER_CONTROLLER):
+        statements += controller_statements(cluster, references)
+    if cluster.addons.external_dns.enabled and not has_role(cluster, EXTERNAL_DNS):
+        statements += external_dns_statements(cluster, references)
     return statements
 
 
-def _ebs_csi_driver_statements(cluster: Cluster, references: References) -> list[Statement]:
+def ebs_csi_driver_statements(cluster: Cluster, references: References) -> list[Statement]:
     """Return the statements with which the EBS CSI driver creates, attaches and deletes its volumes.
 
     Only volumes with the driver's tag can be changed, so the masters' data volumes cannot. The driver's volumes are
-    encrypted with the account's default KMS key or with a key that a storage class names. If the cluster file names a
-    key for the masters' volumes, the statements of masters allow that key only, so all keys are allowed here.
+    encrypted with the account's default KMS key or with a key that a storage class names; that needs
+    `volume_key_statements` for all keys in addition.
     """
     return [
-        *(volume_key_statements(references, key=None) if cluster.control_plane.volume.kms_key else []),
         allow(
             sid="EbsRead",
             actions="""
@@ -77,7 +87,7 @@ def _ebs_csi_driver_statements(cluster: Cluster, references: References) -> list
     ]
 
 
-def _cluster_autoscaler_statements(cluster: Cluster) -> list[Statement]:
+def cluster_autoscaler_statements(cluster: Cluster) -> list[Statement]:
     """Return the statements with which cluster-autoscaler changes the sizes of node groups."""
     return [
         allow(
@@ -96,82 +106,42 @@ def _cluster_autoscaler_statements(cluster: Cluster) -> list[Statement]:
     ]
 
 
-def _load_balancer_controller_statements(cluster: Cluster, references: References) -> list[Statement]:
-    """Return the statements that the AWS Load Balancer Controller needs in addition to the cloud controller manager's.
-
-    They are for rules, certificates, addresses and capacity of load balancers; the masters' role has the statements of
-    the cloud controller manager already. Permissions for AWS WAF and Shield, which the controller's documentation lists
-    too, are omitted, since the controller's Helm values disable both integrations.
-    """
-    return [
-        allow(
-            sid="LoadBalancersRead",
-            actions="""
-                acm:ListCertificates ec2:DescribeCoipPools ec2:DescribeIpamPools
-                ec2:DescribeNetworkInterfaces ec2:DescribeTags ec2:DescribeVpcPeeringConnections
-                ec2:GetCoipPoolUsage
-                elasticloadbalancing:DescribeCapacityReservation elasticloadbalancing:DescribeListenerAttributes
-                elasticloadbalancing:DescribeListenerCertificates elasticloadbalancing:DescribeRules
-                elasticloadbalancing:DescribeSSLPolicies elasticloadbalancing:DescribeTags
-                elasticloadbalancing:DescribeTrustStores iam:ListServerCertificates""",
-        ),
-        # An ingress can name certificates of ACM or IAM, and a Cognito user pool for logins.
-        allow(
-            sid="LoadBalancersNamed",
-            actions="acm:DescribeCertificate cognito-idp:DescribeUserPoolClient iam:GetServerCertificate",
-            resources=[
-                arn(references, "acm", "certificate/*"),
-                arn(references, "cognito-idp", "userpool/*"),
-                arn(references, "iam", "server-certificate/*", region=""),
-            ],
-        ),
-        allow(
-            sid="LoadBalancersNewRules", actions="elasticloadbalancing:CreateRule", condition=if_request_tagged(cluster)
-        ),
-        allow(
-            sid="LoadBalancersTagNewRules",
-            actions="elasticloadbalancing:AddTags",
-            condition=if_creating_tagged(cluster, "elasticloadbalancing", "CreateRule"),
-        ),
-        allow(
-            sid="LoadBalancersOwn",
-            actions="""
-                elasticloadbalancing:AddListenerCertificates elasticloadbalancing:DeleteRule
-                elasticloadbalancing:ModifyCapacityReservation elasticloadbalancing:ModifyIpPools
-                elasticloadbalancing:ModifyListenerAttributes elasticloadbalancing:ModifyRule
-                elasticloadbalancing:RemoveListenerCertificates elasticloadbalancing:RemoveTags
-                elasticloadbalancing:SetIpAddressType
-                elasticloadbalancing:SetSecurityGroups elasticloadbalancing:SetSubnets""",
-            condition=if_resource_tagged(cluster),
-        ),
-        # This is the only action on rules whose requests contain no tags ("Actions, resources, and condition keys for
-        # AWS Elastic Load Balancing V2", Service Authorization Reference).
-        allow(
-            sid="LoadBalancersOrderRules",
-            actions="elasticloadbalancing:SetRulePriorities",
-            resources=[arn(references, "elasticloadbalancing", f"listener-rule/{kind}/*") for kind in ("app", "net")],
-        ),
-        # The controller changes the tags of its security groups, but must not change the cluster's tag, by which this
-        # condition recognizes the groups.
-        allow(
-            sid="LoadBalancersTagOwnGroups",
-            actions="ec2:CreateTags ec2:DeleteTags",
-            resources=[arn(references, "ec2", "security-group/*")],
-            condition={**if_resource_tagged(cluster), "Null": {"aws:RequestTag/KubernetesCluster": "true"}},
-        ),
-    ]
-
-
-def _external_dns_statements(cluster: Cluster, references: References) -> list[Statement]:
+def external_dns_statements(cluster: Cluster, references: References) -> list[Statement]:
     """Return the statements with which external-dns changes records in the hosted zones of the cluster file."""
     return [
         allow(sid="DnsRead", actions="route53:ListHostedZones"),
         allow(
             sid="DnsRecords",
             actions="route53:ChangeResourceRecordSets route53:ListResourceRecordSets",
-            resources=[
-                arn(references, "route53", f"hostedzone/{zone}", region="", account="")
-                for zone in cluster.addons.external_dns.zones
-            ],
+            resources=_zone_arns(cluster.addons.external_dns.zones, references),
         ),
     ]
+
+
+def cert_manager_statements(cluster: Cluster, references: References) -> list[Statement]:
+    """Return the statements with which cert-manager proves names by records (DNS-01) in the zones of the cluster file.
+
+    It may write records of the type TXT only. It asks for the changes that it made, whose ids are random, and for the
+    zone of a name unless the Issuer names it (`hostedZoneID`).
+    """
+    zones = _zone_arns(cluster.addons.cert_manager.zones, references)
+    return [
+        allow(
+            sid="DnsChallenges",
+            actions="route53:ChangeResourceRecordSets",
+            resources=zones,
+            condition={"ForAllValues:StringEquals": {"route53:ChangeResourceRecordSetsRecordTypes": ["TXT"]}},
+        ),
+        allow(sid="DnsChallengesRead", actions="route53:ListResourceRecordSets", resources=zones),
+        allow(
+            sid="DnsChanges",
+            actions="route53:GetChange",
+            resources=[arn(references, "route53", "change/*", region="", account="")],
+        ),
+        allow(sid="DnsFindZones", actions="route53:ListHostedZonesByName"),
+    ]
+
+
+def _zone_arns(zones: tuple[str, ...], references: References) -> list[Expression]:
+    """Return the ARNs of hosted zones."""
+    return [arn(references, "route53", f"hostedzone/{zone}", region="", account="") for zone in zones]

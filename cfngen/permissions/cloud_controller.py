@@ -1,4 +1,4 @@
-"""Statements that the cloud controller manager needs on the masters' role.
+"""Statements that the cloud controller manager needs: on a role of its own, or on the masters' role.
 
 The actions are those of its documentation (cloud-provider-aws, docs/prerequisites.md).
 """
@@ -6,12 +6,24 @@ The actions are those of its documentation (cloud-provider-aws, docs/prerequisit
 from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
+from cfngen.permissions.existing_groups import existing_group_statements
+from cfngen.permissions.load_balancer_controller import service_linked_role_statement
+from cfngen.permissions.pod_network import pod_route_statements
 from cfngen.permissions.references import References, arn, if_creating_tagged, if_request_tagged, if_resource_tagged
 from cfngen.permissions.statements import Statement, allow
 
 
 def cloud_controller_statements(cluster: Cluster, references: References) -> list[Statement]:
-    """Return the cloud controller manager's statements, except those for pods' routes.
+    """Return the cloud controller manager's statements: for load balancers, and for pods' routes if it writes them."""
+    return [
+        *_load_balancer_statements(cluster, references),
+        *existing_group_statements(cluster, references),
+        *pod_route_statements(cluster, references),
+    ]
+
+
+def _load_balancer_statements(cluster: Cluster, references: References) -> list[Statement]:
+    """Return the statements for services of the type LoadBalancer, and for reading instances.
 
     Elastic Load Balancing makes four of the read calls itself, with the permissions of the caller that creates a load
     balancer. It describes account attributes, addresses and internet gateways while the account has no service-linked
@@ -88,17 +100,5 @@ def cloud_controller_statements(cluster: Cluster, references: References) -> lis
             resources=[arn(references, "ec2", "security-group/*")],
             condition=if_creating_tagged(cluster, "ec2", "CreateSecurityGroup"),
         ),
-        allow(
-            sid="CloudControllerServiceLinkedRole",
-            actions="iam:CreateServiceLinkedRole",
-            resources=[
-                arn(
-                    references,
-                    "iam",
-                    "role/aws-service-role/elasticloadbalancing.amazonaws.com/AWSServiceRoleForElasticLoadBalancing",
-                    region="",
-                )
-            ],
-            condition={"StringEquals": {"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"}},
-        ),
+        service_linked_role_statement(references, sid="CloudControllerServiceLinkedRole"),
     ]

@@ -12,8 +12,10 @@ from cfngen.permissions.scope import Scope
 from cfngen.permissions.statements import Statement, allow
 
 
-def existing_group_statements(cluster: Cluster, references: References) -> list[Statement]:
-    """Return the statement for the cloud controller manager; none if cfngen creates the nodes' security group.
+def existing_group_statements(
+    cluster: Cluster, references: References, *, sid: str = "CloudControllerExistingGroup"
+) -> list[Statement]:
+    """Return the statement for a controller of load balancers; none if cfngen creates the nodes' security group.
 
     The controller may change the group only while the user lets it: by the tag `kubernetes.io/cluster/<name>`.
     """
@@ -22,7 +24,7 @@ def existing_group_statements(cluster: Cluster, references: References) -> list[
     group = arn(references, "ec2", "security-group/${NodeGroup}", NodeGroup=references.node_security_group_id)
     return [
         allow(
-            sid="CloudControllerExistingGroup",
+            sid=sid,
             actions="ec2:AuthorizeSecurityGroupIngress ec2:RevokeSecurityGroupIngress",
             resources=[group],
             condition={"Null": {f"aws:ResourceTag/kubernetes.io/cluster/{cluster.name}": "false"}},

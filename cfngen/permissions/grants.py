@@ -10,7 +10,6 @@ from cfngen.cluster.existing_roles import existing_roles, group_role, makes_inst
 from cfngen.cluster.existing_security_groups import existing_group
 from cfngen.cluster.model import Cluster, InstanceRole
 from cfngen.cluster.names import aws_partition
-from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.references import known_id
 from cfngen.cluster.topology import has_api_load_balancer
 from cfngen.permissions.addons import addon_statements
@@ -20,15 +19,16 @@ from cfngen.permissions.etcd_snapshots import snapshot_statements
 from cfngen.permissions.existing_groups import revoke_statements
 from cfngen.permissions.flow_logs import flow_log_statements, read_flow_log_statements
 from cfngen.permissions.instance_replacement import replacement_statements
-from cfngen.permissions.instances import master_statements, node_statements
+from cfngen.permissions.instances import master_statements, node_statements, plugin_statements_of_masters
 from cfngen.permissions.load_balancer import load_balancer_statements
 from cfngen.permissions.node_groups import own_statements, read_target_group_statements, target_group_statements
 from cfngen.permissions.operators import SERVICE_ROLE, operator_statements
 from cfngen.permissions.pausing import pause_statements
-from cfngen.permissions.pod_network import pod_network_statements
+from cfngen.permissions.pod_roles import pod_role_statements, read_pod_role_statements
 from cfngen.permissions.private_network import needs_private_network_statements, private_network_statements
 from cfngen.permissions.referenced_ids import read_output_statements, read_parameter_statements
 from cfngen.permissions.scope import Scope
+from cfngen.permissions.service_accounts import grantee_name, made_roles
 from cfngen.permissions.service_role import network_and_instance_statements, role_and_secret_statements
 from cfngen.permissions.statements import Statement, policy_size, split_into_documents
 from cfngen.permissions.subnet_tags import subnet_tag_statements
@@ -39,7 +39,8 @@ class Grant:
     """The permissions of one grantee: a person or an IAM role.
 
     Attributes:
-        name: name of the grantee: `operator`, `execution`, `replace`, `etcd`, `master`, or `nodes-<group>`.
+        name: name of the grantee: `operator`, `execution`, `replace`, `etcd`, `master`, `nodes-<group>`, or
+            `pod-<namespace>-<service account>`.
         purpose: who the grantee is, and what the permissions are for.
         statements: statements that allow what the grantee needs.
         managed_policies: ARNs of the managed policies that the grantee has in addition.
@@ -75,7 +76,7 @@ class Policy:
         name: the grantee's name; if the grantee's statements need several policies, with a number: `execution-1`. A
             role's trust policy is named `master-trust`.
         grantee: `operator`, `execution` (CloudFormation's service role), `replace`, `etcd`, `master`,
-            or `nodes-<group>`.
+            `nodes-<group>`, or `pod-<namespace>-<service account>`.
         purpose: who the grantee is, and what the permissions are for.
         managed_policies: ARNs of the managed policies that the cluster file adds to the grantee.
         characters: size of the document as IAM counts it, at most 6,144.
@@ -99,6 +100,7 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
         stack: name of the cluster's root stack; if empty, it is the cluster's name.
         account: account number; an asterisk stands for any account.
     """
+    issuer = cluster.service_account_issuer
     return Scope(
         account=account,
         region=cluster.region,
@@ -106,6 +108,7 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
         partition=aws_partition(cluster.region),
         stack=stack,
         own_backup_bucket=cluster.etcd.backups.bucket or "",
+        own_issuer_bucket=(issuer.bucket or "") if issuer else "",
         vpc_id=known_id(cluster.network.vpc.id) or "*",
         route_table_id=known_id(cluster.network.route_table) or "*",
         node_security_group_id=known_id(existing_group(cluster, "Node")) or "*",
@@ -142,6 +145,7 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
                 *read_flow_log_statements(cluster, scope),
                 *subnet_tag_statements(cluster, scope),
                 *read_target_group_statements(cluster),
+                *read_pod_role_statements(cluster, scope),
             ],
         ),
         Grant(
@@ -158,6 +162,7 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
                 *flow_log_statements(cluster, scope),
                 *target_group_statements(cluster, scope),
                 *capacity_reservation_statements(cluster, scope),
+                *pod_role_statements(cluster, scope),
             ],
         ),
         Grant(
@@ -178,11 +183,7 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
             or "the role of the masters' instances, which the iam stack creates",
             statements=[
                 *master_statements(cluster, scope),
-                *(
-                    pod_network_statements(cluster, scope, for_masters=True)
-                    if network_plugin(cluster).gives_pods_vpc_addresses
-                    else []
-                ),
+                *plugin_statements_of_masters(cluster, scope),
                 *addon_statements(cluster, scope),
             ],
             managed_policies=cluster.control_plane.additional_policies,
@@ -199,6 +200,7 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
             )
             for group in cluster.node_groups
         ),
+        *_pod_grants(cluster, scope),
     )
 
 
@@ -215,3 +217,16 @@ def _etcd_grants(cluster: Cluster, scope: Scope) -> Iterator[Grant]:
             purpose="takes and restores snapshots of etcd with cfngen; in addition to the operator's permissions",
             statements=snapshot_statements(scope),
         )
+
+
+def _pod_grants(cluster: Cluster, scope: Scope) -> Iterator[Grant]:
+    """Yield the permissions of each role that the IAM stack makes for a service account, if it has any statements."""
+    for role in made_roles(cluster, scope):
+        if role.statements:
+            yield Grant(
+                name=grantee_name(cluster, role.account),
+                purpose=f"the role of the service account {role.account.name} in {role.account.namespace}, which the "
+                "iam stack creates",
+                statements=role.statements,
+                managed_policies=role.managed_policies,
+            )

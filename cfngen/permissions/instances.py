@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.service_accounts import AMAZON_VPC_PLUGIN, CLOUD_CONTROLLER_MANAGER, has_role
 from cfngen.permissions.cloud_controller import cloud_controller_statements
-from cfngen.permissions.existing_groups import existing_group_statements
-from cfngen.permissions.pod_network import pod_network_statements
+from cfngen.permissions.issuer_documents import issuer_document_statements
+from cfngen.permissions.pod_network import instance_type_statements, pod_address_statements
 from cfngen.permissions.references import References, arn, if_resource_tagged, unless_master, via_service
 from cfngen.permissions.statements import Condition, Expression, Statement, allow
 from cfngen.permissions.volumes import data_volume_statements, volume_key_statements
@@ -22,15 +23,13 @@ def master_statements(cluster: Cluster, references: References) -> list[Statemen
     """Return the statements of the masters' role, except those in separate managed policies.
 
     Separate are the statements of add-ons, and those of a network plug-in that assigns addresses of network interfaces
-    to pods.
+    to pods. If add-ons have roles of their own, these are what the boot program and the kubelet need.
     """
     return [
-        *cloud_controller_statements(cluster, references),
-        *existing_group_statements(cluster, references),
         *(
-            []
-            if network_plugin(cluster).gives_pods_vpc_addresses
-            else pod_network_statements(cluster, references, for_masters=True)
+            instance_type_statements(cluster)
+            if has_role(cluster, CLOUD_CONTROLLER_MANAGER)
+            else cloud_controller_statements(cluster, references)
         ),
         *data_volume_statements(cluster, references),
         *volume_key_statements(references, cluster.control_plane.volume.kms_key),
@@ -42,6 +41,7 @@ def master_statements(cluster: Cluster, references: References) -> list[Statemen
         _secrets_key_statement("kms:Decrypt kms:GenerateDataKey", references),
         *_custom_authority_statements(cluster.certificate_authority.secret, references),
         *(_backup_statements(cluster, references) if cluster.etcd.backups.enabled else []),
+        *issuer_document_statements(cluster, references),
         *_common_statements(cluster, references, "MasterStack"),
     ]
 
@@ -52,10 +52,28 @@ def node_statements(cluster: Cluster, references: References) -> list[Statement]
     return [
         allow(sid="JoinSecret", actions="secretsmanager:GetSecretValue", resources=[references.join_secret_arn]),
         _secrets_key_statement("kms:Decrypt", references),
-        *pod_network_statements(cluster, references, for_masters=False),
+        *(
+            instance_type_statements(cluster)
+            if has_role(cluster, AMAZON_VPC_PLUGIN)
+            else plugin_statements_of_nodes(cluster, references)
+        ),
         *([_drain_statement(cluster, references)] if has_draining else []),
         *_common_statements(cluster, references, "NodeGroup*Stack"),
     ]
+
+
+def plugin_statements_of_masters(cluster: Cluster, references: References) -> list[Statement]:
+    """Return the statements of a network plug-in that masters' instances have in a managed policy; empty without."""
+    if not network_plugin(cluster).gives_pods_vpc_addresses or has_role(cluster, AMAZON_VPC_PLUGIN):
+        return []
+    return pod_address_statements(cluster, references, "masters")
+
+
+def plugin_statements_of_nodes(cluster: Cluster, references: References) -> list[Statement]:
+    """Return the statements of a network plug-in that nodes' instances have; empty if it needs none."""
+    if not network_plugin(cluster).gives_pods_vpc_addresses:
+        return []
+    return pod_address_statements(cluster, references, "nodes")
 
 
 def _common_statements(cluster: Cluster, references: References, nested_stack_id_pattern: str) -> list[Statement]:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from cfngen.cluster.model import Cluster, NodeGroup
+from collections.abc import Iterable
+
+from cfngen.cluster.model import Cluster, NodeGroup, PolicyStatement
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.statements import Statement, allow
 
 
 def own_statements(group: NodeGroup) -> list[Statement]:
     """Return the statements of a node group's `policyStatements`."""
+    return statements_of_cluster_file(group.policy_statements)
+
+
+def statements_of_cluster_file(policy_statements: Iterable[PolicyStatement]) -> list[Statement]:
+    """Return the statements that the cluster file has for a role, numbered in its order."""
     statements: list[Statement] = []
-    for number, own_statement in enumerate(group.policy_statements, start=1):
+    for number, own_statement in enumerate(policy_statements, start=1):
         statement: Statement = {
             "Sid": f"ClusterFile{number}",
             "Effect": own_statement.effect,

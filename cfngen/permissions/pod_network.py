@@ -1,6 +1,12 @@
-"""Statements that the network plug-in needs on the roles of masters and nodes."""
+"""Statements for pods' network: of the network plug-in, and for routes that the cloud controller manager writes.
+
+A plug-in that assigns addresses of network interfaces to pods has a role of its own, or uses the roles of masters and
+nodes.
+"""
 
 from __future__ import annotations
+
+from typing import Literal
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
@@ -12,28 +18,17 @@ from cfngen.permissions.references import (
     if_resource_tagged,
     unless_master,
 )
-from cfngen.permissions.statements import Statement, allow
+from cfngen.permissions.statements import Condition, Expression, Statement, allow
 
 
-def pod_network_statements(cluster: Cluster, references: References, *, for_masters: bool) -> list[Statement]:
-    """Return the statements that the cluster's network plug-in needs.
-
-    Args:
-        cluster: the cluster.
-        references: resources that the statements refer to.
-        for_masters: whether the statements are for the masters' role; otherwise they are for nodes.
-    """
-    plugin = network_plugin(cluster)
-    if plugin.gives_pods_vpc_addresses:
-        return _pod_address_statements(cluster, references, for_masters=for_masters)
-    return _pod_route_statements(cluster, references) if plugin.uses_vpc_routes and for_masters else []
-
-
-def _pod_route_statements(cluster: Cluster, references: References) -> list[Statement]:
+def pod_route_statements(cluster: Cluster, references: References) -> list[Statement]:
     """Return the statements that let the cloud controller manager write pods' routes into the cluster's route table.
 
-    The cloud controller manager also disables the source/destination check of the cluster's instances.
+    The cloud controller manager also disables the source/destination check of the cluster's instances. The result is
+    empty if the network plug-in needs no routes of the VPC.
     """
+    if not network_plugin(cluster).uses_vpc_routes:
+        return []
     route_table = arn(references, "ec2", "route-table/${RouteTable}", RouteTable=references.route_table_id)
     return [
         allow(sid="PodRoutes", actions="ec2:CreateRoute ec2:DeleteRoute", resources=[route_table]),
@@ -46,12 +41,31 @@ def _pod_route_statements(cluster: Cluster, references: References) -> list[Stat
     ]
 
 
-def _pod_address_statements(cluster: Cluster, references: References, *, for_masters: bool) -> list[Statement]:
+def instance_type_statements(cluster: Cluster) -> list[Statement]:
+    """Return the statement with which the boot program finds out how many pods an instance has addresses for.
+
+    The result is empty if pods have no addresses of network interfaces. The statements for changing such addresses
+    contain the permission, too.
+    """
+    if not network_plugin(cluster).gives_pods_vpc_addresses:
+        return []
+    return [allow(sid="PodAddressesCount", actions="ec2:DescribeInstanceTypes")]
+
+
+def pod_address_statements(
+    cluster: Cluster, references: References, user: Literal["masters", "nodes", "pods"]
+) -> list[Statement]:
     """Return the statements that let the Amazon VPC plug-in assign addresses of network interfaces to pods.
 
     The managed policy AmazonEKS_CNI_Policy allows this for every interface of the account. These statements require the
     cluster's tag, which the plug-in adds to the interfaces that it creates, and do not let nodes change the interfaces
     that masters boot with. Source: "Scope-down IAM policy" of the plug-in's docs/iam-policy.md.
+
+    Args:
+        cluster: the cluster.
+        references: resources that the statements refer to.
+        user: whose role has the statements: that of masters, that of nodes, or the one that the plug-in's pods on all
+            of them share. The latter may assign addresses everywhere, but change and delete no interface of a master.
     """
     interfaces = arn(references, "ec2", "network-interface/*")
     instances = arn(references, "ec2", "instance/*")
@@ -59,7 +73,7 @@ def _pod_address_statements(cluster: Cluster, references: References, *, for_mas
     security_groups = arn(references, "ec2", "security-group/*")
     # Masters may change all interfaces and instances of the cluster, nodes only those of nodes.
     if_of_this_cluster = if_resource_tagged(cluster)
-    if_changeable = if_of_this_cluster if for_masters else {**if_of_this_cluster, **unless_master()}
+    if_changeable = {**if_of_this_cluster, **unless_master()} if user == "nodes" else if_of_this_cluster
     in_vpc = {"ArnEquals": {"ec2:Vpc": arn(references, "ec2", "vpc/${Vpc}", Vpc=references.vpc_id)}}
     # The plug-in adds tags with these keys to existing interfaces. The tags of roles are not among them.
     allowed_tag_keys = {
@@ -75,17 +89,10 @@ def _pod_address_statements(cluster: Cluster, references: References, *, for_mas
             sid="PodAddressesRead",
             actions="ec2:DescribeInstanceTypes ec2:DescribeInstances ec2:DescribeNetworkInterfaces",
         ),
-        allow(
-            sid="PodAddressesOwnInterfaces",
-            actions="ec2:AssignPrivateIpAddresses ec2:DeleteNetworkInterface ec2:UnassignPrivateIpAddresses",
-            resources=[interfaces],
-            condition=if_changeable,
-        ),
-        allow(
-            sid="PodAddressesOwnInstances",
-            actions="ec2:AttachNetworkInterface ec2:DetachNetworkInterface ec2:ModifyNetworkInterfaceAttribute",
-            resources=[interfaces, instances],
-            condition=if_changeable,
+        *(
+            _shared_role_statements(interfaces, instances, if_of_this_cluster)
+            if user == "pods"
+            else _instance_role_statements(interfaces, instances, if_changeable)
         ),
         allow(
             sid="PodAddressesNewInterfaces",
@@ -118,5 +125,61 @@ def _pod_address_statements(cluster: Cluster, references: References, *, for_mas
             actions="ec2:CreateTags",
             resources=[interfaces],
             condition={**if_of_this_cluster, "ForAllValues:StringEquals": allowed_tag_keys},
+        ),
+    ]
+
+
+def _instance_role_statements(interfaces: Expression, instances: Expression, condition: Condition) -> list[Statement]:
+    """Return the statements with which an instance's role changes interfaces and attaches them.
+
+    Args:
+        interfaces: ARNs of all interfaces.
+        instances: ARNs of all instances.
+        condition: which of them the role may change.
+    """
+    return [
+        allow(
+            sid="PodAddressesOwnInterfaces",
+            actions="ec2:AssignPrivateIpAddresses ec2:DeleteNetworkInterface ec2:UnassignPrivateIpAddresses",
+            resources=[interfaces],
+            condition=condition,
+        ),
+        allow(
+            sid="PodAddressesOwnInstances",
+            actions="ec2:AttachNetworkInterface ec2:DetachNetworkInterface ec2:ModifyNetworkInterfaceAttribute",
+            resources=[interfaces, instances],
+            condition=condition,
+        ),
+    ]
+
+
+def _shared_role_statements(
+    interfaces: Expression, instances: Expression, if_of_this_cluster: Condition
+) -> list[Statement]:
+    """Return the same for the role that the plug-in's pods on masters and nodes share.
+
+    The interfaces that the plug-in makes for a master do not have the tag of masters, the ones that masters boot with
+    do. The plug-in assigns addresses of the latter to pods, and changes nothing else of them.
+    """
+    return [
+        allow(
+            sid="PodAddressesOwnInterfaces",
+            actions="ec2:AssignPrivateIpAddresses ec2:UnassignPrivateIpAddresses",
+            resources=[interfaces],
+            condition=if_of_this_cluster,
+        ),
+        allow(
+            sid="PodAddressesChangeInterfaces",
+            actions="""
+                ec2:AttachNetworkInterface ec2:DeleteNetworkInterface ec2:DetachNetworkInterface
+                ec2:ModifyNetworkInterfaceAttribute""",
+            resources=[interfaces],
+            condition={**if_of_this_cluster, **unless_master()},
+        ),
+        allow(
+            sid="PodAddressesOwnInstances",
+            actions="ec2:AttachNetworkInterface ec2:DetachNetworkInterface ec2:ModifyNetworkInterfaceAttribute",
+            resources=[instances],
+            condition=if_of_this_cluster,
         ),
     ]

@@ -35,6 +35,10 @@ class References(Protocol):
         """Name of the bucket of etcd's snapshots."""
 
     @property
+    def issuer_bucket_name(self) -> Expression:
+        """Name of the bucket with the documents of the issuer of service-account tokens."""
+
+    @property
     def root_stack_name(self) -> Expression:
         """Name of the root stack."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from cfngen.cluster.logical_ids import ISSUER_BUCKET
 from cfngen.cluster.names import CHANGE_SET_PREFIX, authority_copy_prefix, template_bucket
 from cfngen.cluster.tag_keys import CLUSTER
 from cfngen.permissions.generated_names import generated_name_pattern
@@ -35,6 +36,8 @@ class Scope:
         partition: partition of the ARNs.
         stack: name of the root stack; if empty, the cluster's name.
         own_backup_bucket: name of the user's own bucket for etcd's snapshots; empty if cfngen creates the bucket.
+        own_issuer_bucket: name of the user's own bucket for the documents of the issuer of service-account tokens;
+            empty if cfngen creates the bucket, or if there is none.
         vpc_id: id of the VPC.
         route_table_id: id of the route table that holds the pods' routes.
         own_secrets_key: ARN of the user's own KMS key for the cluster's secrets; empty if CloudFormation creates it.
@@ -51,6 +54,7 @@ class Scope:
     partition: str = "aws"
     stack: str = ""
     own_backup_bucket: str = ""
+    own_issuer_bucket: str = ""
     vpc_id: str = "*"
     route_table_id: str = "*"
     own_secrets_key: str = ""
@@ -158,16 +162,17 @@ class Scope:
         """
         if self.own_backup_bucket:
             return self.own_backup_bucket
-        if self.root_stack_name == "*":
-            stack_pattern = "*"
-        else:
-            stack_pattern = generated_name_pattern(self.root_stack_name.lower(), max_length=_MAX_BUCKET_NAME)
-        return f"{stack_pattern}backupbucket-*"
+        return self._generated_bucket_name("BackupBucket")
 
     @property
     def backup_bucket_arn(self) -> str:
         """ARN of the bucket of etcd's snapshots."""
         return f"arn:{self.partition}:s3:::{self.backup_bucket_name}"
+
+    @property
+    def issuer_bucket_name(self) -> str:
+        """Name of the bucket with the documents of the issuer of service-account tokens, or a pattern for it."""
+        return self.own_issuer_bucket or self._generated_bucket_name(ISSUER_BUCKET)
 
     @property
     def authority_copy_arns(self) -> str:
@@ -200,6 +205,14 @@ class Scope:
     def _generated_names(self, max_length: int) -> str:
         """Return a pattern for names that CloudFormation generates in nested stacks, with this maximum length."""
         return "*-*" if self.root_stack_name == "*" else generated_name_pattern(self.root_stack_name, max_length)
+
+    def _generated_bucket_name(self, logical_id: str) -> str:
+        """Return a pattern for the name that CloudFormation generates for a bucket in a nested stack."""
+        if self.root_stack_name == "*":
+            stack_pattern = "*"
+        else:
+            stack_pattern = generated_name_pattern(self.root_stack_name.lower(), max_length=_MAX_BUCKET_NAME)
+        return f"{stack_pattern}{logical_id.lower()}-*"
 
     def _arn(self, service: str, resource: str) -> str:
         """Return the ARN of a service's resource in the account and region of this scope."""

@@ -24,7 +24,9 @@ def data_volume_statements(cluster: Cluster, references: References) -> list[Sta
     ]
 
 
-def volume_key_statements(references: References, key: str | None) -> list[Statement]:
+def volume_key_statements(
+    references: References, key: str | None, *, sid_prefix: str = "DataVolume"
+) -> list[Statement]:
     """Return the statements for attaching a volume that is encrypted with a customer managed KMS key.
 
     Volumes may have a customer managed key even if the cluster file names none, because an account can set a default
@@ -34,18 +36,19 @@ def volume_key_statements(references: References, key: str | None) -> list[State
     Args:
         references: resources that the statements refer to.
         key: ARN of the key, or None for any key, since the account's default key is not known.
+        sid_prefix: what the ids of the statements begin with.
     """
     keys = [key or arn(references, "kms", "key/*")]
     via_ec2 = {"StringEquals": via_service(references, "ec2")}
     return [
         allow(
-            sid="DataVolumeKey",
+            sid=f"{sid_prefix}Key",
             actions="kms:Decrypt kms:DescribeKey kms:GenerateDataKeyWithoutPlaintext",
             resources=keys,
             condition=via_ec2,
         ),
         allow(
-            sid="DataVolumeKeyGrant",
+            sid=f"{sid_prefix}KeyGrant",
             actions="kms:CreateGrant",
             resources=keys,
             condition={"Bool": {"kms:GrantIsForAWSResource": "true"}, **via_ec2},

@@ -29,6 +29,9 @@ CNI_PLUGIN_VERSIONS = {"1.34": "v1.7.1", "1.35": "v1.8.0", "1.36": "v1.9.1"}
 # (kubernetes/cloud-provider-aws#1351). v1.36.1 does, and works with every Kubernetes version of this catalogue.
 CLOUD_CONTROLLER_MANAGER_IMAGE = "registry.k8s.io/provider-aws/cloud-controller-manager:v1.36.1"
 PAUSE_IMAGE = "registry.k8s.io/pause:3.10.1"
+# The newest tag of aws/amazon-eks-pod-identity-webhook. AWS publishes the image in this gallery (the repository's
+# README.md, "Container Images"), for amd64 and arm64, and no digests of it.
+POD_IDENTITY_WEBHOOK_IMAGE = "public.ecr.aws/eks/amazon-eks-pod-identity-webhook:v0.6.17"
 
 
 class UnknownReleaseError(CfngenError):

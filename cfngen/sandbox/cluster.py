@@ -18,6 +18,7 @@ from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.kubernetes_api import ClusterAccess, KubernetesApi
 from cfngen.sandbox.kubernetes_objects import create_cluster_objects
 from cfngen.sandbox.kubernetes_state import KubernetesState
+from cfngen.sandbox.service_account_tokens import TokenIssuer, token_issuer
 
 TOKEN_LIFETIME_SECONDS = 24 * 3600  # as in the boot program
 TOKEN_CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -40,6 +41,7 @@ class KubernetesCluster:
         state: the cluster's Kubernetes objects.
         controllers: the cluster's cloud controller manager and EBS CSI driver.
         backups: takes and restores snapshots.
+        token_issuer: what the API server of the newest master signs tokens of service accounts with.
         members: ids of the master instances by the id of their data volume.
         expires: when the bootstrap token of the join information expires; empty before `publish`.
     """
@@ -71,6 +73,7 @@ class KubernetesCluster:
         # Without a podSubnet, the network plugin assigns addresses of the VPC, and nodes have no pod CIDR.
         self._pod_ranges = ipaddress.ip_network(pod_subnet).subnets(new_prefix=24) if pod_subnet else iter(())
         self._api: KubernetesApi | None = None
+        self.token_issuer = self._new_token_issuer(configuration)
         self.state = KubernetesState(now, _kubernetes_version(configuration))
         route_table_id = references.get("routeTableId", "")
         self.controllers = Controllers(self.region, self.name, route_table_id, self.state, schedule)
@@ -109,6 +112,11 @@ class KubernetesCluster:
         if bundle["ca.crt"] != self.bundle["ca.crt"] or has_new_name:
             self.close()
         self.bundle = dict(bundle)
+        self.token_issuer = self._new_token_issuer(configuration)
+
+    def _new_token_issuer(self, configuration: JsonObject) -> TokenIssuer:
+        """Return what an API server with the configuration of a master signs tokens with."""
+        return token_issuer(_cluster_configuration(configuration), self.bundle, self.api_endpoint)
 
     def address(self, lock: AbstractContextManager[object], has_quorum: Callable[[], bool], speed: float = 1.0) -> str:
         """Return the API's URL on this machine; start the server if it does not listen yet.
@@ -126,6 +134,7 @@ class KubernetesCluster:
                 has_quorum=has_quorum,
                 on_created=self.controllers.on_created,
                 delete_object=self.controllers.delete_object,
+                token_issuer=lambda: self.token_issuer,
                 speed=speed,
             )
             self._api = KubernetesApi(access, self.bundle["ca.crt"], serving)

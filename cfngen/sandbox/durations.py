@@ -20,6 +20,9 @@ VPC_LOG = "widdix/aws-s3-virusscan#39"
 OPENSHIFT_LOG = "openshift/openshift-ansible-contrib#1012"
 INSTANCE_PROFILE_LOG = "hashicorp/terraform#15341"
 NAT_GATEWAY_LOG = "terraform-aws-modules/terraform-aws-vpc#999"
+# CloudFormation waits until a distribution is deployed, 3 to 15 minutes; an access control takes 2.3 s.
+DISTRIBUTION_LOG = "go-to-k/cdkd#1311"
+ACCESS_CONTROL_LOG = "go-to-k/cdkd#1287"
 LOAD_BALANCER_PAGE = "Elastic Load Balancing user guide: a new load balancer is `provisioning` for a few minutes"
 
 
@@ -46,6 +49,9 @@ class Duration:
 
 TABLE_OF_DURATIONS = (
     Duration("AWS::AutoScaling::AutoScalingGroup", 4, delete=4),
+    # A deletion disables the distribution first, which takes as long as an update.
+    Duration("AWS::CloudFront::Distribution", 240, "seen", DISTRIBUTION_LOG, update=240, delete=270),
+    Duration("AWS::CloudFront::OriginAccessControl", 2.3, "seen", ACCESS_CONTROL_LOG),
     Duration("AWS::EC2::CapacityReservation", 10, delete=10),
     Duration("AWS::EC2::DHCPOptions", 12),
     Duration("AWS::EC2::EIP", 16, delete=10),
@@ -74,6 +80,7 @@ TABLE_OF_DURATIONS = (
     Duration("AWS::ElasticLoadBalancingV2::LoadBalancer", 135, "documented", LOAD_BALANCER_PAGE, delete=15),
     Duration("AWS::ElasticLoadBalancingV2::TargetGroup", 6),
     Duration("AWS::IAM::InstanceProfile", 122, "seen", INSTANCE_PROFILE_LOG),
+    Duration("AWS::IAM::OIDCProvider", 3),
     Duration("AWS::IAM::Role", 16, "seen", ECS_LOG),
     Duration("AWS::KMS::Key", 18),
     Duration("AWS::Logs::LogGroup", 3),

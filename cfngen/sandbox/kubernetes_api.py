@@ -25,6 +25,7 @@ from cfngen.sandbox.kubernetes_discovery import discovery_document, version_docu
 from cfngen.sandbox.kubernetes_requests import ApiRequest, RefusedError, answer, make_status, parse_path
 from cfngen.sandbox.kubernetes_state import KubernetesState, Object
 from cfngen.sandbox.kubernetes_tables import asks_for_table
+from cfngen.sandbox.service_account_tokens import TokenIssuer
 
 HOST = "127.0.0.1"  # loopback only: the API must not be reachable from other machines
 # kubeadm binds the second group, that of its admin.conf, to the role cluster-admin.
@@ -48,6 +49,7 @@ class ClusterAccess:
         has_quorum: returns whether etcd has a quorum; called before each request is answered.
         on_created: called with the plural and the object after an object was created.
         delete_object: deletes an object, given its plural; the deletion may take simulated time.
+        token_issuer: returns what the API server signs tokens of service accounts with.
         speed: simulated seconds in a second of real time.
     """
 
@@ -56,6 +58,7 @@ class ClusterAccess:
     has_quorum: Callable[[], bool]
     on_created: Callable[[str, Object], None]
     delete_object: Callable[[str, Object], None]
+    token_issuer: Callable[[], TokenIssuer]
     speed: float = 1.0
 
 
@@ -176,8 +179,12 @@ class Connection(http.server.BaseHTTPRequestHandler):
             return 200, "ok"
         if path == "/version":
             return 200, version_document(self.access.state.version)
-        if (document := discovery_document(path)) is not None:
+        if (document := discovery_document(path) or self.access.token_issuer().document(path)) is not None:
             return 200, document
+        if self.command == "POST":
+            token_request = self.access.token_issuer().answer(self.access.state, path, body)
+            if token_request is not None:
+                return 201, token_request
         content_type = (self.headers.get("Content-Type") or "application/json").partition(";")[0]
         request = ApiRequest(
             method=self.command,

@@ -139,6 +139,25 @@ def start_addons(state: KubernetesState, node: str, manifests: list[Object]) -> 
             state.add_pod(f"{name}-{suffix(node + name)}", node, labels=manifest["spec"]["selector"]["matchLabels"])
 
 
+def addon_pods(state: KubernetesState, name: str) -> list[Object]:
+    """Return the pods of a DaemonSet that the boot program has applied; none if there is no such DaemonSet."""
+    daemon_set = state.get("daemonsets", name, SYSTEM)
+    if daemon_set is None:
+        return []
+    labels = daemon_set["spec"]["selector"]["matchLabels"].items()
+    return [pod for pod in state.list("pods", SYSTEM) if labels <= pod["metadata"].get("labels", {}).items()]
+
+
+def remove_addon(state: KubernetesState, name: str) -> bool:
+    """Remove a DaemonSet that the boot program has applied, and its pods; return whether there was one."""
+    exists = state.get("daemonsets", name, SYSTEM) is not None
+    for pod in addon_pods(state, name):
+        state.remove("pods", pod["metadata"]["name"], SYSTEM)
+    if exists:
+        state.remove("daemonsets", name, SYSTEM)
+    return exists
+
+
 def schedule_pending_pods(state: KubernetesState) -> None:
     """Run all Pending pods on nodes without taints, in turn; without such a node, they stay Pending."""
     nodes = [node["metadata"]["name"] for node in state.list("nodes") if not node["spec"].get("taints")]

@@ -9,7 +9,7 @@ from cfngen.sandbox import certificates
 from cfngen.sandbox.boot_state import Boot, BootFailure, BootState, StepRun
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.cluster import KubernetesCluster
-from cfngen.sandbox.kubernetes_objects import start_addons, start_control_plane
+from cfngen.sandbox.kubernetes_objects import addon_pods, remove_addon, start_addons, start_control_plane
 from cfngen.sandbox.kubernetes_state import uid
 from cfngen.sandbox.routine_steps import certificates_end, disks
 from cfngen.sandbox.user_data import JsonObject
@@ -19,6 +19,12 @@ FIRST_SLOT = "a"  # the slot whose master alone may make a new cluster
 FIRST_MASTER_HINT = f"check the console of master {FIRST_SLOT}: its boot may have failed"
 MOUNT_POINT = "/mnt/master"  # where the boot program mounts the data volume
 VOLUME_DEVICE = "/dev/sdf"  # the device name under which the boot program attaches the data volume
+WEBHOOK = "pod-identity-webhook"  # name of the webhook's DaemonSet
+WEBHOOK_HINT = (
+    "`kubectl -n kube-system describe pods -l k8s-app=pod-identity-webhook`; `kubectl get events -n kube-system`"
+)
+WEBHOOK_PORT = 23443
+WEBHOOK_WAIT_SECONDS = 180
 MODE_RESULTS = {
     "init": "initialised a new cluster",
     "join": "joined the cluster",
@@ -214,6 +220,56 @@ class MasterSteps:
         essential_charts = [release["name"] for release in configuration["addons"] if release["essential"]]
         components = " and ".join(["the cloud controller manager", *essential_charts])
         return f"{components} running; {len(configuration['addons']) - len(essential_charts)} charts follow"
+
+    def publish_issuer_documents(self) -> StepRun:
+        """Write the documents by which AWS verifies tokens of service accounts into the issuer's bucket."""
+        yield from self.boot.await_service("s3", "put_object")
+        yield 1.1
+        bucket, issuer = self.boot.references["issuerBucket"], self.boot.references["issuer"]
+        written = self._cluster.token_issuer.publish(self.boot.environment.cloud.region, bucket, issuer)
+        if not written:
+            return f"the documents of https://{issuer} are published already"
+        return f"wrote {' and '.join(written)} into s3://{bucket}"
+
+    def start_pod_identity_webhook(self) -> StepRun:
+        """Wait for the pod identity webhook on this master; it is registered once all masters have it."""
+        yield 12.0
+        boot = self.boot
+        try:
+            yield from boot.wait("the pod identity webhook", self._why_no_webhook, WEBHOOK_HINT, WEBHOOK_WAIT_SECONDS)
+        except BootFailure as error:
+            boot.log(f"the boot continues without the pod identity webhook: {error} ({error.hint})")
+            return "not working yet; it is retried every ten minutes"
+        nodes = {pod["spec"]["nodeName"] for pod in addon_pods(self._cluster.state, WEBHOOK)}
+        addresses = {
+            address["address"]
+            for node in self._cluster.state.list("nodes")
+            if node["metadata"]["name"] in nodes
+            for address in node["status"]["addresses"]
+        }
+        for slot, address in sorted(boot.configuration["masters"].items()):
+            if address not in addresses:
+                reason = f"nothing answers at {address}:{WEBHOOK_PORT} (master {slot})"
+                return f"working, not registered yet: {reason}"
+        return "working"
+
+    def _why_no_webhook(self) -> str:
+        """Return why the webhook does not run on this master; empty if its image can be pulled."""
+        [daemon_set] = [
+            manifest
+            for manifest in self.boot.configuration["manifests"]
+            if (manifest["kind"], manifest["metadata"]["name"]) == ("DaemonSet", WEBHOOK)
+        ]
+        image = daemon_set["spec"]["template"]["spec"]["containers"][0]["image"]
+        if self.boot.connections.reaches_registry(image.partition("/")[0]):
+            return ""
+        loopback_address = "127.0.0.1"
+        return f"nothing answers at {loopback_address}:{WEBHOOK_PORT}"
+
+    def remove_former_webhook(self) -> StepRun:
+        """Remove the pod identity webhook, if an earlier configuration has installed it."""
+        yield 1.6
+        return "deleted the pod identity webhook" if remove_addon(self._cluster.state, WEBHOOK) else "there is none"
 
     def publish_join_information(self) -> StepRun:
         """Publish what nodes need to join the cluster."""

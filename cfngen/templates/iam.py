@@ -3,8 +3,9 @@
 A node group with policies or statements of its own has a separate role in the group's stack, created and deleted with
 the group.
 The cluster file may name existing roles, which get instance profiles only, or none if these exist, too.
-CloudFormation generates the names of all roles. So CAPABILITY_IAM suffices (fixed names need CAPABILITY_NAMED_IAM), and
-the role names of two clusters cannot conflict, as they did with kube-up.
+CloudFormation generates the names of the roles of instances. So CAPABILITY_IAM suffices (fixed names need
+CAPABILITY_NAMED_IAM), and the role names of two clusters cannot conflict, as they did with kube-up. Roles of service
+accounts, in the same stack, do have fixed names (`cfngen.templates.service_account_roles`).
 """
 
 from __future__ import annotations
@@ -17,16 +18,23 @@ from troposphere import GetAtt, Ref, Sub, iam
 from cfngen.cluster.existing_roles import group_role, has_own_role, last_name, shares_made_role
 from cfngen.cluster.logical_ids import node_group_prefix
 from cfngen.cluster.model import Cluster, InstanceRole, NodeGroup
-from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.service_accounts import keeps_statements_in_policies
 from cfngen.permissions.addons import addon_statements
-from cfngen.permissions.instances import master_statements, node_statements
+from cfngen.permissions.cloud_controller import cloud_controller_statements
+from cfngen.permissions.instances import (
+    master_statements,
+    node_statements,
+    plugin_statements_of_masters,
+    plugin_statements_of_nodes,
+)
 from cfngen.permissions.node_groups import own_statements
-from cfngen.permissions.pod_network import pod_network_statements
 from cfngen.permissions.statements import Expression, Statement
 from cfngen.templates.backups import backup_bucket_name
+from cfngen.templates.issuer import issuer_bucket_name
 from cfngen.templates.network import route_table_id, vpc_id
 from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.security_groups import first_group
+from cfngen.templates.service_account_roles import add_service_account_roles
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
 
@@ -72,6 +80,11 @@ class StackReferences:
     def backup_bucket_name(self) -> Expression:
         """Name of the bucket of etcd's snapshots."""
         return backup_bucket_name(self._stack)
+
+    @property
+    def issuer_bucket_name(self) -> Expression:
+        """Name of the bucket with the documents of the issuer of service-account tokens."""
+        return issuer_bucket_name(self._stack)
 
     @property
     def root_stack_name(self) -> Expression:
@@ -121,6 +134,7 @@ def build(cluster: Cluster) -> Stack | None:
         )
     if not cluster.iam.masters:
         _add_policies_of_masters(stack, cluster, references)
+    add_service_account_roles(stack, cluster, references)
     return stack if stack.resource_ids else None
 
 
@@ -146,14 +160,16 @@ def node_profile(stack: Stack, cluster: Cluster, group: NodeGroup) -> PropertyVa
         return GetAtt(_add_profile_of_existing_role(stack, prefix, group.iam), "Arn")
     if existing or not has_own_role(group):
         return stack.parameter_from_other_stack("NodeInstanceProfileArn", description="Instance profile of the nodes")
+    references = StackReferences(stack, cluster)
     profile = _add_role(
         stack,
         cluster,
         logical_id_prefix=prefix,
         used_by=f"node group {group.name}",
-        statements=[*node_statements(cluster, StackReferences(stack, cluster)), *own_statements(group)],
+        statements=[*node_statements(cluster, references), *own_statements(group)],
         managed_policies=group.additional_policies,
     )
+    _add_policy_of_nodes(stack, cluster, references, prefix)
     return GetAtt(profile, "Arn")
 
 
@@ -177,7 +193,7 @@ def _shared_nodes_profile(stack: Stack, cluster: Cluster, references: StackRefer
         return _add_profile_if_missing(stack, "Node", cluster.iam.nodes)
     if not shares_made_role(cluster):
         return None
-    return _add_role(
+    profile = _add_role(
         stack,
         cluster,
         logical_id_prefix="Node",
@@ -185,35 +201,61 @@ def _shared_nodes_profile(stack: Stack, cluster: Cluster, references: StackRefer
         statements=node_statements(cluster, references),
         managed_policies=(),
     )
+    _add_policy_of_nodes(stack, cluster, references, "Node")
+    return profile
 
 
 def _add_policies_of_masters(stack: Stack, cluster: Cluster, references: StackReferences) -> None:
     """Add the managed policies of the masters' role for the network plug-in and add-ons, as far as they need any."""
     on_masters = f"on masters of the Kubernetes cluster {cluster.name}"
-    if network_plugin(cluster).gives_pods_vpc_addresses:
-        _attach_to_masters(
-            stack,
-            "PodAddressesPolicy",
-            description=f"pods' addresses {on_masters}",
-            statements=pod_network_statements(cluster, references, for_masters=True),
-        )
-    statements_for_addons = addon_statements(cluster, references)
-    if statements_for_addons:
-        _attach_to_masters(stack, "AddonsPolicy", description=f"add-ons {on_masters}", statements=statements_for_addons)
+    policies = {
+        "PodAddressesPolicy": ("pods' addresses", plugin_statements_of_masters(cluster, references)),
+        "AddonsPolicy": ("add-ons", addon_statements(cluster, references)),
+    }
+    if keeps_statements_in_policies(cluster):
+        statements_of_controller = cloud_controller_statements(cluster, references)
+        policies["CloudControllerPolicy"] = ("cloud controller manager", statements_of_controller)
+    for logical_id, (purpose, statements) in policies.items():
+        if statements:
+            _attach_policy(stack, logical_id, f"{purpose} {on_masters}", statements, role="MasterRole")
 
 
-def _attach_to_masters(stack: Stack, logical_id: str, description: str, statements: list[Statement]) -> None:
-    """Add a managed policy with the statements, and attach it to the masters' role.
+def _add_policy_of_nodes(stack: Stack, cluster: Cluster, references: StackReferences, prefix: str) -> None:
+    """Add the managed policy of a role of nodes that repeats what the network plug-in needs, if anything.
 
-    The statements would not fit into the role's inline policy: IAM allows 10,240 characters for all inline policies of
-    a role, and the inline policy of masters is near that limit.
+    Args:
+        stack: the stack that has the role.
+        cluster: the cluster.
+        references: resources that the statements refer to.
+        prefix: prefix of the role's logical id.
+    """
+    statements = plugin_statements_of_nodes(cluster, references) if keeps_statements_in_policies(cluster) else []
+    if statements:
+        description = f"pods' addresses on nodes of the Kubernetes cluster {cluster.name}"
+        _attach_policy(stack, f"{prefix}PodAddressesPolicy", description, statements, role=f"{prefix}Role")
+
+
+def _attach_policy(stack: Stack, logical_id: str, description: str, statements: list[Statement], role: str) -> None:
+    """Add a managed policy with the statements, and attach it to a role.
+
+    There are two reasons for statements outside of a role's inline policy. IAM allows 10,240 characters for all inline
+    policies of a role, and the inline policy of masters is near that limit. And CloudFormation deletes a policy only
+    after an update has succeeded: what add-ons no longer need once they have roles of their own, instances keep until
+    then, and after a rollback.
+
+    Args:
+        stack: the stack to add to.
+        logical_id: logical id of the policy.
+        description: the policy's description.
+        statements: its statements.
+        role: logical id of the role.
     """
     stack.add(
         iam.ManagedPolicy(
             logical_id,
             Description=description,
             PolicyDocument={"Version": "2012-10-17", "Statement": statements},
-            Roles=[Ref("MasterRole")],
+            Roles=[Ref(role)],
         )
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cfngen.cluster.issuer_stages import state_to_record
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.releases import exact_version
@@ -58,13 +59,14 @@ def settings_to_record(cluster: Cluster) -> dict[str, str]:
     """Return the settings to record in the root template, by their keys in the cluster file.
 
     The topology of a public cluster is left out: a template that records none is one of a public cluster. So is the
-    key of the secrets if it is made with the cluster.
+    key of the secrets if it is made with the cluster. The issuer of tokens is recorded where there is one.
     """
-    return {
+    settings = {
         key: value
         for key, value in immutable_settings(cluster).items()
         if key not in _RECORDED_IF_OTHER or value != _UNRECORDED[key]
     }
+    return {**settings, **state_to_record(cluster)}
 
 
 def recorded_settings(template: Mapping[str, Any]) -> Mapping[str, str]:

@@ -33,9 +33,11 @@ from cfngen import userdata
 from cfngen.cluster.checks.volumes import VOLUME_TYPES
 from cfngen.cluster.existing_parts import SECURITY_GROUP
 from cfngen.cluster.instance_types import architecture
+from cfngen.cluster.issuer_documents import masters_publish_documents
 from cfngen.cluster.logical_ids import MASTER_STACK, MasterId, master_prefix
 from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.service_accounts import LOAD_BALANCER_CONTROLLER, has_role
 from cfngen.cluster.topology import has_both_endpoints, masters_have_elastic_ips
 from cfngen.cluster.upgrade_timeouts import SPARE_MINUTES
 from cfngen.permissions.references import MASTER_ROLE_TAG
@@ -46,6 +48,7 @@ from cfngen.templates.endpoints import add_interface_endpoints
 from cfngen.templates.existing_network import zone_parameter
 from cfngen.templates.iam import master_profile
 from cfngen.templates.images import image_parameter
+from cfngen.templates.issuer import issuer_bucket_name, issuer_without_scheme
 from cfngen.templates.launch import (
     add_launch_template,
     allowed_volume_types,
@@ -55,7 +58,7 @@ from cfngen.templates.launch import (
     latest_version,
     rolling_update_policy,
 )
-from cfngen.templates.network import route_table_id, subnet_id
+from cfngen.templates.network import route_table_id, subnet_id, vpc_id
 from cfngen.templates.patterns import IPV4_PATTERN
 from cfngen.templates.private_network import way_out
 from cfngen.templates.property_value import PropertyValue
@@ -63,6 +66,7 @@ from cfngen.templates.references import part_value
 from cfngen.templates.security_groups import extra_security_groups, first_group
 from cfngen.templates.stack import MASTERS, Stack
 from cfngen.templates.tagging import auto_scaling_group_tags, tags
+from cfngen.userdata.references import uses_account_id
 
 MakeUserData = Callable[[Cluster, Slot, Mapping[str, PropertyValue]], userdata.UserData]
 """Function that returns the UserData of a master, from the cluster, the master slot and the references by name."""
@@ -258,6 +262,20 @@ def _capacity_reservation_property(
     return {"CapacityReservationSpecification": ec2.CapacityReservationSpecification(CapacityReservationTarget=target)}
 
 
+def _pod_role_references(stack: Stack, cluster: Cluster) -> dict[str, PropertyValue]:
+    """Return the values, by reference name, with which masters let pods have roles; empty if they do not."""
+    references: dict[str, PropertyValue] = {}
+    if cluster.service_account_issuer:
+        references["issuer"] = issuer_without_scheme(stack)
+    if masters_publish_documents(cluster):
+        references["issuerBucket"] = issuer_bucket_name(stack)
+    if uses_account_id(cluster):
+        references["accountId"] = Ref("AWS::AccountId")
+    if has_role(cluster, LOAD_BALANCER_CONTROLLER):
+        references["vpcId"] = vpc_id(stack, cluster)
+    return references
+
+
 def _add_slot(
     stack: Stack,
     cluster: Cluster,
@@ -310,6 +328,7 @@ def _add_slot(
     if cluster.etcd.backups.enabled:
         user_data_references["bucket"] = backup_bucket_name(stack)
     user_data_references.update(endpoints)
+    user_data_references.update(_pod_role_references(stack, cluster))
     user_data_references["condition"] = wait_condition_id
     user_data_references["conditionStack"] = stack.parameter_from_other_stack(
         "ClusterStackName", description="Name of the stack that waits for the masters"

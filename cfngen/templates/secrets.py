@@ -16,7 +16,7 @@ from awacs.aws import Principal as AwsPrincipal
 from troposphere import GetAtt, Ref, Sub, ec2, kms, secretsmanager
 
 from cfngen.cluster.model import Cluster
-from cfngen.templates import backups
+from cfngen.templates import backups, issuer
 from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.stack import ACCESS, DELETED_WITH_STACK, Stack
 from cfngen.templates.tagging import tag_map, tags
@@ -58,6 +58,7 @@ def build(cluster: Cluster) -> Stack:
     )
     stack.output("JoinSecretArn", value=Ref(join_secret), description="Secret that holds what nodes need to join")
     backups.add_bucket(stack, cluster)
+    issuer.add_issuer(stack, cluster)
     if cluster.ssh.public_key:
         key_pair = stack.add(
             ec2.KeyPair(

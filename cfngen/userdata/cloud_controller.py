@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.service_accounts import CLOUD_CONTROLLER_MANAGER, has_role
 from cfngen.releases import CLOUD_CONTROLLER_MANAGER_IMAGE
-from cfngen.userdata import proxy
+from cfngen.userdata import pod_role, proxy
 from cfngen.userdata.files import CLOUD_CONFIG_FILE
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _daemon_set(cluster: Cluster) -> JsonObject:
         "leader-elect": "true",
         "v": "2",
     }
-    container = {
+    container: JsonObject = {
         "name": NAME,
         "image": CLOUD_CONTROLLER_MANAGER_IMAGE,
         "args": [f"--{flag}={value}" for flag, value in flags.items()],
@@ -105,7 +106,7 @@ def _daemon_set(cluster: Cluster) -> JsonObject:
         "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}},
         "volumeMounts": [{"name": "cloud-config", "mountPath": CLOUD_CONFIG_FILE, "readOnly": True}],
     }
-    pod = {
+    pod: JsonObject = {
         "hostNetwork": True,
         "nodeSelector": {"node-role.kubernetes.io/control-plane": ""},
         "priorityClassName": "system-node-critical",
@@ -115,4 +116,10 @@ def _daemon_set(cluster: Cluster) -> JsonObject:
         "containers": [container],
         "volumes": [{"name": "cloud-config", "hostPath": {"path": CLOUD_CONFIG_FILE, "type": "File"}}],
     }
+    if has_role(cluster, CLOUD_CONTROLLER_MANAGER):
+        # It stays in the masters' network: it also reads the instance's metadata (`newAWSCloud2` in
+        # pkg/providers/v1/aws.go of the cloud provider), and pods get addresses only once it has initialized the node.
+        container["env"] += pod_role.variables(cluster, CLOUD_CONTROLLER_MANAGER)
+        container["volumeMounts"] += [pod_role.token_mount()]
+        pod["volumes"] += [pod_role.token_volume()]
     return {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}

@@ -19,6 +19,7 @@ from cfngen.userdata import (
     instances,
     kubeadm,
     node_rights,
+    pod_identity_webhook,
     pod_network,
     proxy,
 )
@@ -79,13 +80,19 @@ def master(
             master_slot.letter: f"${{{reference_names.address_reference(master_slot)}}}"
             for master_slot in cluster.slots
         },
-        "manifests": [*node_rights.manifests(cluster), *cloud_controller.manifests(cluster)],
+        "manifests": [
+            *node_rights.manifests(cluster),
+            *cloud_controller.manifests(cluster),
+            *pod_identity_webhook.manifests(cluster),
+        ],
         "addons": addons.releases(cluster),
     }
     config["assets"] += _assets(cluster, master_downloads(cluster))
     config["packages"] = {**PACKAGES, **MASTER_PACKAGES}
     if cluster.certificate_authority.secret:
         config["ownCa"] = cluster.certificate_authority.secret
+    if cluster.addons.pod_identity_webhook.enabled:
+        config["podIdentityWebhook"] = pod_identity_webhook.configuration(cluster)
     if cluster.etcd.backups.enabled:
         config["backups"] = {"interval": cluster.etcd.backups.interval}
     if rehearsal is not None:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 def merge(base: Mapping[str, object], override: Mapping[str, object]) -> JsonObject:
     """Return `base` with the fields of `override` merged over it, at any depth.
 
-    Lists of objects with a `name` (arguments, variables, volumes) are merged by name; other lists are replaced.
+    Lists of objects with a `name` (arguments, variables, volumes) are merged by name; other lists are replaced. Several
+    objects of one name, e.g. a flag that is given twice, stay several: those of `override` replace those of `base`.
     """
     merged = dict(base)
     for key, value in override.items():
@@ -22,14 +23,26 @@ def merge(base: Mapping[str, object], override: Mapping[str, object]) -> JsonObj
             continue
         base_items, override_items = _by_name(base_value), _by_name(value)
         if base_items and override_items is not None:
-            merged[key] = list(merge(base_items, override_items).values())
+            merged[key] = _merge_named(base_items, override_items)
         else:
             merged[key] = value
     return merged
 
 
-def _by_name(value: object) -> JsonObject | None:
+def _merge_named(base: dict[str, list[JsonObject]], override: dict[str, list[JsonObject]]) -> list[JsonObject]:
+    """Return the objects of two lists, merged by name: first those of `base`, then those that only `override` has."""
+    merged = {**base, **override}
+    for name in base.keys() & override.keys():
+        if len(base[name]) == len(override[name]) == 1:
+            merged[name] = [merge(base[name][0], override[name][0])]
+    return [item for items in merged.values() for item in items]
+
+
+def _by_name(value: object) -> dict[str, list[JsonObject]] | None:
     """Return the objects of a list by their `name`; None if `value` is no list, or an item has no `name`."""
-    if isinstance(value, list) and all(isinstance(item, Mapping) and "name" in item for item in value):
-        return {item["name"]: item for item in value}
-    return None
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) and "name" in item for item in value):
+        return None
+    items_by_name: dict[str, list[JsonObject]] = {}
+    for item in value:
+        items_by_name.setdefault(item["name"], []).append(item)
+    return items_by_name

@@ -13,7 +13,14 @@ from urllib.parse import urlsplit
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Assets, Cluster, Instances
 from cfngen.cluster.topology import is_private
-from cfngen.releases import CLOUD_CONTROLLER_MANAGER_IMAGE, PAUSE_IMAGE, Asset, master_tools, release
+from cfngen.releases import (
+    CLOUD_CONTROLLER_MANAGER_IMAGE,
+    PAUSE_IMAGE,
+    POD_IDENTITY_WEBHOOK_IMAGE,
+    Asset,
+    master_tools,
+    release,
+)
 from cfngen.userdata import addons
 
 # kubeadm's default of ClusterConfiguration.imageRepository (kubeadm API v1beta4).
@@ -72,5 +79,6 @@ def master_downloads(cluster: Cluster) -> tuple[Asset, ...]:
 def _registries(cluster: Cluster) -> Iterator[str]:
     """Yield the registry of each image that instances pull without a chart."""
     repository = cluster.kubernetes.cluster_configuration.get("imageRepository", _DEFAULT_IMAGE_REPOSITORY)
-    for image in (PAUSE_IMAGE, CLOUD_CONTROLLER_MANAGER_IMAGE, str(repository)):
+    webhook_images = [POD_IDENTITY_WEBHOOK_IMAGE] if cluster.addons.pod_identity_webhook.enabled else []
+    for image in (PAUSE_IMAGE, CLOUD_CONTROLLER_MANAGER_IMAGE, str(repository), *webhook_images):
         yield urlsplit(f"//{image}").netloc

@@ -13,9 +13,17 @@ from urllib.parse import urlsplit
 
 from cfngen.cluster import endpoints
 from cfngen.cluster.instance_types import architecture
+from cfngen.cluster.issuer_documents import masters_publish_documents
 from cfngen.cluster.model import Cluster, Instances
 from cfngen.cluster.network_plugins import network_plugin
-from cfngen.releases import CLOUD_CONTROLLER_MANAGER_IMAGE, PAUSE_IMAGE, master_tools, release
+from cfngen.cluster.service_accounts import CERT_MANAGER, has_role
+from cfngen.releases import (
+    CLOUD_CONTROLLER_MANAGER_IMAGE,
+    PAUSE_IMAGE,
+    POD_IDENTITY_WEBHOOK_IMAGE,
+    master_tools,
+    release,
+)
 from cfngen.userdata import addons
 from cfngen.userdata.egress_hosts import REGISTRIES_BY_RELEASE, package_hosts, redirect_targets
 from cfngen.userdata.mirror import mirrored
@@ -99,6 +107,8 @@ def _aws_services(cluster: Cluster) -> Iterator[Destination]:
     ]
     if cluster.etcd.backups.enabled:
         with_endpoint.append(endpoints.Endpoint(endpoints.S3, "snapshots of etcd"))
+    if masters_publish_documents(cluster):
+        with_endpoint.append(endpoints.Endpoint(endpoints.S3, "documents of the issuer of service-account tokens"))
     # A full service name is not that of a service of AWS; its private DNS name is not known.
     with_endpoint += [
         endpoints.Endpoint(service, "network.endpoints.additional")
@@ -118,13 +128,17 @@ def _services_of_addons(cluster: Cluster) -> Iterator[tuple[str, str]]:
     """Yield the services that only add-ons call, and for which cfngen creates no VPC endpoint, with the add-on."""
     if cluster.addons.external_dns.enabled:
         yield "route53", "external-dns"
+    if has_role(cluster, CERT_MANAGER):
+        yield "route53", "cert-manager"
     if cluster.addons.aws_load_balancer_controller.enabled:
         for service in ("acm", "cognito-idp", "iam"):
             yield service, "aws-load-balancer-controller"
 
 
 def _callers(cluster: Cluster, service: str) -> tuple[str, ...]:
-    """Return who calls a service: masters have most of the permissions of add-ons."""
+    """Return who calls a service: masters have most of the permissions of add-ons, unless these have roles."""
+    if cluster.iam.addon_roles:
+        return _EVERYBODY
     if service in _SERVICES_OF_MASTERS:
         return (MASTERS,)
     if service == "ec2" and not network_plugin(cluster).gives_pods_vpc_addresses:
@@ -179,6 +193,8 @@ def _images(cluster: Cluster) -> Iterator[Destination]:
         (PAUSE_IMAGE.partition("/")[0], _EVERYBODY, "the pause image"),
         (CLOUD_CONTROLLER_MANAGER_IMAGE.partition("/")[0], (MASTERS,), "cloud controller manager"),
     ]
+    if cluster.addons.pod_identity_webhook.enabled:
+        needs.append((POD_IDENTITY_WEBHOOK_IMAGE.partition("/")[0], (MASTERS,), "pod identity webhook"))
     for helm_release in addons.releases(cluster):
         name = helm_release["name"]
         needs += [(registry, _EVERYBODY, f"images of {name}") for registry in REGISTRIES_BY_RELEASE.get(name, ())]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from cfngen.cluster.issuer_documents import masters_publish_documents
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.userdata import audit, pod_network, proxy
@@ -90,6 +91,27 @@ def of_master(cluster: Cluster) -> dict[str, str]:
         # console would report a failure.
         files_by_path.update(
             timer_units("backup", title="Snapshots of etcd", calendar="minutely", after_unit=BOOT_SERVICE)
+        )
+    if masters_publish_documents(cluster):
+        # A document that somebody deleted comes back within the hour; the pods' credentials are valid for one.
+        files_by_path.update(
+            timer_units(
+                "issuer",
+                title="Documents of the issuer of service-account tokens",
+                calendar="hourly",
+                delay="10min",
+                after_unit=BOOT_SERVICE,
+            )
+        )
+    if cluster.addons.pod_identity_webhook.enabled:
+        files_by_path.update(
+            timer_units(
+                "webhook",
+                title="Certificate and registration of the pod identity webhook",
+                calendar="*:0/10",
+                delay="2min",
+                after_unit=BOOT_SERVICE,
+            )
         )
     return files_by_path
 

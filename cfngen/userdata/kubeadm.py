@@ -15,7 +15,7 @@ from cfngen.cluster.names import api_host
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.topology import has_both_endpoints, has_internal_load_balancer, has_public_endpoint
 from cfngen.releases import exact_version
-from cfngen.userdata import audit
+from cfngen.userdata import audit, service_account_issuer
 from cfngen.userdata.deep_merge import merge
 from cfngen.userdata.files import BIN_FOLDER, CREDENTIAL_PROVIDERS_FILE, MASTER_MOUNT
 
@@ -49,7 +49,9 @@ def init_documents(cluster: Cluster) -> list[JsonObject]:
             "bootstrapTokens": [{"ttl": "15m0s", "description": "made by kubeadm at boot, not used"}],
             "patches": PATCHES,
         },
-        merge(_cluster_configuration(cluster), cluster.kubernetes.cluster_configuration),
+        service_account_issuer.with_flags(
+            cluster, merge(_cluster_configuration(cluster), cluster.kubernetes.cluster_configuration)
+        ),
     ]
 
 

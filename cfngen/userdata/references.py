@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from cfngen.cluster.issuer_documents import masters_publish_documents
 from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.service_accounts import LOAD_BALANCER_CONTROLLER, has_role
 from cfngen.cluster.topology import has_both_endpoints, has_internal_load_balancer, has_public_endpoint
 
 _ADDRESS_LENGTH = len("255.255.255.255")
@@ -31,12 +33,23 @@ MAX_LENGTHS = {
     **dict.fromkeys(("publicAddress", "internalAddress"), _BALANCER_NAME_LENGTH),
     "condition": len("MasterAWaitCondition"),
     "conditionStack": 128,
+    # An OpenID Connect provider's URL has up to 255 characters (CreateOpenIDConnectProvider, IAM API Reference).
+    "issuer": 255 - len("https://"),
+    "issuerBucket": 63,
+    "accountId": 12,
+    "vpcId": len("vpc-") + 17,
 }
 
 
 def address_reference(slot: Slot) -> str:
     """Return the name of the reference to a slot's private address, e.g. `addressA`."""
     return f"address{slot.letter.upper()}"
+
+
+def uses_account_id(cluster: Cluster) -> bool:
+    """Return whether masters need the account's id: for the ARNs of service accounts' roles that are made."""
+    names_own_roles = any(account.role is None for account in cluster.iam.service_accounts)
+    return cluster.iam.addon_roles or (cluster.addons.pod_identity_webhook.enabled and names_own_roles)
 
 
 def of_master(cluster: Cluster) -> tuple[str, ...]:
@@ -52,6 +65,14 @@ def of_master(cluster: Cluster) -> tuple[str, ...]:
         names.append("publicAddress")
     if has_both_endpoints(cluster) and has_internal_load_balancer(cluster):
         names.append("internalAddress")
+    if cluster.service_account_issuer:
+        names.append("issuer")
+    if masters_publish_documents(cluster):
+        names.append("issuerBucket")
+    if uses_account_id(cluster):
+        names.append("accountId")
+    if has_role(cluster, LOAD_BALANCER_CONTROLLER):
+        names.append("vpcId")
     return (*names, "condition", "conditionStack")
 
 

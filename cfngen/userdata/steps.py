@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from cfngen.cluster.issuer_documents import masters_publish_documents
 from cfngen.cluster.model import Cluster, Instances, NodeGroup
 from cfngen.userdata import extra_volumes, proxy
 from cfngen.userdata.pod_network import ROUTE_MAKING_PLUGINS
@@ -85,6 +86,15 @@ def _has_backups(cluster: Cluster, group: Instances) -> bool:
     return cluster.etcd.backups.enabled
 
 
+def _has_pod_identity_webhook(cluster: Cluster, group: Instances) -> bool:
+    return cluster.addons.pod_identity_webhook.enabled
+
+
+def _may_have_had_pod_identity_webhook(cluster: Cluster, group: Instances) -> bool:
+    # The issuer stays at least for one deployment more than the webhook, which needs it.
+    return cluster.service_account_issuer is not None and not cluster.addons.pod_identity_webhook.enabled
+
+
 def _pauses_in_updates(cluster: Cluster, group: Instances) -> bool:
     return isinstance(group, NodeGroup) and group.update.pause > 0
 
@@ -99,6 +109,10 @@ def _has_gpu(cluster: Cluster, group: Instances) -> bool:
 
 def _has_pre_pulled_images(cluster: Cluster, group: Instances) -> bool:
     return isinstance(group, NodeGroup) and bool(group.pre_pulled_images)
+
+
+def _publishes_issuer_documents(cluster: Cluster, group: Instances) -> bool:
+    return masters_publish_documents(cluster)
 
 
 FETCH_PROGRAM = "program.fetch"
@@ -121,10 +135,15 @@ MASTER_STEPS = (
     Step("names", "host.hosts.of_master"),
     Step("authorities", "master.control_plane.prepare"),
     Step("control plane", "master.control_plane.start"),
+    # Before add-ons, whose pods exchange tokens of this issuer for credentials of their roles.
+    Step("issuer documents", "master.issuer_documents.publish", _publishes_issuer_documents),
     Step("add-ons", "master.addons.essentials"),
     Step("join information", "master.join_information.publish"),
     Step("certificates", "master.certificates.schedule"),
     Step("serving certificates", "master.csr_approval.start"),
+    # After what nodes wait for, as its image has to be pulled. In a rolling update the next master waits for it.
+    Step("pod identity webhook", "master.pod_identity_webhook.start", _has_pod_identity_webhook),
+    Step("former webhook", "master.former_webhook.remove", _may_have_had_pod_identity_webhook),
     Step("backups", "master.backup.schedule", _has_backups),
     Step("post-boot commands", "host.hooks.after", _has_post_boot_commands),
 )
@@ -165,6 +184,8 @@ MASTER_TASKS = {
     "approve": Step("serving certificates", "master.csr_approval.approve"),
     "addons": Step("add-ons", "master.addons.apply"),
     "backup": Step("backup", "master.backup.backup", _has_backups),
+    "issuer": Step("issuer documents", "master.issuer_documents.renew", _publishes_issuer_documents),
+    "webhook": Step("pod identity webhook", "master.pod_identity_webhook.apply", _has_pod_identity_webhook),
 }
 NODE_TASKS = {
     "addresses": Step("addresses", "node.membership.addresses"),

@@ -29,6 +29,7 @@ _DESCRIPTIONS = {
     "masters": "the masters",
     "ownCa": "the secret of the certificate authority",
     "packages": "the distribution's packages",
+    "podIdentityWebhook": "which pods the pod identity webhook sees",
     "proxyServices": "the proxy",
     "pause": "the image of pods' sandboxes",
     "updatePause": "the pause between batches of an update",

@@ -153,7 +153,12 @@ class Account:
         usual = {"ApiAllowedCidr": ALLOWED, "TemplateBucket": BUCKET, "TemplatePrefix": PREFIX}
         given = {key: value for key, value in usual.items() if key in wanted} | parameters
         stack = self.cloud.create_stack(
-            name, url=self.url(form), parameters=given, capabilities=["CAPABILITY_IAM"], tags={"owner": "operator"}
+            name,
+            url=self.url(form),
+            parameters=given,
+            # Roles of service accounts have names.
+            capabilities=["CAPABILITY_NAMED_IAM" if self.cluster.service_account_issuer else "CAPABILITY_IAM"],
+            tags={"owner": "operator"},
         )
         return self.cloud.wait(stack)
 
@@ -223,8 +228,9 @@ def bring_roles(cluster: Cluster) -> None:
         role_path = existing.role.partition(":role")[2].removesuffix(role)
         trust = json.dumps(trust_policy(cluster.region))
         iam.create_role(RoleName=role, Path=role_path, AssumeRolePolicyDocument=trust)
-        grantee = "master" if path == ("iam", "masters") else f"nodes-{cluster.node_groups[0].name}"
-        for policy in everybody[grantee].policies:
+        group = cluster.node_groups[0].name if cluster.node_groups else ""
+        grantee = everybody.get("master" if path == ("iam", "masters") else f"nodes-{group}")
+        for policy in grantee.policies if grantee else ():
             made = iam.create_policy(PolicyName=f"{role}-{policy.name}", PolicyDocument=json.dumps(policy.document))
             iam.attach_role_policy(RoleName=role, PolicyArn=made["Policy"]["Arn"])
         if existing.instance_profile:

@@ -1,8 +1,8 @@
-"""Enforces IAM identity policies for single users; the emulator's own calls are always allowed.
+"""Enforces IAM identity policies for single users and sessions of roles; the emulator's own calls are always allowed.
 
 moto can enforce identity policies, but only for all callers at once, including the emulator's own handlers; its error
 messages do not name resources, and its error code is the same in all protocols. So policies are evaluated here, for the
-users that `enforcing` creates.
+users that `enforcing` creates and for credentials that STS has given for a role.
 
 Known limits: `aws:RequestedRegion` is the only condition key that is evaluated; all other conditions count as met.
 Resource policies and permissions boundaries are ignored. For actions on anything but stacks, buckets, objects,
@@ -22,9 +22,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import service_errors
+from moto.backends import get_backend
 
 from cfngen.sandbox.api.requests import Call
 from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.services import policy_documents
+from cfngen.sandbox.services.policy_simulation import policy_texts
+from cfngen.sandbox.services.web_identity import find_role
 
 ACCOUNT = "123456789012"  # moto's
 Policy = Mapping[str, Any]
@@ -97,14 +101,20 @@ class Permissions:
         Raises:
             Refusal: no policy of the caller allows it, or one denies it
         """
-        if call.key not in self.policies or call.action == "sts:GetCallerIdentity":  # always allowed
+        if call.action == "sts:GetCallerIdentity":  # always allowed
             return
-        credentials, policies = self.policies[call.key]
+        if call.key in self.policies:
+            credentials, policies = self.policies[call.key]
+            caller = credentials.user
+        elif session := _session(call.key):
+            caller, policies = session.arn, _policies_of_role(session)
+        else:
+            return
         action, resource = action_of(call), resource_of(call)
         if ":changeSet/" in resource:  # the resource of the action is the change set's stack
             resource = self.owner(resource, call.region) or resource
         if not allowed(policies, action, resource, call.region):
-            raise service_errors.denied(call, action, credentials.user, resource)
+            raise service_errors.denied(call, action, caller, resource)
 
     @contextlib.contextmanager
     def enforcing(self, *policies: Policy, name: str = "") -> Iterator[Credentials]:
@@ -126,6 +136,18 @@ class Permissions:
             yield credentials
         finally:
             self.policies[credentials.access_key] = (credentials, ())
+
+
+def _session(access_key: str) -> Any:
+    """Return moto's session of a role that has an access key; None if the key is another's."""
+    sessions = get_backend("sts")[ACCOUNT]["aws"].assumed_roles
+    return next((session for session in sessions if session.access_key_id == access_key), None)
+
+
+def _policies_of_role(session: Any) -> Sequence[Policy]:
+    """Return the inline and managed policies of a session's role, without its boundary."""
+    role = find_role("", session.role_arn)
+    return [policy_documents.parse(text) for text in policy_texts(role)] if role is not None else []
 
 
 def action_of(call: Call) -> str:

@@ -24,7 +24,7 @@ NESTED = (
     "several-groups",
     "three-masters",
 )
-# They name things that only an account can name.
+# They name things that only an account can name, or are in a region whose instance types moto does not list.
 SEPARATELY = (
     "capacity-reservation",
     "existing-elastic-ip",
@@ -32,6 +32,8 @@ SEPARATELY = (
     "gpu",
     "gpu-arm64",
     "own-permissions",
+    "pod-roles",
+    "pod-roles-bucket",
     "references",
     "transit-gateway",
 )

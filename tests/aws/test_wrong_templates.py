@@ -19,7 +19,6 @@ NOT_MODELLED = {
     "interface-replaced-with-its-address",
     "key-becomes-multi-region",
     "resource-type-changed",
-    "role-name-in-use",
     "secret-name-awaits-deletion",
     "secret-name-in-use",
     "wait-condition-updated",

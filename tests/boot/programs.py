@@ -121,6 +121,7 @@ SPOKEN = (
     rf"{ADMIN} -n kube-system get (configmap|lease) cfngen-addons -o json --ignore-not-found",
     rf"{ADMIN} apply --server-side --force-conflicts( --field-manager=(cfngen(-[a-e]|-addons)?|helm))? -f -",
     rf"{ADMIN} certificate approve [\w-]+",
+    rf"{ADMIN} get --server=https://{ADDRESS}:443 --raw /openid/v1/jwks",
     rf"{ADMIN} create -f -",
     rf"{ADMIN} delete node {INSTANCE} --ignore-not-found --wait=false",
     rf"{ADMIN} get certificatesigningrequests --field-selector=spec\.signerName=kubernetes\.io/kubelet-serving -o json",

@@ -192,7 +192,9 @@ class Account:
 def _given(cluster: Cluster) -> dict[str, Any]:
     """Return what `cfngen deploy` gives beside the template; by the tag it knows its stacks."""
     tags = {"cfngen:cluster": cluster.name}
-    return {"parameters": {"ApiAllowedCidr": ALLOWED}, "capabilities": ["CAPABILITY_IAM"], "tags": tags}
+    # Roles of service accounts have names.
+    capability = "CAPABILITY_NAMED_IAM" if cluster.service_account_issuer else "CAPABILITY_IAM"
+    return {"parameters": {"ApiAllowedCidr": ALLOWED}, "capabilities": [capability], "tags": tags}
 
 
 def _tags(instance: Any) -> dict[str, str]:

@@ -33,6 +33,7 @@ class Identity:
         subnet: its range of addresses, as `vpc` is the VPC's.
         life_cycle: `on-demand` or `spot`.
         hypervisor: `nitro` or `xen`.
+        hop_limit: how many hops the answer with a token may make (`HttpPutResponseHopLimit` of its launch template).
     """
 
     instance_id: str
@@ -53,6 +54,7 @@ class Identity:
     public_address: str = ""
     life_cycle: str = "on-demand"
     hypervisor: str = "nitro"
+    hop_limit: int = 1
 
     @property
     def region(self) -> str:
@@ -145,7 +147,7 @@ class Metadata:
         self.refused: list[tuple[str, str]] = []
         self.tokens: dict[str, tuple[str, float]] = {}
         self.notices: dict[str, dict[str, str]] = {}
-        self.server = serve(sock, {"GET": self._get, "PUT": self._put})
+        self.server = serve(sock, {"GET": self._get, "PUT": self._put}, self._hop_limit)
 
     def recommend_rebalance(self, instance_id: str) -> None:
         """Recommend to rebalance a Spot Instance ("EC2 instance rebalance recommendations", EC2 user guide)."""
@@ -157,6 +159,10 @@ class Metadata:
 
     def _notify(self, instance_id: str, path: str, **notice: str) -> None:
         self.notices.setdefault(instance_id, {})[path] = json.dumps(notice)
+
+    def _hop_limit(self, method: str, caller: str) -> int:
+        """Only the answer with the token is limited ("Instance metadata and containers", EC2 user guide)."""
+        return self.identities[caller].hop_limit if method == "PUT" and caller in self.identities else 0
 
     def _put(self, caller: str, path: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
         if path != "/latest/api/token" or caller not in self.identities:
@@ -220,17 +226,30 @@ class Server(http.server.ThreadingHTTPServer):
         """Say nothing: instances that are destroyed leave connections behind."""
 
 
-def serve(sock: socket.socket, answers: Mapping[str, Answer]) -> Server:
-    """Answer requests by their method: each answer is made of the caller's address, the path and the headers."""
-    return Server(sock, _handler(answers))
+HopLimit = Callable[[str, str], int]
 
 
-def _handler(answers: Mapping[str, Answer]) -> type[http.server.BaseHTTPRequestHandler]:
+def serve(
+    sock: socket.socket, answers: Mapping[str, Answer], hop_limits: HopLimit = lambda method, caller: 0
+) -> Server:
+    """Answer requests by their method: each answer is made of the caller's address, the path and the headers.
+
+    Args:
+        sock: where it listens.
+        answers: by method.
+        hop_limits: returns how many hops an answer makes, by the method and the caller's address; 0 for the usual.
+    """
+    return Server(sock, _handler(answers, hop_limits))
+
+
+def _handler(answers: Mapping[str, Answer], hop_limits: HopLimit) -> type[http.server.BaseHTTPRequestHandler]:
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def _respond(self) -> None:
             status, body = answers[self.command](self.client_address[0], self.path, self.headers)
+            if hops := hop_limits(self.command, self.client_address[0]):
+                self.connection.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, hops)
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

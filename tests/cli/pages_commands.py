@@ -83,6 +83,11 @@ def templates_in_output(reader: Reader) -> None:
     )
 
 
+def templates_written(reader: Reader) -> None:
+    """The templates of the cluster file are in `output/`."""
+    reader.run("templates")
+
+
 def deleted(reader: Reader) -> None:
     """There was a cluster."""
     deployed(reader)
@@ -268,6 +273,11 @@ TYPED: Mapping[tuple[str, str, str], Typed] = {
     ("deploy.md", "Permissions", "cfngen permissions etcd --account 123456789012 > etcd.json"): Typed(
         ("cfngen permissions etcd --account 123456789012",)
     ),
+    ("graph.md", "Pictures of a cluster", "cfngen graph --templates output/ --output cluster.svg"): Typed(
+        before=templates_written
+    ),
+    ("graph.md", "Pictures of a cluster", "cfngen plan --graph plan.html"): Typed(code=4),
+    ("graph.md", "What a deployment changes", "cfngen plan --graph plan.svg"): Typed(code=4),
     ("images.md", "Images of your own", "cfngen userdata ROLE --file config.json"): Typed(
         ("cfngen userdata master --file config.json", "cfngen userdata nodes-spot --file config.json")
     ),
@@ -335,6 +345,7 @@ MAKE_ELSEWHERE: Mapping[str, str] = {
     "drills": "this test is one of them",
     "soak": "takes as long as one likes, and is for finding what no test knows",
     "bench": "measures, and asserts nothing",
+    "matrix": "generates thousands of templates",
     "mutants": "runs tests for half an hour; its parts are tested in tests/mutants",
     "docs": "writes files of the project",
     "golden": "writes files of the project",

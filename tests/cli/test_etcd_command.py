@@ -19,7 +19,7 @@ from cfngen.deploy.inspection.status_reader import read_status
 @pytest.fixture(autouse=True)
 def owned(where: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The stacks of these tests count as made by `cfngen deploy`, and a snapshot is there."""
-    monkeypatch.setattr("cfngen.deploy.etcd.restore.check_stack_owner", lambda stack, cluster: None)
+    monkeypatch.setattr("cfngen.deploy.busy_stack.check_stack_owner", lambda stack, cluster: None)
     where.clock.sleep(60)
 
 

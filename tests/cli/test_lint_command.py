@@ -79,7 +79,7 @@ def test_files_that_cannot_be_read_are_all_named(cfngen, directory):
     assert ran.err.splitlines() == [
         "error: absent.json: cannot be read: no such file or directory",
         "error: folder.json: cannot be read: is a directory",
-        "hint: FILES are CloudFormation templates in JSON or YAML; correct the file or leave it out.",
+        "hint: a CloudFormation template is JSON or YAML with Resources; correct the file or leave it out.",
     ]
 
 

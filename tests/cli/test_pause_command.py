@@ -14,8 +14,7 @@ from cfngen.deploy.pausing.reports import Resumed, ResumeProgress
 @pytest.fixture(autouse=True)
 def owned(where: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The stacks of these tests count as made by `cfngen deploy`."""
-    for module in ("pause", "resume"):
-        monkeypatch.setattr(f"cfngen.deploy.pausing.{module}.check_stack_owner", lambda stack, cluster: None)
+    monkeypatch.setattr("cfngen.deploy.busy_stack.check_stack_owner", lambda stack, cluster: None)
     where.clock.sleep(60)
 
 

@@ -71,11 +71,45 @@ def test_the_trust_policy_of_a_role(cfngen, directory):
     assert (policy["name"], policy["grantee"]) == ("nodes-nodes-trust", "nodes-nodes")
 
 
+def with_pods(directory, issuer):
+    account = "{namespace: reports, name: nightly, role: 'arn:aws:iam::210987654321:role/reports'}"
+    text = f"serviceAccountIssuer: {issuer}\niam: {{serviceAccounts: [{account}]}}\n"
+    (directory / "cluster.yaml").write_text(text)
+
+
+def test_the_trust_policy_of_a_service_accounts_existing_role(cfngen, directory):
+    with_pods(directory, "{discovery: url, url: 'https://tokens.example.com/a'}")
+    [statement] = json.loads(cfngen("permissions", "pod-reports-nightly", "--trust-policy").out)["Statement"]
+    # The provider is in the account of the role.
+    assert statement["Principal"] == {"Federated": "arn:aws:iam::210987654321:oidc-provider/tokens.example.com/a"}
+    assert statement["Condition"]["StringEquals"] == {
+        "tokens.example.com/a:aud": "sts.amazonaws.com",
+        "tokens.example.com/a:sub": "system:serviceaccount:reports:nightly",
+    }
+
+
+def test_an_issuer_that_is_known_after_deployment_only_is_filled_in_by_hand(cfngen, directory):
+    with_pods(directory, "{}")
+    [policy] = printed(cfngen("permissions", "pod-reports-nightly", "--trust-policy", "--output", "json"))
+    assert "ISSUER stands for the stack's output ServiceAccountIssuer" in policy["purpose"]
+    assert '"ISSUER:sub"' in json.dumps(policy["document"])
+    ran = cfngen("permissions", "pod-reports-nightly", "--trust-policy")
+    assert "note: ISSUER stands for the stack's output ServiceAccountIssuer; replace it in the policy." in ran.err
+
+
+def test_roles_of_components_are_printed_by_their_service_accounts(cfngen, directory):
+    with_pods(directory, "{}")
+    ran = cfngen("permissions", "pod-kube-system-ebs-csi-controller-sa", "--account", "123456789012")
+    assert "ec2:CreateVolume" in ran.out
+    master = cfngen("permissions", "master", "--account", "123456789012")
+    assert "ec2:CreateVolume" not in master.out
+
+
 @pytest.mark.parametrize("name", [(), ("operator",), ("execution",)])
-def test_only_roles_of_instances_have_a_trust_policy(cfngen, name):
+def test_only_roles_of_instances_and_pods_have_a_trust_policy(cfngen, name):
     ran = cfngen("permissions", *name, "--trust-policy")
     assert ran.code == 64
-    assert "--trust-policy needs the NAME of a role of instances: master, or nodes-<group>." in ran.err
+    assert "--trust-policy needs the NAME of a role of instances or pods: master, nodes-<group>, or pod-" in ran.err
 
 
 def test_what_does_not_fit_is_cut_and_said(cfngen):

@@ -2,6 +2,7 @@
 
 from cfngen.cluster import instance_types
 from cfngen.cluster.instance_type_facts import InstanceTypeFacts, all_facts, facts_of
+from cfngen.cluster.load import parse
 
 
 def test_facts_of_a_type() -> None:
@@ -33,3 +34,10 @@ def test_types_with_too_little_cpu_or_memory_are_unsuitable() -> None:
     too_small = {name for name, facts in all_facts().items() if facts.vcpus < 2 or facts.memory_mib < 1.7 * 1024}
     suitable = {name for name in all_facts() if instance_types.why_unsuitable(name, role="node") is None}
     assert too_small & suitable == set()
+
+
+def test_a_cluster_that_needs_no_facts_reads_no_table() -> None:
+    """The table would delay the start of every command."""
+    all_facts.cache_clear()
+    parse({"nodeGroups": [{"volumes": [{"size": 10, "mountPath": "/data"}]}]})
+    assert all_facts.cache_info().currsize == 0

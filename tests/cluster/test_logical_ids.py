@@ -24,6 +24,7 @@ from cfngen.cluster.logical_ids import (
     NodeGroupId,
     NodeGroupPart,
     ProgramId,
+    ServiceAccountRoleId,
     SingleId,
     is_auto_scaling_group,
     is_node_group_stack,
@@ -31,6 +32,7 @@ from cfngen.cluster.logical_ids import (
 )
 from cfngen.cluster.reference_ids import ExistingPartId, RecordedId
 from cfngen.cluster.security_group_ids import RuleId, SecurityGroupId, source_id
+from cfngen.cluster.service_accounts import ServiceAccount
 from cfngen.cluster.subnet_ids import RouteId, SubnetId, SubnetPart, VpcRangeId, ZoneId, is_subnet_parameter, zone_id
 from cfngen.templates import generate
 
@@ -79,6 +81,12 @@ made: st.SearchStrategy[LogicalId] = st.one_of(
     st.builds(SecurityGroupId, roles, st.integers(1, 60), st.sampled_from(["", "Id"])),
     st.builds(ExistingPartId.of, st.sampled_from(["SecurityGroup", "HostedZone"]), st.text()),
     st.builds(RecordedId, st.sampled_from(["VpcId", "SubnetAId", "NatGatewayBId", "ExistingHostedZoneAEE762C9"])),
+    st.builds(
+        ServiceAccountRoleId.of,
+        group_names,
+        st.from_regex(r"[a-z0-9]{1,6}([.-][a-z0-9]{1,6}){0,2}", fullmatch=True),
+        st.text("0123456789abcdef", min_size=8, max_size=8),
+    ),
     st.builds(ImageId, st.sampled_from(["Master", "Node", "Bastion"]), group_names.map(pascal)),
 )
 
@@ -177,6 +185,18 @@ def test_a_program_tells_its_node_group() -> None:
     assert ProgramId("NodeGroupGpu", "0123456789ab").letter == ""
     assert ProgramId("Master", "0123456789ab").group == ""
     assert ProgramId("MasterA", "0123456789ab").letter == "a"
+
+
+def test_the_role_of_a_service_account_has_an_id_that_cloudformation_takes() -> None:
+    account = ServiceAccount("n" * 63, ".".join(["a" * 50] * 5)[:253])
+    logical_id = ServiceAccountRoleId.of(*account, account.digest)
+    assert len(str(logical_id)) <= 255
+    assert ServiceAccountRoleId.parse(str(logical_id)) == logical_id
+
+
+def test_accounts_that_read_alike_have_different_roles() -> None:
+    accounts = [ServiceAccount("a", "b-c"), ServiceAccount("a-b", "c"), ServiceAccount("a", "b.c")]
+    assert len({str(ServiceAccountRoleId.of(*account, account.digest)) for account in accounts}) == len(accounts)
 
 
 @pytest.mark.parametrize("zone", ZONES)

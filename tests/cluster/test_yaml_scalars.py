@@ -226,7 +226,7 @@ WORDS: list[tuple[dict[str, Any], str]] = [
     ({"api": {"Port": 1}}, "api.Port: there is no such key; did you mean port?"),
     ({"api": {"allowed-cidrs": []}}, "api.allowed-cidrs: there is no such key; did you mean allowedCidrs?"),
     ({"sessionManager": True}, "sessionManager: there is no such key here; it belongs under ssh"),
-    ({"ssh": {"tags": {}}}, "ssh.tags: there is no such key here; it belongs under the top level"),
+    ({"ssh": {"assets": {}}}, "ssh.assets: there is no such key here; it belongs under the top level"),
     ({"assets": {"zzz": 1}}, "assets.zzz: there is no such key; the keys here are mirror"),
 ]
 

@@ -91,7 +91,7 @@ def set_back(where: Place, said: list[Message], wanted: str = "latest", **change
 @pytest.fixture(autouse=True)
 def owned(monkeypatch: pytest.MonkeyPatch) -> None:
     """The stacks of these tests count as the cluster's own."""
-    monkeypatch.setattr("cfngen.deploy.etcd.restore.check_stack_owner", lambda stack, cluster: None)
+    monkeypatch.setattr("cfngen.deploy.busy_stack.check_stack_owner", lambda stack, cluster: None)
 
 
 def masters(where: Place, letters: str = "A") -> list[str]:

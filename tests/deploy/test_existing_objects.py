@@ -74,10 +74,12 @@ NOTHING_IN_AWS = (
     field_types.ImageReference,
     field_types.InstanceType,
     field_types.InstanceTypePattern,
+    field_types.IssuerUrl,  # a web server; whether IAM has a provider for it is looked at with the roles
     field_types.KubernetesVersion,
     field_types.LabelKey,
     field_types.LabelValue,
     field_types.MountPath,
+    field_types.NamespaceName,
     field_types.Price,
     field_types.Priority,
     field_types.ProxyUrl,
@@ -85,6 +87,7 @@ NOTHING_IN_AWS = (
     field_types.Quantity,
     field_types.Region,
     field_types.ReleaseName,
+    field_types.ServiceAccountName,
     field_types.Sha256,
     field_types.UnitName,
     field_types.Zone,
@@ -107,6 +110,7 @@ class Named:
 
 
 KEY = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
+FOREIGN_POLICY = "arn:aws:iam::210987654321:policy/x"
 TARGETS = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup/web/0123456789abcdef"
 SECRET = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:ca-AbCdEf"
 GROUP_ARN = "arn:aws:resource-groups:eu-central-1:123456789012:group/nodes"
@@ -352,6 +356,21 @@ TABLE: Mapping[str, Named] = {
     **roles("nodeGroups[].iam"),
     "addons.externalDns.zones[]": Named(
         "account; Route 53 has no regions", silence="a zone of another account is refused to the role, and to it alone"
+    ),
+    "addons.certManager.zones[]": Named(
+        "account; Route 53 has no regions", silence="a zone of another account is refused to the role, and to it alone"
+    ),
+    "serviceAccountIssuer.bucket": Named(
+        "any region; a web server reads it", {"issuer's bucket that is not there": "there is no bucket example-tokens"}
+    ),
+    "iam.serviceAccounts[].additionalPolicies[]": Named(
+        "account", {"pods' policy of another account": "belongs to the account 210987654321; use a policy of account"}
+    ),
+    "iam.serviceAccounts[].permissionsBoundary": Named(
+        "account", {"pods' boundary of another account": "belongs to the account 210987654321; use a policy of account"}
+    ),
+    "iam.serviceAccounts[].role": Named(
+        "any account", {"pods' role that is not there": "there is no role own in account 123456789012"}
     ),
     "iam.permissionsBoundary": Named(
         "account",
@@ -635,6 +654,10 @@ def has_profile(here: Landlord, arn: str = f"{OWN}:instance-profile/own", path: 
         iam.add_role_to_instance_profile(InstanceProfileName="own", RoleName=held)
 
 
+def with_pod_role(here: Landlord, **keys: Any) -> None:
+    here.file.update(serviceAccountIssuer={}, iam={"serviceAccounts": [{"namespace": "shop", "name": "web", **keys}]})
+
+
 def has_profile_of_another_role(here: Landlord) -> None:
     role(here, "other")
     has_profile(here, held="other")
@@ -682,6 +705,12 @@ SCENARIOS: Mapping[str, Any] = {
     "interface that is not there": lambda here: routed(here, "eni-00000001"),
     "interface of another VPC": lambda here: routed(here, interface(here, here.vpc())),
     "bucket that is not there": lambda here: recorded(here, "example-flow-logs"),
+    "issuer's bucket that is not there": lambda here: here.file.update(
+        serviceAccountIssuer={"discovery": "url", "url": "https://tokens.example.com", "bucket": "example-tokens"}
+    ),
+    "pods' policy of another account": lambda here: with_pod_role(here, additionalPolicies=[FOREIGN_POLICY]),
+    "pods' boundary of another account": lambda here: with_pod_role(here, permissionsBoundary=FOREIGN_POLICY),
+    "pods' role that is not there": lambda here: with_pod_role(here, role="arn:aws:iam::123456789012:role/own"),
     "zone that is not there": lambda here: zoned(here, "publicZone", "Z1"),
     "private zone that is not there": lambda here: zoned(here, "privateZone", "Z2"),
     "group older than the VPC": older,

@@ -166,3 +166,14 @@ def test_a_route_table_must_exist_in_the_vpc(here: Landlord) -> None:
 def test_a_route_table_of_public_subnets_is_of_no_use(here: Landlord) -> None:
     here.private_table = here.public_table
     assert "through which instances without public addresses reach nothing" in here.problem()
+
+
+def test_a_route_table_of_a_public_cluster_leads_to_an_internet_gateway(here: Landlord) -> None:
+    network = {
+        "plugin": "cilium",
+        "vpc": {"id": here.vpc, "cidr": "10.20.0.0/16"},
+        "subnets": [{"zone": ZONE, "cidr": "10.20.0.0/20", "routeTable": here.public_table}],
+        "serviceCidr": "10.250.0.0/16",
+    }
+    values = {"VpcId": here.vpc, "ZoneA": ZONE, "RouteTableAId": here.public_table}
+    existing_objects.check(here.account, parse({"network": network}), values, None)

@@ -16,7 +16,7 @@ from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.sections.base import Model
 from cfngen.deploy.deployment_request import DeploymentRequest
-from cfngen.deploy.preview import foundations
+from cfngen.deploy.preview import foundations, issuer_updates
 from cfngen.deploy.preview.immutable_changes import ImmutableSettingError, setting_impacts
 from cfngen.sandbox.cloudformation import property_schemas
 from cfngen.templates import generate
@@ -70,6 +70,7 @@ KEY = "arn:aws:kms:us-west-2:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890
 SECRET = "arn:aws:secretsmanager:us-west-2:123456789012:secret:ca-AbCdEf"
 
 Change = tuple[Mapping[str, Any], Mapping[str, Any]]  # a cluster file, and what of it changes
+WITH_ISSUER = {**ONE, "serviceAccountIssuer": {"discovery": "cloudFront"}}
 REFUSED: Mapping[str, tuple[Change, ...]] = {
     "network.vpc.cidr": (
         (ONE, {"network": {"vpc": {"cidr": "172.21.0.0/16"}}}),
@@ -110,6 +111,11 @@ REFUSED: Mapping[str, tuple[Change, ...]] = {
     "controlPlane.volume.kmsKey": ((ONE, {"controlPlane": {"volume": {"kmsKey": KEY}}}),),
     "secrets.kmsKey": ((ONE, {"secrets": {"kmsKey": KEY}}),),
     "certificateAuthority.secret": ((ONE, {"certificateAuthority": {"secret": SECRET}}),),
+    # In one step: another issuer comes after the cluster has gone without one.
+    "serviceAccountIssuer.discovery": ((WITH_ISSUER, {"serviceAccountIssuer": {"discovery": "bucket"}}),),
+    "serviceAccountIssuer.url": (
+        (WITH_ISSUER, {"serviceAccountIssuer": {"discovery": "url", "url": "https://tokens.example.com"}}),
+    ),
     "kubernetesVersion": ((ONE, {"kubernetesVersion": "1.35"}),),
 }
 # Another stack, or another account's region: a deployment finds nothing to update there.
@@ -144,6 +150,8 @@ INSTANCES: Mapping[str, Any] = {
 FREE: Mapping[str, Any] = {
     "bastion": ALLOWED, "iam.masters": ROLE, "iam.nodes": ROLE, "network.tagExisting": True,
     "network.flowLogs": {"destination": "s3", "bucket": "records"},
+    # In several updates, each of which goes to the next state: `cfngen.cluster.issuer_stages`.
+    "serviceAccountIssuer": {},
     "network.securityGroups": {"masters": GROUP, "nodes": GROUP},
     "network.vpc.additionalCidrs": ["100.80.0.0/16"],
     "network.proxy": {"httpProxy": "http://192.168.7.1:3128", "httpsProxy": "http://192.168.7.1:3128"},
@@ -194,6 +202,11 @@ TOGETHER = {
                                    "image.distribution", "image.id", "image.rootDevice", "image.ssmParameter",
                                    "instanceType", "rootVolume.iops", "rootVolume.kmsKey", "rootVolume.size",
                                    "rootVolume.throughput", "rootVolume.type")),
+    "serviceAccountIssuer.bucket", "serviceAccountIssuer.signTokens", "iam.addonRoles",
+    "addons.podIdentityWebhook.enabled", "addons.certManager.zones",
+    *(f"iam.serviceAccounts.{key}" for key in ("namespace", "name", "additionalPolicies", "permissionsBoundary", "tags",
+                                              "role")),
+    *(f"iam.serviceAccounts.policyStatements.{key}" for key in ("effect", "actions", "resources", "conditions")),
     *(f"{section}.{key}" for section in ("iam.masters", "iam.nodes", "nodeGroups.iam")
       for key in ("role", "instanceProfile")),
     *(f"network.flowLogs.{key}" for key in ("destination", "bucket", "traffic", "retentionDays", "interval")),
@@ -277,6 +290,7 @@ def refusal(file: Mapping[str, Any], change: Mapping[str, Any], given: Mapping[s
     )
     try:
         setting_impacts(before[1], after[0])
+        issuer_updates.next_clusters(before[1], after[0])
         foundations.check(defaults(before[1]), {**defaults(after[1]), **(given or {})})
     except ImmutableSettingError as error:
         return str(error)

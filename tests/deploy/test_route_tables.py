@@ -60,6 +60,13 @@ def test_subnets_that_share_a_table_are_fine(account, given):
     route_tables.check(account, cluster(given), given)
 
 
+def test_public_subnets_of_a_private_cluster_have_a_table_of_their_own(account, given):
+    ec2 = account.client("ec2")
+    public = ec2.create_subnet(VpcId=given["VpcId"], CidrBlock="10.20.32.0/26")["Subnet"]["SubnetId"]
+    ec2.associate_route_table(RouteTableId=table(account, given["VpcId"]), SubnetId=public)
+    route_tables.check(account, cluster(given), {**given, "PublicSubnetAId": public})
+
+
 def test_a_table_for_each_zone_is_refused_with_the_reason(account, given):
     other = own_table(account, given)
     with pytest.raises(RouteTablesError, match=f"{given['SubnetBId']} uses {other}") as raised:

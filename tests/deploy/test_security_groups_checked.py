@@ -59,7 +59,9 @@ def permission_of(rule: NeededRule) -> dict[str, Any]:
     ports = {} if rule.first_port is None else {"FromPort": rule.first_port, "ToPort": rule.last_port}
     groups = [{"GroupId": peer} for peer in rule.peers if peer.startswith("sg-")]
     ranges = [{"CidrIp": peer} for peer in rule.peers if "/" in peer]
-    return {"IpProtocol": rule.protocol, **ports, "UserIdGroupPairs": groups, "IpRanges": ranges}
+    lists = [{"PrefixListId": peer} for peer in rule.peers if peer.startswith("pl-")]
+    peers = {"UserIdGroupPairs": groups, "IpRanges": ranges, **({"PrefixListIds": lists} if lists else {})}
+    return {"IpProtocol": rule.protocol, **ports, **peers}
 
 
 @pytest.fixture

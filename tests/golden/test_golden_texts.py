@@ -46,6 +46,21 @@ NO_TEXTS = {
         ),
     },
     "AWS::CloudFormation::Stack": {"TemplateURL"},
+    "AWS::CloudFront::Distribution": {
+        "DistributionConfig/DefaultCacheBehavior/AllowedMethods/*",
+        "DistributionConfig/DefaultCacheBehavior/CachePolicyId",
+        "DistributionConfig/DefaultCacheBehavior/CachedMethods/*",
+        "DistributionConfig/DefaultCacheBehavior/TargetOriginId",
+        "DistributionConfig/DefaultCacheBehavior/ViewerProtocolPolicy",
+        "DistributionConfig/HttpVersion",
+        "DistributionConfig/Origins/*/Id",
+        "DistributionConfig/Origins/*/S3OriginConfig/OriginAccessIdentity",
+    },
+    "AWS::CloudFront::OriginAccessControl": {
+        "OriginAccessControlConfig/OriginAccessControlOriginType",
+        "OriginAccessControlConfig/SigningBehavior",
+        "OriginAccessControlConfig/SigningProtocol",
+    },
     "AWS::EC2::CapacityReservation": {
         "InstanceMatchCriteria",
         "InstancePlatform",
@@ -105,6 +120,7 @@ NO_TEXTS = {
         "TargetType",
     },
     "AWS::IAM::InstanceProfile": {"Roles/*"},
+    "AWS::IAM::OIDCProvider": {"ClientIdList/*"},
     "AWS::IAM::Role": {"ManagedPolicyArns/*", "PermissionsBoundary"},
     "AWS::Route53::RecordSet": {"HostedZoneId", "TTL", "Type"},
     "AWS::S3::Bucket": {

@@ -36,6 +36,11 @@ def golden(case: str) -> Cluster:
     return load(CASES / case / "cluster.yaml", environ=environ).cluster
 
 
+def given(cluster: Cluster) -> dict[str, Any]:
+    """Parameters and capabilities of a stack operation: roles of service accounts have names."""
+    return {**GIVEN, "capabilities": ["CAPABILITY_NAMED_IAM"]} if cluster.service_account_issuer else GIVEN
+
+
 @dataclass(frozen=True)
 class Place:
     """An emulated account and the cluster that is created in it."""
@@ -43,9 +48,10 @@ class Place:
     account: EmulatedAccount
     cluster: Cluster
 
-    def create(self, name: str = "k8s") -> Stack:
+    def create(self, name: str = "k8s", **arguments: Any) -> Stack:
         """Create the cluster as one stack and wait for the end."""
-        stack = self.account.cloud.create_stack(name, url=self._published(self.cluster), **GIVEN)
+        given_here = {**given(self.cluster), **arguments}
+        stack = self.account.cloud.create_stack(name, url=self._published(self.cluster), **given_here)
         return self.account.cloud.wait(stack)
 
     def update(self, cluster: Cluster, name: str = "k8s") -> Stack:
@@ -54,7 +60,7 @@ class Place:
 
     def begin_update(self, cluster: Cluster, name: str = "k8s") -> Stack:
         """Begin to make the stack that of another cluster."""
-        return self.account.cloud.update_stack(name, url=self._published(cluster), **GIVEN)
+        return self.account.cloud.update_stack(name, url=self._published(cluster), **given(cluster))
 
     def with_kubernetes(self, version: str) -> Cluster:
         """Return the cluster with another version of Kubernetes."""

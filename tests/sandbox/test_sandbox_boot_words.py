@@ -13,8 +13,9 @@ from sandboxed import CASES, golden
 
 from cfngen.boot import runner
 from cfngen.boot.host import disks, pod_network
-from cfngen.boot.master import certificate_authorities, control_plane, decision, volume
+from cfngen.boot.master import certificate_authorities, control_plane, decision, pod_identity_webhook, volume
 from cfngen.boot.state import fill
+from cfngen.cluster.addon_ports import POD_IDENTITY_PORT
 from cfngen.cluster.names import DRAIN_HOOK
 from cfngen.sandbox import boot, boot_state, certificates, machines, master_steps, node_steps, routine_steps
 from cfngen.sandbox.boot import BootProgram
@@ -144,6 +145,10 @@ def test_what_the_sandbox_knows_of_the_boot_program_is_so() -> None:
     assert master_steps.MODE_RESULTS == control_plane.OUTCOMES
     assert master_steps.RESTORE_SECRET_HINT == certificate_authorities.SECRET_RECOVERY_HINT
     assert master_steps.MOUNT_POINT == volume.MOUNT
+    assert master_steps.WEBHOOK == pod_identity_webhook.NAME
+    assert master_steps.WEBHOOK_PORT == POD_IDENTITY_PORT
+    assert master_steps.WEBHOOK_HINT == pod_identity_webhook.HINT
+    assert master_steps.WEBHOOK_WAIT_SECONDS == pod_identity_webhook.WAIT_SECONDS
     assert certificates.INITIALISED == certificate_authorities.INITIALISED_AT
     assert routine_steps.STORAGE_MOUNT_POINT == disks.MOUNT
     assert routine_steps.MAX_PODS == pod_network.MAX_PODS

@@ -22,6 +22,8 @@ from cfngen.sandbox.kubernetes_api import ClusterAccess, KubernetesApi
 from cfngen.sandbox.kubernetes_objects import NodeFacts, create_cluster_objects, register_node
 from cfngen.sandbox.kubernetes_state import KubernetesState, Object
 from cfngen.sandbox.kubernetes_tables import format_age
+from cfngen.sandbox.service_account_tokens import TokenIssuer, token_issuer
+from cfngen.sandbox.services import json_web_tokens
 
 # Later than this machine's clock, so that only the simulated time can make a certificate good.
 START = datetime(2040, 1, 1, tzinfo=timezone.utc)
@@ -84,11 +86,12 @@ class Kubectl:
 
 @dataclasses.dataclass(frozen=True)
 class Certificates:
-    """Those of a cluster, and of an administrator for an hour."""
+    """Those of a cluster, and of an administrator for an hour; and what signs tokens of service accounts."""
 
     authority: str
     serving: certificates.Certificate
     client: certificates.Certificate
+    tokens: TokenIssuer
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +100,11 @@ def issued() -> Certificates:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(certificates, "CERTIFICATE_VALIDITY", timedelta(hours=1))
         client = certificates.issue_client_certificate(bundle, "operator", "system:masters", START)
-    return Certificates(bundle["ca.crt"], certificates.issue_server_certificate(bundle, {"127.0.0.1"}, START), client)
+    serving = certificates.issue_server_certificate(bundle, {"127.0.0.1"}, START)
+    tokens = token_issuer(
+        {"apiServer": {"extraArgs": []}, "networking": {"dnsDomain": "cluster.local"}}, bundle, "https://203.0.113.7"
+    )
+    return Certificates(bundle["ca.crt"], serving, client, tokens)
 
 
 @pytest.fixture
@@ -113,7 +120,15 @@ def kubectl(issued: Certificates, tmp_path: Path) -> Iterator[Kubectl]:
     def deleted(kind: str, item: Object) -> None:
         state.remove(kind, item["metadata"]["name"], item["metadata"].get("namespace", ""))
 
-    access = ClusterAccess(state, threading.RLock(), lambda: True, lambda kind, item: None, deleted, SPEED)
+    access = ClusterAccess(
+        state=state,
+        lock=threading.RLock(),
+        has_quorum=lambda: True,
+        on_created=lambda kind, item: None,
+        delete_object=deleted,
+        token_issuer=lambda: issued.tokens,
+        speed=SPEED,
+    )
     api = KubernetesApi(access, issued.authority, issued.serving)
     context = ssl.create_default_context(cadata=issued.authority)
     for name, text in (("client.crt", issued.client.certificate), ("client.key", issued.client.key)):
@@ -274,3 +289,33 @@ def test_a_file_is_validated_by_the_server(kubectl: Kubectl, group: str, version
 )  # fmt: skip
 def test_ages_read_as_those_of_kubectl(seconds: int, text: str) -> None:
     assert format_age(seconds) == text
+
+
+TOKEN_REQUEST = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1"}
+TOKENS = "/api/v1/namespaces/default/serviceaccounts/web/token"
+
+
+def test_create_token(kubectl: Kubectl) -> None:
+    kubectl("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "web"}})
+    code, made = kubectl("POST", TOKENS, {**TOKEN_REQUEST, "spec": {"audiences": None, "expirationSeconds": None}})
+    assert (code, made["kind"], made["spec"]["expirationSeconds"]) == (201, "TokenRequest", 3600)
+    token = json_web_tokens.parse(made["status"]["token"])
+    [key] = kubectl("GET", "/openid/v1/jwks")[1]["keys"]
+    assert token.header == {"alg": "RS256", "kid": key["kid"]}
+    assert json_web_tokens.is_signed_by(token, key)
+    discovery = kubectl("GET", "/.well-known/openid-configuration")[1]
+    assert token.claims["iss"] == discovery["issuer"] == "https://kubernetes.default.svc.cluster.local"
+    assert discovery["jwks_uri"] == "https://203.0.113.7/openid/v1/jwks"
+    assert token.claims["sub"] == "system:serviceaccount:default:web"
+    assert token.claims["aud"] == ["https://kubernetes.default.svc.cluster.local"]
+    assert token.claims["exp"] == START.timestamp() + 3600
+
+
+@pytest.mark.parametrize(
+    ("path", "seconds", "code"),
+    [(TOKENS.replace("web", "other"), 3600, 404), (TOKENS.replace("default", "other"), 3600, 404), (TOKENS, 599, 422)],
+)
+def test_a_token_that_is_refused(kubectl: Kubectl, path: str, seconds: int, code: int) -> None:
+    kubectl("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "web"}})
+    answered, status = kubectl("POST", path, {**TOKEN_REQUEST, "spec": {"expirationSeconds": seconds}})
+    assert (answered, status["kind"]) == (code, "Status")

@@ -13,6 +13,7 @@ from ipaddress import IPv4Network
 from itertools import islice
 from typing import Any, cast
 
+import drawn_service_accounts
 from drawn_capacity import KEYS as CAPACITY_KEYS
 from drawn_capacity import capacity, has_spot_instances, settle_capacity
 from drawn_values import OBJECTS, VISIBLE, leaves, of, section_of
@@ -137,6 +138,7 @@ CAPACITY = tuple(f"nodeGroups[].{key}" for key in CAPACITY_KEYS)
 # Sections whose keys hang on each other, drawn as a whole.
 WHOLE = (
     "update", "image", "rootVolume", "volume", "elasticIp", "quotas", "proxy", "dns", "iam", "flowLogs", "autoscaler",
+    "serviceAccountIssuer",
 )  # fmt: skip
 
 
@@ -422,6 +424,8 @@ def _possible(key: str, design: Design) -> bool:
         # Existing roles and keys are tried by tests of their own.
         "nodeGroups[].iam": lambda: not design.lived,
         "secrets.kmsKey": lambda: not design.lived,
+        # The way on and off takes several updates, which tests of their own live.
+        "serviceAccountIssuer": lambda: not design.lived,
         # A target group is one of a VPC, and of instances that pass its health checks.
         "nodeGroups[].targetGroups": lambda: design.existing != "no" and not design.lived,
         # A security group is one of a VPC: of one that is still to be made there is none.
@@ -457,6 +461,7 @@ def settled(file: File, design: Design) -> File:
         drop(file, "api.public")
     _settle_endpoints(file)
     _settle_roles(file)
+    drawn_service_accounts.settle(file, get, drop)
     _settle_autoscaler(file)
     if not (get(file, "api.internal") and get(file, "api.public", True)):
         drop(file, "network.securityGroups.internalApiLoadBalancer")
@@ -669,8 +674,17 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
         "iam": st.fixed_dictionaries(
             {},
             optional={"permissionsBoundary": policies}
-            | ({} if design.lived else {kind: _roles(partition, kind) for kind in ("masters", "nodes")}),
+            | (
+                {}
+                if design.lived
+                else {
+                    **{kind: _roles(partition, kind) for kind in ("masters", "nodes")},
+                    "addonRoles": st.booleans(),
+                    "serviceAccounts": drawn_service_accounts.roles(partition, policies, _policy_statements(partition)),
+                }
+            ),
         ),
+        "serviceAccountIssuer": drawn_service_accounts.issuer(partition),
         "nodeGroups[].iam": _roles(partition, "group"),
         "nodeGroups[].policyStatements": _policy_statements(partition),
         "nodeGroups[].targetGroups": st.lists(

@@ -67,7 +67,9 @@ class Landlord:
             self._replace(subnet, "id", lambda _, subnet=subnet: self._subnet(vpc["id"], subnet))
         if "id" in vpc:
             gateway = get(file, "network.internetGateway", "igw-of-the-vpc")
-            put(file, "network.internetGateway", self._made(gateway, lambda: self._gateway(vpc["id"])))
+            # A VPC has one gateway at most, by whatever id a file first names it.
+            self._made("igw-of-the-vpc", lambda: self._gateway(vpc["id"]))
+            put(file, "network.internetGateway", self._made(gateway, lambda: self.real["igw-of-the-vpc"]))
             if existing:
                 self._made("default route", lambda: self._default_route(vpc["id"], file["network"]["internetGateway"]))
                 del file["network"]["internetGateway"]

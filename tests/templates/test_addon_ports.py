@@ -39,8 +39,8 @@ UNTUNNELLED = ("vpc-routes", "amazon-vpc")
 OTHERS = (2379, 2380, 2381, 10248, 10249, 10250, 10256, 10257, 10258, 10259)
 
 
-def opened(templates: Any, plugin: str, chosen: dict[str, Any]) -> set[tuple[str, int | None, int | None]]:
-    generated = templates({"network": {"plugin": plugin}, "addons": chosen})
+def opened(templates: Any, plugin: str, chosen: dict[str, Any], **more: Any) -> set[tuple[str, int | None, int | None]]:
+    generated = templates({"network": {"plugin": plugin}, "addons": chosen, **more})
     return rules(generated, "MasterSecurityGroup", "NodeSecurityGroup") - ALWAYS - OPEN[plugin]
 
 
@@ -58,6 +58,9 @@ def test_add_ons_open_what_nodes_ask_and_nothing_else(templates: Any, plugin: st
     # Whose metrics are turned on is asked by Prometheus, on the masters' own addresses.
     metrics = {("tcp", port, port) for port in (3301, 3302, 3303, 3304, 3305, 7979, 8080, 8085)}
     assert opened(templates, plugin, ALL) == wanted | metrics
+    # Add-ons with roles have addresses of their own, which a tunnel carries.
+    with_roles = opened(templates, plugin, ALL, serviceAccountIssuer={})
+    assert with_roles == (wanted | metrics if plugin in UNTUNNELLED else wanted)
 
 
 def test_what_is_turned_off_opens_nothing(templates: Any) -> None:

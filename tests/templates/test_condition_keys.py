@@ -27,6 +27,8 @@ CLUSTERS: list[dict[str, Any]] = [
     {"network": {"plugin": "cilium"}},
     {"network": {"topology": "private"}},
     {"etcd": {"backups": {"bucket": "my-backups"}}},
+    {"serviceAccountIssuer": {}, "addons": ADDONS},
+    {"serviceAccountIssuer": {"discovery": "bucket"}, "network": {"plugin": "amazon-vpc"}, "addons": ADDONS},
     {"certificateAuthority": {"secret": "arn:aws:secretsmanager:us-west-2:123456789012:secret:my-ca-AbCdEf"}},
 ]
 # These global keys are there only where the action's row of the reference names them; the others are in every request.

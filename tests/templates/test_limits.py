@@ -110,8 +110,40 @@ def spelled(value: Any) -> Any:
     return {key: spelled(each) for key, each in value.items()}
 
 
+def service_accounts(count: int) -> list[dict[str, Any]]:
+    """Service accounts with long names, and with roles of several statements."""
+    statement = {"actions": ["s3:GetObject", "s3:PutObject"], "resources": [f"arn:aws:s3:::{'b' * 63}/*"] * 3}
+    return [
+        {
+            "namespace": f"namespace-{index:04d}",
+            "name": f"service-account-{index:04d}-{'a' * 100}",
+            "additionalPolicies": [POLICY],
+            "policyStatements": [statement] * 4,
+            "tags": {f"own-{number}": "v" * 50 for number in range(10)},
+        }
+        for index in range(count)
+    ]
+
+
+@pytest.mark.parametrize("addon_roles", [True, False])
+def test_roles_of_many_service_accounts_fit(templates: Any, addon_roles: bool) -> None:
+    configuration = maximal(1)
+    iam = {**configuration["iam"], "addonRoles": addon_roles, "serviceAccounts": service_accounts(100)}
+    generated = templates({**configuration, "serviceAccountIssuer": {}, "iam": iam})
+    for name, body in generated.bodies.items():
+        assert len(body["Resources"]) <= 500, name
+        assert len(json.dumps(body, indent=2)) < 1_000_000, name
+    roles = [resource["Properties"] for resource in generated["iam"]["Resources"].values()]
+    named = [properties for properties in roles if "RoleName" in properties]
+    assert len({properties["RoleName"] for properties in named}) == len(named) >= 100
+    assert max(len(properties["RoleName"]) for properties in named) <= 64
+    # Of a trust policy, IAM takes 2,048 characters ("IAM and AWS STS quotas", IAM User Guide).
+    assert max(len(properties["AssumeRolePolicyDocument"]["Fn::Sub"][0]) for properties in named) < 1_000
+
+
+@pytest.mark.parametrize("issuer", [None, {}, {"signTokens": False}], ids=["no issuer", "issuer", "prepared"])
 @pytest.mark.parametrize("plugin", ["vpc-routes", "amazon-vpc"])
-def test_policies_of_a_maximal_cluster_fit(templates: Any, plugin: str) -> None:
+def test_policies_of_a_maximal_cluster_fit(templates: Any, plugin: str, issuer: dict[str, Any] | None) -> None:
     on = {"enabled": True}
     secret = "arn:aws-us-gov:secretsmanager:us-gov-west-1:123456789012:secret:" + "c" * 80 + "-AbCdEf"
     key = "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/11111111-2222-3333-4444-555555555555"
@@ -134,6 +166,7 @@ def test_policies_of_a_maximal_cluster_fit(templates: Any, plugin: str) -> None:
                 "awsLoadBalancerController": on,
                 "externalDns": {**on, "zones": ["Z0123456789ABCDEFGHIJ"]},
             },
+            **({"serviceAccountIssuer": issuer} if issuer is not None else {}),
         }
     )
     for name, role in generated.of_type("AWS::IAM::Role").items():

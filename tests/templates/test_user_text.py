@@ -62,7 +62,7 @@ def takes(checks: tuple[Any, ...], text: str) -> bool:
 
 FREE = dict(free_texts(Cluster))
 # Tags hold no dollar signs and braces: most services refuse them. The VPC's name is one.
-REFUSED = {"tags", "network.vpc.name"}
+REFUSED = {"tags", "iam.serviceAccounts.tags", "network.vpc.name"}
 BESIDE = {
     "files": {"path": "/etc/given"},
     "units": {"name": "given.service"},
@@ -72,6 +72,7 @@ BESIDE = {
     },
     "externalDns": {"zones": ["Z0123456789ABCDEFGHIJ"]},
     "nodeGroups": {"name": "nodes"},
+    "serviceAccounts": {"namespace": "shop", "name": "web"},
     "policyStatements": {"actions": ["s3:GetObject"], "resources": ["*"]},
 }  # fmt: skip
 # What a key of free contents may hold, where not every content is taken.
@@ -86,7 +87,7 @@ INSIDE = {
 def configuration(path: str, text: str) -> dict[str, Any]:
     """A cluster file that has the text at a key, and what that key needs beside it."""
     *above, last = path.split(".")
-    lists = {"files", "units", "charts", "nodeGroups", "policyStatements"}
+    lists = {"files", "units", "charts", "nodeGroups", "policyStatements", "serviceAccounts"}
     value: Any = text
     if last in ("preBootCommands", "postBootCommands"):
         value = [text]
@@ -105,6 +106,8 @@ def configuration(path: str, text: str) -> dict[str, Any]:
             found["enabled"] = True
         found = {part: [found] if part in lists else found}
     base: dict[str, Any] = {"api": {"allowedCidrs": ["203.0.113.0/24"]}}
+    if "serviceAccounts" in above:
+        base["serviceAccountIssuer"] = {}
     if last == "pluginValues":
         found["network"]["plugin"] = "cilium"
     return {**base, **found}

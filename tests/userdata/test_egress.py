@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import boto3
 import pytest
@@ -47,6 +48,7 @@ NOT_CONTACTED = {
     "localhost": "the instance itself",
     "kubernetes.io": "a page that a message names",
     "docs.aws.amazon.com": "a page that a description names",
+    "kubernetes.default.svc.cluster.local": "the name of an issuer of tokens, at which nobody reads anything",
 }
 
 
@@ -72,6 +74,13 @@ def _texts(cluster: Cluster) -> Iterator[str]:
         yield json.dumps(document.body)
 
 
+def _issuers(cluster: Cluster) -> set[str]:
+    """The issuers of tokens: names in tokens, and of the documents that AWS reads, but instances do not."""
+    issuer = cluster.service_account_issuer
+    own = urlsplit(issuer.url).hostname if issuer and issuer.url else None
+    return {f"kubernetes.default.svc.{cluster.network.dns_domain}", *([own] if own else [])}
+
+
 @pytest.mark.parametrize("name", CLUSTERS)
 def test_every_host_of_user_data_and_templates_is_listed(name: str) -> None:
     cluster = _cluster(name)
@@ -80,8 +89,23 @@ def test_every_host_of_user_data_and_templates_is_listed(name: str) -> None:
     contacted = {host for host in found if host not in NOT_CONTACTED and not host.endswith(".internal")}
     # Of the outputs, for people; instances have the name in /etc/hosts: see below.
     contacted -= {cluster.api.dns.name} if cluster.api.dns else set()
+    contacted -= _issuers(cluster)
     hosts = _hosts(cluster)
     assert {host for host in contacted if not _is_listed(host, hosts)} == set()
+
+
+def test_add_ons_with_roles_may_call_from_nodes_as_well() -> None:
+    zones = {"enabled": True, "zones": ["Z0123456789ABCDEFGHIJ"]}
+    addon_settings = {**EVERY_ADDON, "certManager": zones}
+    without, with_roles = (
+        {destination.host: destination for destination in egress(parse(data))}
+        for data in ({"addons": EVERY_ADDON}, {"addons": addon_settings, "serviceAccountIssuer": {}})
+    )
+    for host in ("ec2.us-west-2.amazonaws.com", "elasticloadbalancing.us-west-2.amazonaws.com"):
+        assert without[host].sources == ("masters",)
+        assert with_roles[host].sources == ("masters", "nodes")
+    [route53] = [destination for host, destination in with_roles.items() if host.startswith("route53")]
+    assert route53.reasons == ("external-dns", "cert-manager")
 
 
 @pytest.mark.parametrize("name", ["api-dns-private", "api-dns-public"])

@@ -212,6 +212,14 @@ def test_other_lists_are_replaced(override: dict[str, Any], expected: dict[str, 
     assert merge({"l": [1, 2]}, override) == expected
 
 
+def test_flag_that_is_given_twice_stays_twice() -> None:
+    own = [{"name": "oidc", "value": "b"}, {"name": "oidc", "value": "a"}]
+    assert merge({"l": [{"name": "v", "value": "2"}]}, {"l": own}) == {"l": [{"name": "v", "value": "2"}, *own]}
+    assert merge({"l": own}, {"l": [{"name": "v", "value": "4"}]}) == {"l": [*own, {"name": "v", "value": "4"}]}
+    assert merge({"l": own}, {"l": [{"name": "oidc", "value": "c"}]}) == {"l": [{"name": "oidc", "value": "c"}]}
+    assert merge({"l": [{"name": "oidc", "value": "c"}]}, {"l": own}) == {"l": own}
+
+
 def test_kubelet_of_every_role_gets_the_users_settings_so_that_a_change_rolls_every_group() -> None:
     given = cluster(kubernetes={"kubeletConfiguration": {"maxPods": 50, "evictionHard": {"memory.available": "1Gi"}}})
     for found in roles(given):

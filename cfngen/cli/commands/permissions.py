@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from cfngen.cluster.model import Cluster
     from cfngen.permissions.grants import Grant, Policy
 
+_ISSUER_NOTE = "ISSUER stands for the stack's output ServiceAccountIssuer"
+
 
 def _check_account(context: click.Context, parameter: click.Parameter, value: str) -> str:
     """Reject an --account that is not an account number; a click callback."""
@@ -42,9 +44,11 @@ NAME is who needs the permissions; without NAME all policies are printed:
   pause          who pauses and resumes the cluster, in addition to operator
   master         the role of the masters' instances; also masters
   nodes-<group>  the role of a node group's instances; the group's name alone will do, or nodes for the role they share
+  pod-<namespace>-<name>  the role of a service account's pods
 
 The policies of instances are for review, since the templates create these roles, and for existing roles that the
-cluster file names: attach them yourself. --trust-policy prints the trust policy of such a role. One policy is printed
+cluster file names: attach them yourself. --trust-policy prints the trust policy of such a role, and of the existing
+role of a service account. One policy is printed
 as the JSON that `aws iam create-policy` takes, several with a heading each. A managed policy of IAM has at most 6,144
 characters; larger ones are split, e.g. into execution-1 and execution-2. Attach all parts; each can be printed
 alone. AWS is not called.
@@ -79,7 +83,7 @@ alone. AWS is not called.
     "--trust-policy",
     "shows_trust_policy",
     is_flag=True,
-    help="Print the trust policy of the instances' role NAME instead: who may assume it.",
+    help="Print the trust policy of the role NAME of instances or pods instead: who may assume it.",
 )
 @role_option
 @output_option
@@ -106,14 +110,20 @@ def command(
     account = account or role_account or _account_of_existing_roles(target.cluster)
     scope = scope_of(target.cluster, stack=target.stack_name, account=account or "*")
     all_grants = grants(target.cluster, scope, service_role=role)
-    policies = _select_policies(all_grants, name)
-    if shows_trust_policy:
-        policies = [_trust_policy(target.cluster, policies, name)]
+    pod_trust = _pod_trust_policy(target.cluster, name, account) if shows_trust_policy and name else None
+    if pod_trust:
+        policies = [pod_trust]
+    else:
+        policies = _select_policies(all_grants, name)
+        if shows_trust_policy:
+            policies = [_trust_policy(target.cluster, policies, name)]
     if output == "json":
         for policy in policies:
             show_message(policy, json=True)
         return
     _print_policies(policies)
+    if pod_trust and _ISSUER_NOTE in pod_trust.purpose:
+        _print_note(f"{_ISSUER_NOTE}; replace it in the policy.")
     if not account and not shows_trust_policy:
         _print_note("these policies are for any account; use --account NUMBER to limit them to yours.")
 
@@ -143,7 +153,8 @@ def _trust_policy(cluster: Cluster, policies: Sequence[Policy], name: str | None
 
     grantee = policies[0].grantee
     if name is None or not (grantee == "master" or grantee.startswith("nodes-")):
-        raise click.UsageError("--trust-policy needs the NAME of a role of instances: master, or nodes-<group>.")
+        names = "master, nodes-<group>, or pod-<namespace>-<name>"
+        raise click.UsageError(f"--trust-policy needs the NAME of a role of instances or pods: {names}.")
     document = trust_policy(cluster.region)
     return Policy(
         name=f"{grantee}-trust",
@@ -153,6 +164,44 @@ def _trust_policy(cluster: Cluster, policies: Sequence[Policy], name: str | None
         characters=policy_size(document),
         document=document,
     )
+
+
+def _pod_trust_policy(cluster: Cluster, name: str, account: str) -> Policy | None:
+    """Return the trust policy of a service account's role, also of an existing one; None if the name is another's.
+
+    IAM's OIDC provider must be in the account of the role. Unless the cluster file has the issuer's URL, the issuer is
+    known only after the deployment: the text ISSUER stands for it.
+    """
+    from cfngen.cluster.names import aws_partition
+    from cfngen.cluster.service_accounts import ServiceAccount, addon_accounts
+    from cfngen.permissions.grants import Policy
+    from cfngen.permissions.service_accounts import grantee_name
+    from cfngen.permissions.statements import policy_size
+    from cfngen.permissions.trust import service_account_trust
+
+    role_by_account = dict.fromkeys(addon_accounts(cluster), "")
+    for entry in cluster.iam.service_accounts:
+        role_by_account[ServiceAccount(entry.namespace, entry.name)] = entry.role or ""
+    for service_account, role in role_by_account.items():
+        grantee = grantee_name(cluster, service_account)
+        if grantee != name:
+            continue
+        url = cluster.service_account_issuer.url if cluster.service_account_issuer else None
+        issuer = (url or "https://ISSUER").removeprefix("https://")
+        role_account = role.split(":")[4] if role else account or "ACCOUNT"
+        provider = f"arn:{aws_partition(cluster.region)}:iam::{role_account}:oidc-provider/{issuer}"
+        document = service_account_trust(service_account, provider=provider, issuer=issuer)
+        note = "" if url else f"; {_ISSUER_NOTE}"
+        pods = f"pods of the service account {service_account.name} in {service_account.namespace}"
+        return Policy(
+            name=f"{grantee}-trust",
+            grantee=grantee,
+            purpose=f"the trust policy of the role of {pods}{note}",
+            managed_policies=(),
+            characters=policy_size(document),
+            document=document,
+        )
+    return None
 
 
 def _select_policies(all_grants: Sequence[Grant], name: str | None) -> list[Policy]:

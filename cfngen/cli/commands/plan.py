@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
+from cfngen.cli import graph_output
 from cfngen.cli.deployment import DeploymentOptions, deployment_options
 from cfngen.cli.exit_codes import plan_exit_code
+from cfngen.cli.paths import PathArgument
+from cfngen.cli.plan_graph import write_plan_graph
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples_epilog
@@ -21,13 +26,22 @@ from cfngen.cli.terminal import examples_epilog
         "cfngen plan --output json | jq 'select(.type == \"plan\").stacks'",
         "cfngen plan --full           with long values whole",
         "cfngen plan --prices prices.yaml",
+        "cfngen plan --graph plan.html    a picture of what is added, changed, replaced and removed",
         "cfngen plan --sandbox        without an AWS account",
     ),
 )
 @target_options
 @deployment_options
+@click.option(
+    "--graph",
+    "graph_path",
+    metavar="FILE",
+    type=PathArgument("give a file whose name ends in .svg, .html, .mmd or .dot"),
+    help="Also write a picture of the cluster, in which what is added, changed, replaced and removed has colours; the "
+    "suffix says the format: .svg, .html, .mmd, .dot.",
+)
 @click.pass_context
-def command(context: click.Context, target: Target, deployment: DeploymentOptions) -> None:
+def command(context: click.Context, target: Target, deployment: DeploymentOptions, graph_path: Path | None) -> None:
     """Show what a deployment would change in the cluster's stacks, and what that means for the cluster.
 
     The templates are generated, linted and uploaded, and CloudFormation computes the changes with a change set, which
@@ -36,11 +50,16 @@ def command(context: click.Context, target: Target, deployment: DeploymentOption
     Exits with 0 if there is nothing to do, 4 if there are changes, and 5 if some of them may lose data, addresses or
     the cluster.
     """
+    if graph_path is not None:
+        graph_output.require_writable(graph_path)
+        graph_output.format_of(graph_path)
     request = deployment.request(target)
     from cfngen.deploy.operation import plan
 
     account = target.connect()
     with screen(target, account, full=deployment.full) as display:
         result = plan(account, request, display.interaction(target.consent(yes=False)))
+        if graph_path is not None:
+            write_plan_graph(graph_path, account, request, result)
         display.report(result)
     context.exit(plan_exit_code(result))

@@ -59,6 +59,7 @@ def _plan_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
         yield from creation_lines(plan, plan.creation, width)
     else:
         yield from paragraph(f"Update of the stack {plan.stack}", BOLD, width)
+        yield from _update_lines(plan, width)
         for impact in plan.predicted:
             yield from impact_lines(impact, width, indent=2)
         # The changes of a plan with phases are shown by phase.
@@ -130,6 +131,24 @@ def _stack_section_lines(plan: Plan, stack: StackPlan, width: int, *, full: bool
     if changes or stack.action != "update":
         yield ""
         yield from _stack_lines(plan, stack, changes, width, full=full)
+
+
+def _update_lines(plan: Plan, width: int) -> Iterator[str]:
+    """Yield the updates that follow each other, and why there are several."""
+    if not plan.updates:
+        return
+    yield from paragraph(f"In {len(plan.updates)} updates, because {plan.updates_reason}:", PLAIN, width)
+    for number, update in enumerate(plan.updates, 1):
+        suffix = " (shown below)" if number == 1 else " (foreseen)"
+        yield from paragraph(
+            f"{number}. {update.title}{suffix}: {update.effect}", PLAIN, width, indent=2, hanging_indent=5
+        )
+    yield from paragraph(
+        "You agree to all of them at once. If one fails, it is rolled back to the state after the one before it, in "
+        "which the cluster works; deploying again continues.",
+        PLAIN,
+        width,
+    )
 
 
 def _phase_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 
+from cfngen.cluster.checks.policies import policy_statements
 from cfngen.cluster.existing_roles import existing_roles
 from cfngen.cluster.model import Cluster, ExtraVolume, Instances, Machine
 from cfngen.cluster.names import aws_partition
@@ -39,6 +40,8 @@ _MAX_POLICY_QUOTA = 20
 # cfngen adds two managed policies to the masters' role: one for add-ons, and one for a network plug-in that uses VPC
 # addresses.
 _CFNGEN_POLICIES_OF_MASTERS = 2
+# With an issuer of tokens, a third one holds what the cloud controller manager may do until it has a role of its own.
+_CFNGEN_POLICIES_OF_MASTERS_WITH_ISSUER = 3
 
 
 def all_instances(cluster: Cluster) -> Iterator[tuple[Path, Instances]]:
@@ -138,6 +141,9 @@ def check_no_duplicates(cluster: Cluster) -> Iterator[Problem]:
         lists.append(((*path, "additionalPolicies"), instances.additional_policies))
     for index, group in enumerate(cluster.node_groups):
         lists.append((("nodeGroups", index, "targetGroups"), group.target_groups))
+    for index, account in enumerate(cluster.iam.service_accounts):
+        lists.append((("iam", "serviceAccounts", index, "additionalPolicies"), account.additional_policies))
+    lists.append((("addons", "certManager", "zones"), cluster.addons.cert_manager.zones))
     for path, items in lists:
         for position, item in enumerate(items):
             first_position = items.index(item)
@@ -158,9 +164,13 @@ def _policy_counts(cluster: Cluster) -> Iterator[tuple[Path, int, str]]:
         count = len(instances.additional_policies)
         reserved_note = ""
         if path == ("controlPlane",):
-            count += _CFNGEN_POLICIES_OF_MASTERS
-            reserved_note = f", {_CFNGEN_POLICIES_OF_MASTERS} of them reserved for add-ons and the network plug-in"
+            has_issuer = cluster.service_account_issuer is not None
+            reserved = _CFNGEN_POLICIES_OF_MASTERS_WITH_ISSUER if has_issuer else _CFNGEN_POLICIES_OF_MASTERS
+            count += reserved
+            reserved_note = f", {reserved} of them reserved for add-ons and the network plug-in"
         yield (*path, "additionalPolicies"), count, reserved_note
+    for index, account in enumerate(cluster.iam.service_accounts):
+        yield ("iam", "serviceAccounts", index, "additionalPolicies"), len(account.additional_policies), ""
 
 
 def _check_policy_count(cluster: Cluster) -> Iterator[Problem]:
@@ -199,15 +209,22 @@ def _arns(cluster: Cluster) -> Iterator[tuple[Path, str]]:
     for index, group in enumerate(cluster.node_groups):
         for position, arn in enumerate(group.target_groups):
             yield ("nodeGroups", index, "targetGroups", position), arn
-        for position, statement in enumerate(group.policy_statements):
-            for number, arn in enumerate(statement.resources):
-                if arn != "*":
-                    yield ("nodeGroups", index, "policyStatements", position, "resources", number), arn
         if group.capacity_reservation and group.capacity_reservation.resource_group:
             yield (
                 ("nodeGroups", index, "capacityReservation", "resourceGroup"),
                 group.capacity_reservation.resource_group,
             )
+    for index, account in enumerate(cluster.iam.service_accounts):
+        path = ("iam", "serviceAccounts", index)
+        for position, arn in enumerate(account.additional_policies):
+            yield (*path, "additionalPolicies", position), arn
+        for key, value in (("permissionsBoundary", account.permissions_boundary), ("role", account.role)):
+            if value:
+                yield (*path, key), value
+    for path, statement in policy_statements(cluster):
+        for number, arn in enumerate(statement.resources):
+            if arn != "*":
+                yield (*path, "resources", number), arn
     for path, machine in all_machines(cluster):
         if machine.root_volume.kms_key:
             yield (*path, "rootVolume", "kmsKey"), machine.root_volume.kms_key

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from cfngen.cluster.checks.access import extra_volumes
-from cfngen.cluster.group_types import types_of
+from cfngen.cluster.group_types import types_key, types_of
 from cfngen.cluster.instance_type_facts import facts_of
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, dotted
@@ -96,27 +96,31 @@ def _check_nested_mount_paths(cluster: Cluster) -> Iterator[Problem]:
 def _check_instance_storage(cluster: Cluster) -> Iterator[Problem]:
     """Check that no volume is mounted where `raid0` mounts the local disks of one of the group's instance types."""
     for index, group in enumerate(cluster.node_groups):
+        mount_paths = [
+            (position, volume.mount_path)
+            for position, volume in enumerate(group.volumes)
+            if volume.mount_path in INSTANCE_STORAGE_FOLDERS
+        ]
+        if group.instance_storage == "none" or not mount_paths:
+            continue
         types_with_disks = (
             name for name in types_of(cluster, group) if (facts := facts_of(name)) and facts.local_disk_gb
         )
         instance_type = next(types_with_disks, None)
-        if group.instance_storage == "none" or instance_type is None:
+        if instance_type is None:
             continue
         group_path: Path = ("nodeGroups", index)
-        types_key = "instanceTypes" if group.instance_types else "instanceType"
         other_types = ""
         if group.instance_requirements:
-            types_key = "instanceRequirements"
             instance_type += ", which the requirements allow,"
             other_types = "instanceRequirements.localStorage: excluded, or "
-        for position, volume in enumerate(group.volumes):
-            if volume.mount_path in INSTANCE_STORAGE_FOLDERS:
-                message = (
-                    f"{instance_type} has disks of its own, on which instanceStorage: raid0 puts "
-                    f"{volume.mount_path}; set {other_types}instanceStorage: none, or mount the volume elsewhere"
-                )
-                related_paths = ((*group_path, "instanceStorage"), (*group_path, types_key))
-                yield Problem((*group_path, "volumes", position, "mountPath"), message, related_paths=related_paths)
+        for position, mount_path in mount_paths:
+            message = (
+                f"{instance_type} has disks of its own, on which instanceStorage: raid0 puts {mount_path}; set "
+                f"{other_types}instanceStorage: none, or mount the volume elsewhere"
+            )
+            related_paths = ((*group_path, "instanceStorage"), (*group_path, types_key(group)))
+            yield Problem((*group_path, "volumes", position, "mountPath"), message, related_paths=related_paths)
 
 
 def _is_within(folder: str, outer_folder: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from cfngen.cluster import gpu
-from cfngen.cluster.group_types import types_of
+from cfngen.cluster.group_types import types_key, types_of
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
@@ -26,13 +26,9 @@ def _gpu_groups(cluster: Cluster) -> Iterator[tuple[Path, NodeGroup]]:
 
 def _types(cluster: Cluster, path: Path, group: NodeGroup) -> Iterator[tuple[Path, str]]:
     """Yield the instance types of a group, each with the path of the key that names it or lets AWS choose it."""
+    key = types_key(group)
     for position, instance_type in enumerate(types_of(cluster, group)):
-        if group.instance_requirements:
-            yield (*path, "instanceRequirements"), instance_type
-        elif group.instance_types:
-            yield (*path, "instanceTypes", position), instance_type
-        else:
-            yield (*path, "instanceType"), instance_type
+        yield (*path, key, position) if key == "instanceTypes" else (*path, key), instance_type
 
 
 def _check_types_have_gpus(cluster: Cluster) -> Iterator[Problem]:

@@ -85,7 +85,7 @@ def _architecture_problem(path: Path, name: str, first_type: str) -> Iterator[Pr
     An override could name a launch template with an image of the other architecture, but nodes of one group would then
     differ in more than their size: images of pods, and user data, are for one architecture.
     """
-    architecture, first_architecture = (instance_types.architecture(each) for each in (name, first_type))
+    architecture, first_architecture = map(instance_types.architecture, (name, first_type))
     if architecture != first_architecture:
         message = (
             f"{name} is {architecture}, but {first_type} is {first_architecture}: a group has one image and so one "

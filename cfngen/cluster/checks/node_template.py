@@ -97,8 +97,8 @@ def _warn_of_unknown_nodes(cluster: Cluster) -> Iterator[Problem]:
         if not _may_be_empty(group) or not group.autoscaler.enabled:
             continue
         path: Path = ("nodeGroups", index)
-        unknown = [name for name in types_of(cluster, group) if facts_of(name) is None]
         if is_guessed(group) and allocatable(cluster, group) is None and not group.autoscaler.resources:
+            unknown = [name for name in types_of(cluster, group) if facts_of(name) is None]
             message = (
                 f"cfngen does not know the size of {join_and(unknown)}, and cluster-autoscaler takes the group's first "
                 "type for all while there is no node; set autoscaler.resources to what the smallest type has"

@@ -1,4 +1,4 @@
-"""Checks of the statements that a cluster file adds to the roles of node groups."""
+"""Checks of the statements that a cluster file adds to the roles of node groups and of service accounts."""
 
 from __future__ import annotations
 
@@ -10,33 +10,46 @@ from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 
 # IAM allows 10,240 characters for all inline policies of a role, white space not counted ("IAM and AWS STS quotas",
-# IAM User Guide). The rest is for what every node needs.
+# IAM User Guide). The rest is for what every node needs; the role of a service account has nothing else.
 MAX_OWN_CHARACTERS = 6_000
+MAX_SERVICE_ACCOUNT_CHARACTERS = 10_000
+_WHO_MAY = {
+    "nodeGroups": "whoever takes over a node, or a pod with the host's network, may do all of it",
+    "iam": "every pod of the service account may do all of it",
+}
 
 
-def _statements(cluster: Cluster) -> Iterator[tuple[Path, PolicyStatement]]:
-    """Yield the path and the content of each statement."""
+def _statement_lists(cluster: Cluster) -> Iterator[tuple[Path, tuple[PolicyStatement, ...], int]]:
+    """Yield the path and the statements of each role, and how many characters they may have."""
     for index, group in enumerate(cluster.node_groups):
-        for position, statement in enumerate(group.policy_statements):
-            yield ("nodeGroups", index, "policyStatements", position), statement
+        yield ("nodeGroups", index, "policyStatements"), group.policy_statements, MAX_OWN_CHARACTERS
+    for index, account in enumerate(cluster.iam.service_accounts):
+        path = ("iam", "serviceAccounts", index, "policyStatements")
+        yield path, account.policy_statements, MAX_SERVICE_ACCOUNT_CHARACTERS
+
+
+def policy_statements(cluster: Cluster) -> Iterator[tuple[Path, PolicyStatement]]:
+    """Yield the path and the content of each statement."""
+    for path, statements, _ in _statement_lists(cluster):
+        for position, statement in enumerate(statements):
+            yield (*path, position), statement
 
 
 def _check_size(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the statements of each group fit into the inline policy of its role."""
-    for index, group in enumerate(cluster.node_groups):
-        statements = [statement.model_dump() for statement in group.policy_statements]
-        characters = len(json.dumps(statements, separators=(",", ":")))
-        if characters > MAX_OWN_CHARACTERS:
+    """Check that the statements of each role fit into its inline policy."""
+    for path, statements, max_characters in _statement_lists(cluster):
+        characters = len(json.dumps([statement.model_dump() for statement in statements], separators=(",", ":")))
+        if characters > max_characters:
             message = (
-                f"the statements have {characters:,} characters, and the role has room for {MAX_OWN_CHARACTERS:,}; "
+                f"the statements have {characters:,} characters, and the role has room for {max_characters:,}; "
                 "make a managed policy of them and name it in additionalPolicies"
             )
-            yield Problem(("nodeGroups", index, "policyStatements"), message)
+            yield Problem(path, message)
 
 
 def _check_conditions(cluster: Cluster) -> Iterator[Problem]:
     """Check that conditions compare keys with texts, numbers or booleans, or lists of these, as IAM requires."""
-    for path, statement in _statements(cluster):
+    for path, statement in policy_statements(cluster):
         for operator, values_by_key in statement.conditions.items():
             for key, value in values_by_key.items():
                 values = value if isinstance(value, list) else [value]
@@ -47,14 +60,11 @@ def _check_conditions(cluster: Cluster) -> Iterator[Problem]:
 
 def _warn_of_everything(cluster: Cluster) -> Iterator[Problem]:
     """Warn of a statement that allows all actions of a service on all resources, without a condition."""
-    for path, statement in _statements(cluster):
+    for path, statement in policy_statements(cluster):
         allows_all = statement.effect == "Allow" and "*" in statement.resources and not statement.conditions
         for position, action in enumerate(statement.actions):
             if allows_all and action.endswith(":*"):
-                message = (
-                    f"{action} on every resource: whoever takes over a node, or a pod with the host's network, may do "
-                    "all of it; name the actions or the resources"
-                )
+                message = f"{action} on every resource: {_WHO_MAY[str(path[0])]}; name the actions or the resources"
                 yield Problem((*path, "actions", position), message, related_paths=((*path, "resources"),))
 
 

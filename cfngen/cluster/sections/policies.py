@@ -1,4 +1,4 @@
-"""Statements of the cluster file for the roles of instances."""
+"""Statements of the cluster file for the roles of node groups and of service accounts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cfngen.cluster.sections.base import List, Model
 
 
 class PolicyStatement(Model):
-    """A statement of an IAM policy, for the role of a node group."""
+    """A statement of an IAM policy, for the role of a node group or of a service account."""
 
     effect: Literal["Allow", "Deny"] = Field("Allow", description="What the statement does.")
     actions: List[field_types.IamAction] = Field(

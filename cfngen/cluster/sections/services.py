@@ -21,6 +21,7 @@ from cfngen.cluster.field_types import (
 )
 from cfngen.cluster.sections.base import List, Model
 from cfngen.cluster.sections.instances import InstanceRole
+from cfngen.cluster.sections.service_accounts import ServiceAccountRole
 
 
 class Backups(Model):
@@ -132,6 +133,22 @@ class ExternalDns(OptionalAddon):
     )
 
 
+class CertManager(OptionalAddon):
+    """Certificates for services and ingresses."""
+
+    zones: List[HostedZoneId] = Field(
+        (),
+        description="Ids of the hosted zones of Route 53 in which it may prove with a record (DNS-01) that a name is "
+        "yours. Needs `iam.addonRoles`. Default: none; certificates are then proven in other ways.",
+    )
+
+
+class PodIdentityWebhook(Model):
+    """Gives the pods of service accounts with roles a token and the settings with which AWS's SDKs use it."""
+
+    enabled: bool = Field(False, description="Whether it is installed.")
+
+
 class Chart(Model):
     """A Helm chart of your choice."""
 
@@ -161,9 +178,7 @@ class Addons(Model):
     external_dns: ExternalDns = Field(
         default_factory=ExternalDns, description="Records in Route 53 for services and ingresses."
     )
-    cert_manager: OptionalAddon = Field(
-        default_factory=OptionalAddon, description="Certificates, e.g. Let's Encrypt's."
-    )
+    cert_manager: CertManager = Field(default_factory=CertManager, description="Certificates, e.g. Let's Encrypt's.")
     headlamp: OptionalAddon = Field(
         default_factory=OptionalAddon, description="Headlamp, a web interface for the cluster's objects."
     )
@@ -178,6 +193,11 @@ class Addons(Model):
     nvidia_device_plugin: OptionalAddon = Field(
         default_factory=OptionalAddon,
         description="NVIDIA's device plug-in: lets pods ask for GPUs. Default: enabled if a node group has `gpu`.",
+    )
+    pod_identity_webhook: PodIdentityWebhook = Field(
+        default_factory=PodIdentityWebhook,
+        description="Gives pods the role of their service account. Default: enabled with `serviceAccountIssuer`, "
+        "unless that signs no tokens.",
     )
     charts: List[Chart] = Field((), description="Further charts.")
 
@@ -195,6 +215,16 @@ class Iam(Model):
         None,
         description="An existing role of the nodes, in place of one that is made. A node group's `iam` takes "
         "precedence.",
+    )
+    addon_roles: bool = Field(
+        False,
+        description="Whether the cloud controller manager and add-ons that call AWS have IAM roles of their own, so "
+        "that the roles of masters and nodes allow what their boot program needs and no more. Needs "
+        "`serviceAccountIssuer`. Default: true with it, unless that signs no tokens, or masters do not publish its "
+        "documents (`url` without `bucket`): then set it once you have published them.",
+    )
+    service_accounts: List[ServiceAccountRole] = Field(
+        (), description="IAM roles for the pods of service accounts. Needs `serviceAccountIssuer`."
     )
 
 

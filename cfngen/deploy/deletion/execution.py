@@ -27,6 +27,7 @@ from cfngen.deploy.deletion import (
     blockers,
     consent,
     deletion_report,
+    issuer_buckets,
     orphan_removal,
     remaining_resources,
     stack_removal,
@@ -300,6 +301,9 @@ class _Deletion:
             # Load balancers of services are gone by now, so no controller looks for subnets any more.
             self.removed_tags = subnet_tags.remove(
                 self.account, self.request.cluster, prepared.plan.subnet_tags, self.report
+            )
+            issuer_buckets.remove(
+                self.account, issuer_buckets.issuer_buckets(prepared.inventory), self.interaction.report
             )
             deleted_objects, bucket_deleted = self._delete_templates()
         return self._summarize(

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
-from cfngen.deploy.deletion import log_groups, pending_deletions, retained_resources, snapshot_buckets
+from cfngen.deploy.deletion import issuer_buckets, log_groups, pending_deletions, retained_resources, snapshot_buckets
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.messages import Message, Notice, Report
@@ -116,6 +116,7 @@ def _find_retained_by_stack(account: Account, stack: StackView, cluster: str) ->
         *pending_deletions.find_secrets(account, inventory),
         # Without outputs, the operator's own bucket is not listed: the cluster file already names it.
         *snapshot_buckets.find_snapshot_buckets(account, inventory, {}),
+        *issuer_buckets.describe_remaining(account, inventory),
         *log_groups.find_flow_log_groups(account, stack.name),
     )
 

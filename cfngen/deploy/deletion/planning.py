@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion import (
     blockers,
+    issuer_buckets,
     log_groups,
     orphan_removal,
     retained_resources,
@@ -208,6 +209,8 @@ def _resources_deleted_with_stack(inventory: Inventory) -> Iterator[DeletedResou
         if ids := inventory.existing_ids(type_name):
             yield DeletedResources(kind=kind, ids=ids)
     listed_types = {*snapshot_buckets.RETAINED_TYPES, *(type_name for _, type_name in DELETED_RESOURCE_TYPES)}
+    if buckets := issuer_buckets.issuer_buckets(inventory):
+        yield DeletedResources(kind="buckets of the issuer's documents", ids=buckets)
     if other_resources := [
         resource.name for resource in inventory.resources if resource.exists and resource.view.type not in listed_types
     ]:
@@ -279,6 +282,8 @@ DELETED_RESOURCE_TYPES = (
     ("secrets", "AWS::SecretsManager::Secret"),
     ("KMS keys", "AWS::KMS::Key"),
     ("roles", "AWS::IAM::Role"),
+    ("OIDC providers", "AWS::IAM::OIDCProvider"),
+    ("CloudFront distributions", "AWS::CloudFront::Distribution"),
     ("key pairs", "AWS::EC2::KeyPair"),
 )
 """The kinds of resources that the plan lists separately: (plural noun for the kind, its CloudFormation type)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.deletion import log_groups, pending_deletions, retained_resources, snapshot_buckets
+from cfngen.deploy.deletion import issuer_buckets, log_groups, pending_deletions, retained_resources, snapshot_buckets
 from cfngen.deploy.deletion.plan import DeletionRequest, PreparedDeletion
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.publishing import template_objects
@@ -51,6 +51,7 @@ def find_remaining_resources(
         *pending_deletions.find_keys(account, inventory),
         *pending_deletions.find_secrets(account, inventory),
         *snapshot_buckets.find_snapshot_buckets(account, inventory, stack.outputs if stack else {}),
+        *issuer_buckets.describe_remaining(account, inventory),
         *log_groups.find_flow_log_groups(account, request.stack_name),
         *retained_resources.describe_remaining_orphans(
             account, volumes_left, "data of a PersistentVolumeClaim, kept unless --delete-volumes is given"

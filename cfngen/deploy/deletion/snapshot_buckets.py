@@ -10,13 +10,14 @@ from collections.abc import Mapping
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import DeniedError
+from cfngen.deploy.deletion import issuer_buckets
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.log_groups import LOG_GROUP_TYPE
 from cfngen.deploy.deletion.retained_resources import COST_BY_RESOURCE_TYPE, RetainedResource
 from cfngen.deploy.etcd.snapshots import BUCKET_OUTPUT, NoBackupBucketError, SnapshotStore
 from cfngen.text import pluralize
 
-BUCKET_TYPE = "AWS::S3::Bucket"
+BUCKET_TYPE = issuer_buckets.BUCKET_TYPE
 RETAINED_TYPES = (BUCKET_TYPE, "AWS::S3::BucketPolicy", LOG_GROUP_TYPE)
 """Resource types of which the templates declare only resources that are retained."""
 
@@ -31,7 +32,7 @@ def find_snapshot_buckets(
         inventory: the cluster.
         outputs: outputs of the cluster's root stack; they name the bucket, even if the operator created it.
     """
-    stack_buckets = sorted(inventory.ids(BUCKET_TYPE))
+    stack_buckets = sorted(inventory.ids(BUCKET_TYPE).difference(issuer_buckets.issuer_buckets(inventory)))
     operator_bucket = outputs.get(BUCKET_OUTPUT, "")
     buckets = [_find_stack_bucket(account, inventory.cluster, bucket) for bucket in stack_buckets]
     if operator_bucket and operator_bucket not in stack_buckets:

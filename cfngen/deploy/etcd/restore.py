@@ -19,15 +19,14 @@ from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.cluster_access import FindApiUrlOverride
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
-from cfngen.deploy.busy_stack import busy_error
+from cfngen.deploy.busy_stack import require_idle_stack
 from cfngen.deploy.etcd.snapshots import LATEST_SNAPSHOT, Snapshot, SnapshotStore, find_snapshot, find_store
 from cfngen.deploy.etcd.watch import MasterReplacement
 from cfngen.deploy.inspection.machines import GroupView, find_groups
 from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Consent, Message, Notice, Question, Report, Step
-from cfngen.deploy.ownership import check_stack_owner
 from cfngen.deploy.pausing.state import ensure_not_paused
-from cfngen.deploy.stacks import ResourceView, StackView, list_resource_tree, require_stack
+from cfngen.deploy.stacks import ResourceView, StackView, list_resource_tree
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 from cfngen.text import join_and, pluralize
@@ -156,10 +155,7 @@ def restore(
         AwsError: a call failed; the same command continues.
     """
     with translate_aws_errors():
-        stack = require_stack(account, stack_name)
-        check_stack_owner(stack, cluster.name)
-        if stack.status.in_progress:
-            raise busy_error(account, stack)
+        stack = require_idle_stack(account, stack_name, cluster.name)
         ensure_not_paused(account, stack, cluster)
         snapshot_store = find_store(account, stack_name, cluster)
         restoration = _Restoration(

@@ -30,6 +30,7 @@ _NOUN_BY_AREA = {
     "natGateway": "the NAT gateway",
     "subnet": "the subnet",
     "endpoint": "the VPC endpoint",
+    "issuer": "the issuer",
 }
 STATIC_PODS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
@@ -40,7 +41,7 @@ class Problem:
 
     Attributes:
         area: `stack`, `pause`, `api`, `version`, `group`, `instance`, `node`, `route` or `pod`; in a private cluster
-            also `natGateway`, `subnet` or `endpoint`.
+            also `natGateway`, `subnet` or `endpoint`; with an issuer of service-account tokens also `issuer`.
         subject: id or name of the object, e.g. `i-0123456789abcdef0`.
         text: the problem without its subject, e.g. `is not ready`; `sentence` adds the subject.
         detail: the object's own message; it may change while the problem remains the same, so it is not compared.
@@ -92,6 +93,7 @@ class ClusterState:
         kubernetes: the data from the Kubernetes API, or the problem that prevented reading it.
         routes: routes to instances, in the route table of the pods.
         network: the way out of a private cluster.
+        issuer_problems: what keeps AWS from accepting service-account tokens.
     """
 
     stack: StackView
@@ -99,6 +101,7 @@ class ClusterState:
     kubernetes: KubernetesReading | Problem
     routes: tuple[InstanceRoute, ...] = ()
     network: PrivateNetwork = field(default_factory=PrivateNetwork)
+    issuer_problems: tuple[Problem, ...] = ()
 
 
 def find_cluster_problems(state: ClusterState, cluster: Cluster) -> list[Problem]:

@@ -12,6 +12,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
+from cfngen.deploy.launch_templates import launch_template_specification
 from cfngen.deploy.pausing.kept_sizes import KeptSizes, Sizes, parse_tags
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, ResourceView
 
@@ -188,9 +189,7 @@ def _build_group_view(
     """
     if description is None:
         return GroupView(role=role, name=name, id=group_name, missing=True)
-    mixed = (description.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
-    specification = description.get("LaunchTemplate") or mixed.get("LaunchTemplateSpecification") or {}
-    version = specification.get("Version", "")
+    version = launch_template_specification(description).get("Version", "")
     tags = {tag["Key"]: tag.get("Value", "") for tag in description.get("Tags") or ()}
     return GroupView(
         role=role,

@@ -1,6 +1,7 @@
 """Validate a cluster: all instances in service and Ready Nodes, the API server ready, the system pods running.
 
-Of a private cluster, NAT gateways, route tables and VPC endpoints are validated too.
+Of a private cluster, NAT gateways, route tables and VPC endpoints are validated too; of a cluster with an issuer of
+service-account tokens, its OIDC provider and documents.
 
 `read_cluster_state` reads the state of the cluster once, `validate_state` finds the problems in it, and
 `wait_until_valid` repeats both until there are none.
@@ -28,6 +29,7 @@ from cfngen.deploy.inspection.cluster_problems import (
     Problem,
     find_cluster_problems,
 )
+from cfngen.deploy.inspection.issuer import find_issuer_problems
 from cfngen.deploy.inspection.machines import find_groups
 from cfngen.deploy.inspection.network_problems import find_network_problems
 from cfngen.deploy.inspection.pod_routes import find_instance_routes
@@ -185,6 +187,7 @@ def read_cluster_state(
             kubernetes=read_kubernetes(account, stack, find_url_override),
             routes=routes,
             network=network,
+            issuer_problems=find_issuer_problems(account, cluster, stack),
         )
 
 
@@ -196,7 +199,7 @@ def validate_state(state: ClusterState, cluster: Cluster, now: datetime) -> Vali
         cluster: the cluster file.
         now: the current time.
     """
-    problems = [*find_network_problems(state.network), *find_cluster_problems(state, cluster)]
+    problems = [*find_network_problems(state.network), *state.issuer_problems, *find_cluster_problems(state, cluster)]
     kubernetes = state.kubernetes if isinstance(state.kubernetes, KubernetesReading) else None
     nodes = kubernetes.nodes_by_instance_id if kubernetes else {}
     members = tuple(

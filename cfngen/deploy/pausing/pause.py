@@ -15,7 +15,7 @@ from datetime import timedelta
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
-from cfngen.deploy.busy_stack import busy_error
+from cfngen.deploy.busy_stack import require_idle_stack
 from cfngen.deploy.etcd.backup import NoAnswerError, take_snapshot
 from cfngen.deploy.etcd.restore import REQUEST_KEY, RestoreInProgressError
 from cfngen.deploy.etcd.snapshots import BackupsOffError, SnapshotStore, find_store
@@ -23,7 +23,6 @@ from cfngen.deploy.inspection.machines import GroupView, find_groups
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Notice, Question, Report, Step
 from cfngen.deploy.next_steps import as_hint, next_steps
-from cfngen.deploy.ownership import check_stack_owner
 from cfngen.deploy.pausing import group_changes
 from cfngen.deploy.pausing.checks import CannotPauseError, check_groups_exist, check_pausable
 from cfngen.deploy.pausing.kept_sizes import NO_INSTANCES
@@ -31,7 +30,7 @@ from cfngen.deploy.pausing.remaining_costs import read_remaining_costs
 from cfngen.deploy.pausing.reports import GroupPlan, Paused, PausePlan, PauseProgress, RemainingInstances
 from cfngen.deploy.pausing.scheduled_actions import report_scheduled_actions
 from cfngen.deploy.pausing.state import PauseState, find_pause
-from cfngen.deploy.stacks import StackView, list_resource_tree, require_stack
+from cfngen.deploy.stacks import StackView, list_resource_tree
 from cfngen.deploy.status import StackHealth
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
@@ -94,10 +93,7 @@ def pause(
 
 def _require_pausable_stack(account: Account, stack_name: str, cluster: Cluster) -> StackView:
     """Return the root stack, in which no operation is in progress and none has failed."""
-    stack = require_stack(account, stack_name)
-    check_stack_owner(stack, cluster.name)
-    if stack.status.in_progress:
-        raise busy_error(account, stack)
+    stack = require_idle_stack(account, stack_name, cluster.name)
     if stack.status.health is not StackHealth.HEALTHY:
         raise CannotPauseError(
             f"nothing was changed: the stack {stack.name} is in {stack.status}",
@@ -317,15 +313,7 @@ def _group_plan(group: GroupView) -> GroupPlan:
     limits_now, kept_limits = (group.minimum, group.maximum), (sizes.minimum, sizes.maximum)
     if kept_sizes and limits_now not in (kept_limits, (0, 0)):
         note = f"now {group.sizes}, set since the pause began; not kept"
-    return GroupPlan(
-        role=group.role,
-        name=group.name,
-        minimum=sizes.minimum,
-        maximum=sizes.maximum,
-        desired=sizes.desired,
-        instances=len(group.instances),
-        note=note,
-    )
+    return GroupPlan.of(group, sizes, note)
 
 
 def _remaining_instances(group: GroupView) -> RemainingInstances:

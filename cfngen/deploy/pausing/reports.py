@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from cfngen.deploy.inspection.machines import GroupView
 from cfngen.deploy.messages import Message
+from cfngen.deploy.pausing.kept_sizes import Sizes
 from cfngen.deploy.pausing.state import PauseState
 from cfngen.deploy.preview.bill_of_materials import Cost
 
@@ -31,6 +33,19 @@ class GroupPlan:
     desired: int
     instances: int
     note: str = ""
+
+    @classmethod
+    def of(cls, group: GroupView, sizes: Sizes, note: str) -> GroupPlan:
+        """Return what is done with a group that has these sizes after `resume`."""
+        return cls(
+            role=group.role,
+            name=group.name,
+            minimum=sizes.minimum,
+            maximum=sizes.maximum,
+            desired=sizes.desired,
+            instances=len(group.instances),
+            note=note,
+        )
 
 
 @dataclass(frozen=True)

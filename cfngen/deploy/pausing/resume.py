@@ -17,18 +17,17 @@ from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.cluster_access import FindApiUrlOverride
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
-from cfngen.deploy.busy_stack import busy_error
+from cfngen.deploy.busy_stack import require_idle_stack
 from cfngen.deploy.inspection.machines import GroupView, find_groups
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Notice, Question, Report, Step
-from cfngen.deploy.ownership import check_stack_owner
 from cfngen.deploy.pausing import group_changes
 from cfngen.deploy.pausing.checks import check_groups_exist, check_resumable
 from cfngen.deploy.pausing.kept_sizes import ONE_INSTANCE, Sizes
 from cfngen.deploy.pausing.readiness import ReadinessWait
 from cfngen.deploy.pausing.reports import GroupPlan, Resumed, ResumePlan
 from cfngen.deploy.pausing.state import PauseState, find_pause
-from cfngen.deploy.stacks import StackView, list_resource_tree, require_stack
+from cfngen.deploy.stacks import StackView, list_resource_tree
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 
@@ -73,10 +72,7 @@ def resume(
         AwsError: a call failed; the same command continues.
     """
     with translate_aws_errors():
-        stack = require_stack(account, stack_name)
-        check_stack_owner(stack, cluster.name)
-        if stack.status.in_progress:
-            raise busy_error(account, stack)
+        stack = require_idle_stack(account, stack_name, cluster.name)
         readiness = ReadinessWait(account, stack_name, cluster, find_url_override, interaction.report)
         return _Resuming(account, stack, cluster, interaction, readiness, timeout).run()
 
@@ -191,15 +187,7 @@ def _group_plan(group: GroupView) -> GroupPlan:
     # The desired capacity may have been changed by cluster-autoscaler, the limits only by a person.
     if kept_sizes and (sizes.minimum, sizes.maximum) != (kept_sizes.minimum, kept_sizes.maximum):
         note = f"set since the pause began, and left as they are; before it: {kept_sizes}"
-    return GroupPlan(
-        role=group.role,
-        name=group.name,
-        minimum=sizes.minimum,
-        maximum=sizes.maximum,
-        desired=sizes.desired,
-        instances=len(group.instances),
-        note=note,
-    )
+    return GroupPlan.of(group, sizes, note)
 
 
 def _size_options(node_groups: Sequence[NodeGroup], group: GroupView) -> str:

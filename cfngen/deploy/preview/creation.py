@@ -11,6 +11,7 @@ from cfngen.cluster.group_types import type_list, types_of
 from cfngen.cluster.logical_ids import (
     BASTION_ELASTIC_IP,
     BASTION_PREFIX,
+    ISSUER_BUCKET,
     auto_scaling_group_id,
     launch_template_id,
     master_prefix,
@@ -33,6 +34,7 @@ _NAT_ELASTIC_IP = "Elastic IP of a NAT gateway"
 _BASTION_ELASTIC_IP = "Elastic IP of the bastion"
 _PUBLIC_SUBNET, _PRIVATE_SUBNET = "public subnet", "private subnet"
 _GATEWAY_ENDPOINT, _INTERFACE_ENDPOINT = "gateway endpoint", "interface endpoint"
+_ISSUER_BUCKET = "bucket of the issuer's documents"
 _RESERVATION = "AWS::EC2::CapacityReservation"
 # Resources that are listed by their CloudFormation type, or kind of component, in this order, and what they are called.
 _COMPONENT_LABELS = {
@@ -55,6 +57,9 @@ _COMPONENT_LABELS = {
     "AWS::KMS::Key": "encryption key",
     "AWS::EC2::KeyPair": "SSH key pair",
     "AWS::S3::Bucket": "bucket of etcd's snapshots",
+    _ISSUER_BUCKET: "bucket of the documents by which AWS checks service-account tokens",
+    "AWS::CloudFront::Distribution": "CloudFront distribution of these documents",
+    "AWS::IAM::OIDCProvider": "OIDC provider for service-account tokens",
     "AWS::EC2::FlowLog": "flow log of the VPC",
     "AWS::Logs::LogGroup": "log group of the flow log",
     "AWS::Route53::HostedZone": "hosted zone of the API's name",
@@ -64,6 +69,7 @@ _COMPONENT_DETAILS = {
     _RESERVATION: "for its instances only",
     "AWS::Logs::LogGroup": "stays when the cluster is deleted",
     "AWS::S3::Bucket": "stays when the cluster is deleted",
+    "AWS::CloudFront::Distribution": "no charge by the hour; the few requests are billed",
     _NAT_ELASTIC_IP: "under which others see the instances",
     _GATEWAY_ENDPOINT: "for S3, free of charge",
     _INTERFACE_ENDPOINT: "for AWS services at private addresses",
@@ -167,6 +173,8 @@ def _component_kind(cluster: Cluster, resource_changes: Mapping[str, ResourceCha
     if change.type == "AWS::EC2::Subnet" and is_private(cluster):
         subnet = SubnetId.parse(change.logical_id)
         return _PUBLIC_SUBNET if subnet and subnet.is_public else _PRIVATE_SUBNET
+    if change.logical_id == ISSUER_BUCKET:
+        return _ISSUER_BUCKET
     if change.type == VPC_ENDPOINT:
         is_interface = _properties(resource_changes, change.logical_id).get("VpcEndpointType") == "Interface"
         return _INTERFACE_ENDPOINT if is_interface else _GATEWAY_ENDPOINT

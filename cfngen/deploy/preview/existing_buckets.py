@@ -1,4 +1,7 @@
-"""Checks that the bucket of flow logs exists; otherwise EC2 refuses the flow log in the middle of an operation."""
+"""Checks that the buckets of flow logs and of the issuer's documents exist.
+
+Otherwise EC2 refuses the flow log in the middle of an operation, or masters cannot write the documents and do not boot.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +22,25 @@ def find_problems(account: Account, cluster: Cluster) -> Iterator[str]:
         account: the account and region.
         cluster: the cluster.
     """
+    flow_logs, issuer = cluster.network.flow_logs, cluster.service_account_issuer
+    if flow_logs and flow_logs.bucket and _is_missing(account, flow_logs.bucket):
+        yield (
+            f"network.flowLogs.bucket: there is no bucket {flow_logs.bucket}; create it with a policy that lets "
+            "AWS deliver logs, or enter another one"
+        )
+    if issuer and issuer.bucket and _is_missing(account, issuer.bucket):
+        yield (
+            f"serviceAccountIssuer.bucket: there is no bucket {issuer.bucket}; enter the bucket that the web server "
+            "reads, or remove the key and publish the documents yourself"
+        )
+
+
+def _is_missing(account: Account, bucket: str) -> bool:
+    """Return whether there is no such bucket."""
     from botocore.exceptions import ClientError
 
-    flow_logs = cluster.network.flow_logs
-    if flow_logs is None or flow_logs.bucket is None:
-        return
     try:
-        account.client("s3").head_bucket(Bucket=flow_logs.bucket)
+        account.client("s3").head_bucket(Bucket=bucket)
     except ClientError as error:
-        if error_code(error) in _MISSING_CODES:
-            yield (
-                f"network.flowLogs.bucket: there is no bucket {flow_logs.bucket}; create it with a policy that lets "
-                "AWS deliver logs, or enter another one"
-            )
+        return error_code(error) in _MISSING_CODES
+    return False

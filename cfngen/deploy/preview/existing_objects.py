@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from cfngen.cluster.checks.access import all_instances
 from cfngen.cluster.existing_security_groups import existing_groups, group_key, group_parameter
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.paths import dotted
+from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.subnet_ids import SubnetId, ZoneId, zone_id
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
@@ -24,6 +24,7 @@ from cfngen.deploy.messages import Notice
 from cfngen.deploy.preview import (
     existing_buckets,
     existing_key,
+    existing_pod_roles,
     existing_private_network,
     existing_roles,
     existing_routes,
@@ -68,6 +69,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
         *existing_roles.find_problems(account, cluster),
         *existing_key.find_problems(account, cluster),
         *existing_zones.find_problems(account, cluster),
+        *existing_pod_roles.find_problems(account, cluster, existing),
     ]
     if existing is None and not vpc_id:
         problems += _reject_all_security_groups(cluster)
@@ -89,6 +91,21 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
         pass
     if problems:
         raise ForeignObjectsError(tuple(problems))
+
+
+def check_next_updates(account: Account, cluster: Cluster, existing: StackView | None) -> None:
+    """Check what is in the way of the last of several updates, before the first one begins.
+
+    Args:
+        account: the account and region.
+        cluster: the cluster after the last update.
+        existing: the root stack.
+
+    Raises:
+        ForeignObjectsError: a role or a provider exists already.
+    """
+    if problems := tuple(existing_pod_roles.find_problems(account, cluster, existing)):
+        raise ForeignObjectsError(problems)
 
 
 def notices(account: Account, cluster: Cluster, stack: str) -> Iterator[Notice]:
@@ -131,6 +148,11 @@ def _find_policy_problems(account: Account, cluster: Cluster) -> Iterator[str]:
     for path, instances in all_instances(cluster):
         for position, arn in enumerate(instances.additional_policies):
             arns_by_key[dotted((*path, "additionalPolicies", position))] = arn
+    for index, entry in enumerate(cluster.iam.service_accounts):
+        account_path: Path = ("iam", "serviceAccounts", index)
+        arns_by_key[dotted((*account_path, "permissionsBoundary"))] = entry.permissions_boundary or ""
+        for position, arn in enumerate(entry.additional_policies):
+            arns_by_key[dotted((*account_path, "additionalPolicies", position))] = arn
     for key, arn in arns_by_key.items():
         # The ARN of a policy of AWS has `aws` in place of an account.
         account_id = arn.split(":")[4] if arn else "aws"

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from cfngen.cluster.model import Cluster, Subnet
 from cfngen.cluster.subnet_ids import SubnetId, ZonalId, ZoneId, zone_id
+from cfngen.cluster.topology import is_private
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsObject
 
@@ -60,7 +61,7 @@ def find_problems(
     for part in nat_gateways:
         yield from network.nat_gateway_problems(part)
     for part in route_tables:
-        yield from network.route_table_problems(part)
+        yield from network.route_table_problems(part, is_private=is_private(cluster))
 
 
 def _parts(cluster: Cluster, values: Mapping[str, str], key: str) -> Iterator[_ExistingPart]:
@@ -155,8 +156,8 @@ class _Network:
                 f"{_ANY_IPV4} to the subnet's route table"
             )
 
-    def route_table_problems(self, part: _ExistingPart) -> Iterator[str]:
-        """Yield what is wrong with the existing route table of a private subnet."""
+    def route_table_problems(self, part: _ExistingPart, *, is_private: bool) -> Iterator[str]:
+        """Yield what is wrong with the existing route table of a subnet, whose instances may have public addresses."""
         if part.id not in self._tables:
             filters = [{"Name": "route-table-id", "Values": [part.id]}]
             elsewhere = self._pages("describe_route_tables", "RouteTables", Filters=filters)
@@ -164,7 +165,7 @@ class _Network:
                 yield self._other_vpc_problem(part, elsewhere[0]["VpcId"])
             else:
                 yield f"{part.key}: there is no route table {part.id} in {self._account.region}; enter an existing one"
-        elif self._judges_routes and self._leads_to_internet_gateway(self._tables[part.id]):
+        elif is_private and self._judges_routes and self._leads_to_internet_gateway(self._tables[part.id]):
             yield (
                 f"{part.key}: {part.id} routes {_ANY_IPV4} to an internet gateway, through which instances without "
                 "public addresses reach nothing; use a table with a route to a NAT gateway"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from cfngen.cluster.group_types import types_of
+from cfngen.cluster.group_types import types_key, types_of
 from cfngen.cluster.logical_ids import NodeGroupId
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.subnet_ids import ZoneId, zone_id
@@ -140,9 +140,8 @@ def _choices(cluster: Cluster, values: Mapping[str, str]) -> Iterator[_Choice]:
     """Yield the types of each node group that has several."""
     for index, group in enumerate(cluster.node_groups):
         zones = tuple(_chosen_zone(zone, values) for zone in group.zones)
-        key = "instanceRequirements" if group.instance_requirements else "instanceTypes"
         if group.instance_types or group.instance_requirements:
-            yield _Choice(f"nodeGroups[{index}].{key}", types_of(cluster, group), zones)
+            yield _Choice(f"nodeGroups[{index}].{types_key(group)}", types_of(cluster, group), zones)
 
 
 def _chosen_zone(zone: str, values: Mapping[str, str]) -> str:

@@ -59,6 +59,19 @@ class Phase:
 
 
 @dataclass(frozen=True)
+class PlannedUpdate:
+    """One of several updates that follow each other, each a whole deployment with a change set of its own.
+
+    Attributes:
+        title: what the cluster does after it.
+        effect: what the update does.
+    """
+
+    title: str
+    effect: str
+
+
+@dataclass(frozen=True)
 class Plan(Message):
     """What a deployment will do. As a message it is one JSON document.
 
@@ -88,6 +101,9 @@ class Plan(Message):
         downloads: what mirrors must serve, since instances have no way to the internet; null if they have one.
         subnet_tags: the tags that existing subnets get before the stacks change, since they lack them.
         phases: the stack updates that the deployment consists of, in order; none if there is only one.
+        updates: the updates that follow each other until the cluster is as the file says, in order; this plan is that
+            of the first, and the others are foreseen. None if one is enough.
+        updates_reason: why there are several.
     """
 
     kind: ClassVar[str] = "plan"
@@ -113,6 +129,8 @@ class Plan(Message):
     downloads: Downloads | None = None
     subnet_tags: tuple[SubnetTag, ...] = ()
     phases: tuple[Phase, ...] = ()
+    updates: tuple[PlannedUpdate, ...] = ()
+    updates_reason: str = ""
     _executed: list[str] = field(default_factory=list, repr=False, compare=False)
 
     @property

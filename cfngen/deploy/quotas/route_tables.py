@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
-from cfngen.cluster.subnet_ids import is_subnet_parameter
+from cfngen.cluster.subnet_ids import SubnetId
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
@@ -49,7 +49,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
         RouteTablesError: some subnets use another route table. Errors of AWS are ignored.
     """
     route_table = values.get("RouteTableId", "")
-    subnets = [value for name, value in values.items() if is_subnet_parameter(name) and value]
+    subnets = [value for name, value in values.items() if value and _is_subnet_of_instances(name)]
     # Only some network plug-ins need routes of the VPC, and only subnets that exist already have a route table.
     if not (network_plugin(cluster).uses_vpc_routes and route_table and subnets):
         return
@@ -64,6 +64,12 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
     other_tables = {subnet: table for subnet, table in table_of_each_subnet.items() if table != route_table}
     if tables and other_tables:
         raise RouteTablesError(route_table, other_tables)
+
+
+def _is_subnet_of_instances(parameter: str) -> bool:
+    """Return whether a parameter holds the id of a subnet of instances; those beside private subnets have none."""
+    parsed = SubnetId.parse(parameter)
+    return parsed is not None and parsed.part == "Id" and not parsed.is_public
 
 
 def route_table_of(tables: Sequence[AwsObject], subnet_id: str) -> str:

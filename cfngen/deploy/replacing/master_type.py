@@ -8,12 +8,13 @@ from cfngen.cluster import instance_types
 from cfngen.cluster.checks.instances import not_offered_message
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsArguments, AwsObject
+from cfngen.deploy.launch_templates import read_version
 from cfngen.deploy.preview.offered_instance_types import read_offerings
 from cfngen.deploy.quotas.instance_counts import InstanceCount
 from cfngen.deploy.quotas.vcpu_quotas import check_vcpu_quotas
 from cfngen.deploy.replacing.members import Member
 from cfngen.deploy.replacing.similar_types import find_similar_types
-from cfngen.deploy.retyped_slots import described_stack_type, read_version, version_description
+from cfngen.deploy.retyped_slots import described_stack_type, version_description
 from cfngen.errors import CfngenError
 from cfngen.text import join_and
 

@@ -17,13 +17,12 @@ from cfngen.deploy.access.cluster_access import FindApiUrlOverride
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
-from cfngen.deploy.busy_stack import busy_error
+from cfngen.deploy.busy_stack import require_idle_stack
 from cfngen.deploy.inspection.cluster_problems import KubernetesReading, Problem
 from cfngen.deploy.inspection.machines import GroupView, InstanceView, find_groups
 from cfngen.deploy.inspection.validation import read_kubernetes
 from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Consent, Question, Report, Step
-from cfngen.deploy.ownership import check_stack_owner
 from cfngen.deploy.pausing.state import ensure_not_paused
 from cfngen.deploy.replacing.consequences import consequences_of
 from cfngen.deploy.replacing.master_health import check_quorum, why_not_working
@@ -42,7 +41,7 @@ from cfngen.deploy.replacing.replacement_messages import (
     ReplacementPlan,
 )
 from cfngen.deploy.replacing.replacement_watch import ReplacementWatch
-from cfngen.deploy.stacks import ResourceView, StackView, list_resource_tree, require_stack
+from cfngen.deploy.stacks import ResourceView, StackView, list_resource_tree
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, SuggestedCommand, suggest
 
@@ -97,10 +96,7 @@ def replace(
         AwsError: a call failed; the same command continues.
     """
     with translate_aws_errors():
-        stack = require_stack(account, stack_name)
-        check_stack_owner(stack, cluster.name)
-        if stack.status.in_progress:
-            raise busy_error(account, stack)
+        stack = require_idle_stack(account, stack_name, cluster.name)
         ensure_not_paused(account, stack, cluster)
         replacement = _Replacement(account, stack, cluster, report, find_url_override)
         return replacement.run(name, instance_type, consent, timeout)

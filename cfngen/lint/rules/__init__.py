@@ -30,4 +30,5 @@ by their paths.
 | E9021 | tags of an IAM resource that differ in upper and lower case only |
 | W9022 | instances with tags that the metadata service cannot show, where the account decides whether it shall |
 | E9023 | a mixed instances policy whose launch template requests Spot Instances by itself |
+| E9024 | a placeholder such as `${Issuer}` in a key, where CloudFormation replaces nothing |
 """

@@ -12,10 +12,12 @@ import heapq
 import itertools
 from collections.abc import Callable, Generator
 
+from cfngen.sandbox.services.rules import CLOCK_START
+
 ResumeCondition = Callable[[], bool]  # returns whether an operation that waits may continue
 Operation = Generator[ResumeCondition, None, None]
 
-SIMULATION_START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+SIMULATION_START = CLOCK_START
 
 
 class StuckError(Exception):

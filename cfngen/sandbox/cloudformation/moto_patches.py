@@ -12,13 +12,16 @@ from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoModel, MotoResponse
 from cfngen.sandbox.services import (
     capacity_reservations,
+    distributions,
     flow_logs,
     launch_template_versions,
     launched_volumes,
     nat_gateway_patches,
+    oidc_providers,
     policy_simulation,
     scaling_patches,
     vpc_endpoint_patches,
+    web_identity,
 )
 
 
@@ -42,6 +45,9 @@ def apply() -> None:
     flow_logs.apply()
     capacity_reservations.apply()
     launch_template_versions.apply()
+    distributions.apply()
+    oidc_providers.apply()
+    web_identity.apply()
     _keep_image_settings()
     _show_blackhole_routes()
     _allow_single_subnet()

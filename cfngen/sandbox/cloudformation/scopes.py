@@ -12,6 +12,7 @@ from cfngen.sandbox.cloudformation.intrinsics import Scope
 from cfngen.sandbox.cloudformation.region import ACCOUNT_ID, Region
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
 from cfngen.sandbox.json_types import Expression, JsonDict
+from cfngen.sandbox.services.policy_documents import partition
 
 
 def scope_of_stack(cloud: Region, stack: Stack) -> Scope:
@@ -53,11 +54,11 @@ def scope_of_revision(
     ref_values: JsonDict = {
         "AWS::AccountId": ACCOUNT_ID,
         "AWS::NotificationARNs": list(revision.notification_arns),
-        "AWS::Partition": "aws",
+        "AWS::Partition": partition(cloud.region),
         "AWS::Region": cloud.region,
         "AWS::StackId": stack_id,
         "AWS::StackName": name,
-        "AWS::URLSuffix": "amazonaws.com",
+        "AWS::URLSuffix": "amazonaws.com.cn" if cloud.region.startswith("cn-") else "amazonaws.com",
         **revision.parameters,
         **(physical_ids or {}),
     }

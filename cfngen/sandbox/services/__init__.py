@@ -9,6 +9,7 @@ from cfngen.sandbox.services import (  # noqa: F401 - importing them registers t
     addresses,
     buckets,
     capacity_reservations,
+    distributions,
     ec2_tags,
     gateways,
     group_settings,
@@ -24,6 +25,7 @@ from cfngen.sandbox.services import (  # noqa: F401 - importing them registers t
     nat_gateways,
     network_interfaces,
     networks,
+    oidc_providers,
     policy_simulation,
     reservation_requests,
     scaling_groups,
@@ -32,6 +34,7 @@ from cfngen.sandbox.services import (  # noqa: F401 - importing them registers t
     target_groups,
     volumes,
     vpc_endpoints,
+    web_identity,
 )
 from cfngen.sandbox.services.rules import PendingCall, Refused, checking_rules, rule, set_clock, time_in
 

@@ -11,6 +11,8 @@ import functools
 
 import awacs.s3
 from awacs.aws import Action
+from moto.backends import get_backend
+from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoModel
@@ -143,11 +145,10 @@ def _s3_actions() -> tuple[str, ...]:
 
 @rule("s3", "PutBucketPolicy")
 def check_public_policy(call: PendingCall) -> None:
-    """Refuse a public policy on a bucket with BlockPublicPolicy, which new buckets have."""
+    """Refuse a public policy on a bucket with BlockPublicPolicy, which new buckets have, or in an account with it."""
     text = call.get("Policy", "")
     document = policy_documents.parse(text.decode() if isinstance(text, bytes) else text)
-    public_access_block = _get_bucket(call).public_access_block
-    if public_access_block is not None and str(public_access_block.block_public_policy).lower() != "true":
+    if not blocks(_get_bucket(call), "block_public_policy", call.region):
         return
     for statement in policy_documents.statements(document):
         condition_keys = {key.lower() for operator in statement.get("Condition", {}).values() for key in operator}
@@ -159,6 +160,27 @@ def check_public_policy(call: PendingCall) -> None:
                 f'"arn:aws:s3:::{call.get("Bucket")}" because public policies are prevented by the '
                 "BlockPublicPolicy setting in S3 Block Public Access.",
             )
+
+
+def blocks(bucket: MotoModel, setting: str, region: str) -> bool:
+    """Return whether a setting of Block Public Access is on for a bucket: its own, or that of the account.
+
+    "Blocking public access": S3 applies the most restrictive combination of both. A new bucket has all four settings,
+    an account none.
+
+    Args:
+        bucket: moto's bucket.
+        setting: moto's name of the setting, e.g. `block_public_policy`.
+        region: any region of the partition.
+    """
+    own = bucket.public_access_block
+    of_account = get_backend("s3control")[DEFAULT_ACCOUNT_ID][policy_documents.partition(region)].public_access_block
+    return own is None or _is_on(own, setting) or (of_account is not None and _is_on(of_account, setting))
+
+
+def _is_on(public_access_block: MotoModel, setting: str) -> bool:
+    """Return whether moto's settings have one that is on."""
+    return str(getattr(public_access_block, setting)).lower() == "true"
 
 
 @rule("s3", "PutBucketLifecycleConfiguration")

@@ -37,6 +37,10 @@ def check_trust_policy(call: PendingCall) -> None:
             raise Refused(
                 "MalformedPolicyDocument", f'AssumeRolepolicy contained an invalid principal: "STAR":"{name}".'
             )
+        if kind == "Federated":
+            raise Refused(
+                "MalformedPolicyDocument", "Federated principals must be valid domain names or SAML metadata ARNs"
+            )
         principal_type = "SERVICE" if kind == "Service" else kind
         raise Refused("MalformedPolicyDocument", f'Invalid principal in policy: "{principal_type}":"{name}"')
     if policy_documents.size_in_characters(text) > MAX_TRUST_POLICY_CHARACTERS:

@@ -6,6 +6,7 @@ Conditions are those of the KMS API reference: CreateKey, PutKeyPolicy, and the 
 from __future__ import annotations
 
 import fnmatch
+import re
 
 from moto.backends import get_backend
 from moto.core.models import DEFAULT_ACCOUNT_ID
@@ -78,7 +79,8 @@ def _lets_caller_change_policy(statements: list[JsonDict]) -> bool:
 
 def _applies_to_caller(statement: JsonDict) -> bool:
     """Return whether the principals of a statement include the caller."""
-    principals = {name.replace("arn:aws-cn:", "arn:aws:") for _, name in policy_documents.principals(statement)}
+    named = [name for _, name in policy_documents.principals(statement)]
+    principals = {re.sub("^arn:aws-(cn|us-gov):", "arn:aws:", name) for name in named}
     names_caller = bool({"*", CALLER, ACCOUNT_ROOT, DEFAULT_ACCOUNT_ID} & principals)
     return not names_caller if "NotPrincipal" in statement else names_caller
 

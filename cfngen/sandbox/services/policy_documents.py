@@ -29,6 +29,10 @@ ELEMENTS = frozenset(
 """The elements that a statement can have."""
 
 IDENTITY_ARN = re.compile(r"arn:([^:]+):(iam|sts)::(\d{12}):(.+)")
+# The ARN of an identity provider, which need not exist, or the domain name of one that every account has.
+FEDERATED_PRINCIPAL = re.compile(
+    r"arn:[^:]+:iam::\d{12}:(oidc|saml)-provider/[\w.:/-]+|[a-z0-9-]+(\.[a-z0-9-]+)+", re.IGNORECASE
+)
 SERVICE_PRINCIPAL = re.compile(r"([a-z0-9-]+)(\.[a-z0-9.-]+)?\.amazonaws\.com(\.cn)?")
 # Services whose principal has another name than their API has in boto3.
 EXTRA_SERVICE_NAMES = frozenset({"elasticloadbalancing", "spot", "spotfleet", "delivery", "vpc-flow-logs", "edgelambda",
@@ -114,6 +118,12 @@ def grammar_fault(text: str, *, is_trust_policy: bool = False) -> str:
         condition_keys = [key for operator in statement.get("Condition", {}).values() for key in operator]
         if any(":" not in key for key in condition_keys):
             return "Actions/Conditions must be prefaced by a vendor, e.g., iam, sdb, ec2, etc."
+        # The keys of an issuer: its URL without https://, and the claim (terraform-aws-modules/terraform-aws-eks#1084).
+        if is_trust_policy and any(key.count(":") > 1 and not key.startswith("aws:") for key in condition_keys):
+            return "Condition can contain only one colon."
+        # A placeholder that nobody has filled in: assumed, as such a key would be met by no request.
+        if any("${" in key for key in condition_keys):
+            return "Syntax errors in policy."
     return ""
 
 
@@ -147,7 +157,7 @@ def _principal_exists(kind: str, name: str, region: str) -> bool:
         match = SERVICE_PRINCIPAL.fullmatch(name)
         return match is not None and match.group(1) in _aws_service_names() | EXTRA_SERVICE_NAMES
     if kind == "Federated":
-        return name.startswith("arn:") or "." in name
+        return bool(FEDERATED_PRINCIPAL.fullmatch(name))
     if kind == "CanonicalUser":
         return bool(re.fullmatch(r"[0-9a-f]{64}", name))
     return kind == "AWS" and (bool(re.fullmatch(r"\d{12}", name)) or _identity_exists(name, region))

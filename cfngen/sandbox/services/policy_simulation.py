@@ -80,7 +80,7 @@ def _find_role(roles: list[MotoModel], arn: str) -> MotoModel | None:
 
 def _result(backend: Any, role: MotoModel, action: str, resource: str, context: Context) -> JsonDict:
     """Return the simulator's result for an action and a resource."""
-    policies = [policy_documents.parse(text) for text in _policy_texts(role)]
+    policies = [policy_documents.parse(text) for text in policy_texts(role)]
     evaluation = decision(policies, action, resource, context)
     boundary = backend.managed_policies.get(role.permissions_boundary_arn)
     if evaluation == "allowed" and boundary is not None:
@@ -94,7 +94,7 @@ def _result(backend: Any, role: MotoModel, action: str, resource: str, context: 
     }
 
 
-def _policy_texts(role: MotoModel) -> Iterator[str]:
+def policy_texts(role: MotoModel) -> Iterator[str]:
     """Yield the inline policies of a role, and its attached managed policies."""
     yield from role.policies.values()
     for policy in role.managed_policies.values():

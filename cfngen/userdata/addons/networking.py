@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import api_host
 from cfngen.cluster.proxy import environment
+from cfngen.cluster.service_accounts import AMAZON_VPC_PLUGIN
+from cfngen.userdata import pod_role
 from cfngen.userdata.addons.release import Release, pinned_chart, release_of_chart, replica_count
 
 if TYPE_CHECKING:
@@ -114,12 +116,27 @@ def _amazon_vpc(cluster: Cluster) -> list[Release]:
         },
         "nodeAgent": {"enabled": False},
     }
-    return [_release(cluster, chart="aws-vpc-cni", name="aws-vpc-cni", namespace="kube-system", values=values)]
+    # The chart's own name of the DaemonSet and its service account is aws-node; it always uses the host's network.
+    patches = pod_role.patches(cluster, AMAZON_VPC_PLUGIN, kind="DaemonSet", name="aws-node", container="aws-node")
+    return [
+        _release(
+            cluster, chart="aws-vpc-cni", name="aws-vpc-cni", namespace="kube-system", values=values, patches=patches
+        )
+    ]
 
 
-def _release(cluster: Cluster, chart: str, name: str, namespace: str, values: JsonObject) -> Release:
+def _release(
+    cluster: Cluster,
+    chart: str,
+    name: str,
+    namespace: str,
+    values: JsonObject,
+    patches: tuple[JsonObject, ...] = (),
+) -> Release:
     """Return the essential release `name` of the catalogue's chart `chart`."""
-    return release_of_chart(pinned_chart(cluster, chart), name=name, namespace=namespace, values=values, essential=True)
+    return release_of_chart(
+        pinned_chart(cluster, chart), name=name, namespace=namespace, values=values, patches=patches, essential=True
+    )
 
 
 # By `network.plugin` of the cluster file, the function that returns the plug-in's releases.

@@ -119,11 +119,25 @@ def on_masters() -> JsonObject:
 
     Add-ons that call AWS run on masters with the host's network, for two reasons. Only processes in the host's network
     get the credentials of the instance's role (the metadata service's hop limit is 1). And only the masters' role may
-    do what these add-ons do.
+    do what these add-ons do. Add-ons with roles of their own need neither (`near_masters`).
     """
     return {
         "nodeSelector": {MASTER_LABEL: ""},
         "tolerations": [{"key": MASTER_LABEL, "operator": "Exists", "effect": "NoSchedule"}],
+    }
+
+
+def near_masters() -> JsonObject:
+    """Return the values, common to most charts, with which the pods of an add-on with a role run on masters or nodes.
+
+    Masters are preferred, where they run while there is no node: cluster-autoscaler would otherwise never create one,
+    and does not remove a node that runs a pod of kube-system.
+    """
+    is_master = {"matchExpressions": [{"key": MASTER_LABEL, "operator": "Exists"}]}
+    preferences = [{"weight": 100, "preference": is_master}]
+    return {
+        "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferences}},
+        "tolerations": on_masters()["tolerations"],
     }
 
 

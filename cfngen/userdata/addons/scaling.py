@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from cfngen.cluster.logical_ids import auto_scaling_group_id, node_group_prefix
 from cfngen.cluster.model import Cluster, NodeTerminationHandler
-from cfngen.userdata import proxy
+from cfngen.cluster.service_accounts import CLUSTER_AUTOSCALER, has_role
+from cfngen.userdata import pod_role, proxy
 from cfngen.userdata.addons.release import (
     DELETE_OLD_POD_FIRST,
     Release,
+    near_masters,
     on_masters,
     pinned_chart,
     release_of_chart,
@@ -25,6 +27,7 @@ NAMESPACE = "kube-system"
 def cluster_autoscaler(cluster: Cluster) -> Release:
     """Return cluster-autoscaler, which finds the node groups by the tags that `cfngen.templates.tagging` adds."""
     pinned = pinned_chart(cluster, "cluster-autoscaler")
+    has_own_role = has_role(cluster, CLUSTER_AUTOSCALER)
     values = {
         "fullnameOverride": "cluster-autoscaler",
         "cloudProvider": "aws",
@@ -34,15 +37,24 @@ def cluster_autoscaler(cluster: Cluster) -> Release:
         # cluster's; the chart's default image has another version.
         "image": {"tag": f"v{pinned.app_version}"},
         "replicaCount": replica_count(cluster),
-        "hostNetwork": True,
+        # With the instance's resolver it needs no cluster DNS, which may wait for the node that it is to create.
         "dnsPolicy": "Default",
-        "updateStrategy": DELETE_OLD_POD_FIRST,
+        **({} if has_own_role else {"hostNetwork": True, "updateStrategy": DELETE_OLD_POD_FIRST}),
         "extraArgs": {"balance-similar-node-groups": True, **_expander_argument(cluster)},
         **_priorities(cluster),
         **proxy.as_map(cluster, "extraEnv"),
-        **on_masters(),
+        **(near_masters() if has_own_role else on_masters()),
     }
-    return release_of_chart(pinned, name="cluster-autoscaler", namespace=NAMESPACE, values=values)
+    return release_of_chart(
+        pinned,
+        name="cluster-autoscaler",
+        namespace=NAMESPACE,
+        values=values,
+        # The container is called after the provider and the chart (`cluster-autoscaler.name` in _helpers.tpl).
+        patches=pod_role.patches(
+            cluster, CLUSTER_AUTOSCALER, name="cluster-autoscaler", container="aws-cluster-autoscaler"
+        ),
+    )
 
 
 def _expander_argument(cluster: Cluster) -> dict[str, str]:

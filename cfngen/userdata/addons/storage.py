@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.proxy import environment
+from cfngen.cluster.service_accounts import EBS_CSI_DRIVER, has_role
+from cfngen.userdata import pod_role
 from cfngen.userdata.addons.release import (
     Release,
     host_network_patch,
+    near_masters,
     on_masters,
     pinned_chart,
     release_of_chart,
@@ -30,11 +33,14 @@ RESERVED_ATTACHMENTS = 1 + 3
 def aws_ebs_csi_driver(cluster: Cluster) -> Release:
     """Return the EBS CSI driver, with a default storage class of encrypted gp3 volumes.
 
-    The chart has no value for the host's network, so a patch sets it for the controller. The driver on the nodes needs
-    no AWS call: it takes zone and instance type from the Node's labels. The labels do not say how many network
-    interfaces an instance has, so the driver counts one (docs/install.md of the driver, "Kubernetes Metadata").
+    The chart has no value for the host's network, so a patch sets it for the controller, unless it has a role of its
+    own. The controller needs no metadata, since it is told the region (docs/install.md of the driver, "Metadata"). The
+    driver on the nodes needs no AWS call: it takes zone and instance type from the Node's labels. The labels do not say
+    how many network interfaces an instance has, so the driver counts one (there, "Kubernetes Metadata").
     """
     tags = {**cluster.tags, "KubernetesCluster": cluster.name}
+    has_own_role = has_role(cluster, EBS_CSI_DRIVER)
+    controller = "ebs-csi-controller"
     values = {
         "controller": {
             "replicaCount": replica_count(cluster),
@@ -43,7 +49,7 @@ def aws_ebs_csi_driver(cluster: Cluster) -> Release:
             "k8sTagClusterId": cluster.name,
             # The driver reads these tags from one flag, as key=value, so a key cannot contain an equals sign.
             "extraVolumeTags": {key: value for key, value in tags.items() if "=" not in key},
-            **on_masters(),
+            **(near_masters() if has_own_role else on_masters()),
         },
         "node": {"metadataSources": "kubernetes", "enableWindows": False, **_reserved_attachments(cluster)},
         "storageClasses": [
@@ -64,7 +70,12 @@ def aws_ebs_csi_driver(cluster: Cluster) -> Release:
         name="aws-ebs-csi-driver",
         namespace=NAMESPACE,
         values=values,
-        patches=(host_network_patch(NAMESPACE, "ebs-csi-controller"),),
+        # Of the controller's containers only the driver itself calls AWS; the others call it and the API server.
+        patches=(
+            pod_role.patches(cluster, EBS_CSI_DRIVER, name=controller, container="ebs-plugin")
+            if has_own_role
+            else (host_network_patch(NAMESPACE, controller),)
+        ),
     )
 
 

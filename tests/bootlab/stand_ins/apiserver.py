@@ -16,7 +16,7 @@ import threading
 import urllib.parse
 import uuid
 
-from stand_ins import calls
+from stand_ins import calls, pki
 from stand_ins.objects import chosen, merged, now
 
 HEALTH = ("/readyz", "/livez", "/healthz")
@@ -163,6 +163,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         name, groups = self.authorize(path)
         if path == "/version":
             return 200, {"gitVersion": calls.VERSION, "major": "1", "minor": calls.VERSION.split(".")[1]}
+        if path == "/openid/v1/jwks":
+            return 200, pki.key_set(self.flags["service-account-key-file"])
         item = json.loads(body) if body else {}
         if self.command == "GET":
             return self.read(path, query)

@@ -133,8 +133,9 @@ def kubeconfigs(config, name):
 
 
 def manifest(config, name, program, flags, section):
-    """Write a static pod; arguments of the configuration replace flags of the same name."""
-    flags.update({each["name"]: each["value"] for each in section.get("extraArgs", [])})
+    """Write a static pod; arguments of the configuration replace flags of the same name, and keep their order."""
+    extra = [(each["name"], each["value"]) for each in section.get("extraArgs", [])]
+    own = [pair for pair in sorted(flags.items()) if pair[0] not in dict(extra)]
     volumes, version = section.get("extraVolumes", []), config.cluster.get("kubernetesVersion", calls.VERSION)
     pod = {
         "apiVersion": "v1",
@@ -144,7 +145,7 @@ def manifest(config, name, program, flags, section):
             "hostNetwork": True,
             "priorityClassName": "system-node-critical",
             "containers": [{"name": name, "image": f"registry.k8s.io/{name}:{version}",
-                            "command": [program, *(f"--{key}={value}" for key, value in sorted(flags.items()))]}],
+                            "command": [program, *(f"--{key}={value}" for key, value in [*own, *extra])]}],
             "volumes": [{"name": each["name"], "hostPath": {"path": each["hostPath"]}} for each in volumes],
         },
     }  # fmt: skip

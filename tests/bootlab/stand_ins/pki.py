@@ -1,6 +1,8 @@
 """Certificates, as kubeadm and the controller manager make them."""
 
+import base64
 import datetime
+import hashlib
 import ipaddress
 import os
 
@@ -32,6 +34,21 @@ def public_pem(private):
     return private.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
+
+
+def key_set(path):
+    """The JSON Web Key Set with the public key in a file (RFC 7517 and 7518)."""
+
+    def encoded(data):
+        return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+    with open(path, "rb") as file:
+        public = serialization.load_pem_public_key(file.read())
+    der = public.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    numbers = public.public_numbers()
+    point = {name: encoded(getattr(numbers, name).to_bytes(32, "big")) for name in ("x", "y")}
+    identity = encoded(hashlib.sha256(der).digest())
+    return {"keys": [{"use": "sig", "kty": "EC", "kid": identity, "crv": "P-256", "alg": "ES256", **point}]}
 
 
 def load(path):

@@ -21,6 +21,7 @@ from cfngen.deploy.preview.impact import (
     flow_logs,
     instances,
     network,
+    pod_roles,
     program,
     secrets,
 )
@@ -60,6 +61,8 @@ _IMPACT_BY_TYPE = {
     **flow_logs.IMPACT_BY_TYPE,
     **instances.IMPACT_BY_TYPE,
     **network.IMPACT_BY_TYPE,
+    # After those of backups and instances, which have roles and buckets too.
+    **pod_roles.IMPACT_BY_TYPE,
     **program.IMPACT_BY_TYPE,
     **secrets.IMPACT_BY_TYPE,
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from cfngen.sandbox.cloudformation.handlers import (
     capacity_reservations,
+    distributions,
     dns,
     flow_logs,
     identity,
@@ -15,6 +16,7 @@ from cfngen.sandbox.cloudformation.handlers import (
     load_balancing,
     nat_gateways,
     network,
+    oidc_providers,
     storage,
     vpc_endpoints,
     wait_conditions,
@@ -27,6 +29,8 @@ HANDLERS: dict[str, Handler] = {
     "AWS::CloudFormation::WaitCondition": wait_conditions.WaitCondition(),
     "AWS::CloudFormation::WaitConditionHandle": wait_conditions.WaitConditionHandle(),
     "AWS::AutoScaling::AutoScalingGroup": instances.AutoScalingGroup(),
+    "AWS::CloudFront::Distribution": distributions.Distribution(),
+    "AWS::CloudFront::OriginAccessControl": distributions.OriginAccessControl(),
     "AWS::EC2::CapacityReservation": capacity_reservations.CapacityReservation(),
     "AWS::EC2::DHCPOptions": network.DhcpOptions(),
     "AWS::EC2::EIP": instances.ElasticIp(),
@@ -54,6 +58,7 @@ HANDLERS: dict[str, Handler] = {
     "AWS::ElasticLoadBalancingV2::TargetGroup": load_balancing.TargetGroup(),
     "AWS::IAM::InstanceProfile": identity.InstanceProfile(),
     "AWS::IAM::ManagedPolicy": identity.ManagedPolicy(),
+    "AWS::IAM::OIDCProvider": oidc_providers.OidcProvider(),
     "AWS::IAM::Role": identity.Role(),
     "AWS::KMS::Key": identity.Key(),
     "AWS::Logs::LogGroup": flow_logs.LogGroup(),

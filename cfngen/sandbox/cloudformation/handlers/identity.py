@@ -18,21 +18,31 @@ from cfngen.sandbox.services import iam_propagation
 # IAM user guide, "IAM object identifiers and quotas".
 MAX_ROLE_NAME_LENGTH = 64
 MAX_POLICY_NAME_LENGTH = 128
+DEFAULT_SESSION_SECONDS = 3_600
 MAX_PROFILE_NAME_LENGTH = 128
 
 
 class Role(Handler):
     supported_properties = frozenset(
-        {"AssumeRolePolicyDocument", "Policies", "ManagedPolicyArns", "PermissionsBoundary", "Description", "Tags"}
+        {
+            "AssumeRolePolicyDocument",
+            "Description",
+            "ManagedPolicyArns",
+            "MaxSessionDuration",
+            "PermissionsBoundary",
+            "Policies",
+            "RoleName",
+            "Tags",
+        }
     )
-    updatable_properties = supported_properties
+    updatable_properties = supported_properties - {"RoleName"}
 
     def create(self, call: HandlerCall) -> CreatedResource:
-        name = call.generate_name(limit=MAX_ROLE_NAME_LENGTH)
+        name = call.properties.get("RoleName") or call.generate_name(limit=MAX_ROLE_NAME_LENGTH)
         role = call.iam.create_role(
             RoleName=name,
             AssumeRolePolicyDocument=_to_json(call["AssumeRolePolicyDocument"]),
-            **call.pick("Description", "PermissionsBoundary", "Tags"),
+            **call.pick("Description", "MaxSessionDuration", "PermissionsBoundary", "Tags"),
         )["Role"]
         created = CreatedResource(name, {"Arn": role["Arn"], "RoleId": role["RoleId"]})
         with leave_to_rollback_on_failure(created):
@@ -63,6 +73,11 @@ class Role(Handler):
                 iam.attach_role_policy(RoleName=role_name, PolicyArn=arn)
         if "Description" in changed:
             iam.update_role_description(RoleName=role_name, Description=call.properties.get("Description", ""))
+        if "MaxSessionDuration" in changed:
+            seconds = call.properties.get("MaxSessionDuration", DEFAULT_SESSION_SECONDS)
+            # UpdateRole without a description would remove it.
+            description = call.properties.get("Description", "")
+            iam.update_role(RoleName=role_name, Description=description, MaxSessionDuration=seconds)
         if "PermissionsBoundary" in changed:
             if "PermissionsBoundary" in call.properties:
                 iam.put_role_permissions_boundary(RoleName=role_name, PermissionsBoundary=call["PermissionsBoundary"])
@@ -250,8 +265,11 @@ def _inline_policies(properties: Properties) -> dict[str, str]:
 
 
 def _to_json(document: object) -> str:
-    """A policy document as JSON, without escaping non-ASCII characters, because IAM checks the characters."""
-    return json.dumps(document, ensure_ascii=False)
+    """A policy document as JSON, without escaping non-ASCII characters, because IAM checks the characters.
+
+    A template may hold a document as JSON text instead of an object, which IAM gets as it is.
+    """
+    return document if isinstance(document, str) else json.dumps(document, ensure_ascii=False)
 
 
 def _removed_tag_keys(call: HandlerCall, old_properties: Properties) -> list[str]:

@@ -16,6 +16,7 @@ from cfngen.sandbox.cloudformation.handlers.handler import (
     leave_to_rollback_on_failure,
 )
 from cfngen.sandbox.json_types import AwsClient, JsonDict, Properties
+from cfngen.sandbox.services.policy_documents import partition
 
 MAX_BUCKET_NAME_LENGTH = 63  # S3 user guide, "Bucket naming rules"
 
@@ -41,7 +42,14 @@ class Bucket(Handler):
         # In us-east-1, S3 accepts no LocationConstraint (API, CreateBucket).
         location = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
         _s3(call).create_bucket(Bucket=name, ObjectOwnership="BucketOwnerEnforced", **location)
-        created = CreatedResource(name, {"Arn": f"arn:aws:s3:::{name}", "DomainName": f"{name}.s3.amazonaws.com"})
+        suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
+        attributes = {
+            "Arn": f"arn:{partition(region)}:s3:::{name}",
+            "DomainName": f"{name}.s3.amazonaws.com",
+            "DualStackDomainName": f"{name}.s3.dualstack.{region}.{suffix}",
+            "RegionalDomainName": f"{name}.s3.{region}.{suffix}",
+        }
+        created = CreatedResource(name, attributes)
         with leave_to_rollback_on_failure(created):
             _apply_settings(call, name, set(call.properties))
         return created

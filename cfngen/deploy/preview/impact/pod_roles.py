@@ -1,0 +1,79 @@
+"""The impact of changes of roles for pods, and of what lets AWS accept their tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from cfngen.cluster.logical_ids import ISSUER_BUCKET, ServiceAccountRoleId
+from cfngen.deploy.preview.changes import Danger, Impact
+from cfngen.deploy.preview.impact import backups, instances
+from cfngen.deploy.preview.impact.context import ChangeContext
+
+_ROLE, _BUCKET = "AWS::IAM::Role", "AWS::S3::Bucket"
+_LOSS = "pods with roles of their own get no new credentials, and lose those they have within an hour"
+
+
+def _role_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of a service account's role; of other roles, what it is for instances."""
+    if ServiceAccountRoleId.parse(context.change.logical_id) is None:
+        return instances.IMPACT_BY_TYPE[_ROLE](context)
+    name = context.change.physical_id or context.after("RoleName") or "the role"
+    if context.disappears:
+        return Impact(f"permissions: the role {name} {context.verb}, and its pods lose it at once", Danger.DISRUPTIVE)
+    if context.change.action == "add":
+        return Impact(f"pods of the service account can use the role {name} once they are created anew")
+    if context.touches("AssumeRolePolicyDocument"):
+        return Impact(f"permissions: which service account may assume the role {name} changes", Danger.DISRUPTIVE)
+    if context.touches("Policies", "ManagedPolicyArns", "PermissionsBoundary", "Tags"):
+        return Impact(f"permissions of the pods with the role {name} change at once; nothing is restarted")
+    return None
+
+
+def _bucket_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of the issuer's bucket; of other buckets, what it is for backups."""
+    if context.change.logical_id != ISSUER_BUCKET:
+        return backups.IMPACT_BY_TYPE[_BUCKET](context)
+    if context.change.action == "remove":
+        return Impact("the bucket of the issuer's documents is not needed any more; cfngen deletes it after the update")
+    if context.disappears:
+        return Impact(f"tokens: the bucket of the issuer's documents {context.verb}; {_LOSS}", Danger.DISRUPTIVE)
+    return None
+
+
+def _bucket_policy_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of who may read the documents; CloudFormation retains the policy of backups."""
+    if not context.change.logical_id.startswith(ISSUER_BUCKET):
+        return None
+    return Impact("tokens: who may read the issuer's documents changes") if context.change.action == "update" else None
+
+
+def _distribution_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of the distribution from which AWS reads the documents."""
+    if context.change.action == "add":
+        return Impact("CloudFront takes some minutes to set the distribution up")
+    if context.change.action == "remove":
+        return Impact("the distribution of the issuer's documents is removed, which takes some minutes")
+    if context.disappears:
+        return Impact(
+            f"tokens: the distribution of the issuer's documents {context.verb}, and gets another host name; {_LOSS}",
+            Danger.DISRUPTIVE,
+        )
+    return None
+
+
+def _provider_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of IAM's OIDC provider, by which AWS STS accepts the tokens."""
+    if context.disappears:
+        return Impact(f"permissions: the OIDC provider {context.verb}; {_LOSS}", Danger.DISRUPTIVE)
+    if context.touches("ClientIdList"):
+        return Impact("permissions: for which audiences AWS STS accepts tokens changes", Danger.DISRUPTIVE)
+    return None
+
+
+IMPACT_BY_TYPE: Mapping[str, Callable[[ChangeContext], Impact | None]] = {
+    "AWS::CloudFront::Distribution": _distribution_impact,
+    "AWS::IAM::OIDCProvider": _provider_impact,
+    _ROLE: _role_impact,
+    _BUCKET: _bucket_impact,
+    "AWS::S3::BucketPolicy": _bucket_policy_impact,
+}

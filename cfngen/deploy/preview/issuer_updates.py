@@ -1,0 +1,143 @@
+"""The updates in which a running cluster begins, and ends, to use the issuer of service-account tokens.
+
+Which states there are between is decided in `cfngen.cluster.issuer_stages`. Each update goes from one to the next and
+is a whole deployment. Which are left is found anew each time, from what the root's metadata records: what failed, or
+was left, is what the next deployment finds to do.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from cfngen.cluster.issuer_stages import (
+    ACCEPTED,
+    OFF,
+    SIGNING,
+    WITH_ADDON_ROLES,
+    IssuerState,
+    issuer_stages,
+    issuer_state,
+    recorded_state,
+)
+from cfngen.cluster.model import Cluster
+from cfngen.deploy.aws_types import TemplatePart
+from cfngen.deploy.preview.changes import Danger, Impact
+from cfngen.deploy.preview.immutable_changes import ImmutableSettingError
+from cfngen.deploy.preview.plan import PlannedUpdate
+from cfngen.templates.immutable_settings import recorded_settings
+
+TOKEN_LIFETIME = timedelta(hours=1)
+"""How long a pod may hold a token that was issued before.
+
+The kubelet asks for tokens of 3,607 seconds for the Kubernetes API and renews them after 80 per cent of that
+("Configure Service Accounts for Pods", Kubernetes documentation).
+"""
+REASON = (
+    "while API servers are replaced, and after an update that is rolled back, an old one must accept the tokens that a "
+    "new one has issued"
+)
+_REASON_OFF = "pods must not hold a token any more that API servers then refuse"
+_UP = {
+    ACCEPTED: PlannedUpdate(
+        "API servers accept the issuer's tokens",
+        "masters are replaced one at a time; tokens are issued as before",
+    ),
+    SIGNING: PlannedUpdate(
+        "API servers issue the issuer's tokens",
+        "masters are replaced one at a time; from now on AWS STS accepts tokens, so pods can have the roles of "
+        "iam.serviceAccounts; add-ons keep the roles of instances",
+    ),
+    WITH_ADDON_ROLES: PlannedUpdate(
+        "add-ons use roles of their own",
+        "masters are replaced one at a time and install the add-ons anew; afterwards the roles of masters and nodes "
+        "lose what only add-ons needed, and so does everything else that used these roles for it",
+    ),
+}
+_DOWN = {
+    SIGNING: PlannedUpdate(
+        "add-ons use the roles of instances again",
+        "masters are replaced one at a time and install the add-ons anew; the roles of masters and nodes may do again "
+        "what add-ons need",
+    ),
+    ACCEPTED: PlannedUpdate(
+        "API servers issue tokens for Kubernetes only",
+        "masters are replaced one at a time; AWS STS refuses the new tokens, so pods lose their IAM roles",
+    ),
+    OFF: PlannedUpdate(
+        "the issuer is removed",
+        "masters are replaced one at a time, and the OIDC provider, the roles of service accounts and what served the "
+        "issuer's documents are deleted; begins an hour after the update before, when pods have new tokens",
+    ),
+}
+
+
+def next_clusters(deployed_root_template: TemplatePart, wanted: Cluster) -> tuple[Cluster, ...]:
+    """Return the clusters to deploy one after another, the wanted one last.
+
+    Args:
+        deployed_root_template: the root's template as it is deployed; empty for a new cluster.
+        wanted: the wanted cluster.
+
+    Raises:
+        ImmutableSettingError: the cluster file names another issuer than the cluster has.
+    """
+    if not deployed_root_template:
+        return (wanted,)
+    deployed = recorded_state(recorded_settings(deployed_root_template))
+    _ensure_same_issuer(deployed, issuer_state(wanted))
+    return issuer_stages(deployed, wanted)
+
+
+def planned_updates(deployed_root_template: TemplatePart, clusters: tuple[Cluster, ...]) -> tuple[PlannedUpdate, ...]:
+    """Return what the updates to these clusters do; empty if there is only one."""
+    if len(clusters) < 2:
+        return ()
+    deployed_stage = recorded_state(recorded_settings(deployed_root_template)).stage
+    stages = [issuer_state(cluster).stage for cluster in clusters]
+    updates_by_stage = _UP if stages[-1] > deployed_stage else _DOWN
+    return tuple(updates_by_stage[stage] for stage in stages)
+
+
+def why_several(updates: tuple[PlannedUpdate, ...]) -> str:
+    """Return why a deployment takes several updates; empty if it takes one."""
+    if not updates:
+        return ""
+    return f"{REASON}; {_REASON_OFF}" if updates[-1] == _DOWN[OFF] else REASON
+
+
+def issuer_impacts(deployed_root_template: TemplatePart, cluster: Cluster) -> tuple[Impact, ...]:
+    """Return what the update to the next state means, which a change set does not show."""
+    if not deployed_root_template:
+        return ()
+    deployed = recorded_state(recorded_settings(deployed_root_template)).stage
+    requested = issuer_state(cluster).stage
+    if requested == deployed:
+        return ()
+    update = (_UP if requested > deployed else _DOWN)[requested]
+    return (Impact(f"{update.title}: {update.effect}", Danger.DISRUPTIVE),)
+
+
+def removed_issuer(deployed_root_template: TemplatePart, cluster: Cluster) -> IssuerState | None:
+    """Return the state of the issuer that the update removes; None if it removes none."""
+    if not deployed_root_template or issuer_state(cluster).stage != OFF:
+        return None
+    deployed = recorded_state(recorded_settings(deployed_root_template))
+    return deployed if deployed.stage != OFF else None
+
+
+def _ensure_same_issuer(deployed: IssuerState, wanted: IssuerState) -> None:
+    """Refuse another issuer: pods hold tokens of the current one, and roles trust it.
+
+    Raises:
+        ImmutableSettingError: it is another one.
+    """
+    if not deployed.identity or not wanted.identity or deployed.identity == wanted.identity:
+        return
+    problem = (
+        f"serviceAccountIssuer: is {deployed.identity} and cannot be changed to {wanted.identity} in one step: pods "
+        "hold tokens of the current issuer, and their roles trust it"
+    )
+    raise ImmutableSettingError(
+        (problem,),
+        "remove serviceAccountIssuer and what needs it, deploy, and add the other issuer afterwards.",
+    )

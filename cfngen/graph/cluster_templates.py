@@ -1,0 +1,246 @@
+"""The templates of a cluster as one: the root's nested stacks put together, so that references lead from part to part.
+
+The templates are plain data, generated or read from files. What comes out has the form of a standalone template: its
+references name resources of any stack, or parameters that a person gives.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from cfngen.errors import CfngenError
+from cfngen.graph.values import items, mapping, text
+from cfngen.templates.document import Document
+from cfngen.templates.expressions import known_ending, reference, substitute
+
+_STACK_TYPE = "AWS::CloudFormation::Stack"
+_SUFFIX = re.compile(r"\.(json|ya?ml|template)$", re.IGNORECASE)
+
+
+class NotAClusterError(CfngenError):
+    """The templates to draw are not those of one cluster."""
+
+    code = "not-a-cluster"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            reason,
+            hint="draw the files that `cfngen templates` writes for one cluster: cluster.json with the templates that "
+            "it nests, or standalone.json alone.",
+        )
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A resource of a template.
+
+    Attributes:
+        logical_id: its logical id.
+        type: its type, e.g. `AWS::EC2::VPC`.
+        properties: its properties; references to what other stacks pass on are replaced by what they stand for.
+        body: the resource as it stands in its template.
+    """
+
+    logical_id: str
+    type: str
+    properties: Mapping[str, object]
+    body: Mapping[str, object]
+
+    def tag(self, key: str) -> str:
+        """Return the value of a tag; empty if the resource has no such tag."""
+        return next(
+            (
+                text(tag.get("Value"))
+                for tag in map(mapping, items(self.properties.get("Tags")))
+                if tag.get("Key") == key
+            ),
+            "",
+        )
+
+
+@dataclass(frozen=True)
+class ClusterTemplates:
+    """All resources of a cluster, and the parameters that a person gives.
+
+    Attributes:
+        cluster: the cluster's name; empty if the templates do not say it.
+        region: the region that they were made for; empty if they do not say it.
+        parameters: each parameter by its name: type, description, default.
+        resources: the resources of all stacks, by logical id.
+    """
+
+    cluster: str
+    region: str
+    parameters: Mapping[str, Mapping[str, object]]
+    resources: Mapping[str, Resource]
+
+    def of_type(self, *types: str) -> Iterator[Resource]:
+        """Yield the resources of some types, in the order of the templates."""
+        return (resource for resource in self.resources.values() if resource.type in types)
+
+    def find(self, value: object) -> Resource | None:
+        """Return the resource that a value refers to by Ref or Fn::GetAtt; None if it refers to none."""
+        referenced = reference(value)
+        return self.resources.get(referenced.name) if referenced else None
+
+    def parameter(self, value: object) -> str:
+        """Return the name of the parameter that a value refers to; empty if it refers to none."""
+        referenced = reference(value)
+        return referenced.name if referenced and referenced.name in self.parameters else ""
+
+    def referenced(self, value: object) -> str:
+        """Return the logical id of the resource, or the name of the parameter, to which a value refers; else empty."""
+        resource = self.find(value)
+        return resource.logical_id if resource else self.parameter(value)
+
+    def text(self, value: object) -> str:
+        """Return a value as text: a parameter's default or else its name, and a resource's logical id."""
+        return text(value, self.known_values)
+
+    @property
+    def known_values(self) -> Mapping[str, str]:
+        """The default values of parameters, and the region."""
+        defaults = {
+            name: str(parameter["Default"])
+            for name, parameter in self.parameters.items()
+            if parameter.get("Default", "") != ""
+        }
+        return {**defaults, **({"AWS::Region": self.region} if self.region else {})}
+
+
+def read(documents: Sequence[Document], values: Mapping[str, str] | None = None) -> ClusterTemplates:
+    """Put the templates of a cluster together.
+
+    Args:
+        documents: the root template and those that it nests; a standalone template counts only if there is no root.
+        values: values of parameters of the root, which replace their defaults.
+
+    Raises:
+        NotAClusterError: they are not the templates of one cluster, or some are missing.
+    """
+    root = _root(documents)
+    metadata = mapping(root.body.get("Metadata"))
+    regions = items(mapping(mapping(metadata.get("cfn-lint")).get("config")).get("regions"))
+    parameters = {name: dict(mapping(body)) for name, body in mapping(root.body.get("Parameters")).items()}
+    for name, value in (values or {}).items():
+        if name in parameters:
+            parameters[name]["Default"] = value
+    resources: dict[str, Resource] = {}
+    # Values of the nested stacks' outputs, by the logical id of the stack and the name of the output.
+    outputs: dict[tuple[str, str], object] = {}
+    for logical_id, body in _in_order_of_wiring(root):
+        if body.get("Type") == _STACK_TYPE and (child := _nested(documents, root, logical_id, body)):
+            passed_on = mapping(mapping(body.get("Properties")).get("Parameters"))
+            expressions = {name: _resolve_outputs(value, outputs) for name, value in passed_on.items()}
+            defaults = mapping(child.body.get("Parameters"))
+            for name in set(defaults) - set(expressions):
+                if "Default" in mapping(defaults[name]):
+                    expressions[name] = mapping(defaults[name])["Default"]
+            resources |= _resources(child, expressions)
+            for name, output in mapping(child.body.get("Outputs")).items():
+                outputs[logical_id, name] = substitute(mapping(output).get("Value"), expressions)
+    resources |= _resources(root, {})
+    return ClusterTemplates(
+        cluster=str(mapping(metadata.get("cfngen")).get("cluster", "")),
+        region=str(regions[0]) if len(regions) == 1 else "",
+        parameters=parameters,
+        resources=resources,
+    )
+
+
+def with_removed(templates: ClusterTemplates, before: ClusterTemplates, removed: Sequence[str]) -> ClusterTemplates:
+    """Return the templates with resources that a deployment removes, as they stood before.
+
+    Args:
+        templates: the templates that are deployed.
+        before: the templates that are deployed now.
+        removed: logical ids of the resources that the deployment removes.
+    """
+    old_resources = {
+        logical_id: before.resources[logical_id] for logical_id in removed if logical_id in before.resources
+    }
+    return ClusterTemplates(
+        templates.cluster,
+        templates.region,
+        parameters={**before.parameters, **templates.parameters},
+        resources={**templates.resources, **{k: v for k, v in old_resources.items() if k not in templates.resources}},
+    )
+
+
+def _root(documents: Sequence[Document]) -> Document:
+    """Return the template that nests the others, or else the only one, or the standalone one."""
+    roots = [document for document in documents if _stacks(document)]
+    if len(roots) > 1:
+        names = ", ".join(document.name for document in roots)
+        raise NotAClusterError(f"several templates nest others, so they are of several clusters: {names}")
+    if roots:
+        return roots[0]
+    if len(documents) == 1:
+        return documents[0]
+    standalone = [document for document in documents if _short_name(document.name) == "standalone"]
+    if standalone:
+        return standalone[0]
+    names = ", ".join(document.name for document in documents) or "none"
+    raise NotAClusterError(f"no template nests the others, and none has all resources: {names}")
+
+
+def _nested(
+    documents: Sequence[Document], root: Document, logical_id: str, body: Mapping[str, object]
+) -> Document | None:
+    """Return the template of a nested stack."""
+    url_ending = known_ending(mapping(body.get("Properties")).get("TemplateURL"))
+    name = _short_name(url_ending)
+    for document in documents:
+        if _short_name(document.name) == name and document is not root:
+            return document
+    raise NotAClusterError(f"{root.name} nests {name} ({logical_id}), and that template is missing")
+
+
+def _short_name(name: str) -> str:
+    """Return the name of a template without directory and suffix."""
+    return _SUFFIX.sub("", PurePath(name).name)
+
+
+def _stacks(document: Document) -> Mapping[str, Mapping[str, object]]:
+    """Return the nested stacks of a template."""
+    resources = {name: mapping(body) for name, body in mapping(document.body.get("Resources")).items()}
+    return {name: body for name, body in resources.items() if body.get("Type") == _STACK_TYPE}
+
+
+def _in_order_of_wiring(root: Document) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Yield the nested stacks of the root, each after those whose outputs it takes."""
+    waiting = dict(_stacks(root))
+    while waiting:
+        ready = [
+            name
+            for name, body in waiting.items()
+            if not any(
+                (referenced := reference(value)) and referenced.name in waiting and referenced.name != name
+                for value in mapping(mapping(body.get("Properties")).get("Parameters")).values()
+            )
+        ]
+        if not ready:
+            raise NotAClusterError(f"{root.name} nests stacks that wait for each other: {', '.join(waiting)}")
+        for name in ready:
+            yield name, waiting.pop(name)
+
+
+def _resolve_outputs(value: object, outputs: Mapping[tuple[str, str], object]) -> object:
+    """Return what the root passes on to a stack: the value of another stack's output if it refers to one."""
+    referenced = reference(value)
+    if referenced and referenced.attribute.startswith("Outputs."):
+        return outputs.get((referenced.name, referenced.attribute.removeprefix("Outputs.")), value)
+    return value
+
+
+def _resources(document: Document, expressions: Mapping[str, object]) -> dict[str, Resource]:
+    """Return the resources of a template by logical id, with expressions in place of its parameters."""
+    resources: dict[str, Resource] = {}
+    for logical_id, raw_body in mapping(document.body.get("Resources")).items():
+        body = mapping(raw_body)
+        properties = substitute(dict(mapping(body.get("Properties"))), expressions)
+        resources[logical_id] = Resource(logical_id, str(body.get("Type", "")), mapping(properties), body)
+    return resources

@@ -1,0 +1,84 @@
+"""The picture in the DOT language, for Graphviz: `cfngen graph --format dot | dot -Tsvg`.
+
+Grammar: https://graphviz.org/doc/info/lang.html. A box with boxes in it is a cluster. Edges lead from node to node, so
+a cluster has an invisible point, and `lhead` and `ltail` cut the line off at the cluster's border
+(https://graphviz.org/docs/attrs/compound/).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cfngen.graph.box_changes import COLOURS, change_of
+from cfngen.graph.picture import Arrow, Box, Picture
+
+_STYLES = {"traffic": "solid", "route": "dashed", "permission": "bold", "use": "dotted"}
+
+
+def dot(picture: Picture) -> str:
+    """Return a picture in the DOT language."""
+    containers = {box.parent for box in picture.boxes if box.parent is not None}
+    lines = [
+        "digraph cluster {",
+        f"  label={quote(picture.title)} labelloc=t compound=true rankdir=LR newrank=true",
+        '  fontname="Helvetica" fontsize=18',
+        '  node [shape=box style="rounded,filled" fillcolor=white color="#57606a" fontname="Helvetica" fontsize=11]',
+        '  edge [color="#57606a" fontname="Helvetica" fontsize=10]',
+    ]
+    lines += _boxes(picture, None, containers, "  ")
+    lines += [f"  {_arrow(picture, arrow, containers)}" for arrow in picture.arrows]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def quote(text: str) -> str:
+    """Return a text as a quoted string; a backslash is doubled, since it begins the escapes of labels."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _label(box: Box) -> str:
+    """Return the label of a box: a line each for the title and the further lines."""
+    return '"' + "\\n".join(quote(" ".join(line.split()))[1:-1] for line in (box.title, *box.lines)) + '"'
+
+
+def _boxes(picture: Picture, parent: str | None, containers: set[str], indentation: str) -> Iterator[str]:
+    """Yield the lines for the boxes within a box."""
+    for box in picture.children(parent):
+        if box.id not in containers:
+            yield f"{indentation}{quote(box.id)} [label={_label(box)}{_colours(picture, box.logical_ids)}]"
+            continue
+        colours = _colours(picture, box.logical_ids).replace("fillcolor", "bgcolor") or ' color="#8c959f"'
+        yield f"{indentation}subgraph {quote(f'cluster_{box.id}')} {{"
+        yield f"{indentation}  graph [label={_label(box)} style=rounded fontsize=12{colours}]"
+        yield f"{indentation}  {quote(_anchor(box.id))} [shape=point style=invis width=0 height=0]"
+        yield from _boxes(picture, box.id, containers, indentation + "  ")
+        yield f"{indentation}}}"
+
+
+def _anchor(box_id: str) -> str:
+    """Return the name of the invisible point in a cluster."""
+    return f"anchor of {box_id}"
+
+
+def _colours(picture: Picture, logical_ids: tuple[str, ...]) -> str:
+    """Return the attributes that colour what a deployment changes; empty for what it does not change."""
+    change = change_of(picture, logical_ids)
+    if change is None:
+        return ""
+    fill, line = COLOURS[change]
+    return f' fillcolor="{fill}" color="{line}" penwidth=2'
+
+
+def _arrow(picture: Picture, arrow: Arrow, containers: set[str]) -> str:
+    """Return the line for an arrow."""
+    ends = [_anchor(end) if end in containers else end for end in (arrow.source, arrow.target)]
+    attributes = [f"style={_STYLES[arrow.kind]}"]
+    if arrow.label:
+        attributes.insert(0, f"label={quote(arrow.label)}")
+    if arrow.source in containers:
+        attributes.append(f"ltail={quote(f'cluster_{arrow.source}')}")
+    if arrow.target in containers:
+        attributes.append(f"lhead={quote(f'cluster_{arrow.target}')}")
+    change = change_of(picture, arrow.logical_ids)
+    if change:
+        attributes.append(f'color="{COLOURS[change][1]}" penwidth=2')
+    return f"{quote(ends[0])} -> {quote(ends[1])} [{' '.join(attributes)}]"

@@ -1,0 +1,90 @@
+"""Draws the picture of a cluster from its templates: the part that a view shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
+
+from cfngen.graph.api_endpoint import draw_api_endpoint
+from cfngen.graph.cluster_templates import ClusterTemplates, read
+from cfngen.graph.instances import draw_instances
+from cfngen.graph.network import draw_network
+from cfngen.graph.parts import Part, with_containers
+from cfngen.graph.permissions import draw_permissions
+from cfngen.graph.picture import Change, Picture
+from cfngen.graph.traffic import draw_traffic
+from cfngen.templates.document import Document
+
+View = Literal["network", "access", "iam", "all"]
+VIEWS: tuple[View, ...] = get_args(View)
+
+LEFT_OUT: Mapping[str, str] = {
+    "AWS::CloudFormation::Stack": "nested stacks are how the templates are divided, not what runs",
+    "AWS::CloudFormation::WaitCondition": "a deployment waits for the first boot of a master with it; it makes nothing",
+    "AWS::CloudFormation::WaitConditionHandle": "it holds the boot program of instances as text; it makes nothing",
+}
+"""Types of resources that no picture shows, each with the reason."""
+
+# Texts in a snippet that are longer, such as user data, are cut off.
+_MAX_TEXT = 300
+_CHANGES_OF_NOTHING: Mapping[str, Change] = {}
+
+
+def draw(
+    templates: ClusterTemplates, view: View = "network", changes: Mapping[str, Change] = _CHANGES_OF_NOTHING
+) -> Picture:
+    """Draw a cluster.
+
+    Args:
+        templates: the cluster's templates.
+        view: what the picture shows.
+        changes: what a deployment does to resources, by logical id.
+    """
+    network = draw_network(templates)
+    parts: dict[str, Part] = {"network": Part(), "access": draw_traffic(templates, network)}
+    for part in (network.part, draw_instances(templates, network), draw_api_endpoint(templates, network)):
+        parts["network"].add(part)
+    parts["iam"] = draw_permissions(templates)
+    whole = Part()
+    for part in parts.values():
+        whole.add(part)
+    shown = whole if view == "all" else parts[view]
+    boxes = with_containers({box_id: whole.boxes[box_id] for box_id in shown.boxes}, whole.boxes)
+    logical_ids = {logical_id for box in boxes for logical_id in box.logical_ids}
+    logical_ids |= {logical_id for arrow in shown.arrows.values() for logical_id in arrow.logical_ids}
+    name, region = templates.cluster or "cluster", templates.region
+    return Picture(
+        title=f"{name} in {region}" if region else name,
+        boxes=boxes,
+        arrows=tuple(shown.arrows.values()),
+        snippets={
+            logical_id: snippet(resource.body)
+            for logical_id, resource in templates.resources.items()
+            if logical_id in logical_ids
+        },
+        changes={logical_id: change for logical_id, change in changes.items() if logical_id in logical_ids},
+    )
+
+
+def draw_documents(documents: Sequence[Document], view: View = "network") -> Picture:
+    """Draw a cluster from its templates, as they are generated or read from files.
+
+    Raises:
+        NotAClusterError: they are not the templates of one cluster, or some are missing.
+    """
+    return draw(read(documents), view)
+
+
+def snippet(body: Mapping[str, object]) -> str:
+    """Return a resource as it stands in its template, as JSON text, with long texts cut off."""
+    return json.dumps(_shortened(body), indent=2, ensure_ascii=False)
+
+
+def _shortened(value: object) -> object:
+    """Return a value with the ends of long texts cut off."""
+    if isinstance(value, str) and len(value) > _MAX_TEXT:
+        return f"{value[:_MAX_TEXT]}… ({len(value):,} characters)"
+    if isinstance(value, Mapping):
+        return {key: _shortened(item) for key, item in value.items()}
+    return [_shortened(item) for item in value] if isinstance(value, list) else value

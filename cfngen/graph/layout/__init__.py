@@ -1,0 +1,121 @@
+"""Where everything in a picture is drawn.
+
+Boxes get their sizes from their texts, then their places within one another, then arrows their ways between them. How
+much room the arrows need is known only afterwards: the first attempt is narrow, the next ones are wider, until no two
+arrows share a track and each label has a place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cfngen.graph.layout.arrangement import Arranger, Spacing
+from cfngen.graph.layout.boxes import TRACK, Placed, forest
+from cfngen.graph.layout.drawing import Drawing, Line, Point
+from cfngen.graph.layout.edges import Edge, edges_of
+from cfngen.graph.layout.grid import Grid
+from cfngen.graph.layout.labels import Label, Labels, label_room, label_shapes
+from cfngen.graph.layout.routes import Route, Router
+from cfngen.graph.picture import Picture
+
+_MARGIN = 3  # tracks
+_WITHOUT_ARROWS = Spacing(gap=2, padding=2, lanes=0)
+_ORDERS = 2  # in which arrows are routed again: those first that had no room
+_ATTEMPTS = (Spacing(3, 2, 0), Spacing(4, 2, 2), Spacing(4, 3, 2), Spacing(5, 3, 4), Spacing(6, 4, 6), Spacing(8, 5, 9))
+
+
+def layout(picture: Picture) -> Drawing:
+    """Return where everything in a picture is drawn."""
+    edges = edges_of(picture)
+    best: tuple[int, Drawing] | None = None
+    for spacing in _ATTEMPTS if edges else (_WITHOUT_ARROWS,):
+        faults, drawing = _attempt(picture, edges, spacing)
+        if best is None or faults < best[0]:
+            best = faults, drawing
+        if not faults:
+            break
+    assert best is not None  # noqa: S101 - there is an attempt
+    return best[1]
+
+
+def _attempt(picture: Picture, edges: Sequence[Edge], spacing: Spacing) -> tuple[int, Drawing]:
+    """Return a drawing with a spacing, and how many faults it has."""
+    roots = forest(picture)
+    width, height = 0, 0
+    if roots:
+        width, height = Arranger(roots, edges, spacing, {edge: label_room(edge) for edge in edges}).arrange(roots)
+    margin = _MARGIN if edges else 1
+    for root in roots:
+        root.move(margin, margin)
+    boxes = [placed for root in roots for placed in root.walk()]
+    size = width + 2 * margin, height + 2 * margin
+    by_id = {placed.box.id: placed for placed in boxes}
+    order = sorted(range(len(edges)), key=lambda number: (_length(edges[number], by_id), number))
+    faults, lines = _routed(edges, order, by_id, size)
+    for _ in range(_ORDERS):
+        failed = [number for number in order if not lines[number].clear or _is_unlabelled(lines[number])]
+        if failed == order[: len(failed)]:  # none, or the order stays as it is
+            break
+        order = failed + [number for number in order if number not in failed]
+        faults_again, lines_again = _routed(edges, order, by_id, size)
+        if faults_again < faults:
+            faults, lines = faults_again, lines_again
+    drawn = tuple(lines[number] for number in range(len(edges)))
+    return faults, Drawing(picture, tuple(boxes), drawn, size[0] * TRACK, size[1] * TRACK)
+
+
+def _routed(edges: Sequence[Edge], order: Sequence[int], boxes: dict[str, Placed],
+            size: tuple[int, int]) -> tuple[int, dict[int, Line]]:  # fmt: skip
+    """Return the lines of edges that are routed in an order, and how many faults they have."""
+    grid = Grid(size[0] + 1, size[1] + 1, boxes.values())
+    router = Router(grid, boxes)
+    labels = Labels(grid, boxes.values())
+    lines = {}
+    faults = 0
+    for number in order:
+        route = router.route(number, edges[number])
+        label = labels.place(number, route)
+        lines[number] = _line(grid, route, label)
+        faults += (not lines[number].clear) + _is_unlabelled(lines[number])
+    return faults, lines
+
+
+def _is_unlabelled(line: Line) -> bool:
+    return line.label is None and bool(label_shapes(line.edge))
+
+
+def _line(grid: Grid, route: Route, label: Label | None) -> Line:
+    """Return a route in pixels."""
+    paths, heads, joints = [], [], []
+    outward, mutual = route.edge.outward, route.edge.mutual
+    for branch in route.branches:
+        if not branch.points:
+            continue
+        path = [(x * TRACK, y * TRACK) for x, y in map(grid.place, branch.points)]
+        paths.append(_corners(path))
+        if outward or mutual:
+            heads.append((path[0], path[1]))
+        if branch.joins:
+            joints.append(path[-1])
+        elif not outward or mutual:
+            heads.append((path[-1], path[-2]))
+    clear = not route.conflicts and len(paths) == len(route.branches)
+    return Line(route.edge, tuple(paths), tuple(heads), tuple(joints), label, clear)
+
+
+def _corners(path: Sequence[Point]) -> tuple[Point, ...]:
+    """Return both ends of a way and the points where it turns."""
+    turns = [
+        here
+        for before, here, after in zip(path, path[1:], path[2:], strict=False)
+        if (here[0] - before[0], here[1] - before[1]) != (after[0] - here[0], after[1] - here[1])
+    ]
+    return (path[0], *turns, path[-1])
+
+
+def _length(edge: Edge, boxes: dict[str, Placed]) -> int:
+    root = boxes[edge.root]
+    return sum(
+        abs(2 * (root.x - leaf.x) + root.width - leaf.width) + abs(2 * (root.y - leaf.y) + root.height - leaf.height)
+        for leaf in map(boxes.__getitem__, edge.leaves)
+    )

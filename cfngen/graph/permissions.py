@@ -1,0 +1,146 @@
+"""Roles in a picture: who has them, what they allow in each service, and which buckets, secrets and keys they reach."""
+
+from __future__ import annotations
+
+from cfngen.graph.cluster_templates import ClusterTemplates, Resource
+from cfngen.graph.grants import Grant, grants, phrases, policies_of
+from cfngen.graph.instances import InstanceGroup, instance_groups, names_of_groups
+from cfngen.graph.issuer import draw_issuer, service_accounts
+from cfngen.graph.network import REGION
+from cfngen.graph.parts import Part
+from cfngen.graph.picture import Box
+from cfngen.graph.values import items, words
+
+ACCOUNT = "account"
+
+
+def draw_permissions(templates: ClusterTemplates) -> Part:
+    """Draw the roles, and what holds data: buckets, secrets, keys."""
+    part = Part()
+    part.box(Box(ACCOUNT, "account", "IAM"))
+    _draw_stores(templates, part)
+    for role in templates.of_type("AWS::IAM::Role"):
+        users = _users(templates, role)
+        part.box(Box(role.logical_id, "role", _role_title(role), users, ACCOUNT, (role.logical_id,)))
+        _draw_grants(templates, part, role)
+        for arn in items(role.properties.get("ManagedPolicyArns")):
+            if templates.find(arn) is None:
+                name = templates.text(arn).rpartition("/")[2]
+                box = Box(f"policy:{role.logical_id}:{name}", "permission", name, ("existing policy",), role.logical_id)
+                part.box(box)
+        boundary = templates.text(role.properties.get("PermissionsBoundary")).rpartition("/")[2]
+        if boundary:
+            part.box(Box(role.logical_id, "role", "", (f"within the boundary {boundary}",)))
+    draw_issuer(templates, part, ACCOUNT)
+    for profile in templates.of_type("AWS::IAM::InstanceProfile"):
+        _draw_profile(templates, part, profile)
+    _draw_existing_profiles(templates, part)
+    return part
+
+
+def _role_title(role: Resource) -> str:
+    """Return the title of a role: the service account whose pods have it, or else which instances or what has it."""
+    accounts = service_accounts(role)
+    if len(accounts) == 1:
+        return accounts[0]
+    if role.logical_id in ("MasterRole", "NodeRole"):
+        return f"role of {words(role.logical_id.removesuffix('Role'))}s"
+    return f"role of {words(role.logical_id.removesuffix('Role'))}"
+
+
+def _draw_stores(templates: ClusterTemplates, part: Part) -> None:
+    """Draw the buckets, secrets and keys that the templates make, and which key encrypts what."""
+    for bucket in templates.of_type("AWS::S3::Bucket"):
+        ids = [bucket.logical_id]
+        ids += [
+            policy.logical_id
+            for policy in templates.of_type("AWS::S3::BucketPolicy")
+            if templates.find(policy.properties.get("Bucket")) is bucket
+        ]
+        part.box(Box(bucket.logical_id, "bucket", words(bucket.logical_id), ("S3 bucket",), REGION, tuple(ids)))
+    for secret in templates.of_type("AWS::SecretsManager::Secret"):
+        part.box(Box(secret.logical_id, "secret", words(secret.logical_id), ("secret",), REGION, (secret.logical_id,)))
+    for key in templates.of_type("AWS::KMS::Key"):
+        part.box(Box(key.logical_id, "key", words(key.logical_id), ("KMS key",), REGION, (key.logical_id,)))
+    for pair in templates.of_type("AWS::EC2::KeyPair"):
+        part.box(Box(pair.logical_id, "key", "SSH key pair", (), REGION, (pair.logical_id,)))
+    for secret in templates.of_type("AWS::SecretsManager::Secret"):
+        value = secret.properties.get("KmsKeyId")
+        if value is None:
+            continue
+        key_id = templates.referenced(value) or f"key:{templates.text(value)}"
+        if key_id not in part.boxes:
+            name = templates.text(value).rpartition(":")[2]
+            part.box(Box(key_id, "key", "existing key", (name,), REGION))
+        part.arrow(secret.logical_id, key_id, "use", "encrypted with", [secret.logical_id])
+
+
+def _draw_grants(templates: ClusterTemplates, part: Part, role: Resource) -> None:
+    """Draw what a role may do: a box for each service, with an arrow to each bucket, secret and key."""
+    by_service: dict[str, list[Grant]] = {}
+    for policy, logical_id in policies_of(templates, role):
+        for grant in grants(templates, policy, logical_id):
+            by_service.setdefault(grant.service, []).append(grant)
+    for service, granted in by_service.items():
+        general: list[Grant] = []
+        by_store: dict[str, list[Grant]] = {}
+        for grant in granted:
+            stores = [box_id for name in grant.resources for box_id in (name, f"key:{name}") if box_id in part.boxes]
+            for store in stores:
+                by_store.setdefault(store, []).append(grant)
+            if not stores:
+                general.append(grant)
+        box_id = f"{role.logical_id}:{service}"
+        ids = tuple(dict.fromkeys(grant.logical_id for grant in granted))
+        part.box(Box(box_id, "permission", service, phrases(general, with_places=True), role.logical_id, ids))
+        # What an arrow says stands at the arrow only.
+        for store, granted_there in by_store.items():
+            label = "; ".join(phrases(granted_there, with_places=False))
+            part.arrow(box_id, store, "permission", label, [grant.logical_id for grant in granted_there])
+
+
+def _users(templates: ClusterTemplates, role: Resource) -> tuple[str, ...]:
+    """Return who has a role, a line each."""
+    profiles = [
+        profile.logical_id
+        for profile in templates.of_type("AWS::IAM::InstanceProfile")
+        if any(templates.find(value) is role for value in items(profile.properties.get("Roles")))
+    ]
+    groups = [group for group in instance_groups(templates) if templates.referenced(group.instance_profile) in profiles]
+    flow_logs = [
+        "flow log"
+        for flow_log in templates.of_type("AWS::EC2::FlowLog")
+        if templates.find(flow_log.properties.get("DeliverLogsPermissionArn")) is role
+    ]
+    accounts = service_accounts(role)
+    pods = ["role of pods", *(accounts if len(accounts) > 1 else [])] if accounts else []
+    return (*names_of_groups(groups), *flow_logs, *pods)
+
+
+def _draw_profile(templates: ClusterTemplates, part: Part, profile: Resource) -> None:
+    """Add an instance profile to the box of its role; draw the role if it exists outside of the templates."""
+    for value in items(profile.properties.get("Roles")):
+        role = templates.find(value)
+        if role:
+            part.box(Box(role.logical_id, "role", "", (), logical_ids=(profile.logical_id,)))
+            continue
+        name = templates.text(value)
+        groups = [
+            group
+            for group in instance_groups(templates)
+            if templates.referenced(group.instance_profile) == profile.logical_id
+        ]
+        lines = (name, *names_of_groups(groups))
+        part.box(Box(f"role:{name}", "role", "existing role", lines, ACCOUNT, (profile.logical_id,)))
+
+
+def _draw_existing_profiles(templates: ClusterTemplates, part: Part) -> None:
+    """Draw the instance profiles that exist outside of the templates."""
+    groups_by_name: dict[str, list[InstanceGroup]] = {}
+    for group in instance_groups(templates):
+        if group.instance_profile is not None and templates.find(group.instance_profile) is None:
+            name = templates.text(group.instance_profile).rpartition("/")[2]
+            groups_by_name.setdefault(name, []).append(group)
+    for name, groups in groups_by_name.items():
+        lines = (name, *names_of_groups(groups))
+        part.box(Box(f"instance-profile:{name}", "role", "existing instance profile", lines, ACCOUNT))

@@ -1,0 +1,78 @@
+"""What a picture of a cluster shows: boxes, one within another, and arrows between them; not where they are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+BoxKind = Literal[
+    "account", "region", "vpc", "zone", "subnet", "instances", "load-balancer", "gateway", "endpoint", "security-group",
+    "source", "role", "permission", "bucket", "secret", "key", "dns", "volume", "service",
+]  # fmt: skip
+ArrowKind = Literal["traffic", "route", "permission", "use"]
+Change = Literal["added", "changed", "replaced", "removed"]
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box of the picture.
+
+    Attributes:
+        id: unique in the picture and stable: a logical id, or for what no single resource stands for (a zone, the
+            internet) a name with a colon, e.g. `zone:us-west-2a`.
+        kind: what it stands for; it decides symbol and colour.
+        title: its first line, e.g. the name of a node group.
+        lines: further lines below the title, e.g. address ranges or instance types.
+        parent: id of the box that contains it; None if it is at the top.
+        logical_ids: logical ids of the resources that it stands for.
+    """
+
+    id: str
+    kind: BoxKind
+    title: str
+    lines: tuple[str, ...] = ()
+    parent: str | None = None
+    logical_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """An arrow from one box to another.
+
+    Attributes:
+        source: id of the box where it begins.
+        target: id of the box where it ends.
+        kind: what it stands for.
+        label: short text at the arrow, e.g. `TCP 6443`; may be empty.
+        logical_ids: logical ids of the resources that it stands for, e.g. rules of security groups.
+    """
+
+    source: str
+    target: str
+    kind: ArrowKind
+    label: str = ""
+    logical_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of a cluster.
+
+    Attributes:
+        title: what it shows, e.g. `kubernetes in us-west-2`.
+        boxes: the boxes; parents come before their children, and siblings in the order in which they are drawn.
+        arrows: the arrows, in a stable order.
+        snippets: by logical id, the resource in its template, as JSON text; for what a click shows.
+        changes: by logical id, what a deployment does to the resource; empty if the picture shows no deployment.
+    """
+
+    title: str
+    boxes: tuple[Box, ...]
+    arrows: tuple[Arrow, ...] = ()
+    snippets: Mapping[str, str] = field(default_factory=dict)
+    changes: Mapping[str, Change] = field(default_factory=dict)
+
+    def children(self, parent: str | None) -> Iterator[Box]:
+        """Yield the boxes that a box contains itself; for None, the boxes at the top."""
+        return (box for box in self.boxes if box.parent == parent)

@@ -1,0 +1,156 @@
+"""IAM statements of the AWS Load Balancer Controller, on a role of its own or on the masters' role.
+
+The actions are those of its documentation (aws-load-balancer-controller, docs/install/iam_policy.json), and changes are
+limited to resources with the cluster's tag. On the masters' role, many of them are among the statements of the cloud
+controller manager.
+"""
+
+from __future__ import annotations
+
+from cfngen.cluster.model import Cluster
+from cfngen.permissions.existing_groups import existing_group_statements
+from cfngen.permissions.references import References, arn, if_creating_tagged, if_request_tagged, if_resource_tagged
+from cfngen.permissions.statements import Statement, allow
+
+
+def controller_role_statements(cluster: Cluster, references: References) -> list[Statement]:
+    """Return the statements of the controller's own role: those it shares with the cloud controller manager first."""
+    return [
+        allow(
+            sid="LoadBalancersReadNetwork",
+            actions="""
+                ec2:DescribeAccountAttributes ec2:DescribeAddresses ec2:DescribeAvailabilityZones ec2:DescribeInstances
+                ec2:DescribeInternetGateways ec2:DescribeRouteTables ec2:DescribeSecurityGroups ec2:DescribeSubnets
+                ec2:DescribeVpcs ec2:GetSecurityGroupsForVpc
+                elasticloadbalancing:DescribeListeners elasticloadbalancing:DescribeLoadBalancerAttributes
+                elasticloadbalancing:DescribeLoadBalancers elasticloadbalancing:DescribeTargetGroupAttributes
+                elasticloadbalancing:DescribeTargetGroups elasticloadbalancing:DescribeTargetHealth""",
+        ),
+        allow(
+            sid="LoadBalancersOwnGroups",
+            actions="ec2:AuthorizeSecurityGroupIngress ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupIngress",
+            condition=if_resource_tagged(cluster),
+        ),
+        *existing_group_statements(cluster, references, sid="LoadBalancersExistingGroup"),
+        allow(
+            sid="LoadBalancersChange",
+            actions="""
+                elasticloadbalancing:AddTags elasticloadbalancing:DeleteListener elasticloadbalancing:DeleteLoadBalancer
+                elasticloadbalancing:DeleteTargetGroup elasticloadbalancing:DeregisterTargets
+                elasticloadbalancing:ModifyListener elasticloadbalancing:ModifyLoadBalancerAttributes
+                elasticloadbalancing:ModifyTargetGroup elasticloadbalancing:ModifyTargetGroupAttributes
+                elasticloadbalancing:RegisterTargets""",
+            condition=if_resource_tagged(cluster),
+        ),
+        allow(
+            sid="LoadBalancersTagNew",
+            actions="elasticloadbalancing:AddTags",
+            condition=if_creating_tagged(
+                cluster, "elasticloadbalancing", "CreateListener", "CreateLoadBalancer", "CreateTargetGroup"
+            ),
+        ),
+        allow(
+            sid="LoadBalancersNew",
+            actions="""
+                elasticloadbalancing:CreateListener elasticloadbalancing:CreateLoadBalancer
+                elasticloadbalancing:CreateTargetGroup""",
+            condition=if_request_tagged(cluster),
+        ),
+        allow(
+            sid="LoadBalancersNewGroups",
+            actions="ec2:CreateSecurityGroup",
+            resources=[arn(references, "ec2", "security-group/*")],
+            condition=if_request_tagged(cluster),
+        ),
+        allow(
+            sid="LoadBalancersNewGroupsInVpc",
+            actions="ec2:CreateSecurityGroup",
+            resources=[arn(references, "ec2", "vpc/${Vpc}", Vpc=references.vpc_id)],
+        ),
+        allow(
+            sid="LoadBalancersTagNewGroups",
+            actions="ec2:CreateTags",
+            resources=[arn(references, "ec2", "security-group/*")],
+            condition=if_creating_tagged(cluster, "ec2", "CreateSecurityGroup"),
+        ),
+        service_linked_role_statement(references, sid="LoadBalancersServiceLinkedRole"),
+        *controller_statements(cluster, references),
+    ]
+
+
+def controller_statements(cluster: Cluster, references: References) -> list[Statement]:
+    """Return the statements that the AWS Load Balancer Controller needs in addition to the cloud controller manager's.
+
+    They are for rules, certificates, addresses and capacity of load balancers; the masters' role has the statements of
+    the cloud controller manager already. Permissions for AWS WAF and Shield, which the controller's documentation lists
+    too, are omitted, since the controller's Helm values disable both integrations.
+    """
+    return [
+        allow(
+            sid="LoadBalancersRead",
+            actions="""
+                acm:ListCertificates ec2:DescribeCoipPools ec2:DescribeIpamPools
+                ec2:DescribeNetworkInterfaces ec2:DescribeTags ec2:DescribeVpcPeeringConnections
+                ec2:GetCoipPoolUsage
+                elasticloadbalancing:DescribeCapacityReservation elasticloadbalancing:DescribeListenerAttributes
+                elasticloadbalancing:DescribeListenerCertificates elasticloadbalancing:DescribeRules
+                elasticloadbalancing:DescribeSSLPolicies elasticloadbalancing:DescribeTags
+                elasticloadbalancing:DescribeTrustStores iam:ListServerCertificates""",
+        ),
+        # An ingress can name certificates of ACM or IAM, and a Cognito user pool for logins.
+        allow(
+            sid="LoadBalancersNamed",
+            actions="acm:DescribeCertificate cognito-idp:DescribeUserPoolClient iam:GetServerCertificate",
+            resources=[
+                arn(references, "acm", "certificate/*"),
+                arn(references, "cognito-idp", "userpool/*"),
+                arn(references, "iam", "server-certificate/*", region=""),
+            ],
+        ),
+        allow(
+            sid="LoadBalancersNewRules", actions="elasticloadbalancing:CreateRule", condition=if_request_tagged(cluster)
+        ),
+        allow(
+            sid="LoadBalancersTagNewRules",
+            actions="elasticloadbalancing:AddTags",
+            condition=if_creating_tagged(cluster, "elasticloadbalancing", "CreateRule"),
+        ),
+        allow(
+            sid="LoadBalancersOwn",
+            actions="""
+                elasticloadbalancing:AddListenerCertificates elasticloadbalancing:DeleteRule
+                elasticloadbalancing:ModifyCapacityReservation elasticloadbalancing:ModifyIpPools
+                elasticloadbalancing:ModifyListenerAttributes elasticloadbalancing:ModifyRule
+                elasticloadbalancing:RemoveListenerCertificates elasticloadbalancing:RemoveTags
+                elasticloadbalancing:SetIpAddressType
+                elasticloadbalancing:SetSecurityGroups elasticloadbalancing:SetSubnets""",
+            condition=if_resource_tagged(cluster),
+        ),
+        # This is the only action on rules whose requests contain no tags ("Actions, resources, and condition keys for
+        # AWS Elastic Load Balancing V2", Service Authorization Reference).
+        allow(
+            sid="LoadBalancersOrderRules",
+            actions="elasticloadbalancing:SetRulePriorities",
+            resources=[arn(references, "elasticloadbalancing", f"listener-rule/{kind}/*") for kind in ("app", "net")],
+        ),
+        # The controller changes the tags of its security groups, but must not change the cluster's tag, by which this
+        # condition recognizes the groups.
+        allow(
+            sid="LoadBalancersTagOwnGroups",
+            actions="ec2:CreateTags ec2:DeleteTags",
+            resources=[arn(references, "ec2", "security-group/*")],
+            condition={**if_resource_tagged(cluster), "Null": {"aws:RequestTag/KubernetesCluster": "true"}},
+        ),
+    ]
+
+
+def service_linked_role_statement(references: References, *, sid: str) -> Statement:
+    """Return the permission to create the service-linked role of Elastic Load Balancing, for an account without it."""
+    service = "elasticloadbalancing.amazonaws.com"
+    role = f"role/aws-service-role/{service}/AWSServiceRoleForElasticLoadBalancing"
+    return allow(
+        sid=sid,
+        actions="iam:CreateServiceLinkedRole",
+        resources=[arn(references, "iam", role, region="")],
+        condition={"StringEquals": {"iam:AWSServiceName": service}},
+    )

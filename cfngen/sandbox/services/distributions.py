@@ -1,0 +1,164 @@
+"""CloudFront: distributions in front of S3 buckets, and their origin access controls.
+
+Conditions: the API reference of CloudFront (the errors of CreateDistribution, UpdateDistribution, DeleteDistribution
+and of the operations of origin access controls) and the developer guide, "Restrict access to an Amazon S3 origin" and
+"Use managed cache policies". Words: tests/aws/refusals.md.
+
+moto 5.2.5 (moto/cloudfront/models.py) forgets the origin access control of an origin, deletes distributions that are
+enabled and access controls that are in use, and takes two access controls of one name.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+
+from moto.backends import get_backend
+from moto.core.models import DEFAULT_ACCOUNT_ID
+
+from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel
+from cfngen.sandbox.services import policy_documents
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+
+MAX_ACCESS_CONTROL_NAME = 64
+ACCESS_CONTROL_VALUES = {
+    "SigningProtocol": ("sigv4",),
+    "SigningBehavior": ("never", "always", "no-override"),
+    "OriginAccessControlOriginType": ("s3", "mediastore", "mediapackagev2", "lambda"),
+}
+# "Use managed cache policies": every account has them. moto has none, and the emulator makes no others.
+MANAGED_CACHE_POLICIES = frozenset(
+    {
+        "2e54312d-136d-493c-8eb9-b001f22f67d2",  # Amplify
+        "4135ea2d-6df8-44a3-9df3-4b5a84be39ad",  # CachingDisabled
+        "658327ea-f89d-4fab-a63d-7e88639e58f6",  # CachingOptimized
+        "b2884449-e4de-46a7-ac36-70bc7f1ddd6d",  # CachingOptimizedForUncompressedObjects
+        "08627262-05a9-4f76-9ded-b50ca2e3a84f",  # Elemental-MediaPackage
+        "83da9c7e-98b4-4e11-a168-04f0df8e2c65",  # UseOriginCacheControlHeaders
+        "4cc15a8a-d715-48a4-82b8-cc0b614638fe",  # UseOriginCacheControlHeaders-QueryStrings
+    }
+)
+# The bucket of an origin: <bucket>.s3.<region>.amazonaws.com, or the older <bucket>.s3.amazonaws.com.
+BUCKET_DOMAIN = re.compile(r"(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])\.s3(\.[a-z0-9-]+)?\.amazonaws\.com(\.cn)?")
+
+
+@functools.cache
+def apply() -> None:
+    """Patch moto to keep the origin access control of an origin, for the rest of the process."""
+    from moto.cloudfront.models import Origin
+
+    original = Origin.__init__
+
+    def __init__(self: MotoModel, origin: JsonDict) -> None:  # noqa: N807 - replaces moto's
+        original(self, origin)
+        self.origin_access_control_id = origin.get("OriginAccessControlId") or ""
+
+    setattr(Origin, "__init__", __init__)  # noqa: B010
+
+
+def cloudfront_backend(region: str) -> MotoBackend:
+    """Return moto's CloudFront in the partition of a region."""
+    return get_backend("cloudfront")[DEFAULT_ACCOUNT_ID][policy_documents.partition(region)]
+
+
+def find_distribution(region: str, domain_name: str) -> MotoModel | None:
+    """Return the account's distribution with a domain name such as `d111111abcdef8.cloudfront.net`; otherwise None.
+
+    Args:
+        region: any region of the partition.
+        domain_name: the domain name that CloudFront gave the distribution.
+    """
+    distributions = cloudfront_backend(region).distributions.values()
+    return next((item for item in distributions if item.domain_name == domain_name), None)
+
+
+@rule("cloudfront", "CreateDistribution", "CreateDistributionWithTags", "UpdateDistribution")
+def check_configuration(call: PendingCall) -> None:
+    """Refuse a configuration whose origins or cache policy are missing or contradict each other."""
+    configuration: JsonObject = (
+        call.get("DistributionConfig") or (call.get("DistributionConfigWithTags") or {}).get("DistributionConfig") or {}
+    )
+    for origin in (configuration.get("Origins") or {}).get("Items") or []:
+        _check_origin(call, origin)
+    behavior = configuration.get("DefaultCacheBehavior") or {}
+    cache_policy_id = behavior.get("CachePolicyId")
+    if not cache_policy_id and not behavior.get("ForwardedValues"):
+        raise Refused("InvalidArgument", "The parameter ForwardedValues is required.")
+    if cache_policy_id and cache_policy_id not in MANAGED_CACHE_POLICIES:
+        raise Refused("NoSuchCachePolicy", "The specified cache policy does not exist.")
+
+
+def _check_origin(call: PendingCall, origin: JsonObject) -> None:
+    """Refuse an origin of no kind, and an access control that does not exist or does not fit the origin."""
+    s3_origin = origin.get("S3OriginConfig")
+    if s3_origin is None and not origin.get("CustomOriginConfig"):
+        raise Refused("InvalidOrigin", "Exactly one of CustomOriginConfig and S3OriginConfig must be specified")
+    access_control_id = origin.get("OriginAccessControlId")
+    if not access_control_id:
+        return
+    if access_control_id not in call.backend.origin_access_controls:
+        raise Refused("InvalidOriginAccessControl", "The origin access control is not valid.")
+    if (s3_origin or {}).get("OriginAccessIdentity"):
+        raise Refused(
+            "IllegalOriginAccessConfiguration",
+            "An origin cannot contain both an origin access control (OAC) and an origin access identity (OAI).",
+        )
+    is_for_buckets = call.backend.origin_access_controls[access_control_id].origin_type == "s3"
+    if is_for_buckets and not BUCKET_DOMAIN.fullmatch(str(origin.get("DomainName"))):
+        raise Refused(
+            "InvalidDomainNameForOriginAccessControl",
+            "An origin access control is associated with an origin whose domain name is not supported.",
+        )
+
+
+@rule("cloudfront", "UpdateDistribution", "DeleteDistribution")
+def check_version(call: PendingCall) -> None:
+    """Refuse to change a distribution without the version that is to be changed."""
+    distribution = call.backend.distributions.get(call.get("Id"))
+    if distribution is not None and call.get("IfMatch") != distribution.etag:
+        raise Refused("InvalidIfMatchVersion", "The If-Match version is missing or not valid for the resource.")
+
+
+@rule("cloudfront", "DeleteDistribution")
+def check_disabled(call: PendingCall) -> None:
+    """Refuse to delete a distribution that is enabled."""
+    distribution = call.backend.distributions.get(call.get("Id"))
+    if distribution is not None and is_enabled(distribution):
+        raise Refused("DistributionNotDisabled", "The distribution you are trying to delete has not been disabled.")
+
+
+@rule("cloudfront", "CreateOriginAccessControl", "UpdateOriginAccessControl")
+def check_access_control(call: PendingCall) -> None:
+    """Refuse an access control with a value that CloudFront does not know, or with the name of another one."""
+    settings: JsonObject = call.get("OriginAccessControlConfig") or {}
+    name = settings.get("Name", "")
+    is_valid = 0 < len(name) <= MAX_ACCESS_CONTROL_NAME and all(
+        settings.get(key) in values for key, values in ACCESS_CONTROL_VALUES.items()
+    )
+    if not is_valid:
+        # CloudFormation tells no more (aws-samples/amazon-cloudfront-secure-static-site#66).
+        raise Refused("InvalidArgument", "Invalid request provided: AWS::CloudFront::OriginAccessControl")
+    others = [item for item in call.backend.origin_access_controls.values() if item.id != call.get("Id")]
+    if any(item.name == name for item in others):
+        raise Refused("OriginAccessControlAlreadyExists", "An origin access control with the same name already exists.")
+
+
+@rule("cloudfront", "DeleteOriginAccessControl")
+def check_access_control_unused(call: PendingCall) -> None:
+    """Refuse to delete an access control that an origin of a distribution uses, also of a disabled one."""
+    used = {origin.origin_access_control_id for origin in _origins(call.backend)}
+    if call.get("Id") in used:
+        raise Refused("OriginAccessControlInUse", "The CloudFront origin access control is still being used.")
+
+
+def is_enabled(distribution: MotoModel) -> bool:
+    """Return whether a distribution answers requests."""
+    return str(distribution.distribution_config.Enabled).lower() == "true"
+
+
+def _origins(backend: MotoBackend) -> Iterator[MotoModel]:
+    """Yield the origins of all distributions."""
+    for distribution in backend.distributions.values():
+        yield from distribution.distribution_config.Origins["Items"]

@@ -1,0 +1,172 @@
+"""STS: AssumeRoleWithWebIdentity, which trades a token of an identity provider for credentials of a role.
+
+API reference of STS, AssumeRoleWithWebIdentity; IAM user guide, "Create an OpenID Connect (OIDC) identity provider".
+moto 5.2.5 (moto/sts/models.py) looks neither at the token nor at the role. Words: tests/aws/refusals.md. In which order
+STS checks the parts of a token is assumed.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any
+
+from moto.core.models import DEFAULT_ACCOUNT_ID
+
+from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.moto_types import MotoModel, MotoResponse
+from cfngen.sandbox.services import json_web_tokens, policy_documents
+from cfngen.sandbox.services.issuer_documents import DISCOVERY_PATH, read_document
+from cfngen.sandbox.services.json_web_tokens import InvalidTokenError, Token
+from cfngen.sandbox.services.policy_simulation import Context, decision
+from cfngen.sandbox.services.rules import CLOCK_START, PendingCall, Refused, rule
+
+INVALID_TOKEN = "InvalidIdentityToken"
+ACTION = "sts:AssumeRoleWithWebIdentity"
+REQUIRED_CLAIMS = ("iss", "sub", "aud", "exp", "iat")
+# What a discovery document has to have ("Create an OpenID Connect (OIDC) identity provider", and those of EKS).
+REQUIRED_IN_DISCOVERY = (
+    "issuer", "jwks_uri", "response_types_supported", "subject_types_supported",
+    "id_token_signing_alg_values_supported",
+)  # fmt: skip
+MAX_KEYS = 100  # of one type in a JSON Web Key Set, same page
+NO_KEY = (
+    "Couldn't retrieve verification key from your identity provider,  please reference AssumeRoleWithWebIdentity "
+    "documentation for requirements"
+)
+ROLE_ARN = re.compile(r"arn:[^:]+:iam::(?P<account>\d{12}):role/(?:.*/)?(?P<name>[^/]+)")
+
+
+@functools.cache
+def apply() -> None:
+    """Patch moto to answer whom the token names, as STS does, for the rest of the process."""
+    from moto.core.responses import ActionResult
+    from moto.sts.responses import TokenResponse
+
+    original = TokenResponse.assume_role_with_web_identity
+
+    def assume_role_with_web_identity(self: MotoResponse) -> Any:
+        answer: Any = original(self)
+        claims = json_web_tokens.parse(self._get_param("WebIdentityToken")).claims
+        result = {
+            **answer.result,
+            "SubjectFromWebIdentityToken": claims["sub"],
+            "Provider": claims["iss"],
+            "Audience": policy_documents.as_list(claims["aud"])[0],
+        }
+        return ActionResult(result)
+
+    setattr(TokenResponse, "assume_role_with_web_identity", assume_role_with_web_identity)  # noqa: B010
+
+
+@rule("sts", "AssumeRoleWithWebIdentity")
+def check_web_identity(call: PendingCall) -> None:
+    """Refuse a token that its issuer has not signed for this account, and a role that does not trust its bearer."""
+    token = _parse(call.get("WebIdentityToken", ""))
+    provider = _provider(call.region, token.claims["iss"])
+    _check_time(token.claims, _now(call))
+    audiences = [str(audience) for audience in policy_documents.as_list(token.claims["aud"])]
+    if not set(audiences) & set(provider.client_id_list):
+        raise Refused(INVALID_TOKEN, "Incorrect token audience")
+    _check_signature(call.region, token)
+    _check_role(call, provider, token.claims, audiences)
+
+
+def _parse(text: str) -> Token:
+    """Return a token with all claims that STS requires, or refuse the call."""
+    try:
+        token = json_web_tokens.parse(text)
+    except InvalidTokenError:
+        raise Refused(
+            INVALID_TOKEN,
+            "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)",
+        ) from None
+    for claim in REQUIRED_CLAIMS:
+        if not token.claims.get(claim):
+            raise Refused(INVALID_TOKEN, f"Missing a required claim: {claim}")
+    return token
+
+
+def _provider(region: str, issuer: str) -> MotoModel:
+    """Return the identity provider that is registered for an issuer, or refuse the call."""
+    for provider in policy_documents.iam_backend(region).open_id_providers.values():
+        if issuer == f"https://{provider.url}":
+            return provider
+    raise Refused(INVALID_TOKEN, f"No OpenIDConnect provider found in your account for {issuer}")
+
+
+def _now(call: PendingCall) -> int:
+    """Return the simulated time as a Unix timestamp."""
+    return int(CLOCK_START.timestamp() + call.time)
+
+
+def _check_time(claims: JsonObject, now: int) -> None:
+    """Refuse a token that has expired, or is not valid yet."""
+    expiry = int(claims["exp"])
+    if now >= expiry:
+        raise Refused(
+            "ExpiredTokenException",
+            f"Token expired: current date/time {now} must be before the expiration date/time{expiry}",
+        )
+    if now < int(claims["iat"]) or now < int(claims.get("nbf", 0)):
+        raise Refused(INVALID_TOKEN, "The web identity token is not valid yet")
+
+
+def _check_signature(region: str, token: Token) -> None:
+    """Refuse a token whose signature no key in the issuer's documents verifies."""
+    issuer = token.claims["iss"]
+    discovery = read_document(region, issuer + DISCOVERY_PATH) or {}
+    is_complete = all(discovery.get(name) for name in REQUIRED_IN_DISCOVERY)
+    if not is_complete or discovery["issuer"] != issuer:
+        raise Refused(INVALID_TOKEN, NO_KEY)
+    keys = (read_document(region, discovery["jwks_uri"]) or {}).get("keys") or []
+    # A key without `kid` is no key of a token without one either (aws/amazon-eks-pod-identity-webhook#12).
+    matching = [key for key in keys if "kid" in key and key["kid"] == token.header.get("kid", "")]
+    if not matching or sum(key.get("kty") == "RSA" for key in keys) > MAX_KEYS:
+        raise Refused(INVALID_TOKEN, NO_KEY)
+    if not any(json_web_tokens.is_signed_by(token, key) for key in matching):
+        raise Refused(INVALID_TOKEN, "The web identity token that was passed could not be validated")
+
+
+def _check_role(call: PendingCall, provider: MotoModel, claims: JsonObject, audiences: list[str]) -> None:
+    """Refuse a role that does not exist, does not trust the token's bearer, or has shorter sessions."""
+    role = find_role(call.region, call.get("RoleArn", ""))
+    # Condition keys of a provider: its URL without https:// and the claim ("Available keys for AWS OIDC federation").
+    context = {
+        f"{provider.url}:aud".lower(): audiences,
+        f"{provider.url}:sub".lower(): [str(claims["sub"])],
+        "aws:federatedprovider": [provider.arn],
+    }
+    if role is None or not _trusts(role, provider.arn, context):
+        raise Refused("AccessDenied", f"Not authorized to perform {ACTION}")
+    seconds = int(call.get("DurationSeconds") or 0)
+    if seconds > int(role.max_session_duration or 3_600):
+        raise Refused(
+            "ValidationError", "The requested DurationSeconds exceeds the MaxSessionDuration set for this role."
+        )
+
+
+def find_role(region: str, arn: str) -> MotoModel | None:
+    """Return moto's role of the account with an ARN; None if there is none.
+
+    Args:
+        region: any region of the partition.
+        arn: ARN of a role.
+    """
+    match = ROLE_ARN.fullmatch(arn)
+    if match is None or match["account"] != DEFAULT_ACCOUNT_ID:
+        return None
+    roles = policy_documents.iam_backend(region).get_roles()
+    return next((role for role in roles if role.arn == arn), None)
+
+
+def _trusts(role: MotoModel, provider_arn: str, context: Context) -> bool:
+    """Return whether a role's trust policy lets a provider's bearer assume it."""
+    document = policy_documents.parse(role.assume_role_policy_document)
+    # A trust policy has no resources: its statements are about the role.
+    matching = [
+        {**statement, "Resource": "*"}
+        for statement in policy_documents.statements(document)
+        if ("Federated", provider_arn) in policy_documents.principals(statement)
+    ]
+    return decision([{"Statement": matching}], ACTION, role.arn, context) == "allowed"

@@ -1,0 +1,73 @@
+"""`cfngen plan --graph`: the picture of what a deployment adds, changes, replaces and removes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from deployed_cluster import Place, Shell, commanding, place
+
+from cfngen.cli.plan_graph import plan_changes
+from cfngen.deploy.preview.changes import Change, Replacement, StackPlan
+from cfngen.deploy.preview.plan import Plan
+
+ALLOWED = ("--parameter", "ApiAllowedCidr=203.0.113.7/32")
+TWO_GROUPS = ("--set", "name=drawn", "--set", "nodeGroups[1].name=batch", "--set", "nodeGroups[1].minSize=1")
+ONE_LARGER_GROUP = ("--set", "name=drawn", "--set", "nodeGroups[0].instanceType=m5.large")
+
+
+def test_each_change_of_a_plan_has_its_colour() -> None:
+    changes = [
+        Change("New", "", "AWS::EC2::Volume", "add"),
+        Change("Imported", "vol-1", "AWS::EC2::Volume", "import"),
+        Change("Grown", "vol-2", "AWS::EC2::Volume", "update"),
+        Change("Other", "vol-3", "AWS::EC2::Volume", "update", Replacement.WILL),
+        Change("Perhaps", "vol-4", "AWS::EC2::Volume", "update", Replacement.MIGHT),
+        Change("Gone", "vol-5", "AWS::EC2::Volume", "remove"),
+    ]
+    plan = Plan("drawn", "arn", "update", stacks=(StackPlan((), "drawn", "update", tuple(changes)),))
+    assert plan_changes(plan) == {
+        "New": "added",
+        "Imported": "added",
+        "Grown": "changed",
+        "Other": "replaced",
+        "Perhaps": "replaced",
+        "Gone": "removed",
+    }
+
+
+@pytest.fixture(scope="module")
+def where() -> Iterator[Place]:
+    """An account of this module."""
+    with place() as made:
+        yield made
+
+
+@pytest.mark.drill
+def test_a_group_that_goes_is_drawn_as_it_was(
+    where: Place, cfngen: Shell, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cfngen.lint.lint", lambda documents, **options: ())
+    run = commanding(where, cfngen, monkeypatch)
+    planned = run("plan", *TWO_GROUPS, *ALLOWED, "--graph", "plan.dot", stack="drawn")
+    assert planned.code == 4, planned.err
+    new = (directory / "plan.dot").read_text()
+    # Everything is new, and the value of the parameter is known.
+    assert set(colours(new)) == {"#1a7f37"}
+    assert "203.0.113.7/32" in new
+    assert run("deploy", *TWO_GROUPS, *ALLOWED, "--yes", "--ignore-quotas", stack="drawn").code == 0
+
+    planned = run("plan", *ONE_LARGER_GROUP, *ALLOWED, "--graph", "plan.dot", stack="drawn")
+    assert planned.code == 4, planned.err
+    drawn = (directory / "plan.dot").read_text()
+    [removed] = [line for line in drawn.splitlines() if "node group batch" in line and " -> " not in line]
+    assert colours(removed) == ["#cf222e"]
+    [changed] = [line for line in drawn.splitlines() if line.lstrip().startswith('"NodeGroupNodes')]
+    assert colours(changed) == ["#9a6700"]
+    assert not [line for line in drawn.splitlines() if '"MasterAVolume"' in line and "penwidth" in line]
+
+
+def colours(drawn: str) -> list[str]:
+    """The colours of changes in a picture."""
+    return [line.partition(' color="')[2].partition('"')[0] for line in drawn.splitlines() if "penwidth" in line]

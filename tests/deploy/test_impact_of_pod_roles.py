@@ -1,0 +1,51 @@
+"""What changes of roles for pods, and of what lets AWS accept their tokens, mean for the cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from test_impact import ASG, DISRUPTIVE, NONE, WILL, meaning
+
+from cfngen.cluster.logical_ids import ServiceAccountRoleId
+from cfngen.cluster.service_accounts import ServiceAccount
+from cfngen.deploy.preview.changes import Danger
+
+ROLE, BUCKET, POLICY = "AWS::IAM::Role", "AWS::S3::Bucket", "AWS::S3::BucketPolicy"
+DISTRIBUTION, PROVIDER = "AWS::CloudFront::Distribution", "AWS::IAM::OIDCProvider"
+ACCOUNT = ServiceAccount("shop", "web")
+WEB = str(ServiceAccountRoleId.of(*ACCOUNT, ACCOUNT.digest))
+POLICIES = ("Policies/0/PolicyDocument", "a", "b")
+TRUST = ("AssumeRolePolicyDocument", "a", "b")
+
+
+@pytest.mark.parametrize(
+    ("logical_id", "type_", "given", "danger", "words"),
+    [
+        (WEB, ROLE, {"action": "add"}, NONE, "once they are created anew"),
+        (WEB, ROLE, {"action": "remove"}, DISRUPTIVE, "its pods lose it at once"),
+        (WEB, ROLE, {"paths": [POLICIES]}, NONE, "nothing is restarted"),
+        (WEB, ROLE, {"paths": [TRUST]}, DISRUPTIVE, "which service account may assume the role"),
+        ("IssuerBucket", BUCKET, {"action": "remove"}, NONE, "cfngen deletes it after the update"),
+        ("IssuerBucket", BUCKET, {"replacement": WILL}, DISRUPTIVE, "pods with roles of their own get no new"),
+        ("IssuerBucketPolicy", POLICY, {"paths": [("PolicyDocument", "a", "b")]}, NONE, "who may read the issuer's"),
+        ("IssuerDistribution", DISTRIBUTION, {"action": "add"}, NONE, "some minutes to set the distribution up"),
+        ("IssuerDistribution", DISTRIBUTION, {"action": "remove"}, NONE, "which takes some minutes"),
+        ("IssuerDistribution", DISTRIBUTION, {"replacement": WILL}, DISRUPTIVE, "gets another host name"),
+        ("OidcProvider", PROVIDER, {"action": "remove"}, DISRUPTIVE, "lose those they have within an hour"),
+        ("OidcProvider", PROVIDER, {"paths": [("ClientIdList/0", "a", "b")]}, DISRUPTIVE, "for which audiences"),
+    ],
+)
+def test_what_a_change_means(logical_id: str, type_: str, given: dict[str, Any], danger: Danger, words: str) -> None:
+    paths = given.pop("paths", ())
+    impact = meaning(logical_id, type_, *paths, **given)
+    assert impact is not None
+    assert words in impact.text
+    assert impact.danger is danger
+
+
+def test_roles_and_buckets_of_others_mean_what_they_meant() -> None:
+    role = meaning("MasterRole", ROLE, POLICIES)
+    assert role is not None
+    assert "pods" not in role.text
+    assert meaning("NodeGroupNodesAutoScalingGroup", ASG, POLICIES) is None

@@ -1,0 +1,55 @@
+"""Pictures of cluster files, and what tests ask of them."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from cfngen.cluster.load import load
+from cfngen.graph.cluster_templates import ClusterTemplates, read
+from cfngen.graph.drawing import View, draw
+from cfngen.graph.picture import Box, Picture
+from cfngen.templates import generate
+from cfngen.templates.document import Document
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+CASES = ROOT / "tests" / "golden" / "cases"
+
+
+@cache
+def documents(cluster_file: Path | None) -> tuple[Document, ...]:
+    """The templates of a cluster file, or of the default cluster."""
+    return generate(load(cluster_file, environ={}, overrides=()).cluster)
+
+
+@cache
+def templates(cluster_file: Path | None = None) -> ClusterTemplates:
+    return read(documents(cluster_file))
+
+
+@cache
+def picture(cluster_file: Path | None = None, view: View = "network") -> Picture:
+    return draw(templates(cluster_file), view)
+
+
+def outline(drawn: Picture, parent: str | None = None, indentation: str = "") -> list[str]:
+    """The boxes as a person reads them: one within another, with their lines."""
+    lines = []
+    for box in drawn.children(parent):
+        lines += [f"{indentation}{': '.join((box.title, ', '.join(box.lines))).removesuffix(': ')}"]
+        lines += outline(drawn, box.id, indentation + "  ")
+    return lines
+
+
+def arrows(drawn: Picture) -> set[str]:
+    """The arrows as a person reads them."""
+    titles = {box.id: box for box in drawn.boxes}
+    return {
+        f"{titles[arrow.source].title} -> {titles[arrow.target].title}: {arrow.label}".removesuffix(": ")
+        for arrow in drawn.arrows
+    }
+
+
+def box(drawn: Picture, box_id: str) -> Box:
+    return next(box for box in drawn.boxes if box.id == box_id)

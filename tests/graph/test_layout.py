@@ -1,0 +1,217 @@
+"""Where everything in a picture is drawn: nothing is cut, nothing covers what is to be read."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from drawn_pictures import pictures
+from example_pictures import EXAMPLES
+from hypothesis import HealthCheck, given, settings
+
+from cfngen.graph.layout import layout
+from cfngen.graph.layout.boxes import TRACK, Placed
+from cfngen.graph.layout.drawing import Drawing, Point
+from cfngen.graph.layout.edges import edges_of, joined_labels
+from cfngen.graph.layout.text import LABEL, LINE, TITLE, width, wrapped
+from cfngen.graph.picture import Arrow, Box, Picture
+
+Rectangle = tuple[float, float, float, float]  # left, top, right, bottom
+
+
+@pytest.fixture(scope="module", params=EXAMPLES)
+def example(request: pytest.FixtureRequest) -> Drawing:
+    return layout(EXAMPLES[request.param]())
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(pictures())
+def test_nothing_in_any_picture_is_cut_or_covered(picture: Picture) -> None:
+    check_layout(picture)
+
+
+@pytest.mark.drill
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(pictures())
+def test_nothing_in_many_pictures_is_cut_or_covered(picture: Picture) -> None:
+    check_layout(picture)
+
+
+def check_layout(picture: Picture) -> None:
+    drawing = layout(picture)
+    assert faults_of(drawing) == []
+    shown = {id(line.edge) for line in drawing.lines if line.label} | {id(line.edge) for line in drawing.unplaced}
+    assert [line.edge for line in drawing.lines if line.edge.label.strip() and id(line.edge) not in shown] == []
+
+
+def test_nothing_in_a_picture_of_a_cluster_is_cut_or_covered(example: Drawing) -> None:
+    assert faults_of(example) == []
+
+
+def test_each_arrow_of_a_cluster_has_a_line_and_its_label(example: Drawing) -> None:
+    assert [line.edge for line in example.lines if not line.clear] == []
+    assert not example.unplaced
+    drawn = [arrow for line in example.lines for arrow in line.edge.arrows]
+    loops = [loop for placed in example.boxes for loop in placed.loops]
+    assert sorted(map(repr, drawn + loops)) == sorted(map(repr, example.picture.arrows))
+
+
+def test_a_picture_of_a_cluster_suits_a_page(example: Drawing) -> None:
+    assert example.width <= 1400
+    assert example.width > 0.6 * example.height
+
+
+def test_lines_of_different_arrows_share_no_stretch(example: Drawing) -> None:
+    stretches: dict[tuple[Point, Point], int] = {}
+    for number, line in enumerate(example.lines):
+        for stretch in {stretch for path in line.paths for stretch in stretches_of(path)}:
+            assert stretches.setdefault(stretch, number) == number
+
+
+def test_arrows_end_at_their_boxes(example: Drawing) -> None:
+    boxes = {placed.box.id: placed for placed in example.boxes}
+    for line in example.lines:
+        for leaf_end, *_ in line.paths:
+            assert [leaf for leaf in line.edge.leaves if on_border(leaf_end, boxes[leaf])]
+        assert [path for path in line.paths if on_border(path[-1], boxes[line.edge.root])]
+        for target in {link.target for link in line.edge.links}:
+            assert [tip for tip, _ in line.heads if on_border(tip, boxes[target])]
+
+
+def test_zones_stand_side_by_side_below_the_internet() -> None:
+    boxes = {placed.box.id: placed for placed in layout(EXAMPLES["production"]()).boxes}
+    zones = [boxes[f"zone:{zone}"] for zone in "abc"]
+    assert len({zone.y for zone in zones}) == 1
+    assert len({boxes[f"Private{zone}"].y for zone in "ABC"}) == 1
+    assert boxes["source:internet"].y + boxes["source:internet"].height < boxes["Vpc"].y
+    assert boxes["Bucket"].y > boxes["Vpc"].y + boxes["Vpc"].height
+
+
+def test_six_zones_stay_on_a_page() -> None:
+    boxes = [Box("vpc", "vpc", "VPC")]
+    for zone in "abcdef":
+        boxes += [
+            Box(f"zone:{zone}", "zone", f"us-east-1{zone}", (), "vpc"),
+            Box(f"subnet:{zone}", "subnet", "Private subnet", ("10.0.0.0/19",), f"zone:{zone}"),
+            Box(f"nodes:{zone}", "instances", "nodes", ("3 x m6i.xlarge",), f"subnet:{zone}"),
+        ]
+    drawing = layout(Picture("six zones", tuple(boxes)))
+    assert faults_of(drawing) == []
+    assert drawing.width <= 1460
+
+
+def test_the_same_picture_is_laid_out_the_same_way() -> None:
+    assert repr(layout(EXAMPLES["access"]())) == repr(layout(EXAMPLES["access"]()))
+
+
+@pytest.mark.parametrize(
+    ("labels", "joined"),
+    [
+        (["TCP 443"], "TCP 443"),
+        (["TCP 80", "TCP 443", "TCP 80"], "TCP 80, 443"),
+        (["TCP 53", "UDP 53", "all"], "TCP 53, UDP 53, all"),
+        (["", ""], ""),
+        ([f"TCP {port}" for port in range(9)], "TCP 0, 1, 2, 3, 4 and 4 more"),
+    ],
+)
+def test_labels_of_arrows_between_the_same_boxes_are_joined(labels: list[str], joined: str) -> None:
+    assert joined_labels([Arrow("a", "b", "traffic", label) for label in labels]) == joined
+
+
+def test_arrows_with_one_label_that_meet_in_a_box_are_one_tree() -> None:
+    boxes = tuple(Box(name, "instances", name) for name in "abcd")
+    arrows = (*(Arrow(name, "d", "traffic", "TCP 443") for name in "abc"), Arrow("d", "a", "traffic", "TCP 10250"))
+    trees = edges_of(Picture("", boxes, arrows))
+    assert [(tree.root, tree.leaves, tree.outward) for tree in trees] == [("d", ("a", "b", "c"), False),
+                                                                          ("a", ("d",), False)]  # fmt: skip
+
+
+def test_the_same_arrow_in_both_directions_is_one_with_two_heads() -> None:
+    boxes = (Box("a", "security-group", "a"), Box("b", "security-group", "b"))
+    arrows = (Arrow("a", "b", "traffic", "UDP 8472"), Arrow("b", "a", "traffic", "UDP 8472"))
+    (line,) = layout(Picture("", boxes, arrows)).lines
+    assert len(line.paths) == 1
+    assert len(line.heads) == 2
+
+
+@pytest.mark.parametrize("text", ["kubernetes-backups-123456789012", "a b c " * 20, "x" * 200, "", "  ", "节点组" * 20])
+def test_wrapped_lines_fit_and_lose_nothing(text: str) -> None:
+    for font in (TITLE, LINE, LABEL):
+        lines = wrapped(text, 90, font)
+        assert "".join("".join(lines).split()) == "".join(text.split())
+        assert [line for line in lines if width(line, font) > 90] == []
+
+
+def faults_of(drawing: Drawing) -> list[str]:
+    """Return what is cut or covered in a drawing."""
+    faults = []
+    outlines = {placed.box.id: outline(placed) for placed in drawing.boxes}
+    headers = {placed.box.id: bounds(placed.header_area()) for placed in drawing.boxes}
+    labels = [bounds(line.label.area) for line in drawing.lines if line.label]
+    by_id = {placed.box.id: placed for placed in drawing.boxes}
+    page = (0, 0, drawing.width, drawing.height)
+    for name, placed in by_id.items():
+        container = outlines[placed.box.parent] if placed.box.parent else page
+        if not inside(outlines[name], container):
+            faults.append(f"{name} leaves what contains it")
+        if not inside(headers[name], outlines[name]):
+            faults.append(f"the title of {name} leaves it")
+        texts = placed.texts()
+        if any(upper.y + upper.font.line > lower.y + 0.01 for upper, lower in itertools.pairwise(texts)):
+            faults.append(f"lines of {name} overlap")
+        faults += [f"{child.box.id} covers the title of {name}" for child in placed.children
+                   if overlap(outlines[child.box.id], headers[name])]  # fmt: skip
+    for one, other in itertools.combinations(by_id.values(), 2):
+        if one.box.parent == other.box.parent and overlap(outlines[one.box.id], outlines[other.box.id]):
+            faults.append(f"{one.box.id} covers {other.box.id}")
+    for index, label in enumerate(labels):
+        if not inside(label, page):
+            faults.append(f"label {index} is cut")
+        faults += [f"labels {index} and {index + 1 + after} overlap" for after, other in enumerate(labels[index + 1 :])
+                   if overlap(label, other)]  # fmt: skip
+        for name, placed in by_id.items():
+            if overlap(label, headers[name] if placed.children else outlines[name]):
+                faults.append(f"label {index} covers {name}")
+    for line in drawing.lines:
+        for start, end in (stretch for path in line.paths for stretch in stretches_of(path)):
+            piece = (min(start[0], end[0]), min(start[1], end[1]), max(start[0], end[0]), max(start[1], end[1]))
+            if line.clear:
+                crossed = [name for name, header in headers.items() if overlap(piece, header)]
+                faults += [f"an arrow of {line.edge.root} crosses the title of {name}" for name in crossed]
+            if not inside(piece, page):
+                faults.append(f"an arrow of {line.edge.root} is cut")
+    return faults
+
+
+def outline(placed: Placed) -> Rectangle:
+    return bounds((placed.x * TRACK, placed.y * TRACK, placed.width * TRACK, placed.height * TRACK))
+
+
+def bounds(area: tuple[float, float, float, float]) -> Rectangle:
+    left, top, w, h = area
+    return left, top, left + w, top + h
+
+
+def inside(inner: Rectangle, outer: Rectangle) -> bool:
+    return inner[0] >= outer[0] and inner[1] >= outer[1] and inner[2] <= outer[2] and inner[3] <= outer[3]
+
+
+def overlap(one: Rectangle, other: Rectangle) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def stretches_of(path: tuple[Point, ...]) -> list[tuple[Point, Point]]:
+    """Return the pieces of a way, each one track long, in one direction whichever way it was gone."""
+    pieces = []
+    for (x, y), (to_x, to_y) in itertools.pairwise(path):
+        steps = max(abs(to_x - x), abs(to_y - y)) // TRACK
+        for step in range(steps):
+            ends = [(x + (to_x - x) * at // steps, y + (to_y - y) * at // steps) for at in (step, step + 1)]
+            pieces.append((min(ends), max(ends)))
+    return pieces
+
+
+def on_border(point: Point, placed: Placed) -> bool:
+    left, top, right, bottom = outline(placed)
+    x, y = point
+    return (x in (left, right) and top <= y <= bottom) or (y in (top, bottom) and left <= x <= right)

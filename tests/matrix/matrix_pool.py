@@ -1,0 +1,179 @@
+"""Generates and lints many combinations with one pool of processes; a template that several have is linted once."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from outcomes import Outcome, generated, lines_of
+
+from cfngen.lint.cache import Cache, Verdict
+from cfngen.lint.linter import Linter
+from cfngen.lint.run import without_garbage_collection
+from cfngen.lint.views import View
+
+# How many combinations are generated ahead, and how many templates wait to be linted at most: a view has a megabyte.
+_AHEAD = 16
+_WAITING = 200
+# Verdicts are stored in batches, since each time the whole directory is looked through.
+_BATCH = 200
+Wanted = tuple[Mapping[str, str], bool]
+"""A combination, and whether its template with everything in it is linted."""
+
+
+@dataclass
+class Progress:
+    """How far it is.
+
+    Attributes:
+        total: how many combinations there are.
+        generated: how many of them were generated or refused.
+        linted: how many templates were linted.
+        known: how many templates needed no lint, since another combination or an earlier run had the same one.
+        waiting: how many templates wait to be linted.
+    """
+
+    total: int
+    generated: int = 0
+    linted: int = 0
+    known: int = 0
+    waiting: int = 0
+
+
+@dataclass
+class _Judging:
+    """A template that is being linted, or was.
+
+    Attributes:
+        first: the combination that had it first, to which the time counts.
+        document: its name.
+        outcomes: the combinations that have it, until there is a verdict.
+        verdict: what lint found; None until then.
+    """
+
+    first: Outcome
+    document: str
+    outcomes: list[Outcome] = field(default_factory=list)
+    verdict: Verdict | None = None
+
+
+def judged(
+    wanted: Iterable[Wanted], regions: Iterable[str], progress: Progress, cache: Path | None, report: Callable[[], None]
+) -> list[Outcome]:
+    """Generate and lint combinations; return what became of each.
+
+    Args:
+        wanted: the combinations.
+        regions: the regions that they are in.
+        progress: is kept up to date.
+        cache: directory of verdicts of earlier runs; None lints everything again.
+        report: called when something has changed.
+    """
+    with tempfile.TemporaryDirectory(prefix="cfngen-matrix-") as directory:
+        workplace = Path(directory).resolve()
+        with without_garbage_collection():
+            _LINTERS.update({region: Linter(region, workplace) for region in regions})
+        context = multiprocessing.get_context("fork")
+        workers = len(os.sched_getaffinity(0))
+        with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(workplace,)) as pool:
+            return _Run(pool, progress, Cache(cache) if cache else None, report).of(iter(wanted))
+
+
+class _Run:
+    """One run: what is under way, and the verdicts so far."""
+
+    def __init__(
+        self, pool: ProcessPoolExecutor, progress: Progress, cache: Cache | None, report: Callable[[], None]
+    ) -> None:
+        self._pool, self._progress, self._cache, self._report = pool, progress, cache, report
+        self._judgings: dict[str, _Judging] = {}
+        self._unsaved: dict[str, Verdict] = {}
+        self._futures: dict[Future[Any], str] = {}
+        self._outcomes: list[Outcome] = []
+
+    def of(self, wanted: Iterator[Wanted]) -> list[Outcome]:
+        """Work until everything is done."""
+        self._more(wanted)
+        while self._futures:
+            done, _ = wait(self._futures, return_when=FIRST_COMPLETED)
+            for future in done:
+                key = self._futures.pop(future)
+                if key:
+                    self._linted(key, *future.result())
+                else:
+                    self._generated(*future.result())
+            self._more(wanted)
+            self._report()
+        self._save()
+        return self._outcomes
+
+    def _more(self, wanted: Iterator[Wanted]) -> None:
+        """Let further combinations be generated, unless many templates wait already."""
+        ahead = sum(not key for key in self._futures.values())
+        self._progress.waiting = len(self._futures) - ahead
+        for _ in range(_AHEAD - ahead if self._progress.waiting < _WAITING else 0):
+            if (combination := next(wanted, None)) is None:
+                return
+            self._futures[self._pool.submit(generated, *combination)] = ""
+
+    def _generated(self, outcome: Outcome, views: Mapping[str, View], region: str) -> None:
+        """Add what lint says of the templates, or let it say something."""
+        self._outcomes.append(outcome)
+        self._progress.generated += 1
+        for key, view in views.items():
+            if key not in self._judgings:
+                verdict = self._cache.get(key) if self._cache else None
+                self._judgings[key] = _Judging(outcome, view.document, verdict=verdict)
+                if verdict is None:
+                    self._judgings[key].outcomes.append(outcome)
+                    self._futures[self._pool.submit(_judge, view, region)] = key
+                    continue
+            self._progress.known += 1
+            judging = self._judgings[key]
+            if judging.verdict is None:
+                judging.outcomes.append(outcome)
+            else:
+                outcome.findings += lines_of(judging.document, judging.verdict)
+
+    def _linted(self, key: str, verdict: Verdict, seconds: float) -> None:
+        judging = self._judgings[key]
+        judging.verdict = self._unsaved[key] = verdict
+        judging.first.lint_seconds += seconds
+        self._progress.linted += 1
+        for outcome in judging.outcomes:
+            outcome.findings += lines_of(judging.document, verdict)
+        judging.outcomes.clear()
+        if len(self._unsaved) >= _BATCH:
+            self._save()
+
+    def _save(self) -> None:
+        if self._cache:
+            self._cache.put(self._unsaved)
+        self._unsaved.clear()
+
+
+# Set before forking, so that worker processes inherit cfn-lint with its rules loaded.
+_LINTERS: dict[str, Linter] = {}
+
+
+def _begin(workplace: Path) -> None:
+    """Prepare a new worker process."""
+    os.chdir(workplace)
+    gc.set_threshold(50_000, 20, 20)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _judge(view: View, region: str) -> tuple[Verdict, float]:
+    """Lint a template; return the verdict and how long it took."""
+    begin = time.monotonic()
+    verdict = _LINTERS[region].judge(view)
+    return verdict, time.monotonic() - begin

@@ -1,0 +1,85 @@
+"""Generates and lints the templates of thousands of combinations of what a cluster file can say, and reports.
+
+Any three values of `dimensions.py` that go together occur in a combination; further ones differ from one of these in
+one value. Of each row of `conflicts.py` some are tried, too. Exits with 1 if lint has findings, a combination ends with
+a traceback, or the checks refuse something else than `conflicts.py` says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from itertools import chain, islice
+from pathlib import Path
+
+import yaml
+from combinations import ALL, cover, file_of, neighbours, refused
+from dimension_values import REGIONS
+from matrix_pool import Progress, Wanted, judged
+from matrix_report import as_json, report
+from outcomes import described
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "build" / "matrix"
+
+
+def main() -> int:
+    """Run the command line."""
+    options = _options()
+    if options.file:
+        print(yaml.safe_dump(file_of(json.loads(options.file)), sort_keys=False), end="")
+        return 0
+    begin = time.monotonic()
+    wanted = [({**json.loads(text)}, True) for text in options.only or ()] or chosen(options)
+    progress = Progress(len(wanted))
+
+    def show() -> None:
+        if sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+            minutes = (time.monotonic() - begin) / 60
+            line = f"{progress.generated} of {progress.total} combinations, {progress.linted} templates linted"
+            print(f"\r\x1b[2K{line}, {progress.waiting} waiting, {minutes:.1f} minutes", end="", file=sys.stderr)
+
+    regions = {region for _, region, _ in REGIONS.values()}
+    cache = None if options.no_cache else FOLDER / "verdicts"
+    outcomes = judged(wanted, sorted(regions), progress, cache, show)
+    if sys.stderr.isatty():
+        print("\r\x1b[2K", end="", file=sys.stderr)
+    for line in report(outcomes, time.monotonic() - begin, progress.linted, progress.known):
+        print(line)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / "outcomes.json").write_text(as_json(outcomes) + "\n")
+    return int(any(outcome.findings or outcome.faults for outcome in outcomes))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--combinations", type=int, default=2000, help="how many are to be generated (2000)")
+    parser.add_argument("--refused", type=int, default=20, help="how many of each conflict are to be refused (20)")
+    parser.add_argument("--seed", type=int, default=1, help="which ones are drawn (1)")
+    parser.add_argument("--standalone", choices=("some", "all"), default="some", help="lint standalone.json of which")
+    parser.add_argument("--no-cache", action="store_true", help="lint again what an earlier run has linted")
+    parser.add_argument("--only", action="append", metavar="JSON", help="a combination, as the report shows it")
+    parser.add_argument("--file", metavar="JSON", help="print the cluster file of a combination")
+    return parser.parse_args()
+
+
+def chosen(options: argparse.Namespace) -> list[Wanted]:
+    """Return the combinations to generate without repeating any, then those to be refused.
+
+    What nests and is nested is linted of all. `standalone.json` has the same resources once more, and is as long to
+    lint as all others together: it is linted of those combinations in which any two values occur.
+    """
+    pairs = cover(ALL, 2, options.seed)
+    triples = cover(ALL, 3, options.seed)
+    wanted: dict[str, Wanted] = {described(row): (row, True) for row in pairs}
+    for row in chain(triples, islice(neighbours(triples, ALL, options.seed), 10 * options.combinations)):
+        if len(wanted) < options.combinations:
+            wanted.setdefault(described(row), (row, options.standalone == "all"))
+    return [*wanted.values(), *((row, False) for row in refused(ALL, options.refused, options.seed))]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections import Counter
 from dataclasses import replace
@@ -14,8 +15,9 @@ from clusters import templates_of
 from drawn_files import CAPACITY, DESIGNED, OPTIONAL, Design, File, designs, files, put, strategies_of
 from drawn_lives import lives
 from drawn_values import leaves
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
+from hypothesis.errors import NoSuchExample
 from living import live
 
 from cfngen import lint
@@ -78,21 +80,19 @@ def test_a_key_without_a_strategy_is_noticed() -> None:
     assert set(OPTIONAL) - set(strategies()) == set()
 
 
-@pytest.mark.parametrize("part", range(18))
-def test_every_key_is_drawn(part: int) -> None:
-    keys = sorted(OPTIONAL)[part::18]
-    drawn: set[str] = set()
+@pytest.mark.parametrize("key", sorted(OPTIONAL))
+def test_every_key_is_drawn(key: str) -> None:
+    missing = set(below(key))
 
-    @settings(SAME, max_examples=600)
-    @given(st.fixed_dictionaries({key: strategies()[key] for key in keys}))
-    def draw(values: dict[str, Any]) -> None:
+    def complete(value: Any) -> bool:
         file: File = {}
-        for key, value in values.items():
-            put(file, key, value)
-        drawn.update(keys_of(file))
+        put(file, key, value)
+        missing.difference_update(keys_of(file))
+        return not missing
 
-    draw()
-    assert frozenset().union(*map(below, keys)) - drawn == set()
+    with contextlib.suppress(NoSuchExample):
+        find(strategies()[key], complete, settings=settings(SAME, max_examples=1000))
+    assert missing == set()
 
 
 def test_every_key_of_a_design_is_drawn() -> None:

@@ -17,6 +17,7 @@ from cfngen.cluster.field_validation import (
     check_range,
     parse_address,
     parse_cidr,
+    refuse_unreadable_issuer,
     refuse_unusable_proxy,
 )
 from cfngen.cluster.references import TERRAFORM_PATTERN
@@ -105,6 +106,7 @@ HttpUrl = Annotated[
     str, TextPattern(r"https?://[^\s/]+(/\S*)?", expected="an http(s) URL such as https://mirror.example.com/k8s")
 ]
 _HOST_NAME_PATTERN = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*"
+_LOWER_CASE_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 HostName = Annotated[
     str, TextPattern(_HOST_NAME_PATTERN, expected="a DNS name or IPv4 address such as api.example.com")
 ]
@@ -112,10 +114,13 @@ IssuerUrl = Annotated[
     str,
     TextPattern(
         # CreateOpenIDConnectProvider, IAM API Reference: begins with https://, has no port number and no query, and
-        # corresponds to the `iss` of tokens. 255 characters at most.
-        rf"https://(?=.{{1,247}}$){_HOST_NAME_PATTERN}(/[A-Za-z0-9._~-]+)*",
-        expected="an https URL without port, query and final slash, such as https://tokens.example.com/kubernetes",
+        # corresponds to the `iss` of tokens. 255 characters at most. AWS STS compares both as texts, and reads the
+        # documents from the internet; no part of the path begins with a dot, as the documents' own does.
+        rf"https://(?=.{{1,247}}$)({_LOWER_CASE_LABEL}\.)+[a-z]([a-z0-9-]{{0,61}}[a-z0-9])?(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*",
+        expected="an https URL without port, query and final slash, its host in lower case, such as "
+        "https://tokens.example.com/kubernetes",
     ),
+    BeforeValidator(refuse_unreadable_issuer),
 ]
 ProxyUrl = Annotated[
     str,

@@ -5,11 +5,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError
+from urllib.parse import urlsplit
 
 from pydantic_core import PydanticCustomError, core_schema
 
 from cfngen.cluster.references import PARAMETER_PATTERN, STACK_PATTERN, TERRAFORM_PATTERN, parse_reference, refusal
 from cfngen.text_limits import TextLimit
+
+# A name without a dot, an address, or a name below a domain that is never on the internet (RFC 6761, RFC 6762, RFC
+# 8375, and `internal`, which ICANN reserved in 2024).
+_PRIVATE_HOST = re.compile(
+    r"[a-z0-9-]+|[0-9.]+|.*\.(example|home\.arpa|internal|invalid|local|localhost|test)", re.IGNORECASE
+)
 
 
 def _invalid_value(message: str) -> PydanticCustomError:
@@ -61,6 +68,22 @@ def refuse_unusable_proxy(value: object) -> object:
         # Systems Manager User Guide, "Configuring SSM Agent to use a proxy on Linux nodes").
         raise _invalid_value(
             "instances speak plain HTTP to the proxy, through which they tunnel their own TLS; enter its http:// URL"
+        )
+    return value
+
+
+def refuse_unreadable_issuer(value: object) -> object:
+    """Return the URL of an issuer unchanged; refuse that of a document, and a host that AWS STS cannot reach."""
+    if not isinstance(value, str):
+        return value
+    issuer, separator, _ = value.partition("/.well-known")
+    if separator:
+        raise _invalid_value(f"{value!r} is where the issuer's document is; enter the issuer's URL, {issuer}")
+    host = urlsplit(value).netloc
+    if _PRIVATE_HOST.fullmatch(host):
+        raise _invalid_value(
+            f"AWS STS reads the issuer's documents from the internet, where {host} is no name; enter the URL of a web "
+            "server that everybody can reach"
         )
     return value
 

@@ -59,6 +59,8 @@ _IS_INSTALLED: Mapping[ServiceAccount, Callable[[Cluster], bool]] = {
     EXTERNAL_DNS: lambda cluster: cluster.addons.external_dns.enabled,
     CERT_MANAGER: lambda cluster: cluster.addons.cert_manager.enabled and bool(cluster.addons.cert_manager.zones),
 }
+ACCOUNTS_OF_COMPONENTS = frozenset(_IS_INSTALLED)
+"""The service accounts of all of cfngen's own components that call AWS, installed or not."""
 
 
 def component_accounts(cluster: Cluster) -> Iterator[ServiceAccount]:

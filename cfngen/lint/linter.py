@@ -39,6 +39,13 @@ IGNORED = (
     # The limit of a template passed as a string, 51,200 bytes. The console uploads a file to S3 and `cfngen deploy`
     # does the same, so the limit of both is that of S3 (E9002). The rule is for users who call the API themselves.
     "I9003",
+    # "Approaching" a limit: a template with more than nine tenths of the bytes, parameters, resources or outputs that
+    # CloudFormation accepts. Its size follows from the cluster file, and it can be deployed; errors beyond the limits
+    # are E1002, E2010, E3010 and E6010.
+    "I1002",
+    "I2010",
+    "I3010",
+    "I6010",
 )
 
 

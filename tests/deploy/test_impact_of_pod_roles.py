@@ -8,13 +8,14 @@ import pytest
 from test_impact import ASG, DISRUPTIVE, NONE, WILL, meaning
 
 from cfngen.cluster.logical_ids import ServiceAccountRoleId
-from cfngen.cluster.service_accounts import ServiceAccount
+from cfngen.cluster.service_accounts import EBS_CSI_DRIVER, ServiceAccount
 from cfngen.deploy.preview.changes import Danger
 
 ROLE, BUCKET, POLICY = "AWS::IAM::Role", "AWS::S3::Bucket", "AWS::S3::BucketPolicy"
 DISTRIBUTION, PROVIDER = "AWS::CloudFront::Distribution", "AWS::IAM::OIDCProvider"
 ACCOUNT = ServiceAccount("shop", "web")
 WEB = str(ServiceAccountRoleId.of(*ACCOUNT, ACCOUNT.digest))
+DRIVER = str(ServiceAccountRoleId.of(*EBS_CSI_DRIVER, EBS_CSI_DRIVER.digest))
 POLICIES = ("Policies/0/PolicyDocument", "a", "b")
 TRUST = ("AssumeRolePolicyDocument", "a", "b")
 
@@ -24,6 +25,8 @@ TRUST = ("AssumeRolePolicyDocument", "a", "b")
     [
         (WEB, ROLE, {"action": "add"}, NONE, "once they are created anew"),
         (WEB, ROLE, {"action": "remove"}, DISRUPTIVE, "its pods lose it at once"),
+        (DRIVER, ROLE, {"action": "remove"}, NONE, "when its component does not use it any more"),
+        (DRIVER, ROLE, {"replacement": WILL}, DISRUPTIVE, "its pods lose it at once"),
         (WEB, ROLE, {"paths": [POLICIES]}, NONE, "nothing is restarted"),
         (WEB, ROLE, {"paths": [TRUST]}, DISRUPTIVE, "which service account may assume the role"),
         ("IssuerBucket", BUCKET, {"action": "remove"}, NONE, "cfngen deletes it after the update"),

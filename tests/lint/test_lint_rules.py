@@ -83,6 +83,12 @@ def test_template_size(judge: Linter, size: int, rules: list[str], tmp_path: Pat
     ]
 
 
+@pytest.mark.parametrize(("count", "rules"), [(460, []), (501, ["E3010"])])
+def test_a_template_close_to_a_limit_is_as_good_as_any(judge: Linter, count: int, rules: list[str]) -> None:
+    template = {"Resources": {f"Wait{number}": waiting() for number in range(count)}}
+    assert [finding["rule"] for finding in judge.judge(View("tested", template, {}))] == rules
+
+
 RULE = {"IpProtocol": "tcp", "FromPort": 1, "ToPort": 1, "CidrIp": "10.0.0.0/8"}
 DESCRIBED = {**RULE, "Description": "why"}
 GROUP = ("Resources", "Group", "Properties")

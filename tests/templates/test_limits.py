@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from cfngen.cluster.load import parse
+from cfngen.cluster.problems import ClusterFileError
+
 POLICY = "arn:aws:iam::123456789012:policy/organisation/unit/" + "p" * 60
 ALLOWED = [f"203.0.113.{index}/32" for index in range(10)]
 
@@ -180,3 +183,25 @@ def test_policies_of_a_maximal_cluster_fit(templates: Any, plugin: str, issuer: 
 def test_every_tag_set_fits_the_limit_of_fifty(templates: Any) -> None:
     body = templates({**maximal(1), "tags": {f"tag-{index}": "v" for index in range(40)}})["standalone"]
     assert all(len(resource.get("Properties", {}).get("Tags", [])) <= 50 for resource in body["Resources"].values())
+
+
+def test_as_many_roles_of_service_accounts_as_the_cluster_file_may_have_fit_into_their_stack(templates: Any) -> None:
+    def with_roles(count: int) -> dict[str, Any]:
+        return {
+            "network": {"plugin": "amazon-vpc"},
+            "serviceAccountIssuer": {},
+            "iam": {"serviceAccounts": [{"namespace": f"team-{n}", "name": "web"} for n in range(count)]},
+            "addons": {
+                "clusterAutoscaler": {"enabled": True},
+                "awsLoadBalancerController": {"enabled": True},
+                "externalDns": {"enabled": True, "zones": ["Z0123456789ABCDEFGHIJ"]},
+                "certManager": {"enabled": True, "zones": ["Z0123456789ABCDEFGHIJ"]},
+            },
+            "nodeGroups": [group(index) for index in range(10)],
+        }
+
+    bodies = templates(with_roles(450)).bodies
+    assert "standalone" not in bodies
+    assert len(bodies["iam"]["Resources"]) <= 500
+    with pytest.raises(ClusterFileError, match="451 roles are too many for a stack, which has room for 450 of them"):
+        parse(with_roles(451))

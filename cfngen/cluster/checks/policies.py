@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
 from cfngen.cluster.model import Cluster, PolicyStatement
@@ -13,6 +14,14 @@ from cfngen.cluster.problems import Problem
 # IAM User Guide). The rest is for what every node needs; the role of a service account has nothing else.
 MAX_OWN_CHARACTERS = 6_000
 MAX_SERVICE_ACCOUNT_CHARACTERS = 10_000
+# "IAM JSON policy elements: Condition operators", IAM User Guide.
+_COMPARISON = "(Less|Greater)Than(Equals)?"
+_OPERATOR = re.compile(
+    "((ForAllValues|ForAnyValue):)?"
+    f"((String(Not)?(Equals(IgnoreCase)?|Like)|(Numeric|Date)((Not)?Equals|{_COMPARISON})|Bool|(Not)?IpAddress"
+    "|Arn(Not)?(Equals|Like))(IfExists)?|Null)"
+    "|BinaryEquals"
+)
 _WHO_MAY = {
     "nodeGroups": "whoever takes over a node, or a pod with the host's network, may do all of it",
     "iam": "every pod of the service account may do all of it",
@@ -48,10 +57,22 @@ def _check_size(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_conditions(cluster: Cluster) -> Iterator[Problem]:
-    """Check that conditions compare keys with texts, numbers or booleans, or lists of these, as IAM requires."""
+    """Check operators, keys and values of conditions, for which IAM refuses the whole role otherwise.
+
+    A key is compared as it is: neither CloudFormation nor IAM replaces anything in it.
+    """
     for path, statement in policy_statements(cluster):
         for operator, values_by_key in statement.conditions.items():
+            if not _OPERATOR.fullmatch(operator):
+                message = f"{operator} is no condition operator of IAM, such as StringEquals; they differ in case, too"
+                yield Problem((*path, "conditions", operator), message)
             for key, value in values_by_key.items():
+                if ":" not in key or "${" in key:
+                    message = (
+                        "is no condition key, such as aws:ResourceTag/team; a variable can only be in the value with "
+                        "which it is compared"
+                    )
+                    yield Problem((*path, "conditions", operator, key), message)
                 values = value if isinstance(value, list) else [value]
                 if not values or not all(isinstance(item, (str, int, float)) for item in values):
                     message = "a condition compares with a text, a number, true or false, or a list of these"

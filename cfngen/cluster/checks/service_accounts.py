@@ -16,6 +16,9 @@ _ISSUER: Path = ("serviceAccountIssuer",)
 _ACCOUNTS: Path = ("iam", "serviceAccounts")
 _ADDON_ROLES: Path = ("iam", "addonRoles")
 _API_SERVER_ARGUMENTS: Path = ("apiServer", "extraArgs")
+# A template has 500 resources at most ("CloudFormation quotas", November 2026). The IAM stack has some twenty for
+# masters, nodes and components, and two for each node group with a role of its own.
+_MAX_ROLES_OF_STACK = 470
 # Tags of a role: 50 ("IAM and AWS STS quotas", IAM User Guide). cfngen and CloudFormation add up to ten.
 _MAX_ROLE_TAGS = 40
 # Tags of every role of a service account (`cfngen.templates.service_account_roles`).
@@ -123,6 +126,18 @@ def _check_accounts(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(path, message, related_paths=(_ADDON_ROLES,))
 
 
+def _check_number(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the IAM stack does not exceed CloudFormation's number of resources: one for each role that is made."""
+    made = sum(1 for entry in cluster.iam.service_accounts if entry.role is None)
+    max_roles = _MAX_ROLES_OF_STACK - 2 * len(cluster.node_groups)
+    if made > max_roles:
+        message = (
+            f"{made} roles are too many for a stack, which has room for {max_roles} of them; let several programs of a "
+            "namespace use one service account, or make roles yourself and name them in role"
+        )
+        yield Problem(_ACCOUNTS, message)
+
+
 def _check_existing_roles(cluster: Cluster) -> Iterator[Problem]:
     """Check that an existing role is given nothing: cfngen leaves it as it is."""
     for index, entry in enumerate(cluster.iam.service_accounts):
@@ -218,6 +233,7 @@ PROBLEM_CHECKS = (
     _check_cert_manager_zones,
     _check_discovery,
     _check_accounts,
+    _check_number,
     _check_existing_roles,
     _check_tags,
     _check_api_server_flags,

@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from cfngen.cluster.logical_ids import ISSUER_BUCKET, ServiceAccountRoleId
+from cfngen.cluster.service_accounts import ACCOUNTS_OF_COMPONENTS
 from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.preview.impact import backups, instances
 from cfngen.deploy.preview.impact.context import ChangeContext
 
 _ROLE, _BUCKET = "AWS::IAM::Role", "AWS::S3::Bucket"
+_DIGESTS_OF_COMPONENTS = frozenset(account.digest for account in ACCOUNTS_OF_COMPONENTS)
 _LOSS = "pods with roles of their own get no new credentials, and lose those they have within an hour"
 
 
 def _role_impact(context: ChangeContext) -> Impact | None:
     """Return the impact of a change of a service account's role; of other roles, what it is for instances."""
-    if ServiceAccountRoleId.parse(context.change.logical_id) is None:
+    role_id = ServiceAccountRoleId.parse(context.change.logical_id)
+    if role_id is None:
         return instances.IMPACT_BY_TYPE[_ROLE](context)
     name = context.change.physical_id or context.after("RoleName") or "the role"
+    if context.change.action == "remove" and role_id.digest in _DIGESTS_OF_COMPONENTS:
+        # CloudFormation deletes what is removed at the end of the update, after masters have installed the add-ons.
+        return Impact(f"permissions: the role {name} is removed when its component does not use it any more")
     if context.disappears:
         return Impact(f"permissions: the role {name} {context.verb}, and its pods lose it at once", Danger.DISRUPTIVE)
     if context.change.action == "add":

@@ -70,7 +70,7 @@ pack._compress = _compress_once
 
 # Most tests are about the same few clusters: the default one, and those of the golden cases.
 _GENERATED: OrderedDict[str, bytes] = OrderedDict()
-_KEPT_CLUSTERS = 150
+_KEPT_CLUSTERS = 300
 _generate = templates.generate
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, cast
 
+import botocore.client
 import botocore.hooks
 import botocore.parsers
 import botocore.session
@@ -52,6 +53,23 @@ def _share_event_names(self: Any, *arguments: Any, **keywords: Any) -> None:
 
 
 botocore.hooks.EventAliaser.__init__ = _share_event_names
+
+# A client's class has a method for each operation of its service, and EC2 has seven hundred; each client would make
+# them anew.
+_create_methods = botocore.client.ClientCreator._create_methods
+_create_name_mapping = botocore.client.ClientCreator._create_name_mapping
+_METHODS: dict[tuple[str, str], tuple[dict[str, Any], dict[str, str]]] = {}
+
+
+def _methods_and_names(self: Any, service_model: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    service = (service_model.service_name, service_model.api_version)
+    if service not in _METHODS:
+        _METHODS[service] = (_create_methods(self, service_model), _create_name_mapping(self, service_model))
+    return _METHODS[service]
+
+
+botocore.client.ClientCreator._create_methods = lambda self, model: dict(_methods_and_names(self, model)[0])
+botocore.client.ClientCreator._create_name_mapping = lambda self, model: dict(_methods_and_names(self, model)[1])
 
 # Compressing a boot program takes 25 ms. cfngen keeps the last few, which are enough for one cluster; tests have
 # hundreds, most of them again and again.

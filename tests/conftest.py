@@ -11,6 +11,7 @@ import pickle
 from collections import OrderedDict
 from collections.abc import Iterable
 from datetime import datetime
+from pathlib import Path
 from typing import Any, cast
 
 import botocore.client
@@ -24,6 +25,7 @@ from dateutil.tz import tzutc
 from cfngen import templates
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.access import certificates
+from cfngen.lint.linter import Linter
 from cfngen.userdata import pack
 
 # `make test` tells these to whatever it starts; a make that a test starts would take them for its own.
@@ -107,6 +109,21 @@ def _generate_once(cluster: Cluster) -> tuple[templates.Document, ...]:
 # Where it is recorded which functions each test calls (tests/mutants/calls.py), each test calls them itself.
 if not hasattr(builtins, "__cfngen_called__"):
     templates.generate = _generate_once
+
+# cfngen loads the rules of cfn-lint once per command; tests call lint hundreds of times. cfn-lint itself is imported
+# by few tests, and by no others.
+_make_linter = Linter.__init__
+
+
+def _share_rules(self: Linter, region: str, workplace: Path) -> None:
+    from cfnlint.rules import Rules
+
+    if not isinstance(Rules.create_from_directory, functools._lru_cache_wrapper):
+        Rules.create_from_directory = functools.cache(Rules.create_from_directory)
+    _make_linter(self, region, workplace)
+
+
+Linter.__init__ = _share_rules  # type: ignore[method-assign]
 
 
 def _timestamp(value: Any) -> datetime:

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import gc
+import hashlib
 import os
+import pickle
+from collections import OrderedDict
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
+import botocore.client
+import botocore.hooks
 import botocore.parsers
 import botocore.session
 import pytest
 from botocore.utils import parse_timestamp
 from dateutil.tz import tzutc
 
+from cfngen import templates
+from cfngen.cluster.model import Cluster
 from cfngen.deploy.access import certificates
+from cfngen.lint.linter import Linter
+from cfngen.userdata import pack
 
 # `make test` tells these to whatever it starts; a make that a test starts would take them for its own.
 for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
@@ -31,6 +42,88 @@ botocore.session.create_loader = functools.cache(botocore.session.create_loader)
 # Reading a private key tries whether it is a right one, which takes 40 ms; every look at a cluster does so twice, and
 # the keys of tests are the same few.
 certificates._load_private_key = functools.cache(certificates._load_private_key)
+
+# Clients of boto3 rename events by one list, which each new client would go through anew for every name.
+_EVENT_NAMES: dict[str, str] = {}
+_make_event_aliaser = botocore.hooks.EventAliaser.__init__
+
+
+def _share_event_names(self: Any, *arguments: Any, **keywords: Any) -> None:
+    _make_event_aliaser(self, *arguments, **keywords)
+    if self._event_aliases == botocore.hooks.EVENT_ALIASES:
+        self._alias_name_cache = _EVENT_NAMES
+
+
+botocore.hooks.EventAliaser.__init__ = _share_event_names
+
+# A client's class has a method for each operation of its service, and EC2 has seven hundred; each client would make
+# them anew.
+_create_methods = botocore.client.ClientCreator._create_methods
+_create_name_mapping = botocore.client.ClientCreator._create_name_mapping
+_METHODS: dict[tuple[str, str], tuple[dict[str, Any], dict[str, str]]] = {}
+
+
+def _methods_and_names(self: Any, service_model: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    service = (service_model.service_name, service_model.api_version)
+    if service not in _METHODS:
+        _METHODS[service] = (_create_methods(self, service_model), _create_name_mapping(self, service_model))
+    return _METHODS[service]
+
+
+botocore.client.ClientCreator._create_methods = lambda self, model: dict(_methods_and_names(self, model)[0])
+botocore.client.ClientCreator._create_name_mapping = lambda self, model: dict(_methods_and_names(self, model)[1])
+
+# Compressing a boot program takes 25 ms. cfngen keeps the last few, which are enough for one cluster; tests have
+# hundreds, most of them again and again.
+_compress = pack._compress
+_PACKED: dict[bytes, str] = {}
+
+
+def _compress_once(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()  # the texts themselves would take 100 MB
+    if digest not in _PACKED:
+        _PACKED[digest] = _compress(text)
+    return _PACKED[digest]
+
+
+pack._compress = _compress_once
+
+# Most tests are about the same few clusters: the default one, and those of the golden cases.
+_GENERATED: OrderedDict[str, bytes] = OrderedDict()
+_KEPT_CLUSTERS = 300
+_generate = templates.generate
+
+
+@functools.wraps(_generate)
+def _generate_once(cluster: Cluster) -> tuple[templates.Document, ...]:
+    """Generate the templates of a cluster once, and return a copy of its own to everybody who asks."""
+    key = cluster.model_dump_json()
+    if key not in _GENERATED:
+        _GENERATED[key] = pickle.dumps(_generate(cluster))
+        if len(_GENERATED) > _KEPT_CLUSTERS:
+            _GENERATED.popitem(last=False)
+    _GENERATED.move_to_end(key)
+    return cast("tuple[templates.Document, ...]", pickle.loads(_GENERATED[key]))
+
+
+# Where it is recorded which functions each test calls (tests/mutants/calls.py), each test calls them itself.
+if not hasattr(builtins, "__cfngen_called__"):
+    templates.generate = _generate_once
+
+# cfngen loads the rules of cfn-lint once per command; tests call lint hundreds of times. cfn-lint itself is imported
+# by few tests, and by no others.
+_make_linter = Linter.__init__
+
+
+def _share_rules(self: Linter, region: str, workplace: Path) -> None:
+    from cfnlint.rules import Rules
+
+    if not isinstance(Rules.create_from_directory, functools._lru_cache_wrapper):
+        Rules.create_from_directory = functools.cache(Rules.create_from_directory)
+    _make_linter(self, region, workplace)
+
+
+Linter.__init__ = _share_rules  # type: ignore[method-assign]
 
 
 def _timestamp(value: Any) -> datetime:

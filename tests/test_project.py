@@ -7,6 +7,7 @@ import configparser
 import json
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 import click
@@ -40,10 +41,15 @@ def part(module: Path) -> str:
     return module.relative_to(ROOT / "cfngen").parts[0].removesuffix(".py")
 
 
+@cache
+def syntax_tree(module: Path) -> ast.Module:
+    return ast.parse(module.read_text())
+
+
 def packages(module: Path) -> set[str]:
     """The top-level packages that a module imports, wherever in it."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(module.read_text())):
+    for node in ast.walk(syntax_tree(module)):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -123,7 +129,7 @@ def runtime_imports(module: Path, code: ast.AST) -> set[str]:
             names.update({source, *(f"{source}.{alias.name}" for alias in node.names)})
         elif is_type_checking(node):
             names |= set().union(*(runtime_imports(module, other) for other in getattr(node, "orelse", [])))
-        else:
+        elif not isinstance(node, ast.expr):  # most of a tree, and in no expression is an import
             names |= runtime_imports(module, node)
     return names
 
@@ -133,7 +139,7 @@ def test_no_modules_import_each_other_in_a_circle():
     remaining = {
         module: {
             imported
-            for imported in runtime_imports(path, ast.parse(path.read_text())) & set(modules)
+            for imported in runtime_imports(path, syntax_tree(path)) & set(modules)
             # A module that imports a sibling names the package that both are in.
             if imported != module and not module.startswith(f"{imported}.")
         }
@@ -145,14 +151,22 @@ def test_no_modules_import_each_other_in_a_circle():
     assert remaining == {}, "these modules, or modules that import them, are in a circle"
 
 
+def called_name(function: ast.expr) -> str:
+    """What is called: a name, or a name of `self`; "" for anything else."""
+    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "self":
+        return f"self.{function.attr}"
+    return function.id if isinstance(function, ast.Name) else ""
+
+
 def only_handed_on(function: ast.FunctionDef) -> set[str]:
     """The parameters of a function that it reads for nothing but to call itself with them."""
     parameters = {each.arg for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
-    reads = [node.id for node in ast.walk(function) if isinstance(node, ast.Name)]
+    nodes = list(ast.walk(function))
+    reads = [node.id for node in nodes if isinstance(node, ast.Name)]
     handed: list[str] = []
-    for node in ast.walk(function):
+    for node in nodes:
         # `super().__init__(…)` is another function of the same name.
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in (function.name, f"self.{function.name}"):
+        if isinstance(node, ast.Call) and called_name(node.func) in (function.name, f"self.{function.name}"):
             handed += [
                 keyword.value.id
                 for keyword in node.keywords
@@ -165,7 +179,7 @@ def test_no_function_takes_what_it_only_hands_to_itself():
     functions = [
         (module, node)
         for module in MODULES
-        for node in ast.walk(ast.parse(module.read_text()))
+        for node in ast.walk(syntax_tree(module))
         if isinstance(node, ast.FunctionDef)
     ]
     dead = {f"{name(module)}:{node.name}": only_handed_on(node) for module, node in functions}

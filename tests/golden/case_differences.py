@@ -11,6 +11,7 @@ import copy
 import json
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from golden_cases import load_case, rendered
@@ -64,6 +65,7 @@ def replaced(value: Any, changes: dict[str, Any]) -> Any:
     return value
 
 
+@lru_cache(maxsize=8)  # the default case, which every other one is compared with, and what is being compared
 def masked(case: str) -> Contents:
     """The files of a case, parsed, without digests of the boot program."""
     resources = [role.resource for role in userdata.roles(load_case(case).cluster)]

@@ -21,6 +21,7 @@ PACKED = "(packed boot program)"
 Files = dict[str, str]
 
 
+@cache
 def load_case(case: str) -> Loaded:
     """The cluster file of a case, read with the environment variables beside it."""
     environment = FOLDER / case / "environment.yaml"

@@ -13,6 +13,9 @@ def apply() -> None:
     _reuse_rsa_keys()
     _cache_actions()
     _cache_service_models()
+    _cache_urls()
+    _drop_old_accounts()
+    _leave_requests_alone()
     _skip_default_images()
     _find_tags_by_id()
 
@@ -48,6 +51,52 @@ def _cache_service_models() -> None:
     from moto.core import loaders, utils
 
     setattr(utils, "create_loader", functools.cache(loaders.create_loader))  # noqa: B010
+
+
+def _cache_urls() -> None:
+    """Make the URLs of a service in a region once.
+
+    moto 5.2.5 makes them again for each request (moto/core/base_backend.py, `urls`).
+    """
+    from moto.core.base_backend import BaseBackend
+
+    make_urls = getattr(BaseBackend, "urls").fget  # noqa: B009
+    urls: dict[tuple[type, str], object] = {}
+
+    def cached_urls(self: MotoModel) -> object:
+        key = (type(self), self.region_name)
+        if key not in urls:
+            urls[key] = make_urls(self)
+        return urls[key]
+
+    setattr(BaseBackend, "urls", property(cached_urls))  # noqa: B010
+
+
+def _drop_old_accounts() -> None:
+    """Let what is in an account go when a new one is opened, and make nothing in its place.
+
+    moto 5.2.5 first resets each service in each region, which makes EC2's default network, and then forgets them all
+    (moto/core/base_backend.py, `BackendDict.reset`). Services with a `reset` of their own, which close files, keep it.
+    """
+    from moto.core.base_backend import AccountSpecificBackend, BaseBackend
+
+    def reset(self: MotoModel) -> None:
+        for backend in self.values():
+            if type(backend).reset is not BaseBackend.reset:
+                backend.reset()
+
+    setattr(AccountSpecificBackend, "reset", reset)  # noqa: B010
+
+
+def _leave_requests_alone() -> None:
+    """Register no URLs with `responses`, which answers in place of AWS for users of the library `requests`.
+
+    moto 5.2.5 registers 1,300 whenever an account is opened (moto/core/models.py, `_enable_patching`). Neither cfngen
+    nor boto3 uses `requests`.
+    """
+    from moto.core import models
+
+    setattr(models, "RESPONSES_METHODS", [])  # noqa: B010
 
 
 def _skip_default_images() -> None:

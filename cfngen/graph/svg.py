@@ -13,7 +13,7 @@ from cfngen.graph.layout.drawing import Drawing, Line, Point
 from cfngen.graph.layout.labels import SIGNS
 from cfngen.graph.layout.text import HEADING, LABEL, LINE, Font, width
 from cfngen.graph.legend import Entry, legend
-from cfngen.graph.picture import Arrow, Change, Picture
+from cfngen.graph.picture import Arrow, Box, Change, Picture
 from cfngen.graph.stylesheet import stylesheet
 from cfngen.graph.symbols import SYMBOLS
 
@@ -39,7 +39,7 @@ def svg(picture: Picture) -> str:
         ' role="img" aria-labelledby="picture-title picture-description">',
         f'<title id="picture-title">{_escaped(picture.title)}</title>',
         f'<desc id="picture-description">{_escaped(_description(picture))}</desc>',
-        f"<style>{stylesheet(picture)}</style>",
+        f"<style>{stylesheet(drawing)}</style>",
         f'<rect class="page" width="{across}" height="{down}"/>',
         _text(picture.title, _MARGIN, _TOP_OF_HEADING, HEADING, "heading"),
         f'<g transform="translate({left} {_TOP})">',
@@ -58,7 +58,7 @@ def svg(picture: Picture) -> str:
 
 def _box(placed: Placed, picture: Picture) -> str:
     box = placed.box
-    change = change_of(picture, box.logical_ids)
+    change = change_of(picture, box)
     classes = f"box {box.kind}" + (f" {change}" if change else "") + (" around" if placed.children else "")
     x, y, w, h = placed.x * TRACK, placed.y * TRACK, placed.width * TRACK, placed.height * TRACK
     symbol_x, symbol_y = placed.symbol()
@@ -80,7 +80,7 @@ def _style(text: Text) -> str:
 
 def _badge(placed: Placed, picture: Picture) -> str:
     """Return the sign of what a deployment does to a box, at its upper right corner."""
-    change = change_of(picture, placed.box.logical_ids)
+    change = change_of(picture, placed.box)
     if not change:
         return ""
     x, y = (placed.x + placed.width) * TRACK - 2, placed.y * TRACK + 2
@@ -199,7 +199,7 @@ def _attribute(text: str) -> str:
 def _box_title(placed: Placed, picture: Picture) -> str:
     box = placed.box
     loops = [f"{box.title} to itself: {_arrow_text(loop)}" for loop in placed.loops]
-    return "\n".join([box.title, *_resources(box.logical_ids, picture), *loops])
+    return "\n".join([box.title + _difference(box), *_resources(box.logical_ids, picture), *loops])
 
 
 def _line_title(line: Line, picture: Picture) -> str:
@@ -212,7 +212,12 @@ def _line_title(line: Line, picture: Picture) -> str:
 
 def _arrow_text(arrow: Arrow) -> str:
     names = ", ".join(arrow.logical_ids)
-    return (arrow.label or arrow.kind) + (f" ({names})" if names else "")
+    return (arrow.label or arrow.kind) + _difference(arrow) + (f" ({names})" if names else "")
+
+
+def _difference(part: Box | Arrow) -> str:
+    """Return whether a deployment adds or removes this part of its resources, in words."""
+    return f", {part.difference}" if part.difference in ("added", "removed") else ""
 
 
 def _resources(logical_ids: Sequence[str], picture: Picture) -> Iterator[str]:
@@ -228,7 +233,8 @@ def _description(picture: Picture) -> str:
         for arrow in picture.arrows
     )
     listed = "; ".join(arrows)
-    return f"{len(picture.boxes)} boxes, {len(picture.arrows)} arrows" + (f": {listed}." if listed else ".")
+    notes = "".join(f" {note}" for note in picture.notes)
+    return f"{len(picture.boxes)} boxes, {len(picture.arrows)} arrows" + (f": {listed}." if listed else ".") + notes
 
 
 def _number(value: float) -> str:

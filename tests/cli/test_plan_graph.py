@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,6 +67,48 @@ def test_a_group_that_goes_is_drawn_as_it_was(
     [changed] = [line for line in drawn.splitlines() if line.lstrip().startswith('"NodeGroupNodes')]
     assert colours(changed) == ["#9a6700"]
     assert not [line for line in drawn.splitlines() if '"MasterAVolume"' in line and "penwidth" in line]
+
+
+@pytest.mark.drill
+def test_several_updates_are_drawn_as_what_they_change_together(
+    where: Place, cfngen: Shell, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cfngen.lint.lint", lambda documents, **options: ())
+    run = commanding(where, cfngen, monkeypatch)
+    one = ("--set", "name=series")
+    assert run("deploy", *one, *ALLOWED, "--yes", "--ignore-quotas", stack="series").code == 0
+    issuer = ("--set", "serviceAccountIssuer.discovery=bucket", "--set", "iam.addonRoles=true")
+
+    planned = run("plan", *one, *issuer, *ALLOWED, "--graph", "plan.svg", stack="series")
+    assert planned.code == 4, planned.err
+    assert "what all 3 updates change together" in planned.err
+    drawn = ET.fromstring((directory / "plan.svg").read_text())
+    boxes = changes_of_boxes(drawn)
+    # What only the second and the third update make is there, and has its colour.
+    assert boxes["IssuerBucket"] == boxes["OidcProvider"] == "added"
+    assert boxes["ServiceAccountRoleKubeSystemCloudControllerManager36747b1f"] == "added"
+    assert boxes["Vpc"] == boxes["NodeSecurityGroup"] == ""
+    # The masters' role stays; what it may not do any more is drawn as removed, and what it still may has no colour.
+    assert boxes["MasterRole"] == "changed"
+    assert boxes["MasterRole:elasticloadbalancing"] == "removed"
+    assert boxes["MasterRole:secretsmanager"] == ""
+    texts = " ".join(element.text or "" for element in drawn.iter(f"{SVG}text"))
+    assert "The deployment takes 3 updates; colours show what they change together" in texts
+    assert "3. add-ons use roles of their own." in texts
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def changes_of_boxes(drawn: ET.Element) -> dict[str, str]:
+    """What a picture says of each box, by the box's id: one of the words of a change, or nothing."""
+    changes = {}
+    for element in drawn.iter(f"{SVG}g"):
+        classes = element.get("class", "").split()
+        if "box" in classes:
+            words = set(classes) & {"added", "changed", "replaced", "removed"}
+            changes[element.get("data-box", "")] = "".join(words)
+    return changes
 
 
 def colours(drawn: str) -> list[str]:

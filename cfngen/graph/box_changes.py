@@ -35,7 +35,8 @@ def together(changes: Iterable[Change | None]) -> Change | None:
 
 def captions(picture: Picture) -> list[str]:
     """Return what is written below a picture in a format without a legend: what colours mean, and the notes."""
-    shown = {change_of(picture, part) for part in (*picture.boxes, *picture.arrows)}
+    shown = {change_of(picture, box) for box in picture.boxes}
+    shown |= {change_of(picture, arrow) for arrow in picture.arrows}
     meanings = [f"{NAMES[change]} {TEXTS[change]}" for change in COLOURS if change in shown]
     return [*([f"what is {', '.join(meanings)}"] if meanings else []), *picture.notes]
 

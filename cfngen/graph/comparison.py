@@ -65,8 +65,9 @@ def compare(before: Picture, after: Picture) -> Picture:
 
 def _with_removed_resources(part: Part, old: Part | None, changes: Mapping[str, Change]) -> Part:
     """Return a box or an arrow that also stands for the resources that the deployment removes from it."""
-    removed = [name for name in old.logical_ids if name in changes and name not in part.logical_ids] if old else []
-    return replace(part, logical_ids=(*part.logical_ids, *removed)) if removed else part
+    old_ids = old.logical_ids if old is not None else ()
+    further = tuple(name for name in old_ids if name in changes and name not in part.logical_ids)
+    return replace(part, logical_ids=part.logical_ids + further)
 
 
 def _key(arrow: Arrow) -> tuple[str, ...]:

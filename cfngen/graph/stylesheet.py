@@ -27,7 +27,12 @@ def stylesheet(drawing: Drawing) -> str:
             "@media screen and (prefers-color-scheme:dark){",
             *_colours(DARK, drawing),
             "}",
-            "@media print{.page{fill:none}.reach{display:none}}",
+            "@media print{",
+            # A picture that is a document of its own is fitted to the page: its width and its height.
+            ".picture:root{width:100%;height:auto;max-height:100vh}",
+            ".page{fill:none}.reach{display:none}.picture .outline,.picture .label rect{fill:#fff}",
+            ".picture .heading,.picture .name,.picture .line:not(.loop){fill:#000}",
+            "}",
         ]
     )
 

@@ -20,7 +20,8 @@ def dot(picture: Picture) -> str:
     containers = {box.parent for box in picture.boxes if box.parent is not None}
     lines = [
         "digraph cluster {",
-        f"  label={_lines(picture.title, *captions(picture))} labelloc=t compound=true rankdir=LR newrank=true",
+        f"  label={_lines(picture.title, *captions(picture))} labelloc=t",
+        "  compound=true rankdir=LR newrank=true ranksep=0.9",
         '  fontname="Helvetica" fontsize=18',
         '  node [shape=box style="rounded,filled" fillcolor=white color="#57606a" fontname="Helvetica" fontsize=11]',
         '  edge [color="#57606a" fontname="Helvetica" fontsize=10]',
@@ -40,9 +41,10 @@ def _label(box: Box) -> str:
     return _lines(box.title, *box.lines)
 
 
-def _lines(*lines: str) -> str:
-    """Return a label of several lines."""
-    return '"' + "\\n".join(quote(" ".join(line.split()))[1:-1] for line in lines) + '"'
+def _lines(*lines: str, end: str = "") -> str:
+    """Return a label of several lines, which are centred, or flush left if each has an end that says so."""
+    texts = [quote(" ".join(line.split()))[1:-1] for line in lines]
+    return '"' + ((end or "\\n").join(texts) + end) + '"'
 
 
 def _boxes(picture: Picture, parent: str | None, containers: set[str], indentation: str) -> Iterator[str]:
@@ -53,7 +55,9 @@ def _boxes(picture: Picture, parent: str | None, containers: set[str], indentati
             continue
         colours = _colours(picture, box).replace("fillcolor", "bgcolor") or ' color="#8c959f"'
         yield f"{indentation}subgraph {quote(f'cluster_{box.id}')} {{"
-        yield f"{indentation}  graph [label={_label(box)} style=rounded fontsize=12{colours}]"
+        # Labels of edges are in the middle, so titles are at the left.
+        label = _lines(box.title, *box.lines, end="\\l")
+        yield f"{indentation}  graph [label={label} labeljust=l style=rounded fontsize=12{colours}]"
         yield f"{indentation}  {quote(_anchor(box.id))} [shape=point style=invis width=0 height=0]"
         yield from _boxes(picture, box.id, containers, indentation + "  ")
         yield f"{indentation}}}"

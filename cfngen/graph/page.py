@@ -45,7 +45,7 @@ pre{{margin:0;padding:10px;background:var(--page);border-radius:6px;overflow:aut
 font:12px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}}
 @media (max-width:700px){{body{{flex-direction:column}}#panel{{width:100%;height:45%;border-left:0;
 border-top:1px solid var(--line)}}#hint{{display:none}}
-#zoom{{left:auto;right:12px;bottom:auto;top:12px}}}}
+#zoom{{left:auto;right:12px;bottom:auto;top:12px}}#view{{padding-top:48px}}}}
 #pages{{display:none}}
 @page{{margin:10mm}}
 @media print{{#zoom,#hint,#panel,#view{{display:none!important}}html,body{{height:auto;color:#000;background:#fff}}

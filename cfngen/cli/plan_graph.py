@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,35 +14,57 @@ if TYPE_CHECKING:
 
     from cfngen.deploy.account import Account
     from cfngen.deploy.deployment_request import DeploymentRequest
+    from cfngen.deploy.interaction import Interaction
+    from cfngen.deploy.preparation import Preparation
     from cfngen.deploy.preview.plan import Plan
     from cfngen.graph.picture import Change
     from cfngen.templates.document import Document
 
 
-def write_plan_graph(path: Path, account: Account, request: DeploymentRequest, plan: Plan) -> None:
+def write_plan_graph(
+    path: Path, account: Account, request: DeploymentRequest, preparation: Preparation, interaction: Interaction
+) -> None:
     """Write the picture of a plan to a file, in the format that the suffix of its name says.
 
-    What is removed is drawn from the deployed templates; if they cannot be read, it is missing in the picture.
+    The picture shows the cluster at the end, and its colours what is different from the deployed one: if that takes
+    several updates, what all of them change together. What is removed is drawn from the deployed templates; if they
+    cannot be read, it is missing in the picture.
+
+    Args:
+        path: the file.
+        account: the account and region.
+        request: the request for the wanted cluster.
+        preparation: the plan of the deployment, or of its first update, and what it was made from.
+        interaction: reports to the user while changes of several updates are computed.
 
     Raises:
         PictureFileError: the file cannot be written.
+        CfngenError: the changes of several updates cannot be computed.
     """
-    from cfngen.graph.cluster_templates import NotAClusterError, read, with_removed
+    from cfngen.graph.cluster_templates import NotAClusterError, read
+    from cfngen.graph.comparison import compare
     from cfngen.graph.drawing import draw
 
-    changes = plan_changes(plan)
-    templates = read(request.documents, request.flags)
-    removed = [logical_id for logical_id, change in changes.items() if change == "removed"]
-    if removed and (deployed := _deployed_documents(account, plan)):
+    plan = preparation.plan
+    changes = plan_changes(_whole_plan(account, request, plan, interaction), request.documents)
+    templates = read(request.documents, preparation.values)
+    picture = draw(templates, "all", changes, _notes(plan))
+    deployed_stack = preparation.deployed_stack
+    if deployed_stack and (deployed := _deployed_documents(account, plan)):
         with suppress(NotAClusterError):  # a nested stack that was not created has no template
-            templates = with_removed(templates, read(deployed), removed)
-    picture = draw(templates, "all", changes)
+            before = draw(read(deployed, deployed_stack.values), "all", changes)
+            picture = compare(before, picture)
     graph_output.write(path, graph_output.render(picture, graph_output.format_of(path)))
 
 
-def plan_changes(plan: Plan) -> Mapping[str, Change]:
-    """Return what a plan does to each resource, by logical id; logical ids are unique over the stacks of a cluster."""
-    return dict(_changes(plan))
+def plan_changes(plan: Plan, documents: Sequence[Document] = ()) -> Mapping[str, Change]:
+    """Return what a plan does to each resource, by logical id; logical ids are unique over the stacks of a cluster.
+
+    Args:
+        plan: the plan.
+        documents: the templates that it deploys, for the resources of new stacks that no change set lists.
+    """
+    return {**dict(_additions(plan, documents)), **dict(_changes(plan))}
 
 
 def _changes(plan: Plan) -> Iterator[tuple[str, Change]]:
@@ -57,6 +80,38 @@ def _changes(plan: Plan) -> Iterator[tuple[str, Change]]:
             yield change.logical_id, "changed"
         else:
             yield change.logical_id, "replaced"
+
+
+def _additions(plan: Plan, documents: Sequence[Document]) -> Iterator[tuple[str, Change]]:
+    """Yield the resources of new nested stacks for which CloudFormation has made no change set."""
+    from cfngen.deploy.publishing.publish import nested_template_names
+
+    bodies = {document.name: document.body for document in documents}
+    names = nested_template_names(bodies.get("cluster", {}))
+    for stack in plan.stacks:
+        if stack.action == "create" and not stack.changes and stack.path:
+            for logical_id in bodies.get(names.get(stack.path[-1], ""), {}).get("Resources", {}):
+                yield logical_id, "added"
+
+
+def _whole_plan(account: Account, request: DeploymentRequest, plan: Plan, interaction: Interaction) -> Plan:
+    """Return the plan of the whole way to the wanted cluster."""
+    if not plan.updates:
+        return plan
+    from cfngen.deploy.messages import Step
+    from cfngen.deploy.operation import plan_all_updates
+
+    interaction.report(Step(f"computing what all {len(plan.updates)} updates change together, for the picture"))
+    # The checks are those of the plan before, and so are their notices.
+    return plan_all_updates(account, request, replace(interaction, report=lambda message: None))
+
+
+def _notes(plan: Plan) -> Sequence[str]:
+    """Return what the picture says about a deployment in several updates."""
+    if not plan.updates:
+        return ()
+    steps = "; ".join(f"{number}. {update.title}" for number, update in enumerate(plan.updates, 1))
+    return (f"The deployment takes {len(plan.updates)} updates; colours show what they change together: {steps}.",)
 
 
 def _deployed_documents(account: Account, plan: Plan) -> Sequence[Document]:

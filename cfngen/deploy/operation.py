@@ -30,7 +30,7 @@ from cfngen.deploy.messages import Finished, Notice, Question, Step
 from cfngen.deploy.pausing.state import ensure_not_paused
 from cfngen.deploy.phasing import update
 from cfngen.deploy.planning_account import PlanningAccount
-from cfngen.deploy.preparation import prepare
+from cfngen.deploy.preparation import Preparation, prepare
 from cfngen.deploy.preview import (
     change_sets,
 )
@@ -84,8 +84,32 @@ def plan(account: Account, request: DeploymentRequest, interaction: Interaction)
     Raises:
         CfngenError: the same errors as `deploy`.
     """
+    return prepare_plan(account, request, interaction).plan
+
+
+def prepare_plan(account: Account, request: DeploymentRequest, interaction: Interaction) -> Preparation:
+    """Return what a deployment would change, with what the plan was made from, without changing anything permanently.
+
+    Raises:
+        CfngenError: the same errors as `deploy`.
+    """
     with ExitStack() as cleanup:
-        return prepare(PlanningAccount.of(account), request, interaction, cleanup).plan
+        return prepare(PlanningAccount.of(account), request, interaction, cleanup)
+
+
+def plan_all_updates(account: Account, request: DeploymentRequest, interaction: Interaction) -> Plan:
+    """Return what all updates change together if a deployment takes several; to be looked at, not to be executed.
+
+    Each resource is compared as it is deployed with what it is after the last update. The plan of a deployment itself
+    is that of the first update.
+
+    Raises:
+        CfngenError: the same errors as `deploy`.
+    """
+    # A change set of its own needs a name of its own.
+    request = replace(request, token=f"{request.token}-all")
+    with ExitStack() as cleanup:
+        return prepare(PlanningAccount.of(account), request, interaction, cleanup, all_at_once=True).plan
 
 
 def deploy(account: Account, request: DeploymentRequest, interaction: Interaction) -> Finished:

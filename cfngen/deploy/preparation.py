@@ -72,8 +72,24 @@ class Preparation:
     phases: update.PhasedUpdate | None = None
 
 
-def prepare(account: Account, request: DeploymentRequest, interaction: Interaction, cleanup: ExitStack) -> Preparation:
-    """Check the request, upload the templates and make the plan; `cleanup` deletes the unexecuted change set."""
+def prepare(
+    account: Account,
+    request: DeploymentRequest,
+    interaction: Interaction,
+    cleanup: ExitStack,
+    *,
+    all_at_once: bool = False,
+) -> Preparation:
+    """Check the request, upload the templates and make the plan.
+
+    Args:
+        account: the account and region.
+        request: the request.
+        interaction: reports to the user, and asks.
+        cleanup: deletes the change set if it is not executed.
+        all_at_once: whether to plan the way to the wanted cluster as one stack update, even if a deployment takes
+            several. Such a plan shows what all of them change together, and is not to be executed.
+    """
     name = request.cluster.name
     with translate_aws_errors():
         deployed_stack = ensure_deployable(account, request.stack_name, name, interaction)
@@ -81,6 +97,7 @@ def prepare(account: Account, request: DeploymentRequest, interaction: Interacti
             _check_pause(account, deployed_stack, request, interaction)
         deployed_root_template = read_template(account, deployed_stack.id) if deployed_stack else {}
         clusters = issuer_updates.next_clusters(deployed_root_template, request.cluster)
+        clusters = clusters[-1:] if all_at_once else clusters
         updates = issuer_updates.planned_updates(deployed_root_template, clusters)
         if updates:
             existing_objects.check_next_updates(account, request.cluster, deployed_stack)
@@ -180,6 +197,7 @@ def prepare(account: Account, request: DeploymentRequest, interaction: Interacti
         cleanup.callback(change_sets.discard, account, whole_plan, interaction.report)
         if (
             deployed_stack is None
+            or all_at_once
             or whole_plan.operation != "update"
             or not whole_plan.change_set_id
             or whole_plan.leaves_stack

@@ -151,25 +151,6 @@ def read(documents: Sequence[Document], values: Mapping[str, str] | None = None)
     )
 
 
-def with_removed(templates: ClusterTemplates, before: ClusterTemplates, removed: Sequence[str]) -> ClusterTemplates:
-    """Return the templates with resources that a deployment removes, as they stood before.
-
-    Args:
-        templates: the templates that are deployed.
-        before: the templates that are deployed now.
-        removed: logical ids of the resources that the deployment removes.
-    """
-    old_resources = {
-        logical_id: before.resources[logical_id] for logical_id in removed if logical_id in before.resources
-    }
-    return ClusterTemplates(
-        templates.cluster,
-        templates.region,
-        parameters={**before.parameters, **templates.parameters},
-        resources={**templates.resources, **{k: v for k, v in old_resources.items() if k not in templates.resources}},
-    )
-
-
 def _root(documents: Sequence[Document]) -> Document:
     """Return the template that nests the others, or else the only one, or the standalone one."""
     roots = [document for document in documents if _stacks(document)]

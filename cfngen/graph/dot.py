@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.graph.box_changes import COLOURS, change_of
+from cfngen.graph.box_changes import COLOURS, captions, change_of
 from cfngen.graph.picture import Arrow, Box, Picture
 
 _STYLES = {"traffic": "solid", "route": "dashed", "permission": "bold", "use": "dotted"}
@@ -20,7 +20,8 @@ def dot(picture: Picture) -> str:
     containers = {box.parent for box in picture.boxes if box.parent is not None}
     lines = [
         "digraph cluster {",
-        f"  label={quote(picture.title)} labelloc=t compound=true rankdir=LR newrank=true",
+        f"  label={_lines(picture.title, *captions(picture))} labelloc=t",
+        "  compound=true rankdir=LR newrank=true ranksep=0.9",
         '  fontname="Helvetica" fontsize=18',
         '  node [shape=box style="rounded,filled" fillcolor=white color="#57606a" fontname="Helvetica" fontsize=11]',
         '  edge [color="#57606a" fontname="Helvetica" fontsize=10]',
@@ -37,18 +38,26 @@ def quote(text: str) -> str:
 
 def _label(box: Box) -> str:
     """Return the label of a box: a line each for the title and the further lines."""
-    return '"' + "\\n".join(quote(" ".join(line.split()))[1:-1] for line in (box.title, *box.lines)) + '"'
+    return _lines(box.title, *box.lines)
+
+
+def _lines(*lines: str, end: str = "") -> str:
+    """Return a label of several lines, which are centred, or flush left if each has an end that says so."""
+    texts = [quote(" ".join(line.split()))[1:-1] for line in lines]
+    return '"' + ((end or "\\n").join(texts) + end) + '"'
 
 
 def _boxes(picture: Picture, parent: str | None, containers: set[str], indentation: str) -> Iterator[str]:
     """Yield the lines for the boxes within a box."""
     for box in picture.children(parent):
         if box.id not in containers:
-            yield f"{indentation}{quote(box.id)} [label={_label(box)}{_colours(picture, box.logical_ids)}]"
+            yield f"{indentation}{quote(box.id)} [label={_label(box)}{_colours(picture, box)}]"
             continue
-        colours = _colours(picture, box.logical_ids).replace("fillcolor", "bgcolor") or ' color="#8c959f"'
+        colours = _colours(picture, box).replace("fillcolor", "bgcolor") or ' color="#8c959f"'
         yield f"{indentation}subgraph {quote(f'cluster_{box.id}')} {{"
-        yield f"{indentation}  graph [label={_label(box)} style=rounded fontsize=12{colours}]"
+        # Labels of edges are in the middle, so titles are at the left.
+        label = _lines(box.title, *box.lines, end="\\l")
+        yield f"{indentation}  graph [label={label} labeljust=l style=rounded fontsize=12{colours}]"
         yield f"{indentation}  {quote(_anchor(box.id))} [shape=point style=invis width=0 height=0]"
         yield from _boxes(picture, box.id, containers, indentation + "  ")
         yield f"{indentation}}}"
@@ -59,9 +68,9 @@ def _anchor(box_id: str) -> str:
     return f"anchor of {box_id}"
 
 
-def _colours(picture: Picture, logical_ids: tuple[str, ...]) -> str:
+def _colours(picture: Picture, box: Box) -> str:
     """Return the attributes that colour what a deployment changes; empty for what it does not change."""
-    change = change_of(picture, logical_ids)
+    change = change_of(picture, box)
     if change is None:
         return ""
     fill, line = COLOURS[change]
@@ -78,7 +87,7 @@ def _arrow(picture: Picture, arrow: Arrow, containers: set[str]) -> str:
         attributes.append(f"ltail={quote(f'cluster_{arrow.source}')}")
     if arrow.target in containers:
         attributes.append(f"lhead={quote(f'cluster_{arrow.target}')}")
-    change = change_of(picture, arrow.logical_ids)
+    change = change_of(picture, arrow)
     if change:
         attributes.append(f'color="{COLOURS[change][1]}" penwidth=2')
     return f"{quote(ends[0])} -> {quote(ends[1])} [{' '.join(attributes)}]"

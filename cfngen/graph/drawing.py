@@ -32,7 +32,10 @@ _CHANGES_OF_NOTHING: Mapping[str, Change] = {}
 
 
 def draw(
-    templates: ClusterTemplates, view: View = "network", changes: Mapping[str, Change] = _CHANGES_OF_NOTHING
+    templates: ClusterTemplates,
+    view: View = "network",
+    changes: Mapping[str, Change] = _CHANGES_OF_NOTHING,
+    notes: Sequence[str] = (),
 ) -> Picture:
     """Draw a cluster.
 
@@ -40,6 +43,7 @@ def draw(
         templates: the cluster's templates.
         view: what the picture shows.
         changes: what a deployment does to resources, by logical id.
+        notes: sentences below the picture about all of it.
     """
     network = draw_network(templates)
     parts: dict[str, Part] = {"network": Part(), "access": draw_traffic(templates, network)}
@@ -64,6 +68,7 @@ def draw(
             if logical_id in logical_ids
         },
         changes={logical_id: change for logical_id, change in changes.items() if logical_id in logical_ids},
+        notes=tuple(notes),
     )
 
 

@@ -10,18 +10,19 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
 from cfngen.graph.page import SCRIPT, STYLE
 from cfngen.graph.picture import Picture
-from cfngen.graph.svg import clean, svg
+from cfngen.graph.svg import clean, svg_with_pages
 
 _STYLE_ELEMENT = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 
 
 def html(picture: Picture) -> str:
     """Return a picture as an HTML page."""
-    image = svg(picture)
+    image, view_boxes = svg_with_pages(picture)
     styles = [STYLE, *_STYLE_ELEMENT.findall(image)]
     policy = (
         "default-src 'none'; "
@@ -52,11 +53,22 @@ def html(picture: Picture) -> str:
 <h2 id="what"></h2>
 <div id="snippets"></div>
 </aside>
+<div id="pages" aria-hidden="true">{_pages(title, view_boxes)}</div>
 <script type="application/json" id="resources">{_data(picture)}</script>
 <script>{SCRIPT}</script>
 </body>
 </html>
 """
+
+
+def _pages(title: str, view_boxes: Sequence[str]) -> str:
+    """Return the pages for print: a screen shows the picture as a whole, which paper may be too small for."""
+    pages = []
+    for number, view_box in enumerate(view_boxes, 1):
+        part = f'<svg viewBox="{view_box}"><use href="#drawing"/></svg>'
+        caption = f"<figcaption>{title}, page {number} of {len(view_boxes)}</figcaption>" if len(view_boxes) > 1 else ""
+        pages.append(f"<figure>{part}{caption}</figure>")
+    return "\n".join(pages)
 
 
 def _data(picture: Picture) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cfngen.graph.box_changes import TEXTS
 from cfngen.graph.layout.boxes import LOOP
 from cfngen.graph.layout.drawing import Drawing
 from cfngen.graph.layout.text import LINE, width, wrapped
@@ -15,12 +16,6 @@ ARROWS: Mapping[ArrowKind, str] = {
     "route": "routes to",
     "permission": "may use or change",
     "use": "uses",
-}
-CHANGES: Mapping[Change, str] = {
-    "added": "is added",
-    "changed": "is changed in place",
-    "replaced": "is replaced by a new one",
-    "removed": "is removed",
 }
 _GAP = 28  # pixels between entries
 _ROW = 22
@@ -63,19 +58,19 @@ def legend(drawing: Drawing, widest: float) -> list[Entry]:
     """Return the entries of the legend of a drawing, in rows of a width."""
     picture = drawing.picture
     kinds = {arrow.kind for arrow in picture.arrows}
-    changes = set(picture.changes.values())
     entries = [Entry((text,), indent=_ARROW, arrow=kind) for kind, text in ARROWS.items() if kind in kinds]
     if any(line.joints for line in drawing.lines):
         entries.append(Entry(("Arrows with the same label share a line where a dot joins them.",)))
     if any(placed.loops for placed in drawing.boxes):
         entries.append(Entry((f"{LOOP}among its own members",)))
-    entries += [Entry((text,), indent=_BADGE, change=change) for change, text in CHANGES.items() if change in changes]
+    entries += [Entry((TEXTS[change],), indent=_BADGE, change=change) for change in drawing.changes]
     titles = {box.id: box.title for box in picture.boxes}
     for line in drawing.unplaced:
         ends = "; ".join(
             f"{titles[link.source]} \N{RIGHTWARDS ARROW} {titles[link.target]}" for link in line.edge.links
         )
         entries.append(Entry(wrapped(f"{ends}: {line.edge.label}", widest - _GAP, LINE)))
+    entries += [Entry(wrapped(note, widest - _GAP, LINE)) for note in picture.notes]
     placed = []
     x = y = 0
     height = 0

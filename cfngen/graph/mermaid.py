@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cfngen.graph.box_changes import COLOURS, change_of
+from cfngen.graph.box_changes import COLOURS, captions, change_of
 from cfngen.graph.picture import Arrow, Picture
 
 _ENTITIES = {
@@ -37,6 +37,8 @@ def mermaid(picture: Picture) -> str:
     lines = ["---", f"title: {_yaml_text(picture.title)}", "---", "flowchart LR"]
     lines += _boxes(picture, None, names, "    ")
     lines += [f"    {_arrow(arrow, names)}" for arrow in picture.arrows]
+    if texts := captions(picture):
+        lines.append(f"    captions({_label(*texts)}):::lines")
     if any(":::lines" in line for line in lines):
         lines.append("    classDef lines fill:none,stroke:none")
     lines += _changes(picture, names)
@@ -97,10 +99,8 @@ def _arrow(arrow: Arrow, names: dict[str, str]) -> str:
 def _changes(picture: Picture, names: dict[str, str]) -> Iterator[str]:
     """Yield the lines that colour what a deployment changes."""
     for change, (fill, line) in COLOURS.items():
-        changed = [names[box.id] for box in picture.boxes if change_of(picture, box.logical_ids) == change]
-        numbers = [
-            str(index) for index, arrow in enumerate(picture.arrows) if change_of(picture, arrow.logical_ids) == change
-        ]
+        changed = [names[box.id] for box in picture.boxes if change_of(picture, box) == change]
+        numbers = [str(index) for index, arrow in enumerate(picture.arrows) if change_of(picture, arrow) == change]
         if changed:
             yield f"    classDef {change} fill:{fill},stroke:{line},stroke-width:2px,color:#1f2328"
             yield f"    class {','.join(changed)} {change}"

@@ -26,8 +26,8 @@ def draw_permissions(templates: ClusterTemplates) -> Part:
         for arn in items(role.properties.get("ManagedPolicyArns")):
             if templates.find(arn) is None:
                 name = templates.text(arn).rpartition("/")[2]
-                box = Box(f"policy:{role.logical_id}:{name}", "permission", name, ("existing policy",), role.logical_id)
-                part.box(box)
+                box_id, role_id = f"policy:{role.logical_id}:{name}", role.logical_id
+                part.box(Box(box_id, "permission", name, ("existing policy",), role_id, (role_id,)))
         boundary = templates.text(role.properties.get("PermissionsBoundary")).rpartition("/")[2]
         if boundary:
             part.box(Box(role.logical_id, "role", "", (f"within the boundary {boundary}",)))

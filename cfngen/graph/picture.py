@@ -12,6 +12,8 @@ BoxKind = Literal[
 ]  # fmt: skip
 ArrowKind = Literal["traffic", "route", "permission", "use"]
 Change = Literal["added", "changed", "replaced", "removed"]
+Difference = Literal["unknown", "same", "added", "removed"]
+"""How a box or an arrow differs from the picture of what is deployed; unknown if the two were not compared."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Box:
         lines: further lines below the title, e.g. address ranges or instance types.
         parent: id of the box that contains it; None if it is at the top.
         logical_ids: logical ids of the resources that it stands for.
+        difference: how it differs from the picture of what is deployed.
     """
 
     id: str
@@ -34,6 +37,7 @@ class Box:
     lines: tuple[str, ...] = ()
     parent: str | None = None
     logical_ids: tuple[str, ...] = ()
+    difference: Difference = "unknown"
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,7 @@ class Arrow:
         kind: what it stands for.
         label: short text at the arrow, e.g. `TCP 6443`; may be empty.
         logical_ids: logical ids of the resources that it stands for, e.g. rules of security groups.
+        difference: how it differs from the picture of what is deployed.
     """
 
     source: str
@@ -53,6 +58,7 @@ class Arrow:
     kind: ArrowKind
     label: str = ""
     logical_ids: tuple[str, ...] = ()
+    difference: Difference = "unknown"
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,7 @@ class Picture:
         arrows: the arrows, in a stable order.
         snippets: by logical id, the resource in its template, as JSON text; for what a click shows.
         changes: by logical id, what a deployment does to the resource; empty if the picture shows no deployment.
+        notes: sentences below the picture about all of it, e.g. in how many updates its changes are made.
     """
 
     title: str
@@ -72,6 +79,7 @@ class Picture:
     arrows: tuple[Arrow, ...] = ()
     snippets: Mapping[str, str] = field(default_factory=dict)
     changes: Mapping[str, Change] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def children(self, parent: str | None) -> Iterator[Box]:
         """Yield the boxes that a box contains itself; for None, the boxes at the top."""

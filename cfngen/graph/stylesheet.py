@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from cfngen.graph.colours import DARK, DASHES, FONTS, LIGHT, Scheme
-from cfngen.graph.picture import Picture
+from cfngen.graph.layout.drawing import Drawing
 
 
-def stylesheet(picture: Picture) -> str:
+def stylesheet(drawing: Drawing) -> str:
     """Return the style sheet of a picture, for what occurs in it."""
+    picture = drawing.picture
     kinds = {arrow.kind for arrow in picture.arrows}
     dashes = [f".{kind} .way{{stroke-dasharray:{dash}}}" for kind, dash in DASHES.items() if dash and kinds > {kind}]
     return "\n".join(
@@ -22,19 +23,25 @@ def stylesheet(picture: Picture) -> str:
             ".box.removed .outline{stroke-dasharray:5 3}.box.removed .name{text-decoration:line-through}",
             ".label rect{stroke-width:.8}.label{pointer-events:none}.badge{pointer-events:none}",
             ".arrow:hover .way{stroke-width:3}",
-            *_colours(LIGHT, picture),
+            *_colours(LIGHT, drawing),
             "@media screen and (prefers-color-scheme:dark){",
-            *_colours(DARK, picture),
+            *_colours(DARK, drawing),
             "}",
-            "@media print{.page{fill:none}.reach{display:none}}",
+            "@media print{",
+            # A picture that is a document of its own is fitted to the page: its width and its height.
+            ".picture:root{width:100%;height:auto;max-height:100vh}",
+            ".page{fill:none}.reach{display:none}.picture .outline,.picture .label rect{fill:#fff}",
+            ".picture .heading,.picture .name,.picture .line:not(.loop){fill:#000}",
+            "}",
         ]
     )
 
 
-def _colours(scheme: Scheme, picture: Picture) -> list[str]:
+def _colours(scheme: Scheme, drawing: Drawing) -> list[str]:
+    picture = drawing.picture
     kinds = dict.fromkeys(box.kind for box in picture.boxes)
     arrows = dict.fromkeys(arrow.kind for arrow in picture.arrows)
-    changes = dict.fromkeys(picture.changes.values())
+    changes = drawing.changes
     rules = [
         f".page{{fill:{scheme.page}}}.heading,.name{{fill:{scheme.text}}}.line{{fill:{scheme.quiet}}}",
         f".label rect{{fill:{scheme.page}}}.badge text{{fill:{scheme.on_change}}}",

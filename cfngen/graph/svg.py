@@ -13,7 +13,8 @@ from cfngen.graph.layout.drawing import Drawing, Line, Point
 from cfngen.graph.layout.labels import SIGNS
 from cfngen.graph.layout.text import HEADING, LABEL, LINE, Font, width
 from cfngen.graph.legend import Entry, legend
-from cfngen.graph.picture import Arrow, Change, Picture
+from cfngen.graph.picture import Arrow, Box, Change, Picture
+from cfngen.graph.print_pages import print_pages
 from cfngen.graph.stylesheet import stylesheet
 from cfngen.graph.symbols import SYMBOLS
 
@@ -27,19 +28,32 @@ _ASCENT = 0.8  # of a line, from its top to its base
 
 def svg(picture: Picture) -> str:
     """Return a picture as SVG."""
+    return svg_with_pages(picture)[0]
+
+
+def svg_with_pages(picture: Picture) -> tuple[str, list[str]]:
+    """Return a picture as SVG, and the view box of each page for print."""
     drawing = layout(picture)
     entries = legend(drawing, drawing.width - 2 * _MARGIN)
     bottom = max((entry.y + entry.height for entry in entries), default=0)
     wide = max([drawing.width, width(picture.title, HEADING) + 2 * _MARGIN, *(_right(entry) for entry in entries)])
     across, down = round(wide), _TOP + drawing.height + (bottom + TRACK if entries else 0)
-    left = round((wide - drawing.width) / 2)
+    pages = print_pages(drawing, entries, _TOP, (across, down))
+    return _svg(drawing, entries, across, down), [f"0 {_number(y)} {across} {_number(height)}" for y, height in pages]
+
+
+def _svg(drawing: Drawing, entries: Sequence[Entry], across: int, down: int) -> str:
+    """Return a drawing with its legend as SVG of a width and a height."""
+    picture = drawing.picture
+    left = round((across - drawing.width) / 2)
     size = f'viewBox="0 0 {across} {down}" width="{across}" height="{down}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} class="picture"',
         ' role="img" aria-labelledby="picture-title picture-description">',
         f'<title id="picture-title">{_escaped(picture.title)}</title>',
         f'<desc id="picture-description">{_escaped(_description(picture))}</desc>',
-        f"<style>{stylesheet(picture)}</style>",
+        f"<style>{stylesheet(drawing)}</style>",
+        '<g id="drawing" class="picture">',  # pages for print show parts of it
         f'<rect class="page" width="{across}" height="{down}"/>',
         _text(picture.title, _MARGIN, _TOP_OF_HEADING, HEADING, "heading"),
         f'<g transform="translate({left} {_TOP})">',
@@ -51,6 +65,7 @@ def svg(picture: Picture) -> str:
         f'<g class="legend" transform="translate({_MARGIN} {_TOP + drawing.height})">',
         *(_entry(entry) for entry in entries),
         "</g>",
+        "</g>",
         "</svg>",
     ]
     return "\n".join(part for part in parts if part) + "\n"
@@ -58,7 +73,7 @@ def svg(picture: Picture) -> str:
 
 def _box(placed: Placed, picture: Picture) -> str:
     box = placed.box
-    change = change_of(picture, box.logical_ids)
+    change = change_of(picture, box)
     classes = f"box {box.kind}" + (f" {change}" if change else "") + (" around" if placed.children else "")
     x, y, w, h = placed.x * TRACK, placed.y * TRACK, placed.width * TRACK, placed.height * TRACK
     symbol_x, symbol_y = placed.symbol()
@@ -80,7 +95,7 @@ def _style(text: Text) -> str:
 
 def _badge(placed: Placed, picture: Picture) -> str:
     """Return the sign of what a deployment does to a box, at its upper right corner."""
-    change = change_of(picture, placed.box.logical_ids)
+    change = change_of(picture, placed.box)
     if not change:
         return ""
     x, y = (placed.x + placed.width) * TRACK - 2, placed.y * TRACK + 2
@@ -199,7 +214,7 @@ def _attribute(text: str) -> str:
 def _box_title(placed: Placed, picture: Picture) -> str:
     box = placed.box
     loops = [f"{box.title} to itself: {_arrow_text(loop)}" for loop in placed.loops]
-    return "\n".join([box.title, *_resources(box.logical_ids, picture), *loops])
+    return "\n".join([box.title + _difference(box), *_resources(box.logical_ids, picture), *loops])
 
 
 def _line_title(line: Line, picture: Picture) -> str:
@@ -212,7 +227,12 @@ def _line_title(line: Line, picture: Picture) -> str:
 
 def _arrow_text(arrow: Arrow) -> str:
     names = ", ".join(arrow.logical_ids)
-    return (arrow.label or arrow.kind) + (f" ({names})" if names else "")
+    return (arrow.label or arrow.kind) + _difference(arrow) + (f" ({names})" if names else "")
+
+
+def _difference(part: Box | Arrow) -> str:
+    """Return whether a deployment adds or removes this part of its resources, in words."""
+    return f", {part.difference}" if part.difference in ("added", "removed") else ""
 
 
 def _resources(logical_ids: Sequence[str], picture: Picture) -> Iterator[str]:
@@ -228,7 +248,8 @@ def _description(picture: Picture) -> str:
         for arrow in picture.arrows
     )
     listed = "; ".join(arrows)
-    return f"{len(picture.boxes)} boxes, {len(picture.arrows)} arrows" + (f": {listed}." if listed else ".")
+    notes = "".join(f" {note}" for note in picture.notes)
+    return f"{len(picture.boxes)} boxes, {len(picture.arrows)} arrows" + (f": {listed}." if listed else ".") + notes
 
 
 def _number(value: float) -> str:

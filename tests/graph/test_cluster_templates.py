@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from drawn import CASES, EXAMPLES, documents, templates
 
-from cfngen.graph.cluster_templates import NotAClusterError, read, with_removed
+from cfngen.graph.cluster_templates import NotAClusterError, read
 from cfngen.templates.document import Document
 
 
@@ -55,11 +55,3 @@ def test_one_template_of_anybody() -> None:
         "own", {"Resources": {"Bucket": {"Type": "AWS::S3::Bucket"}, "Odd": [], "Vpc": {"Properties": 3}}}, ""
     )
     assert set(read([own]).resources) == {"Bucket", "Odd", "Vpc"}
-
-
-def test_what_is_removed_is_drawn_as_it_was() -> None:
-    larger, smaller = templates(EXAMPLES / "production.yaml"), templates()
-    merged = with_removed(smaller, larger, ["NatGatewayB", "SubnetA", "Unknown"])
-    assert merged.resources["NatGatewayB"] == larger.resources["NatGatewayB"]
-    assert merged.resources["SubnetA"] == smaller.resources["SubnetA"]
-    assert "Unknown" not in merged.resources

@@ -149,7 +149,7 @@ def test_a_page_has_the_template_of_each_resource() -> None:
 
 
 def test_a_picture_without_anything_is_a_picture() -> None:
-    assert ET.fromstring(svg(Picture("empty", ()))).find(f"{SVG}text") is not None
+    assert ET.fromstring(svg(Picture("empty", ()))).find(f".//{SVG}text") is not None
 
 
 def test_a_picture_of_one_box_needs_no_legend() -> None:
@@ -176,7 +176,8 @@ class Page(HTMLParser):
             self.policy = attributes["content"] or ""
         self.scripts += tag == "script"
         self._in_resources = attributes.get("id") == "resources"
-        self.loaded += [name for name in attributes if name in {"src", "href", "xlink:href", "srcset"}]
+        links = {name: attributes[name] or "" for name in ("src", "href", "xlink:href", "srcset") if name in attributes}
+        self.loaded += [link for link in links.values() if not link.startswith("#")]  # others are parts of the page
         self.handlers += [name for name in attributes if name.startswith("on") or name == "style"]
 
     def handle_data(self, data: str) -> None:

@@ -54,12 +54,14 @@ def command(context: click.Context, target: Target, deployment: DeploymentOption
         graph_output.require_writable(graph_path)
         graph_output.format_of(graph_path)
     request = deployment.request(target)
-    from cfngen.deploy.operation import plan
+    from cfngen.deploy.operation import prepare_plan
 
     account = target.connect()
     with screen(target, account, full=deployment.full) as display:
-        result = plan(account, request, display.interaction(target.consent(yes=False)))
+        interaction = display.interaction(target.consent(yes=False))
+        preparation = prepare_plan(account, request, interaction)
+        result = preparation.plan
         if graph_path is not None:
-            write_plan_graph(graph_path, account, request, result)
+            write_plan_graph(graph_path, account, request, preparation, interaction)
         display.report(result)
     context.exit(plan_exit_code(result))

@@ -20,6 +20,7 @@ _SYMBOL_GAP = 8  # pixels between a symbol and a title
 NARROWEST = 8  # tracks of a box
 _WIDEST_LEAF = 190  # pixels of text
 _WIDEST_HEADER = 420
+_WIDEST_TITLE = 260  # for which a box is wider than what it contains
 LOOP = "\N{CLOCKWISE OPEN CIRCLE ARROW} "
 
 
@@ -101,7 +102,8 @@ class Placed:
     def measure_header(self, inner: float) -> int:
         """Give a box with children its header, for a width of its children in pixels; return the width it needs."""
         self.header_limit = max(inner - SYMBOL - _SYMBOL_GAP - 2 * _INSET, _WIDEST_LEAF if inner < 300 else 0)
-        self.header_limit = min(self.header_limit, max(_WIDEST_HEADER, inner / 2))
+        title_width = min(width(self.box.title, TITLE) + 1, _WIDEST_TITLE)
+        self.header_limit = max(min(self.header_limit, max(_WIDEST_HEADER, inner / 2)), title_width)
         self.header = tracks(self._text_height())
         return even(self._text_width() + 2 * _INSET)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cfngen.graph.box_changes import COLOURS, change_of
 from cfngen.graph.layout.boxes import Placed
 from cfngen.graph.layout.edges import Edge
 from cfngen.graph.layout.labels import Label
-from cfngen.graph.picture import Picture
+from cfngen.graph.picture import Change, Picture
 
 Point = tuple[int, int]
 
@@ -55,3 +56,10 @@ class Drawing:
     def unplaced(self) -> tuple[Line, ...]:
         """Lines with a label that has no room on them; it is listed below the picture."""
         return tuple(line for line in self.lines if line.label is None and line.edge.label)
+
+    @property
+    def changes(self) -> list[Change]:
+        """What a deployment does to the boxes and lines."""
+        shown = {change_of(self.picture, placed.box) for placed in self.boxes}
+        shown |= {line.edge.change for line in self.lines}
+        return [change for change in COLOURS if change in shown]

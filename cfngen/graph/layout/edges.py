@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from cfngen.graph.box_changes import change_of
+from cfngen.graph.box_changes import change_of, together
 from cfngen.graph.picture import Arrow, ArrowKind, Change, Picture
 
 _MANY_LABELS = 6  # a label that lists more says how many more there are
@@ -131,7 +131,7 @@ def joined_labels(arrows: list[Arrow]) -> str:
 
 def arrows_change(arrows: list[Arrow], picture: Picture) -> Change | None:
     """Return what a deployment does to arrows that are drawn as one."""
-    return change_of(picture, tuple(name for arrow in arrows for name in arrow.logical_ids))
+    return together(change_of(picture, arrow) for arrow in arrows if arrow.logical_ids)
 
 
 def _largest_star(group: list[Link]) -> Edge:

@@ -40,6 +40,7 @@ class Progress:
         linted: how many templates were linted.
         known: how many templates needed no lint, since another combination or an earlier run had the same one.
         waiting: how many templates wait to be linted.
+        wrong: how many combinations have a fault, and templates a finding.
         stopped: whether Ctrl-C ended the run before all was done.
     """
 
@@ -48,6 +49,7 @@ class Progress:
     linted: int = 0
     known: int = 0
     waiting: int = 0
+    wrong: int = 0
     stopped: bool = False
 
 
@@ -144,6 +146,7 @@ class _Run:
         """Add what lint says of the templates, or let it say something."""
         self._outcomes.append(outcome)
         self._progress.generated += 1
+        self._progress.wrong += bool(outcome.faults or outcome.findings)
         for key, view in views.items():
             if key not in self._judgings:
                 verdict = self._cache.get(key) if self._cache else None
@@ -164,6 +167,7 @@ class _Run:
         judging.verdict = self._unsaved[key] = verdict
         judging.first.lint_seconds += seconds
         self._progress.linted += 1
+        self._progress.wrong += bool(verdict)
         for outcome in judging.outcomes:
             outcome.findings += lines_of(judging.document, verdict)
         judging.outcomes.clear()

@@ -83,7 +83,7 @@ def _shown(progress: Progress, clock: Clock) -> Callable[[], None]:
         nonlocal said
         line = (
             f"{progress.generated} of {progress.total} combinations, {progress.linted} templates linted, "
-            f"{progress.waiting} waiting, {clock.minutes:.1f} minutes"
+            f"{progress.waiting} waiting, {progress.wrong} with something wrong, {clock.minutes:.1f} minutes"
         )
         if _is_terminal():
             print(f"{_CLEAR}{line}", end="", file=sys.stderr, flush=True)

@@ -83,7 +83,7 @@ bench: development  ## Run the benchmarks; they print, nothing is asserted
 mutants: development  ## Put small faults into copies of the program; do tests notice? (SAMPLE=100, SEED=1, ARGS=options)
 	@.venv/bin/python tests/mutants/run.py --sample '$(SAMPLE)' --seed '$(SEED)' $(ARGS)
 
-matrix: development  ## Generate and lint 2,000 combinations of what a cluster file can say; some minutes (SEED=1, ARGS=options)
+matrix: development  ## Generate and lint 2,000 combinations of what a cluster file can say; a quarter of an hour (SEED=1, ARGS=options)
 	@.venv/bin/python tests/matrix/matrix_run.py --seed '$(SEED)' $(ARGS)
 
 clean:  ## Remove the virtual environment and every cache; output/ stays

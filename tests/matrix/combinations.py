@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import functools
 import random
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, islice, product
 from typing import Any
@@ -90,6 +92,14 @@ class Rules:
             for name, values in ALL.items()
             for value in values
         }
+        self._concerned = {
+            value: frozenset(name for conflict in conflicts for name in conflict.values)
+            for value, conflicts in self._of_value.items()
+        }
+
+    def concern(self, name: str, value: str) -> frozenset[str]:
+        """Return the dimensions of which a value excludes some, perhaps together with others."""
+        return self._concerned[name, value]
 
     def forbid(self, part: Combination) -> bool:
         """Return whether a part of a combination has a conflict."""
@@ -121,28 +131,39 @@ def completed(
     if rules.forbid(part):
         return None
     others = [name for name in names if name not in part]
-    return _search(dict(part), names, chance.sample(others, len(others)), gain, chance, rules)
+    possible = {
+        name: [value for value in names[name] if rules.allow(part, name, value)]
+        for name in chance.sample(others, len(others))
+    }
+    return _search(dict(part), names, possible, gain, chance, rules)
 
 
 def _search(
     part: dict[str, str],
     names: Names,
-    missing: list[str],
+    possible: dict[str, list[str]],
     gain: Gain,
     chance: random.Random,
     rules: Rules,
 ) -> dict[str, str] | None:
     """Give the dimension with the fewest possible values one of them, and go on; go back where none is left."""
-    if not missing:
+    if not possible:
         return part
-    possible = {name: [value for value in names[name] if rules.allow(part, name, value)] for name in missing}
-    name = min(missing, key=lambda name: len(possible[name]) / len(names[name]))
     if not all(possible.values()):
         return None
+    name = min(possible, key=lambda name: len(possible[name]) / len(names[name]))
     ranked = sorted(possible[name], key=lambda value: (gain(part, name, value), chance.random()), reverse=True)
-    rest = [other for other in missing if other != name]
     for value in ranked:
-        if found := _search({**part, name: value}, names, rest, gain, chance, rules):
+        longer = {**part, name: value}
+        concerned = rules.concern(name, value)
+        rest = {
+            other: [further for further in values if rules.allow(longer, other, further)]
+            if other in concerned
+            else values
+            for other, values in possible.items()
+            if other != name
+        }
+        if found := _search(longer, names, rest, gain, chance, rules):
             return found
     return None
 
@@ -173,27 +194,66 @@ def cover(names: Names, size: int, seed: int = 1, rules: Rules = CHECKED) -> lis
         rules: what does not go together.
     """
     chance = random.Random(seed)
-    missing = dict.fromkeys(every_part(names, size))
-
-    def gain(part: Mapping[str, str], name: str, value: str) -> float:
-        beside = combinations(part.items(), size - 1)
-        return sum(frozenset((*others, (name, value))) in missing for others in beside)
-
+    missing = _Missing(names, size)
     chosen = []
-    while missing:
-        first = next(iter(missing))
-        rows = [completed(dict(first), names, gain, chance, rules) for _ in range(_ATTEMPTS if size == 2 else 1)]
+    while first := missing.first():
+        rows = [
+            completed(dict(first), names, missing.gain, chance, rules) for _ in range(_ATTEMPTS if size == 2 else 1)
+        ]
         made = [row for row in rows if row]
         if not made:
-            del missing[first]
+            missing.remove(first)
             continue
-        best = max(made, key=lambda row: sum(part in missing for part in parts_of(row, size)))
-        for part in parts_of(best, size):
-            missing.pop(part, None)
-        chosen.append({name: best[name] for name in names})
+        of_rows = [[part for part in parts_of(row, size) if part in missing] for row in made]
+        best = max(range(len(made)), key=lambda index: len(of_rows[index]))
+        for part in of_rows[best]:
+            missing.remove(part)
+        chosen.append({name: made[best][name] for name in names})
     return chosen
 
 
+class _Missing:
+    """The choices of `size` values that no combination has yet.
+
+    Besides the choices themselves it has, by all values of a choice but one, which values are missing there, as bits of
+    a number: so many choices at once are counted, many thousand times.
+    """
+
+    def __init__(self, names: Names, size: int) -> None:
+        self._size = size
+        values = [(name, value) for name in names for value in names[name]]
+        self._bits = {value: 1 << index for index, value in enumerate(values)}
+        self._parts = dict.fromkeys(every_part(names, size))
+        self._last: dict[Parts, int] = defaultdict(int)
+        for part in self._parts:
+            for value in part:
+                self._last[part - {value}] |= self._bits[value]
+
+    def __contains__(self, part: Parts) -> bool:
+        return part in self._parts
+
+    def first(self) -> Parts | None:
+        """Return the first choice; None if none is missing."""
+        return next(iter(self._parts), None)
+
+    def remove(self, part: Parts) -> None:
+        """Take a choice away."""
+        del self._parts[part]
+        for value in part:
+            self._last[part - {value}] ^= self._bits[value]
+
+    def gain(self, part: Mapping[str, str], name: str, value: str) -> float:
+        """Return how many missing choices a value makes with those of a part."""
+        of_part = sum(map(self._bits.__getitem__, part.items()))
+        own = (name, value)
+        # Each choice is counted once for each of its values that is in the part.
+        counted = 0
+        for others in combinations(part.items(), self._size - 2):
+            counted += (self._last.get(frozenset((*others, own)), 0) & of_part).bit_count()
+        return counted // (self._size - 1)
+
+
+@functools.cache
 def lived() -> list[dict[str, str]]:
     """Return the combinations that live in the emulator: any two values occur together that can."""
     return cover(LIVED, 2, rules=LIVING)

@@ -40,6 +40,8 @@ class Progress:
         linted: how many templates were linted.
         known: how many templates needed no lint, since another combination or an earlier run had the same one.
         waiting: how many templates wait to be linted.
+        wrong: how many combinations have a fault, and templates a finding.
+        stopped: whether Ctrl-C ended the run before all was done.
     """
 
     total: int
@@ -47,6 +49,8 @@ class Progress:
     linted: int = 0
     known: int = 0
     waiting: int = 0
+    wrong: int = 0
+    stopped: bool = False
 
 
 @dataclass
@@ -67,9 +71,14 @@ class _Judging:
 
 
 def judged(
-    wanted: Iterable[Wanted], regions: Iterable[str], progress: Progress, cache: Path | None, report: Callable[[], None]
+    wanted: Iterable[Wanted],
+    regions: Iterable[str],
+    progress: Progress,
+    cache: Path | None,
+    report: Callable[[], None],
+    processes: int,
 ) -> list[Outcome]:
-    """Generate and lint combinations; return what became of each.
+    """Generate and lint combinations; return what became of each, or, after Ctrl-C, of those that were generated.
 
     Args:
         wanted: the combinations.
@@ -77,14 +86,14 @@ def judged(
         progress: is kept up to date.
         cache: directory of verdicts of earlier runs; None lints everything again.
         report: called when something has changed.
+        processes: how many work at the same time.
     """
     with tempfile.TemporaryDirectory(prefix="cfngen-matrix-") as directory:
         workplace = Path(directory).resolve()
         with without_garbage_collection():
             _LINTERS.update({region: Linter(region, workplace) for region in regions})
         context = multiprocessing.get_context("fork")
-        workers = len(os.sched_getaffinity(0))
-        with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(workplace,)) as pool:
+        with ProcessPoolExecutor(processes, mp_context=context, initializer=_begin, initargs=(workplace,)) as pool:
             return _Run(pool, progress, Cache(cache) if cache else None, report).of(iter(wanted))
 
 
@@ -101,7 +110,17 @@ class _Run:
         self._outcomes: list[Outcome] = []
 
     def of(self, wanted: Iterator[Wanted]) -> list[Outcome]:
-        """Work until everything is done."""
+        """Work until everything is done, or until Ctrl-C."""
+        try:
+            self._work(wanted)
+        except KeyboardInterrupt:
+            self._progress.stopped = True
+            self._progress.waiting = sum(bool(key) for key in self._futures.values())
+            self._pool.shutdown(wait=True, cancel_futures=True)
+        self._save()
+        return self._outcomes
+
+    def _work(self, wanted: Iterator[Wanted]) -> None:
         self._more(wanted)
         while self._futures:
             done, _ = wait(self._futures, return_when=FIRST_COMPLETED)
@@ -113,8 +132,6 @@ class _Run:
                     self._generated(*future.result())
             self._more(wanted)
             self._report()
-        self._save()
-        return self._outcomes
 
     def _more(self, wanted: Iterator[Wanted]) -> None:
         """Let further combinations be generated, unless many templates wait already."""
@@ -129,6 +146,7 @@ class _Run:
         """Add what lint says of the templates, or let it say something."""
         self._outcomes.append(outcome)
         self._progress.generated += 1
+        self._progress.wrong += bool(outcome.faults or outcome.findings)
         for key, view in views.items():
             if key not in self._judgings:
                 verdict = self._cache.get(key) if self._cache else None
@@ -149,6 +167,7 @@ class _Run:
         judging.verdict = self._unsaved[key] = verdict
         judging.first.lint_seconds += seconds
         self._progress.linted += 1
+        self._progress.wrong += bool(verdict)
         for outcome in judging.outcomes:
             outcome.findings += lines_of(judging.document, verdict)
         judging.outcomes.clear()
@@ -169,7 +188,8 @@ def _begin(workplace: Path) -> None:
     """Prepare a new worker process."""
     os.chdir(workplace)
     gc.set_threshold(50_000, 20, 20)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Ctrl-C reaches every process of the terminal; the first one ends the others, and reports what was done.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _judge(view: View, region: str) -> tuple[Verdict, float]:

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dimensions import DIMENSIONS
+from matrix_pool import Progress
 from outcomes import Outcome, described
 
 from cfngen.text import pluralize
@@ -18,14 +19,14 @@ _KEY = re.compile(r"\[\d+\]")
 _IDS = re.compile(r"\b([a-z]{2,8})-(?:0[0-9a-f]{16}|[0-9a-f]{17})\b")
 
 
-def report(outcomes: Sequence[Outcome], seconds: float, linted: int, known: int) -> Iterator[str]:
+def report(outcomes: Sequence[Outcome], progress: Progress, minutes: float, cpu_seconds: float) -> Iterator[str]:
     """Yield the lines of the report.
 
     Args:
         outcomes: of all combinations.
-        seconds: how long it took.
-        linted: how many templates were linted.
-        known: how many needed no lint, since they were known.
+        progress: how far it came.
+        minutes: how long it took.
+        cpu_seconds: how much processor time it took, in all processes together.
     """
     yield from _table(outcomes)
     refusals = _grouped((outcome, _general(line)) for outcome in outcomes for line in outcome.refusals)
@@ -39,10 +40,15 @@ def report(outcomes: Sequence[Outcome], seconds: float, linted: int, known: int)
     findings_count = sum(bool(outcome.findings) for outcome in outcomes)
     faults_count = sum(bool(outcome.faults) for outcome in outcomes)
     yield ""
+    if progress.stopped:
+        yield (
+            f"stopped after {len(outcomes)} of {pluralize(progress.total, 'combination')}; "
+            f"{pluralize(progress.waiting, 'template')} of these not linted"
+        )
     yield (
         f"{pluralize(len(outcomes) - refused_count, 'combination')} generated, {refused_count} refused by the checks; "
-        f"{pluralize(linted, 'template')} linted, {known} were known; {findings_count} with lint findings, "
-        f"{faults_count} with faults; {seconds / 60:.1f} minutes"
+        f"{pluralize(progress.linted, 'template')} linted, {progress.known:,} were known; {findings_count} with lint "
+        f"findings, {faults_count} with faults; {minutes:.1f} minutes, {cpu_seconds:,.0f} seconds of processor time"
     )
 
 

@@ -24,6 +24,7 @@ from combinations import (
 )
 from conflicts import CONFLICTS
 from dimensions import DIMENSIONS
+from matrix_pool import Progress, judged
 from matrix_report import report
 from outcomes import Outcome, generated
 
@@ -136,10 +137,32 @@ def test_a_traceback_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_report_says_what_is_wrong_and_how_to_try_it() -> None:
     well, refusal = Outcome(USUAL), Outcome({**USUAL, "plugin": "none"})
     refusal.refusals = ["network.subnets[1].id: subnet-0a1b2c3d4e5f60718 is wrong"]
-    lines = list(report([well, refusal, Outcome(USUAL, findings=["vpc: E3012 wrong at Resources"])], 90, 8, 2))
+    progress = Progress(total=3, generated=3, linted=8, known=2)
+    lines = list(report([well, refusal, Outcome(USUAL, findings=["vpc: E3012 wrong at Resources"])], progress, 1.5, 80))
     text = "\n".join(lines)
     assert "      1  network.subnets[].id: subnet-… is wrong" in text
     assert "vpc: E3012 wrong at Resources" in text
     assert '--only \'{"region": "us-west-2"' in text
     assert lines[-1].startswith("2 combinations generated, 1 refused by the checks; 8 templates linted, 2 were known;")
-    assert lines[-1].endswith("1 with lint findings, 0 with faults; 1.5 minutes")
+    assert lines[-1].endswith("1 with lint findings, 0 with faults; 1.5 minutes, 80 seconds of processor time")
+
+
+def test_the_report_of_a_stopped_run_says_how_far_it_came() -> None:
+    progress = Progress(total=2240, generated=1, linted=3, waiting=4, stopped=True)
+    lines = list(report([Outcome(USUAL)], progress, 0.5, 20))
+    assert lines[-2] == "stopped after 1 of 2,240 combinations; 4 templates of these not linted"
+
+
+@pytest.mark.drill
+def test_ctrl_c_keeps_what_was_done() -> None:
+    progress = Progress(total=2)
+
+    def interrupt() -> None:
+        if progress.generated == 2:
+            raise KeyboardInterrupt
+
+    wanted = [(USUAL, False), ({**USUAL, "masters": "3"}, False)]
+    outcomes = judged(wanted, ["us-west-2"], progress, None, interrupt, processes=1)
+    assert [outcome.combination for outcome in outcomes] == [row for row, _ in wanted]
+    assert progress.stopped
+    assert progress.waiting > 0

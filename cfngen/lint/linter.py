@@ -1,6 +1,4 @@
-"""Runs cfn-lint with the same result on every machine.
-
-Only this module, the rules and `cfngen.lint.cfn_lint_speed` import cfn-lint.
+"""Runs cfn-lint with the same result on every machine; only this module and the rules import cfn-lint.
 
 cfn-lint reads its configuration from the command line, from `.cfnlintrc` files in the current and the home directory,
 and from AWS_REGION and AWS_DEFAULT_REGION. It reads resource schemas from `~/.cache` if newer ones were downloaded. To
@@ -23,7 +21,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cfngen.lint.cache import Verdict
-from cfngen.lint.cfn_lint_speed import speed_up, speed_up_rules
 from cfngen.lint.findings import LintUnavailableError, shorten
 from cfngen.lint.views import View
 
@@ -84,9 +81,7 @@ class Linter:
         empty_configuration.write_text("{}\n", encoding="utf-8")
         self._arguments = ["--config-file", str(empty_configuration), "--append-rules", str(RULES)]
         _use_bundled_schemas()
-        speed_up()
         self._runner = Runner(self._config())
-        speed_up_rules(self._runner.rules)
 
     def judge(self, view: View) -> Verdict:
         """Lint a view; return the findings of cfn-lint's and cfngen's rules, without duplicates, in a stable order.

@@ -25,6 +25,7 @@ from cfngen.deploy.network_check.network import parameter_values
 from cfngen.deploy.network_check.reading import read
 from cfngen.deploy.network_check.situation import Situation
 from cfngen.deploy.references import resolve_references
+from cfngen.text import verb_form
 
 QUOTAS = "quotas"
 SECURITY_GROUPS = "security-groups"
@@ -85,7 +86,8 @@ def _find_exceeded_quotas(situation: Situation) -> Iterator[Finding]:
     """Yield a finding for each quota that is too low."""
     key = "network.quotas"
     for quota in situation.facts.quotas:
-        numbers = f"{quota.name}: {quota.used} are used of {quota.limit}"
+        # An unknown usage is neither sufficient nor insufficient.
+        numbers = f"{quota.name}: {quota.used} {verb_form(quota.used or 0, 'are')} used of {quota.limit}"
         hint = str(quota.hint).removesuffix(".")
         if quota.sufficient is False:
             yield problem(key, f"{numbers}, and the cluster needs {quota.needed} more", hint)

@@ -290,6 +290,7 @@ def ensure_network(
     *,
     without: Collection[str] = (),
     is_update: bool = False,
+    source_of: Callable[[str], str] = str,
 ) -> None:
     """Check the existing VPC before a cluster is created in it, and report the problems and warnings.
 
@@ -302,6 +303,7 @@ def ensure_network(
         values: values of the root's parameters.
         without: names of checks to leave out.
         is_update: whether the cluster exists already.
+        source_of: returns for a key of the cluster file the parameter that overrides it, or else the key.
 
     Raises:
         NetworkProblemsError: there are problems. Errors of AWS are ignored.
@@ -314,6 +316,8 @@ def ensure_network(
         result = check_network(account, cluster, report, values=values, without=without)
     except AwsError:
         return
+    findings = (replace(finding, key=source_of(finding.key)) for finding in result.findings)
+    result = replace(result, findings=tuple(findings))
     if result.problems or result.warnings:
         report(replace(result, findings=(*result.problems, *result.warnings)))
     if result.problems:

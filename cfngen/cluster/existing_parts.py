@@ -107,6 +107,11 @@ def named_ids(cluster: Cluster) -> dict[str, str]:
     return {name: value for _, _, name, value in _existing_parts(cluster) if name and value}
 
 
+def parameter_keys(cluster: Cluster) -> dict[str, str]:
+    """Return the names of the parameters with the ids of existing parts, by the keys of the cluster file."""
+    return {dotted(path): name for path, _, name, _ in _existing_parts(cluster) if name}
+
+
 # Path of the key, kind of the part, name of its parameter (empty if it has none), and the value: id or reference.
 _Part: TypeAlias = tuple[Path, PartKind, str, str | None]
 

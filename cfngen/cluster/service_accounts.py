@@ -74,6 +74,14 @@ def addon_accounts(cluster: Cluster) -> Iterator[ServiceAccount]:
         yield from component_accounts(cluster)
 
 
+def accounts_with_made_roles(cluster: Cluster) -> Iterator[ServiceAccount]:
+    """Yield the service accounts whose roles cfngen makes: those of add-ons, and those of the cluster file."""
+    yield from addon_accounts(cluster)
+    for entry in cluster.iam.service_accounts:
+        if entry.role is None:
+            yield ServiceAccount(entry.namespace, entry.name)
+
+
 def has_role(cluster: Cluster, account: ServiceAccount) -> bool:
     """Return whether a component of cfngen's own has a role, so that it uses that and not the instance's."""
     return account in addon_accounts(cluster)

@@ -19,7 +19,9 @@ from cfngen.deploy.deployment_request import DeploymentRequest
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Notice, Step
 from cfngen.deploy.network_check.checks import QUOTAS, ensure_network
+from cfngen.deploy.overridden_keys import OverriddenKeys
 from cfngen.deploy.parameters import parameter_values
+from cfngen.deploy.parameters.left_out import left_out_parameters
 from cfngen.deploy.pausing.state import PausedError, read_pause
 from cfngen.deploy.phasing import update
 from cfngen.deploy.phasing.deployed import read_deployed
@@ -120,10 +122,13 @@ def prepare(
             kept_parameters=request.kept_parameters,
             deployed_stack=deployed_stack,
             deployed_root_template=deployed_root_template or None,
+            left_out=left_out_parameters(request.cluster),
         )
-        resolved = resolve_references(
-            account, request.cluster, {**_parameter_defaults(root.document.body), **parameters.values}
-        )
+        overridden = OverriddenKeys(request.cluster, parameters.sources)
+        with overridden.named():
+            resolved = resolve_references(
+                account, request.cluster, {**_parameter_defaults(root.document.body), **parameters.values}
+            )
         cluster, values = resolved.cluster, resolved.values
         foundations.check(deployed_stack.values if deployed_stack else {}, values, resolved.reference_by_name)
         if not request.skip_network_check:
@@ -134,10 +139,12 @@ def prepare(
                 values,
                 without=(QUOTAS,) if request.ignore_quotas else (),
                 is_update=deployed_stack is not None,
+                source_of=overridden.source,
             )
-        existing_objects.check(account, cluster, values, deployed_stack)
-        offered_instance_types.check(account, cluster, values)
-        missing_tags = subnet_tags.find_missing(account, cluster, values)
+        with overridden.named():
+            existing_objects.check(account, cluster, values, deployed_stack)
+            offered_instance_types.check(account, cluster, values)
+            missing_tags = subnet_tags.find_missing(account, cluster, values)
         route_tables.check(account, cluster, values)
         master_addresses.check(account, cluster, values, deployed_stack)
         upload = partial(

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cfngen.sandbox.kubernetes_state import SYSTEM, KubernetesState, Object, suffix, uid
 
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"  # the label and the taint of masters
+# Of the Deployment `coredns` of kubeadm (CoreDNSDeployment in cmd/kubeadm/app/phases/addons/dns/manifests.go).
+COREDNS_LABELS = {"k8s-app": "kube-dns"}
+COREDNS_PRIORITY = "system-cluster-critical"
+COREDNS_TOLERATIONS: tuple[Object, ...] = (
+    {"key": "CriticalAddonsOnly", "operator": "Exists"},
+    {"key": CONTROL_PLANE, "effect": "NoSchedule"},
+)
 
 
 @dataclass(frozen=True)
@@ -121,7 +128,12 @@ def create_cluster_objects(state: KubernetesState, *, service_address: str, dns_
         spec = {"type": "ClusterIP", "clusterIP": address, "clusterIPs": [address], "ports": [{"port": port}]}
         state.put("services", {"metadata": {"name": name, "namespace": namespace}, "spec": spec, "status": {}})
     for number in range(2):
-        state.add_pod(f"coredns-7c65d6cfc9-{suffix(f'coredns {number}')}", labels={"k8s-app": "kube-dns"})
+        _add_coredns_pod(state, f"coredns-7c65d6cfc9-{suffix(f'coredns {number}')}")
+
+
+def _add_coredns_pod(state: KubernetesState, name: str) -> None:
+    """Add a pod of CoreDNS, which is Pending until a node can run it."""
+    state.add_pod(name, labels=COREDNS_LABELS, priority=COREDNS_PRIORITY, tolerations=COREDNS_TOLERATIONS)
 
 
 def start_control_plane(state: KubernetesState, node: str) -> None:
@@ -159,14 +171,38 @@ def remove_addon(state: KubernetesState, name: str) -> bool:
 
 
 def schedule_pending_pods(state: KubernetesState) -> None:
-    """Run all Pending pods on nodes without taints, in turn; without such a node, they stay Pending."""
-    nodes = [node["metadata"]["name"] for node in state.list("nodes") if not node["spec"].get("taints")]
-    pending_pods = [pod for pod in state.list("pods") if pod["status"]["phase"] == "Pending"]
-    if not nodes:
-        return
-    for number, pod in enumerate(pending_pods):
-        metadata = pod["metadata"]
-        state.add_pod(metadata["name"], node=nodes[number % len(nodes)], labels=metadata.get("labels"))
+    """Run each Pending pod on a node whose taints it tolerates; without such a node, it stays Pending.
+
+    Of several nodes it is the one with the fewest pods of the same labels: CoreDNS prefers different nodes.
+    """
+    for pod in state.list("pods"):
+        if pod["status"]["phase"] != "Pending":
+            continue
+        labels, tolerations = pod["metadata"].get("labels"), pod["spec"].get("tolerations", ())
+        nodes = [
+            node["metadata"]["name"]
+            for node in state.list("nodes")
+            if all(_tolerates(tolerations, taint) for taint in node["spec"].get("taints", ()))
+        ]
+        if nodes:
+            siblings = [other for other in state.list("pods") if other["metadata"].get("labels") == labels]
+            used_nodes = [sibling["spec"].get("nodeName") for sibling in siblings]
+            state.add_pod(
+                pod["metadata"]["name"],
+                min(nodes, key=used_nodes.count),
+                labels=labels,
+                priority=pod["spec"]["priorityClassName"],
+                tolerations=tolerations,
+            )
+
+
+def _tolerates(tolerations: Sequence[Object], taint: Object) -> bool:
+    """Return whether one of a pod's tolerations is for a taint; the taints of the emulator have no values."""
+    return any(
+        toleration.get("key", taint["key"]) == taint["key"]
+        and toleration.get("effect", taint["effect"]) == taint["effect"]
+        for toleration in tolerations
+    )
 
 
 def delete_node(state: KubernetesState, node: str) -> None:
@@ -177,5 +213,5 @@ def delete_node(state: KubernetesState, node: str) -> None:
         if pod["spec"].get("nodeName") == node:
             state.remove("pods", metadata["name"], metadata["namespace"])
             if metadata["name"].startswith("coredns-"):
-                state.add_pod(metadata["name"], labels=metadata["labels"])
+                _add_coredns_pod(state, metadata["name"])
     schedule_pending_pods(state)

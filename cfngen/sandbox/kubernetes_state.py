@@ -9,7 +9,7 @@ import copy
 import datetime
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -170,7 +170,16 @@ class KubernetesState:
             ),
         ]
 
-    def add_pod(self, name: str, node: str = "", *, labels: Mapping[str, str] | None = None, image: str = "") -> Object:
+    def add_pod(
+        self,
+        name: str,
+        node: str = "",
+        *,
+        labels: Mapping[str, str] | None = None,
+        image: str = "",
+        priority: str = "system-node-critical",
+        tolerations: Sequence[Object] = (),
+    ) -> Object:
         """Add a pod to kube-system: Running if `node` is set, otherwise Pending."""
         container = name.split("-" + node)[0] if node else name  # a static pod's name ends with its node's
         status: Object = {"phase": "Pending", "conditions": [self._condition("PodScheduled", "False", "Unschedulable")]}
@@ -188,8 +197,10 @@ class KubernetesState:
             }
         spec: Object = {
             "containers": [{"name": container, "image": image}],
-            "priorityClassName": "system-node-critical",
+            "priorityClassName": priority,
         }
+        if tolerations:
+            spec["tolerations"] = list(tolerations)
         if node:
             spec["nodeName"] = node
         metadata: Object = {"name": name, "namespace": SYSTEM, "labels": dict(labels or {})}

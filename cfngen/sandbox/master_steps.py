@@ -9,7 +9,13 @@ from cfngen.sandbox import certificates
 from cfngen.sandbox.boot_state import Boot, BootFailure, BootState, StepRun
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.cluster import KubernetesCluster
-from cfngen.sandbox.kubernetes_objects import addon_pods, remove_addon, start_addons, start_control_plane
+from cfngen.sandbox.kubernetes_objects import (
+    addon_pods,
+    remove_addon,
+    schedule_pending_pods,
+    start_addons,
+    start_control_plane,
+)
 from cfngen.sandbox.kubernetes_state import uid
 from cfngen.sandbox.routine_steps import certificates_end, disks
 from cfngen.sandbox.user_data import JsonObject
@@ -217,6 +223,7 @@ class MasterSteps:
         configuration, instance_id = self.boot.configuration, self.boot.instance.id
         start_addons(self._cluster.state, instance_id, configuration["manifests"])
         self._cluster.state.set_ready(instance_id, True)
+        schedule_pending_pods(self._cluster.state)
         essential_charts = [release["name"] for release in configuration["addons"] if release["essential"]]
         components = " and ".join(["the cloud controller manager", *essential_charts])
         return f"{components} running; {len(configuration['addons']) - len(essential_charts)} charts follow"

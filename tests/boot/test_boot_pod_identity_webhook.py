@@ -7,6 +7,7 @@ import copy
 import json
 import shutil
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from boots import boot_of
 
 from cfngen.boot.machine import BootError, Machine
 from cfngen.boot.master import former_webhook, pod_identity_webhook
+from cfngen.cluster.issuer_stages import issuer_stages, issuer_state
 from cfngen.cluster.load import parse
 from cfngen.userdata import pod_identity_webhook as manifests
+from cfngen.userdata.steps import steps
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
 CLUSTER = parse(
@@ -322,6 +325,32 @@ def test_every_kind_of_object_is_deleted_when_it_is_turned_off() -> None:
     for item in (*manifests.manifests(CLUSTER), manifests.configuration(CLUSTER)):
         labels = ",".join(f"{key}={value}" for key, value in item["metadata"]["labels"].items())
         assert labels == former_webhook.SELECTOR
+
+
+def test_the_page_deletes_what_masters_delete() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "pod-roles.md").read_text()
+    selector = former_webhook.SELECTOR
+    assert f"    kubectl delete {former_webhook.REGISTRATION} -l {selector}\n" in page
+    assert f"    kubectl -n {former_webhook.NAMESPACE} delete {former_webhook.OTHERS} -l {selector}\n" in page
+
+
+def test_on_the_way_to_and_from_the_issuer_and_in_rollbacks_masters_delete_what_others_installed() -> None:
+    """Only masters without the issuer cannot, and no update between two states has these beside the webhook."""
+    off, on = parse({}), CLUSTER
+    updates = [
+        *pairwise([off, *issuer_stages(issuer_state(off), on)]),
+        *pairwise([on, *issuer_stages(issuer_state(on), off)]),
+    ]
+    turning_off = [
+        (with_it, without)
+        for update in updates
+        for with_it, without in (update, update[::-1])
+        if with_it.addons.pod_identity_webhook.enabled and not without.addons.pod_identity_webhook.enabled
+    ]
+    assert len(turning_off) == 2
+    for _, without in turning_off:
+        assert "former webhook" in steps(without, without.control_plane)
+    assert "former webhook" not in steps(off, off.control_plane)
 
 
 def test_a_webhook_that_the_user_has_installed_is_not_deleted(master: Master) -> None:

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 import pytest
 from cloud import Cloud
 from deployments import Operator, groups
 
 from cfngen.cluster.load import parse
+from cfngen.cluster.service_accounts import accounts_with_made_roles, role_name
 from cfngen.deploy.deletion import issuer_buckets
 from cfngen.deploy.deletion.authority_copies import AuthorityCopy
-from cfngen.deploy.deletion.execution import delete
+from cfngen.deploy.deletion.execution import delete, preview_deletion
 from cfngen.deploy.deletion.plan import DeletionRequest
+from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.inspection.issuer import find_issuer_problems
 from cfngen.deploy.messages import Step
-from cfngen.deploy.stacks import require_stack
+from cfngen.deploy.preview.existing_objects import ForeignObjectsError
+from cfngen.deploy.stacks import list_resource_tree, require_stack
 
 pytestmark = pytest.mark.drill
 
+ROLE = "one.us-west-2.shop.web"
+READ_ONLY = "arn:aws:iam::aws:policy/AmazonS3ReadOnlyAccess"
+ACCOUNT = {
+    "namespace": "shop",
+    "name": "web",
+    "policyStatements": [{"actions": ["s3:GetObject"], "resources": ["arn:aws:s3:::models/*"]}],
+    "additionalPolicies": [READ_ONLY],
+}
 FILE = {"name": "one", "nodeGroups": groups("work", minSize=1, maxSize=1), "serviceAccountIssuer": {}}
 
 
@@ -52,6 +64,64 @@ def test_a_bucket_with_something_else_remains_and_is_said(operator: Operator) ->
     [remaining] = [resource for resource in deleted.retained if resource.id == bucket]
     assert (remaining.kind, "s3 rb --force" in str(remaining.command)) == ("bucket of the issuer's documents", True)
     assert s3.list_objects_v2(Bucket=bucket)["Contents"][0]["Key"] == "notes.txt"
+
+
+def test_a_role_that_is_left_is_named_until_it_is_gone(operator: Operator) -> None:
+    """By the deletion that left it, by each later one, and by the creation that would meet it; the command works."""
+    file = {**FILE, "iam": {"serviceAccounts": [ACCOUNT]}}
+    cluster = parse(file)
+    operator.deploy(file)
+    [logical_id] = [
+        resource.view.logical_id
+        for resource in list_resource_tree(operator.account, require_stack(operator.account, "one").id)
+        if resource.view.physical_id == ROLE
+    ]
+    operator.cloud.engine.fail(logical_id, "somebody has attached a policy", during="DELETE", times=9)
+    request = DeletionRequest(
+        "one",
+        "one",
+        role_names=tuple(role_name(cluster, account) for account in accounts_with_made_roles(cluster)),
+        authorities=AuthorityCopy("destroy"),
+        leave_behind=True,
+    )
+    command = (
+        f"aws iam delete-role-policy --role-name {ROLE} --policy-name kubernetes && "
+        f"aws iam detach-role-policy --role-name {ROLE} --policy-arn {READ_ONLY} && "
+        f"aws iam delete-role --role-name {ROLE}"
+    )
+
+    def named(resources: Iterable[RetainedResource]) -> list[str]:
+        return [str(resource.command) for resource in resources if resource.id == ROLE]
+
+    assert named(delete(operator.account, request, operator.waiting).retained) == [command]
+    assert named(delete(operator.account, request, operator.waiting).retained) == [command]
+    assert named(preview_deletion(operator.account, request).retained) == [command]
+    with pytest.raises(ForeignObjectsError) as refusal:
+        operator.deploy(file)
+    [problem] = refusal.value.problems
+    assert problem.startswith("iam.serviceAccounts[0]: account 123456789012 has a role one.us-west-2.shop.web already")
+    assert "has the tag of a cluster one: an earlier stack may have left it" in problem
+    assert f"delete it with `{command}`" in problem
+
+    iam = operator.account.client("iam")
+    iam.delete_role_policy(RoleName=ROLE, PolicyName="kubernetes")
+    iam.detach_role_policy(RoleName=ROLE, PolicyArn=READ_ONLY)
+    iam.delete_role(RoleName=ROLE)
+    assert named(preview_deletion(operator.account, request).retained) == []
+    assert operator.deploy(file).succeeded
+    assert named(preview_deletion(operator.account, request).retained) == []
+
+
+def test_a_role_of_a_stack_that_cloudformation_no_longer_lists(operator: Operator) -> None:
+    request = DeletionRequest("one", "one", role_names=(ROLE, f"{ROLE}-2"), authorities=AuthorityCopy("destroy"))
+    statement = {"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    trust = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    iam = operator.account.client("iam")
+    iam.create_role(RoleName=f"{ROLE}-2", AssumeRolePolicyDocument=trust)
+    iam.create_role(RoleName=ROLE, AssumeRolePolicyDocument=trust, Tags=[{"Key": "KubernetesCluster", "Value": "one"}])
+    [remaining] = delete(operator.account, request, operator.waiting).retained
+    assert (remaining.kind, remaining.id) == ("role of a service account", ROLE)
+    assert remaining.command == f"aws iam delete-role --role-name {ROLE}"
 
 
 def test_what_validate_says_of_an_issuer(operator: Operator) -> None:

@@ -51,6 +51,8 @@ def test_another_range_of_the_vpc_is_a_problem(public: ExistingNetwork) -> None:
     assert finding.key == "network.vpc.cidr"
     assert finding.text == f"{public.vpc} has the range 10.20.0.0/16 and not 10.20.0.0/17"
     assert finding.remedy == "set it to 10.20.0.0/16"
+    public.ec2.associate_vpc_cidr_block(VpcId=public.vpc, CidrBlock="10.21.0.0/16")
+    assert public.only().text == f"{public.vpc} has the ranges 10.20.0.0/16 and 10.21.0.0/16 and not 10.20.0.0/17"
 
 
 def test_a_vpc_without_dns_support_is_a_problem(public: ExistingNetwork) -> None:
@@ -114,7 +116,10 @@ def test_nodes_without_public_addresses_cannot_use_an_internet_gateway(public: E
 
 def test_masters_without_public_addresses_cannot_use_an_internet_gateway(public: ExistingNetwork) -> None:
     public.file["api"] = {"public": False}
-    assert [finding.key for finding in public.found()] == ["api.public"]
+    finding = public.only()
+    assert finding.key == "api.public"
+    assert finding.text.startswith("the master in it has no public address, and the default route of ")
+    assert finding.text.endswith(": it has no way out")
 
 
 def test_elastic_ips_of_masters_need_an_internet_gateway(private: ExistingNetwork) -> None:
@@ -122,7 +127,20 @@ def test_elastic_ips_of_masters_need_an_internet_gateway(private: ExistingNetwor
     private.file = {"nodeGroups": [{"name": "nodes", "publicIp": False}]}
     [finding] = private.check().problems
     assert finding.key == "network.subnets[0].id"
-    assert "the masters' Elastic IPs in it are not reached" in finding.text
+    assert "so the master's Elastic IP in it is not reached" in finding.text
+
+
+def test_the_bastions_elastic_ip_needs_an_internet_gateway(private: ExistingNetwork) -> None:
+    private.network["topology"] = "public"
+    private.file = {
+        "api": {"public": False},
+        "ssh": {"allowedCidrs": ["203.0.113.0/24"], "keyName": "operator"},
+        "bastion": {"zone": f"{REGION}b", "allowedCidrs": ["203.0.113.0/24"]},
+        "nodeGroups": [{"name": "nodes", "publicIp": False}],
+    }
+    [finding] = private.check().problems
+    assert finding.key == "network.subnets[1].id"
+    assert "so the bastion's Elastic IP in it is not reached" in finding.text
 
 
 def test_a_public_cluster_behind_a_nat_gateway_is_in_order(private: ExistingNetwork) -> None:

@@ -74,7 +74,7 @@ def test_a_security_group_that_admits_one_subnet_only_is_a_problem(isolated: Exi
     group = isolated.group("10.20.0.0/24")
     isolated.endpoint("ec2", group)
     finding = isolated.only()
-    assert "do not admit 10.20.16.0/24 on TCP port 443" in finding.text
+    assert "does not admit 10.20.16.0/24 on TCP port 443" in finding.text
     assert finding.commands[0].endswith(f"--group-id {group} --protocol tcp --port 443 --cidr 10.20.16.0/24")
 
 
@@ -270,6 +270,8 @@ def test_subnets_without_a_role_or_of_another_cluster_are_warnings(public: Exist
     public.tag(subnet, "kubernetes.io/cluster/other", "shared")
     finding = public.only()
     assert "has the tag of the cluster other and not that of kubernetes" in finding.text
+    public.tag(subnet, "kubernetes.io/cluster/third", "shared")
+    assert "has the tags of the clusters other and third and not that of kubernetes" in public.only().text
     public.tag(subnet, "kubernetes.io/cluster/kubernetes", "shared")
     assert public.found() == []
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cfngen.cluster.load import parse
+from cfngen.deploy.parameters.left_out import left_out_parameters
 from cfngen.deploy.parameters.parameter_file import ParameterFile
 from cfngen.deploy.parameters.parameter_values import (
-    CLUSTER_FILE_KEYS,
     MissingParameterError,
     ParameterError,
     choose_values,
@@ -190,18 +190,70 @@ def test_a_parameter_that_the_cluster_file_answers_for_good_says_so(source):
         "file": {"file": ParameterFile("p.yaml", {"ApiAllowedCidr": CIDR})},
         "keep": {"kept_parameters": ["ApiAllowedCidr"]},
     }[source]
+    left_out = left_out_parameters(parse({"api": {"allowedCidrs": [CIDR]}}))
     with pytest.raises(ParameterError) as refused:
-        choose_values(answered, **how)
+        choose_values(answered, left_out=left_out, **how)
     [problem] = refused.value.problems
     assert "ApiAllowedCidr: `api.allowedCidrs` in the cluster file sets it" in problem
 
 
-def test_the_parameters_that_a_cluster_file_answers_are_those_of_templates_that_leave_it_open():
-    for name, key in CLUSTER_FILE_KEYS.items():
-        section, field = key.split(".")
-        left_open, answered = (generate(parse(file)) for file in ({}, {section: {field: [CIDR]}}))
-        assert any(name in each.body.get("Parameters", {}) for each in left_open)
-        assert not any(name in each.body.get("Parameters", {}) for each in answered)
+EXISTING_GROUPS = {
+    "network": {
+        "vpc": {"id": "vpc-0123456789abcdef0", "cidr": "10.20.0.0/16"},
+        "routeTable": "rtb-0123456789abcdef0",
+        "subnets": [{"zone": "us-west-2a", "id": "subnet-0123456789abcdef0", "cidr": "10.20.0.0/24"}],
+        "securityGroups": {"masters": "sg-0123456789abcdef0", "nodes": "sg-0123456789abcdef1"},
+    }
+}
+PREFIX_LISTS = {"api": {"allowedPrefixLists": [{"id": "pl-0123456789abcdef0", "maxEntries": 5}]}}
+MIXED = {"nodeGroups": [{"name": "mixed", "instanceTypes": ["m7i.large", "m6i.large"]}]}
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "reason"),
+    [
+        ({"api": {"allowedCidrs": [CIDR]}}, "ApiAllowedCidr", "`api.allowedCidrs` in the cluster file sets it"),
+        (PREFIX_LISTS, "ApiAllowedCidr", "`api.allowedPrefixLists` in the cluster file says who may reach the API"),
+        (
+            EXISTING_GROUPS,
+            "ApiAllowedCidr",
+            (
+                "the rules of your own security group (network.securityGroups.masters) say who may reach the API, and "
+                "cfngen changes none of them"
+            ),
+        ),
+        (
+            MIXED,
+            "NodeGroupMixedInstanceType",
+            "`nodeGroups[0].instanceTypes` in the cluster file says which types the group has",
+        ),
+    ],
+)
+def test_a_parameter_that_the_templates_leave_out_is_refused_with_the_reason(file, name, reason):
+    cluster = parse(file)
+    root = {document.name: document for document in generate(cluster)}["cluster"].body
+    assert name not in root["Parameters"]
+    with pytest.raises(ParameterError) as refused:
+        choose_values(root, option_values={name: CIDR}, left_out=left_out_parameters(cluster))
+    advice = "remove the parameter, or change the cluster file"
+    assert f"--parameter {name}: {reason}; {advice}" in refused.value.problems
+
+
+def test_no_parameter_that_the_templates_have_is_said_to_be_left_out():
+    for file in ({}, MIXED, EXISTING_GROUPS):
+        cluster = parse(file)
+        root = {document.name: document for document in generate(cluster)}["cluster"].body
+        assert not root["Parameters"].keys() & left_out_parameters(cluster).keys()
+
+
+def test_where_a_value_comes_from_is_kept():
+    file = ParameterFile("p.yaml", {"MasterVolumeType": "gp2"})
+    values = choose_values(ROOT, option_values={"ApiAllowedCidr": CIDR, "MaxSize": "4"}, file=file)
+    # 4 is the default, so the cluster file has the same value.
+    assert values.sources == {
+        "ApiAllowedCidr": "--parameter ApiAllowedCidr",
+        "MasterVolumeType": "p.yaml: MasterVolumeType",
+    }
 
 
 def test_everything_wrong_is_said_at_once():

@@ -211,6 +211,24 @@ def test_commands_are_in_an_order_in_which_they_work(aws: Aws) -> None:
     assert all(each.command for each in found)
 
 
+def test_a_role_is_deleted_after_its_policies_and_not_named_once_it_is_gone(aws: Aws) -> None:
+    member = resource("web", "DELETE_FAILED", type_name="AWS::IAM::Role")
+    aws.answers["iam:ListRolePolicies"] = {"PolicyNames": ["kubernetes"]}
+    aws.answers["iam:ListAttachedRolePolicies"] = {"AttachedPolicies": [{"PolicyArn": "arn:aws:iam::1:policy/orders"}]}
+    [found] = retained_resources.find_undeleted(aws.account, [member])
+    assert found.command.split(" && ") == [
+        "aws iam delete-role-policy --role-name web --policy-name kubernetes",
+        "aws iam detach-role-policy --role-name web --policy-arn arn:aws:iam::1:policy/orders",
+        "aws iam delete-role --role-name web",
+    ]
+    aws.answers["iam:ListRolePolicies"] = refusing("AccessDenied")
+    assert [each.command for each in retained_resources.find_undeleted(aws.account, [member])] == [
+        "aws iam delete-role --role-name web"
+    ]
+    aws.answers["iam:ListRolePolicies"] = refusing("NoSuchEntity")
+    assert retained_resources.find_undeleted(aws.account, [member]) == ()
+
+
 @pytest.mark.parametrize(("name", "billed"), [("EndpointS3", False), ("EndpointEc2", True)])
 def test_a_gateway_endpoint_is_free(aws: Aws, name: str, billed: bool) -> None:
     member = resource("vpce-1", "DELETE_FAILED", type_name="AWS::EC2::VPCEndpoint", name=name)
@@ -225,6 +243,7 @@ def test_what_several_zones_use_is_named_once() -> None:
 
 
 BILLED = {
+    "AWS::CloudFront::Distribution",
     "AWS::EC2::EIP",
     "AWS::EC2::Volume",
     "AWS::EC2::NatGateway",
@@ -252,7 +271,8 @@ DELETED_BY = {
     "AWS::ElasticLoadBalancingV2::LoadBalancer": ("elbv2", "DeleteLoadBalancer", "LoadBalancerArn"),
     "AWS::ElasticLoadBalancingV2::TargetGroup": ("elbv2", "DeleteTargetGroup", "TargetGroupArn"),
     "AWS::IAM::InstanceProfile": ("iam", "DeleteInstanceProfile", "InstanceProfileName"),
-    "AWS::IAM::Role": ("iam", "DeleteRole", "RoleName"),
+    "AWS::IAM::ManagedPolicy": ("iam", "DeletePolicy", "PolicyArn"),
+    "AWS::IAM::OIDCProvider": ("iam", "DeleteOpenIDConnectProvider", "OpenIDConnectProviderArn"),
     "AWS::KMS::Key": ("kms", "ScheduleKeyDeletion", "KeyId"),
     "AWS::Route53::HostedZone": ("route53", "DeleteHostedZone", "Id"),
     "AWS::SecretsManager::Secret": ("secretsmanager", "DeleteSecret", "SecretId"),

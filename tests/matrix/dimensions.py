@@ -193,8 +193,7 @@ DIMENSIONS: Mapping[str, Mapping[str, Value]] = {
         for name in ("vpc-routes", "cilium", "calico", "flannel", "amazon-vpc", "none")
     },
     "nodes": {
-        # The emulator starts CoreDNS on nodes only; kubeadm's tolerates the masters' taint.
-        "none": Value({"nodeGroups": []}, lived=False),
+        "none": Value({"nodeGroups": []}),
         "on-demand": Value(_groups(("general", {"instanceType": _SMALL}))),
         "spot": Value(
             _groups(

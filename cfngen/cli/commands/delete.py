@@ -67,6 +67,7 @@ class _DeletionOptions:
             authorities: how to keep a copy of the certificate authorities; None means that the user is asked.
         """
         from cfngen.cluster.references import known_id
+        from cfngen.cluster.service_accounts import accounts_with_made_roles, role_name
         from cfngen.deploy.deletion.plan import DeletionRequest
         from cfngen.deploy.publishing.bucket import default_name as default_bucket_name
 
@@ -77,6 +78,7 @@ class _DeletionOptions:
             vpc_id=known_id(network.vpc.id) or "",  # `_with_referenced_vpc` looks up what a reference leads to
             # By this range, routes that Kubernetes made for pods are told from other routes.
             pod_cidr=str(network.pod_cidr),
+            role_names=tuple(role_name(target.cluster, made) for made in accounts_with_made_roles(target.cluster)),
             delete_volumes=self.delete_volumes,
             delete_snapshots=self.delete_snapshots,
             empty_bucket=self.empty_bucket,

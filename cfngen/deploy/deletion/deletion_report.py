@@ -18,7 +18,7 @@ from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 
 FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
 GROUPS_BATCH_SIZE = 50  # names in one DescribeAutoScalingGroups
-NOT_FOUND_CODES = frozenset({"NoSuchEntity", "ResourceNotFoundException", "NotFoundException"})
+NOT_FOUND_CODES = frozenset({"NoSuchDistribution", "NoSuchEntity", "NotFoundException", "ResourceNotFoundException"})
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,18 @@ def _find_existing_roles(account: Account, ids: list[str]) -> set[str]:
     """Return the names of the roles that still exist."""
     iam = account.client("iam")
     return _filter_existing(ids, lambda name: iam.get_role(RoleName=name))
+
+
+def _find_existing_providers(account: Account, ids: list[str]) -> set[str]:
+    """Return the ARNs of the OpenID Connect providers that still exist."""
+    iam = account.client("iam")
+    return _filter_existing(ids, lambda arn: iam.get_open_id_connect_provider(OpenIDConnectProviderArn=arn))
+
+
+def _find_existing_distributions(account: Account, ids: list[str]) -> set[str]:
+    """Return the ids of the CloudFront distributions that still exist."""
+    cloudfront = account.client("cloudfront")
+    return _filter_existing(ids, lambda distribution_id: cloudfront.get_distribution(Id=distribution_id))
 
 
 def _find_existing_instance_profiles(account: Account, ids: list[str]) -> set[str]:
@@ -308,6 +320,12 @@ _RESOURCE_KINDS: tuple[_ResourceKind, ...] = (
         ),
     ),
     _ResourceKind(name="roles", type="AWS::IAM::Role", find_existing=_find_existing_roles),
+    _ResourceKind(name="OIDC providers", type="AWS::IAM::OIDCProvider", find_existing=_find_existing_providers),
+    _ResourceKind(
+        name="CloudFront distributions",
+        type="AWS::CloudFront::Distribution",
+        find_existing=_find_existing_distributions,
+    ),
     _ResourceKind(
         name="instance profiles", type="AWS::IAM::InstanceProfile", find_existing=_find_existing_instance_profiles
     ),

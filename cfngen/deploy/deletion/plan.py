@@ -25,6 +25,7 @@ class DeletionRequest:
         vpc_id: the existing VPC that the cluster file names; empty if the stack creates one, and if the cluster file
             has a reference to it: then the stack has recorded its id, or it is not known.
         pod_cidr: address range of the pods.
+        role_names: names of the roles of service accounts that the cluster file makes.
         bucket: S3 bucket of the templates.
         delete_volumes: whether to delete the volumes of PersistentVolumeClaims too, with their data.
         delete_snapshots: whether to delete the snapshots of these volumes too.
@@ -40,6 +41,7 @@ class DeletionRequest:
     cluster: str
     vpc_id: str = ""
     pod_cidr: str = ""
+    role_names: tuple[str, ...] = ()
     bucket: str = ""
     delete_volumes: bool = False
     delete_snapshots: bool = False

@@ -14,6 +14,7 @@ from cfngen.deploy.deletion import (
     issuer_buckets,
     log_groups,
     orphan_removal,
+    remaining_resources,
     retained_resources,
     snapshot_buckets,
     subnet_tags,
@@ -83,6 +84,14 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
         delete_volumes=request.delete_volumes,
         delete_snapshots=request.delete_snapshots,
         retained=(
+            # What an earlier deletion has left; of a stack that exists, its deletion is yet to come.
+            *(
+                ()
+                if existing_stack
+                else remaining_resources.find_undeleted(
+                    account, request, inventory.resources, is_name_unique=not name_conflict
+                )
+            ),
             *_find_remaining_resources(
                 account,
                 request,

@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.deletion import issuer_buckets, log_groups, pending_deletions, retained_resources, snapshot_buckets
+from cfngen.deploy.deletion import (
+    issuer_buckets,
+    log_groups,
+    pending_deletions,
+    retained_resources,
+    service_account_roles,
+    snapshot_buckets,
+)
 from cfngen.deploy.deletion.plan import DeletionRequest, PreparedDeletion
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.publishing import template_objects
@@ -38,14 +45,11 @@ def find_remaining_resources(
     snapshots_left = [
         snapshot for snapshot in prepared.plan.snapshots if (snapshot.kind, snapshot.id) not in reported_keys
     ]
-    deletable_resources = [
-        resource
-        for resource in _read_current_resources(account, prepared)
-        if resource.view.type not in snapshot_buckets.RETAINED_TYPES
-    ]
     copy_name = authority_copies[0].id if authority_copies else ""
+    # Templates, log groups and roles are found by the cluster's name, so they may belong to another one of that name.
+    is_name_unique = not prepared.plan.name_conflict
     remaining = [
-        *retained_resources.find_undeleted(account, deletable_resources),
+        *find_undeleted(account, request, _read_current_resources(account, prepared), is_name_unique=is_name_unique),
         *authority_copies,
         *retained_resources.find_snapshots(account, inventory, authority_copy=copy_name),
         *pending_deletions.find_keys(account, inventory),
@@ -62,8 +66,6 @@ def find_remaining_resources(
             "snapshot of a PersistentVolumeClaim's volume, kept unless --delete-snapshots is given",
         ),
     ]
-    # Templates and log groups are found by the cluster's name, so they may belong to another cluster of that name.
-    is_name_unique = not prepared.plan.name_conflict
     if is_name_unique and request.bucket:
         templates = template_objects.find(account, request.bucket, request.cluster)
         remaining += retained_resources.describe_remaining_templates(templates)
@@ -73,6 +75,30 @@ def find_remaining_resources(
     if stack:
         remaining += retained_resources.list_existing_resources(inventory, tuple(stack.values.items()))
     return tuple(remaining)
+
+
+def find_undeleted(
+    account: Account, request: DeletionRequest, resources: Collection[StackResource], *, is_name_unique: bool
+) -> tuple[RetainedResource, ...]:
+    """Return the resources that CloudFormation did not delete, and roles of service accounts of earlier stacks.
+
+    Args:
+        account: the AWS account.
+        request: what to delete, or what was deleted.
+        resources: the resources of the cluster's stacks, which may be deleted.
+        is_name_unique: whether no other stack in the region has a cluster of this name, whose roles would be the same.
+    """
+    deletable_resources = [
+        resource for resource in resources if resource.view.type not in snapshot_buckets.RETAINED_TYPES
+    ]
+    undeleted = retained_resources.find_undeleted(account, deletable_resources)
+    if not is_name_unique:
+        return undeleted
+    # Roles that a stack still has are among its resources.
+    stack_ids = {resource.view.physical_id for resource in deletable_resources if resource.exists}
+    reported_roles = stack_ids | {resource.id for resource in undeleted}
+    roles = service_account_roles.find_remaining(account, request.cluster, request.role_names, reported_roles)
+    return (*undeleted, *roles)
 
 
 def _read_current_resources(account: Account, prepared: PreparedDeletion) -> tuple[StackResource, ...]:

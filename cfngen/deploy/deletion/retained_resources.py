@@ -17,6 +17,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
+from cfngen.deploy.deletion.role_removal import removal_command
 from cfngen.deploy.publishing.template_objects import TemplateObjects
 from cfngen.deploy.stacks import NESTED_STACK, StackResource
 from cfngen.hints import CommandText, Hint, suggest
@@ -26,6 +27,7 @@ UNDELETED_STATUSES = frozenset({"DELETE_SKIPPED", "DELETE_FAILED"})
 FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
 _ELASTIC_IP_TYPE = "AWS::EC2::EIP"
 _VOLUME_TYPE = "AWS::EC2::Volume"
+_ROLE_TYPE = "AWS::IAM::Role"
 # Elastic IPs, subnets and security groups are in use as long as these exist, so their commands come first.
 _DELETED_FIRST = ("AWS::EC2::NatGateway", "AWS::EC2::VPCEndpoint")
 
@@ -110,23 +112,30 @@ def _find_volumes_in_events(account: Account, inventory: Inventory) -> frozenset
 
 
 def find_undeleted(account: Account, resources: Sequence[StackResource]) -> tuple[RetainedResource, ...]:
-    """Return the resources that CloudFormation did not delete, except nested stacks."""
+    """Return the resources that CloudFormation did not delete, except nested stacks and roles that are gone by now."""
     undeleted = [
         resource
         for resource in resources
         if resource.view.status in UNDELETED_STATUSES and resource.view.type != NESTED_STACK
     ]
     allocation_ids = _read_allocation_ids(account, undeleted)
-    return tuple(
-        RetainedResource(
-            kind=resource.view.type,
-            id=resource.view.physical_id or resource.view.logical_id,
-            why=_why_undeleted(resource),
-            cost=_cost(resource),
-            command=_delete_command(resource, account.region, allocation_ids),
+    retained = []
+    for resource in sorted(undeleted, key=lambda resource: resource.view.type not in _DELETED_FIRST):
+        command = _delete_command(resource, account.region, allocation_ids)
+        if resource.view.type == _ROLE_TYPE and resource.view.physical_id:
+            command = removal_command(account, resource.view.physical_id)
+            if not command:
+                continue  # somebody has deleted it since
+        retained.append(
+            RetainedResource(
+                kind=resource.view.type,
+                id=resource.view.physical_id or resource.view.logical_id,
+                why=_why_undeleted(resource),
+                cost=_cost(resource),
+                command=command,
+            )
         )
-        for resource in sorted(undeleted, key=lambda resource: resource.view.type not in _DELETED_FIRST)
-    )
+    return tuple(retained)
 
 
 def _cost(resource: StackResource) -> str:
@@ -266,6 +275,8 @@ def _delete_command(resource: StackResource, region: str, allocation_ids: Mappin
 
 
 COST_BY_RESOURCE_TYPE = {
+    "AWS::CloudFront::Distribution": "CloudFront distribution, billed per request; disable it in the console, then "
+    "delete it",
     "AWS::EC2::CapacityReservation": "reserved capacity, billed per hour as an instance while none runs in it",
     "AWS::EC2::EIP": "public IPv4 address, billed per hour whether it is used or not",
     "AWS::EC2::Volume": "EBS volume, billed per GiB and month",
@@ -312,7 +323,8 @@ DELETE_COMMAND_BY_RESOURCE_TYPE = {
     "AWS::ElasticLoadBalancingV2::LoadBalancer": "elbv2 delete-load-balancer --load-balancer-arn",
     "AWS::ElasticLoadBalancingV2::TargetGroup": "elbv2 delete-target-group --target-group-arn",
     "AWS::IAM::InstanceProfile": "iam delete-instance-profile --instance-profile-name",
-    "AWS::IAM::Role": "iam delete-role --role-name",
+    "AWS::IAM::ManagedPolicy": "iam delete-policy --policy-arn",
+    "AWS::IAM::OIDCProvider": "iam delete-open-id-connect-provider --open-id-connect-provider-arn",
     "AWS::KMS::Key": "kms schedule-key-deletion --key-id",
     "AWS::Logs::LogGroup": "logs delete-log-group --log-group-name",
     "AWS::Route53::HostedZone": "route53 delete-hosted-zone --id",

@@ -25,6 +25,7 @@ from cfngen.deploy.network_check.network import parameter_values
 from cfngen.deploy.network_check.reading import read
 from cfngen.deploy.network_check.situation import Situation
 from cfngen.deploy.references import resolve_references
+from cfngen.text import verb_form
 
 QUOTAS = "quotas"
 SECURITY_GROUPS = "security-groups"
@@ -85,7 +86,8 @@ def _find_exceeded_quotas(situation: Situation) -> Iterator[Finding]:
     """Yield a finding for each quota that is too low."""
     key = "network.quotas"
     for quota in situation.facts.quotas:
-        numbers = f"{quota.name}: {quota.used} are used of {quota.limit}"
+        # An unknown usage is neither sufficient nor insufficient.
+        numbers = f"{quota.name}: {quota.used} {verb_form(quota.used or 0, 'are')} used of {quota.limit}"
         hint = str(quota.hint).removesuffix(".")
         if quota.sufficient is False:
             yield problem(key, f"{numbers}, and the cluster needs {quota.needed} more", hint)
@@ -288,6 +290,7 @@ def ensure_network(
     *,
     without: Collection[str] = (),
     is_update: bool = False,
+    source_of: Callable[[str], str] = str,
 ) -> None:
     """Check the existing VPC before a cluster is created in it, and report the problems and warnings.
 
@@ -300,6 +303,7 @@ def ensure_network(
         values: values of the root's parameters.
         without: names of checks to leave out.
         is_update: whether the cluster exists already.
+        source_of: returns for a key of the cluster file the parameter that overrides it, or else the key.
 
     Raises:
         NetworkProblemsError: there are problems. Errors of AWS are ignored.
@@ -312,6 +316,8 @@ def ensure_network(
         result = check_network(account, cluster, report, values=values, without=without)
     except AwsError:
         return
+    findings = (replace(finding, key=source_of(finding.key)) for finding in result.findings)
+    result = replace(result, findings=tuple(findings))
     if result.problems or result.warnings:
         report(replace(result, findings=(*result.problems, *result.warnings)))
     if result.problems:

@@ -11,6 +11,7 @@ from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.network_check.findings import Finding, problem
 from cfngen.deploy.network_check.network import NamedSubnet
 from cfngen.deploy.network_check.situation import DEFAULT_ROUTE, Situation, default_route
+from cfngen.text import verb_form
 
 _KEY = "network.endpoints.create"
 _HTTPS = 443
@@ -78,7 +79,7 @@ def _find_conflict(situation: Situation, service: str) -> Iterator[Finding]:
 def _way_out_missing(situation: Situation, subnets: tuple[NamedSubnet, ...], services: list[str]) -> Finding:
     """Return the problem of subnets that have neither a default route nor any endpoint."""
     names = ", ".join(subnet.name for subnet in subnets)
-    text = f"{names} have no way out: there is neither a default route nor an endpoint"
+    text = f"{names} {verb_form(len(subnets), 'have')} no way out: there is neither a default route nor an endpoint"
     table = situation.route_table(subnets[0])
     if table is None:
         return problem(_KEY, text, "set it to true, or create the endpoints of " + ", ".join([*services, S3]))
@@ -131,11 +132,13 @@ def _judge_service(
         return
     for subnet in subnets:
         if subnet.cidr is not None and not _admits(situation, with_names[0], subnet.cidr):
-            group = next((group["GroupId"] for group in with_names[0].get("Groups", ())), "SECURITY_GROUP")
+            group_ids = [group["GroupId"] for group in with_names[0].get("Groups", ())]
+            group = group_ids[0] if group_ids else "SECURITY_GROUP"
+            subject = "the security group" if len(group_ids) == 1 else "the security groups"
             yield problem(
                 key,
-                f"the security groups of {with_names[0]['VpcEndpointId']} ({service}) do not admit {subnet.cidr} on "
-                f"TCP port {_HTTPS}",
+                f"{subject} of {with_names[0]['VpcEndpointId']} ({service}) {verb_form(len(group_ids), 'do')} not "
+                f"admit {subnet.cidr} on TCP port {_HTTPS}",
                 "add a rule",
                 f"aws ec2 authorize-security-group-ingress --region {situation.region} --group-id {group} "
                 f"--protocol tcp --port {_HTTPS} --cidr {subnet.cidr}",

@@ -27,7 +27,8 @@ class Finding:
     Attributes:
         severity: `problem` (the cluster would not come up, or not work), `warning`, or `ok` (nothing was found).
         text: one sentence, without a full stop.
-        key: the key in the cluster file, e.g. `network.subnets[0].id`; empty if there is none.
+        key: the key in the cluster file, e.g. `network.subnets[0].id`, or a deployment's parameter that overrides it,
+            e.g. `--parameter SubnetAId`; empty if there is none.
         remedy: what to do, as a sentence without a capital letter; empty for `ok`.
         commands: commands of the AWS CLI that do it; words in capitals are to be replaced.
         check: name of the check in the table of checks, e.g. `routes`.

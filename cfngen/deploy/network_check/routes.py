@@ -79,8 +79,8 @@ def _judge_public(
     elif user := _user_of_internet_gateway(situation, subnet):
         yield problem(
             subnet.route_key,
-            f"the default route of {subnet.name} leads to {target} and not to an internet gateway, so {user} in it "
-            "are not reached",
+            f"the default route of {subnet.name} leads to {target} and not to an internet gateway, so {user} not "
+            "reached",
             "use a subnet with a route to an internet gateway"
             + ("" if subnet.is_public else ", or set network.topology to private or api.public to false"),
         )
@@ -97,23 +97,26 @@ def _judge_public(
 
 
 def _user_of_internet_gateway(situation: Situation, subnet: NamedSubnet) -> str:
-    """Return what needs a route to an internet gateway in a subnet; empty if nothing does."""
+    """Return what needs a route to an internet gateway in a subnet, with its verb; empty if nothing does."""
     bastion = situation.cluster.bastion
     if subnet.is_public:
-        return "load balancers and NAT gateways"
+        return "load balancers and NAT gateways in it are"
     if subnet.slots and masters_have_elastic_ips(situation.cluster):
-        return "the masters' Elastic IPs"
-    return "the bastion's Elastic IP" if bastion and bastion.zone == subnet.zone else ""
+        return "the master's Elastic IP in it is" if len(subnet.slots) == 1 else "the masters' Elastic IPs in it are"
+    return "the bastion's Elastic IP in it is" if bastion and bastion.zone == subnet.zone else ""
 
 
 def _find_instances_without_public_address(
     situation: Situation, subnet: NamedSubnet, gateway: str
 ) -> Iterator[Finding]:
     """Yield a problem for masters and groups that cannot use an internet gateway, as they have no public addresses."""
-    text = f"have no public addresses, and the default route of {subnet.name} leads to {gateway}: they have no way out"
+    route = f"the default route of {subnet.name} leads to {gateway}"
+    text = f"have no public addresses, and {route}: they have no way out"
     remedy = "use a subnet with a NAT gateway"
     if subnet.slots and not masters_have_elastic_ips(situation.cluster):
-        yield problem("api.public", f"masters {text}", f"{remedy}, or set it to true")
+        is_one = len(subnet.slots) == 1
+        master_text = f"the master in it has no public address, and {route}: it has no way out"
+        yield problem("api.public", master_text if is_one else f"masters {text}", f"{remedy}, or set it to true")
     for position, group in subnet.groups:
         if not group.public_ip:
             yield problem(
@@ -196,9 +199,10 @@ def find_divided_route_tables(situation: Situation) -> Iterator[Finding]:
         error = RouteTablesError(table, others)
         yield problem(key, str(error), str(error.hint).removesuffix("."))
     elif not named_table:
+        users = "the subnet uses" if len(tables) == 1 else "the subnets use"
         yield warning(
             key,
-            f"is not in the cluster file, so it is a stack parameter; the subnets use {table}",
+            f"is not in the cluster file, so it is a stack parameter; {users} {table}",
             f"set it to {table}",
         )
 

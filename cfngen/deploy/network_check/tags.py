@@ -9,6 +9,7 @@ from cfngen.deploy.deletion.kubernetes_tags import tag_map
 from cfngen.deploy.network_check.findings import Finding, Severity, problem, warning
 from cfngen.deploy.network_check.situation import Situation
 from cfngen.deploy.subnet_tags import find_faults, needed_tags, other_clusters
+from cfngen.text import join_and
 
 _TAGGING_KEY = "network.tagExisting"
 
@@ -46,10 +47,15 @@ def find_tag_problems(situation: Situation) -> Iterator[Finding]:
                 text = f"{subnet.id} has no tag {key}, by which controllers find subnets for {kind} load balancers"
                 remedy = f"add it, set {_TAGGING_KEY}, or name the subnets in each service's annotations"
             else:
-                others = ", ".join(other_clusters(cluster, tags))
+                others = other_clusters(cluster, tags)
+                owners = (
+                    f"tag of the cluster {others[0]}"
+                    if len(others) == 1
+                    else f"tags of the clusters {join_and(others)}"
+                )
                 text = (
-                    f"{subnet.id} has the tag of the cluster {others} and not that of {cluster.name}, so it gets no "
-                    "load balancers of services"
+                    f"{subnet.id} has the {owners} and not that of {cluster.name}, so it gets no load balancers of "
+                    "services"
                 )
                 remedy = f"share it with this cluster, or set {_TAGGING_KEY}"
             yield warning(subnet.id_key, text, remedy, command)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from cfngen.deploy.network_check.endpoints import subnets_without_way_out
 from cfngen.deploy.network_check.findings import Finding, problem, warning
 from cfngen.deploy.network_check.situation import Situation
+from cfngen.text import join_and
 
 VPC_ID_KEY = "network.vpc.id"
 VPC_CIDR_KEY = "network.vpc.cidr"
@@ -28,9 +29,10 @@ def find_range_problems(situation: Situation) -> Iterator[Finding]:
     cidr = situation.cluster.network.vpc.cidr
     ranges = situation.vpc_ranges
     if cidr not in ranges:
+        noun = "range" if len(ranges) == 1 else "ranges"
         yield problem(
             VPC_CIDR_KEY,
-            f"{situation.vpc_id} has the range {', '.join(map(str, ranges))} and not {cidr}",
+            f"{situation.vpc_id} has the {noun} {join_and([*map(str, ranges)])} and not {cidr}",
             f"set it to {ranges[0]}",
         )
 

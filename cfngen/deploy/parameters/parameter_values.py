@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cfngen.deploy.aws_types import AwsArguments, TemplatePart
 from cfngen.deploy.messages import Notice
+from cfngen.deploy.parameters.left_out import API_CIDR_PARAMETER
 from cfngen.deploy.parameters.parameter_file import ParameterFile
 from cfngen.deploy.parameters.parameter_rules import broken_rule
 from cfngen.deploy.publishing.publish import LOCATION_PARAMETERS
@@ -22,10 +23,6 @@ from cfngen.errors import CfngenError
 
 MASK = "****"
 """Shown in messages instead of the value of a NoEcho parameter."""
-API_CIDR_PARAMETER = "ApiAllowedCidr"
-"""Parameter with the address range from which the Kubernetes API can be reached."""
-CLUSTER_FILE_KEYS = {API_CIDR_PARAMETER: "api.allowedCidrs"}
-"""The cluster file's key for each parameter that the template only has if the cluster file does not set this key."""
 
 
 class ParameterError(CfngenError):
@@ -63,11 +60,14 @@ class ParameterValues:
     Attributes:
         request_parameters: the argument `Parameters` of CreateChangeSet, in the template's order.
         values: the values of the deployment; NoEcho parameters that keep their value are missing.
+        sources: by name, where the value of each parameter comes from that does not have its default, e.g.
+            `--parameter VpcId`.
         notices: warnings, e.g. about values that someone has changed in the stack and this deployment resets.
     """
 
     request_parameters: tuple[TemplatePart, ...]
     values: Mapping[str, str]
+    sources: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
 
 
@@ -79,6 +79,7 @@ def choose_values(
     kept_parameters: Collection[str] = (),
     deployed_stack: StackView | None = None,
     deployed_root_template: TemplatePart | None = None,
+    left_out: Mapping[str, str] | None = None,
 ) -> ParameterValues:
     """Choose the value of every parameter of a root.
 
@@ -90,6 +91,7 @@ def choose_values(
         deployed_stack: the root stack; None if it does not exist yet.
         deployed_root_template: the root's template as it is deployed; its defaults show which values someone has
             changed in the stack.
+        left_out: why the root has no parameter of some name, by name; see `left_out_parameters`.
 
     Raises:
         MissingParameterError: parameters without a default have no value.
@@ -100,15 +102,16 @@ def choose_values(
     file = file or ParameterFile()
     stack_values = deployed_stack.parameters if deployed_stack else {}
     problems = [
-        *_unknown_parameters(definitions, option_values, "--parameter "),
-        *_unknown_parameters(definitions, file.values.keys() | file.kept_parameters, f"{file.name}: "),
-        *_unknown_parameters(definitions, kept_parameters, "--keep "),
+        *_unknown_parameters(definitions, left_out or {}, option_values, "--parameter "),
+        *_unknown_parameters(definitions, left_out or {}, file.values.keys() | file.kept_parameters, f"{file.name}: "),
+        *_unknown_parameters(definitions, left_out or {}, kept_parameters, "--keep "),
         *(
             f"--keep {name}: the stack has no value to keep; set one with --parameter {name}=…"
             for name in sorted((set(kept_parameters) | file.kept_parameters) & definitions.keys() - stack_values.keys())
         ),
     ]
     values: dict[str, str] = {}
+    sources: dict[str, str] = {}
     kept_names: list[str] = []  # parameters that keep the value that the stack has
     missing_names: list[str] = []
     for name, definition in definitions.items():
@@ -132,6 +135,8 @@ def choose_values(
             missing_names.append(name)
             continue
         values[name] = value
+        if not ("Default" in definition and value == str(definition["Default"])):
+            sources[name] = source
         # CloudFormation shows the current value of a NoEcho parameter only as asterisks, which need not fit the rules.
         is_hidden = is_no_echo and name in kept_names
         if not is_hidden and (problem := broken_rule(name, definition, value)):
@@ -153,6 +158,7 @@ def choose_values(
             _request_parameter(name, value, uses_previous_value=name in kept_names) for name, value in values.items()
         ),
         values=visible_values,
+        sources=sources,
         notices=(
             *_open_api_notices(values, explicit_names),
             *_reset_notices(definitions, values, explicit_names, stack_values, deployed_root_template),
@@ -181,13 +187,14 @@ def _describe_missing(name: str, definition: TemplatePart) -> str:
     return f"{name} has no value: {description or rule}"
 
 
-def _unknown_parameters(definitions: TemplatePart, names: Iterable[str], source: str) -> list[str]:
+def _unknown_parameters(
+    definitions: TemplatePart, left_out: Mapping[str, str], names: Iterable[str], source: str
+) -> list[str]:
     """Return one problem for each name that is no parameter of the root; `source` is where the names come from."""
     problems = []
     for name in sorted(set(names) - definitions.keys()):
-        if name in CLUSTER_FILE_KEYS:
-            reason = f"`{CLUSTER_FILE_KEYS[name]}` in the cluster file sets it"
-            problems.append(f"{source}{name}: {reason}; remove the parameter, or change the cluster file")
+        if name in left_out:
+            problems.append(f"{source}{name}: {left_out[name]}; remove the parameter, or change the cluster file")
             continue
         if name in LOCATION_PARAMETERS:
             advice = "cfngen uploads the templates itself; remove it (--bucket chooses the bucket)"

@@ -47,7 +47,9 @@ class ForeignObjectsError(CfngenError):
     code = "foreign-resources"
 
     def __init__(self, problems: tuple[str, ...]) -> None:
-        super().__init__("; ".join(problems), hint="nothing was changed; correct the keys in the cluster file.")
+        super().__init__(
+            "; ".join(problems), hint="nothing was changed; correct the keys or parameters, or what they name."
+        )
         self.problems = problems
 
 

@@ -18,6 +18,10 @@ from cfngen.cluster.paths import dotted
 from cfngen.cluster.service_accounts import ServiceAccount, addon_accounts, role_name
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws_types import AwsObject
+from cfngen.deploy.deletion.kubernetes_tags import tag_map
+from cfngen.deploy.deletion.role_removal import removal_command
+from cfngen.deploy.deletion.service_account_roles import is_of_cluster
 from cfngen.deploy.stacks import StackView, list_resource_tree
 
 _MISSING = "NoSuchEntity"  # the error code of each operation, see the IAM API Reference
@@ -49,12 +53,9 @@ def find_problems(account: Account, cluster: Cluster, stack: StackView | None) -
             own_ids = _own_ids(account, stack)
             for key, service_account in _made_roles(cluster):
                 name = role_name(cluster, service_account)
-                if name not in own_ids and _role_exists(account, name):
-                    yield (
-                        f"{key}: account {account.id} has a role {name} already, which is not this stack's; delete "
-                        f"it with `aws iam delete-role --role-name {name}` if nothing uses it, or choose another name "
-                        "of the cluster"
-                    )
+                role = None if name in own_ids else _read_role(account, name)
+                if role is not None:
+                    yield f"{key}: {_describe_taken_role(account, cluster, name, role)}"
             if issuer.url:
                 yield from _find_provider_problem(account, issuer.url, own_ids)
             yield from _find_existing_role_problems(account, cluster)
@@ -78,16 +79,28 @@ def _made_roles(cluster: Cluster) -> Iterator[tuple[str, ServiceAccount]]:
             yield dotted(("iam", "serviceAccounts", index)), ServiceAccount(entry.namespace, entry.name)
 
 
-def _role_exists(account: Account, name: str) -> bool:
-    """Return whether the account has a role of this name."""
+def _read_role(account: Account, name: str) -> AwsObject | None:
+    """Return the account's role of this name, or None."""
     try:
         with translate_aws_errors():
-            account.client("iam").get_role(RoleName=name)
+            return dict(account.client("iam").get_role(RoleName=name)["Role"])
     except AwsError as error:
         if error.aws_code != _MISSING:
             raise
-        return False
-    return True
+        return None
+
+
+def _describe_taken_role(account: Account, cluster: Cluster, name: str, role: AwsObject) -> str:
+    """Return that a role's name is taken, by whom as far as its tags say, and what to do."""
+    origin = "which is not this stack's"
+    if is_of_cluster(tag_map(role.get("Tags")), cluster.name):
+        origin += f" but has the tag of a cluster {cluster.name}: an earlier stack may have left it"
+    with translate_aws_errors():
+        command = removal_command(account, name)
+    return (
+        f"account {account.id} has a role {name} already, {origin}; delete it with `{command}` if nothing uses it, or "
+        "choose another name of the cluster"
+    )
 
 
 def _find_provider_problem(account: Account, url: str, own_ids: frozenset[str]) -> Iterator[str]:
@@ -105,7 +118,8 @@ def _find_provider_problem(account: Account, url: str, own_ids: frozenset[str]) 
         return
     yield (
         f"serviceAccountIssuer.url: account {account.id} has an OIDC provider for {name} already, and IAM has one for "
-        "a URL; each cluster needs an issuer of its own, so use another URL, or delete the provider if nothing uses it"
+        "a URL; each cluster needs an issuer of its own, so use another URL, or delete the provider with `aws iam "
+        f"delete-open-id-connect-provider --open-id-connect-provider-arn {arn}` if nothing uses it"
     )
 
 
@@ -115,7 +129,7 @@ def _find_existing_role_problems(account: Account, cluster: Cluster) -> Iterator
         if entry.role is None or entry.role.split(":")[4] != account.id:
             continue
         name = entry.role.rpartition("/")[2]
-        if not _role_exists(account, name):
+        if _read_role(account, name) is None:
             key = dotted(("iam", "serviceAccounts", index, "role"))
             yield f"{key}: there is no role {name} in account {account.id}"
 

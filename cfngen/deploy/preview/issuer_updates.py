@@ -61,7 +61,8 @@ _DOWN = {
     ),
     ACCEPTED: PlannedUpdate(
         "API servers issue tokens for Kubernetes only",
-        "masters are replaced one at a time; AWS STS refuses the new tokens, so pods lose their IAM roles",
+        "masters are replaced one at a time, and delete the pod identity webhook if the cluster has it; AWS STS "
+        "refuses the new tokens, so pods lose their IAM roles",
     ),
     OFF: PlannedUpdate(
         "the issuer is removed",

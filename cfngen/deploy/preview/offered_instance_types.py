@@ -34,7 +34,9 @@ class InstanceTypesNotOfferedError(CfngenError):
     code = "instance-types-not-offered"
 
     def __init__(self, problems: tuple[str, ...]) -> None:
-        super().__init__("; ".join(problems), hint="nothing was changed; correct the keys in the cluster file.")
+        super().__init__(
+            "; ".join(problems), hint="nothing was changed; correct the keys, or the parameters that override them."
+        )
         self.problems = problems
 
 

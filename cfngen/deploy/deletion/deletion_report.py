@@ -158,7 +158,9 @@ def _find_existing_roles(account: Account, ids: list[str]) -> set[str]:
 def _find_existing_providers(account: Account, ids: list[str]) -> set[str]:
     """Return the ARNs of the OpenID Connect providers that still exist."""
     iam = account.client("iam")
-    return _filter_existing(ids, lambda arn: iam.get_open_id_connect_provider(OpenIDConnectProviderArn=arn))
+    # One whose creation failed has no ARN, and botocore asks for nothing shorter than one.
+    arns = [physical_id for physical_id in ids if physical_id.startswith("arn:")]
+    return _filter_existing(arns, lambda arn: iam.get_open_id_connect_provider(OpenIDConnectProviderArn=arn))
 
 
 def _find_existing_distributions(account: Account, ids: list[str]) -> set[str]:

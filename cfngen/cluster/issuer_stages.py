@@ -93,7 +93,7 @@ def recorded_state(recorded: Mapping[str, str]) -> IssuerState:
     )
 
 
-def issuer_stages(deployed: IssuerState, wanted: Cluster) -> tuple[Cluster, ...]:
+def issuer_stages(deployed: IssuerState, final_cluster: Cluster) -> tuple[Cluster, ...]:
     """Return the clusters to deploy one after another; the last one is the wanted cluster.
 
     Each has all other changes of the cluster file, so that the first update makes them. A cluster with one master
@@ -101,18 +101,18 @@ def issuer_stages(deployed: IssuerState, wanted: Cluster) -> tuple[Cluster, ...]
 
     Args:
         deployed: the state of the deployed cluster.
-        wanted: the wanted cluster.
+        final_cluster: the wanted cluster.
     """
-    wanted_stage = issuer_state(wanted).stage
-    if deployed.stage < wanted_stage:
-        stages = range(deployed.stage + 1, wanted_stage)
-        issuer = wanted.service_account_issuer
+    final_stage = issuer_state(final_cluster).stage
+    if deployed.stage < final_stage:
+        stages = range(deployed.stage + 1, final_stage)
+        issuer = final_cluster.service_account_issuer
     else:
-        stages = range(deployed.stage - 1, wanted_stage, -1)
-        issuer = wanted.service_account_issuer or _issuer_of(deployed)
+        stages = range(deployed.stage - 1, final_stage, -1)
+        issuer = final_cluster.service_account_issuer or _issuer_of(deployed)
     if issuer is None:
-        return (wanted,)
-    return (*(_in_stage(wanted, issuer, stage) for stage in stages), wanted)
+        return (final_cluster,)
+    return (*(_in_stage(final_cluster, issuer, stage) for stage in stages), final_cluster)
 
 
 def _issuer_of(state: IssuerState) -> ServiceAccountIssuer | None:
@@ -123,17 +123,17 @@ def _issuer_of(state: IssuerState) -> ServiceAccountIssuer | None:
     return ServiceAccountIssuer.model_validate(section)
 
 
-def _in_stage(wanted: Cluster, issuer: ServiceAccountIssuer, stage: int) -> Cluster:
+def _in_stage(final_cluster: Cluster, issuer: ServiceAccountIssuer, stage: int) -> Cluster:
     """Return the wanted cluster as it is in a state on the way."""
     signs_tokens = stage >= SIGNING
     addon_roles = stage >= WITH_ADDON_ROLES
-    addons = wanted.addons
+    addons = final_cluster.addons
     has_webhook = signs_tokens and addons.pod_identity_webhook.enabled
     zones = addons.cert_manager.zones if addon_roles else ()
-    return wanted.model_copy(
+    return final_cluster.model_copy(
         update={
             "service_account_issuer": issuer.model_copy(update={"sign_tokens": signs_tokens}),
-            "iam": wanted.iam.model_copy(update={"addon_roles": addon_roles}),
+            "iam": final_cluster.iam.model_copy(update={"addon_roles": addon_roles}),
             "addons": addons.model_copy(
                 update={
                     "pod_identity_webhook": addons.pod_identity_webhook.model_copy(update={"enabled": has_webhook}),

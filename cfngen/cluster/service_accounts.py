@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.paths import dotted
 
 AUDIENCE = "sts.amazonaws.com"
 """Audience of the tokens that pods send to AWS STS; the same in every partition, as only the OIDC provider names it."""
@@ -74,12 +75,13 @@ def addon_accounts(cluster: Cluster) -> Iterator[ServiceAccount]:
         yield from component_accounts(cluster)
 
 
-def accounts_with_made_roles(cluster: Cluster) -> Iterator[ServiceAccount]:
-    """Yield the service accounts whose roles cfngen makes: those of add-ons, and those of the cluster file."""
-    yield from addon_accounts(cluster)
-    for entry in cluster.iam.service_accounts:
+def accounts_with_made_roles(cluster: Cluster) -> Iterator[tuple[str, ServiceAccount]]:
+    """Yield the service accounts whose roles cfngen makes, each after the key of the cluster file that asks for it."""
+    for account in addon_accounts(cluster):
+        yield "iam.addonRoles", account
+    for index, entry in enumerate(cluster.iam.service_accounts):
         if entry.role is None:
-            yield ServiceAccount(entry.namespace, entry.name)
+            yield dotted(("iam", "serviceAccounts", index)), ServiceAccount(entry.namespace, entry.name)
 
 
 def has_role(cluster: Cluster, account: ServiceAccount) -> bool:

@@ -36,6 +36,7 @@ def compare(before: Picture, after: Picture) -> Picture:
         if key not in new_arrows and _is_changed(arrow, changes)
     ]
     changed_arrows = [arrow for arrow in arrows if not _same_arrow(arrow, old_arrows.get(_key(arrow)))]
+    telling_ids = {box.id for box in telling}
     shown = set(_logical_ids([*telling, *changed_arrows, *removed_arrows]))
 
     def is_shown_elsewhere(part: Box | Arrow) -> bool:
@@ -44,7 +45,7 @@ def compare(before: Picture, after: Picture) -> Picture:
     for index, box in enumerate(boxes):
         if box.id not in old_boxes:
             boxes[index] = replace(box, difference="added")
-        elif box not in telling and is_shown_elsewhere(box):
+        elif box.id not in telling_ids and is_shown_elsewhere(box):
             boxes[index] = replace(box, difference="same")
     for index, arrow in enumerate(arrows):
         if _key(arrow) not in old_arrows:
@@ -92,11 +93,11 @@ def _logical_ids(parts: Iterable[Box | Arrow]) -> Iterator[str]:
         yield from part.logical_ids
 
 
-def _with_containers(wanted: Iterable[str], before: Picture, present: Mapping[str, Box]) -> Iterator[Box]:
+def _with_containers(box_ids: Iterable[str], before: Picture, present: Mapping[str, Box]) -> Iterator[Box]:
     """Yield boxes of the picture before with those that contain them, as far as no box of the new one has their id."""
     by_id = {box.id: box for box in before.boxes}
     needed = set()
-    for box_id in wanted:
+    for box_id in box_ids:
         container: str | None = box_id
         while container is not None and container not in present:
             needed.add(container)

@@ -80,7 +80,7 @@ def test_a_role_that_is_left_is_named_until_it_is_gone(operator: Operator) -> No
     request = DeletionRequest(
         "one",
         "one",
-        role_names=tuple(role_name(cluster, account) for account in accounts_with_made_roles(cluster)),
+        role_names=tuple(role_name(cluster, account) for _, account in accounts_with_made_roles(cluster)),
         authorities=AuthorityCopy("destroy"),
         leave_behind=True,
     )

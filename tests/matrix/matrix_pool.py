@@ -27,7 +27,7 @@ _AHEAD = 16
 _WAITING = 200
 # Verdicts are stored in batches, since each time the whole directory is looked through.
 _BATCH = 200
-Wanted = tuple[Mapping[str, str], bool]
+Selected = tuple[Mapping[str, str], bool]
 """A combination, and whether its template with everything in it is linted."""
 
 
@@ -72,7 +72,7 @@ class _Judging:
 
 
 def judged(
-    wanted: Iterable[Wanted],
+    selected: Iterable[Selected],
     regions: Iterable[str],
     progress: Progress,
     cache: Path | None,
@@ -82,7 +82,7 @@ def judged(
     """Generate and lint combinations; return what became of each, or, after Ctrl-C, of those that were generated.
 
     Args:
-        wanted: the combinations.
+        selected: the combinations.
         regions: the regions that they are in.
         progress: is kept up to date.
         cache: directory of verdicts of earlier runs; None lints everything again.
@@ -95,7 +95,7 @@ def judged(
             _LINTERS.update({region: fast_linter(region, workplace) for region in regions})
         context = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(processes, mp_context=context, initializer=_begin, initargs=(workplace,)) as pool:
-            return _Run(pool, progress, Cache(cache) if cache else None, report).of(iter(wanted))
+            return _Run(pool, progress, Cache(cache) if cache else None, report).of(iter(selected))
 
 
 class _Run:
@@ -110,10 +110,10 @@ class _Run:
         self._futures: dict[Future[Any], str] = {}
         self._outcomes: list[Outcome] = []
 
-    def of(self, wanted: Iterator[Wanted]) -> list[Outcome]:
+    def of(self, selected: Iterator[Selected]) -> list[Outcome]:
         """Work until everything is done, or until Ctrl-C."""
         try:
-            self._work(wanted)
+            self._work(selected)
         except KeyboardInterrupt:
             self._progress.stopped = True
             self._progress.waiting = sum(bool(key) for key in self._futures.values())
@@ -121,8 +121,8 @@ class _Run:
         self._save()
         return self._outcomes
 
-    def _work(self, wanted: Iterator[Wanted]) -> None:
-        self._more(wanted)
+    def _work(self, selected: Iterator[Selected]) -> None:
+        self._more(selected)
         while self._futures:
             done, _ = wait(self._futures, return_when=FIRST_COMPLETED)
             for future in done:
@@ -131,15 +131,15 @@ class _Run:
                     self._linted(key, *future.result())
                 else:
                     self._generated(*future.result())
-            self._more(wanted)
+            self._more(selected)
             self._report()
 
-    def _more(self, wanted: Iterator[Wanted]) -> None:
+    def _more(self, selected: Iterator[Selected]) -> None:
         """Let further combinations be generated, unless many templates wait already."""
         ahead = sum(not key for key in self._futures.values())
         self._progress.waiting = len(self._futures) - ahead
         for _ in range(_AHEAD - ahead if self._progress.waiting < _WAITING else 0):
-            if (combination := next(wanted, None)) is None:
+            if (combination := next(selected, None)) is None:
                 return
             self._futures[self._pool.submit(generated, *combination)] = ""
 

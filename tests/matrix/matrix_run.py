@@ -21,7 +21,7 @@ from pathlib import Path
 import yaml
 from combinations import ALL, cover, file_of, neighbours, refused
 from dimension_values import REGIONS
-from matrix_pool import Progress, Wanted, judged
+from matrix_pool import Progress, Selected, judged
 from matrix_report import as_json, report
 from outcomes import described
 
@@ -36,12 +36,12 @@ def main() -> int:
     if options.file:
         print(yaml.safe_dump(file_of(json.loads(options.file)), sort_keys=False), end="")
         return 0
-    wanted = [({**json.loads(text)}, True) for text in options.only or ()] or chosen(options)
-    progress = Progress(len(wanted))
+    selected = [({**json.loads(text)}, True) for text in options.only or ()] or chosen(options)
+    progress = Progress(len(selected))
     clock = Clock()
     regions = {region for _, region, _ in REGIONS.values()}
     cache = None if options.no_cache else FOLDER / "verdicts"
-    outcomes = judged(wanted, sorted(regions), progress, cache, _shown(progress, clock), options.processes)
+    outcomes = judged(selected, sorted(regions), progress, cache, _shown(progress, clock), options.processes)
     if _is_terminal():
         print(_CLEAR, end="", file=sys.stderr)
     for line in report(outcomes, progress, clock.minutes, clock.cpu_seconds):
@@ -109,7 +109,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def chosen(options: argparse.Namespace) -> list[Wanted]:
+def chosen(options: argparse.Namespace) -> list[Selected]:
     """Return the combinations to generate without repeating any, then those to be refused.
 
     What nests and is nested is linted of all. `standalone.json` has the same resources once more, and is as long to
@@ -117,12 +117,12 @@ def chosen(options: argparse.Namespace) -> list[Wanted]:
     """
     pairs = cover(ALL, 2, options.seed)
     triples = cover(ALL, 3, options.seed)
-    wanted: dict[str, Wanted] = {described(row): (row, True) for row in pairs}
+    selected: dict[str, Selected] = {described(row): (row, True) for row in pairs}
     for row in chain(triples, islice(neighbours(triples, ALL, options.seed), 10 * options.combinations)):
-        if len(wanted) >= options.combinations:
+        if len(selected) >= options.combinations:
             break
-        wanted.setdefault(described(row), (row, options.standalone == "all"))
-    return [*wanted.values(), *((row, False) for row in refused(ALL, options.refused, options.seed))]
+        selected.setdefault(described(row), (row, options.standalone == "all"))
+    return [*selected.values(), *((row, False) for row in refused(ALL, options.refused, options.seed))]
 
 
 if __name__ == "__main__":

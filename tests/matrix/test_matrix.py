@@ -99,11 +99,11 @@ def test_a_conflict_is_refused_with_its_message(conflict) -> None:
 
 def test_a_run_has_two_thousand_combinations_that_differ() -> None:
     options = Namespace(combinations=2000, refused=1, seed=1, standalone="some")
-    wanted = run.chosen(options)
-    valid = [row for row, _ in wanted if not conflicts_in(row)]
+    selected = run.chosen(options)
+    valid = [row for row, _ in selected if not conflicts_in(row)]
     assert len(valid) == len({str(row) for row in valid}) >= 2000
-    assert len(wanted) - len(valid) == len(CONFLICTS)
-    assert 36 <= sum(standalone for _, standalone in wanted) < 100
+    assert len(selected) - len(valid) == len(CONFLICTS)
+    assert 36 <= sum(standalone for _, standalone in selected) < 100
 
 
 def test_neighbours_differ_in_one_value() -> None:
@@ -161,8 +161,8 @@ def test_ctrl_c_keeps_what_was_done() -> None:
         if progress.generated == 2:
             raise KeyboardInterrupt
 
-    wanted = [(USUAL, False), ({**USUAL, "masters": "3"}, False)]
-    outcomes = judged(wanted, ["us-west-2"], progress, None, interrupt, processes=1)
-    assert [outcome.combination for outcome in outcomes] == [row for row, _ in wanted]
+    selected = [(USUAL, False), ({**USUAL, "masters": "3"}, False)]
+    outcomes = judged(selected, ["us-west-2"], progress, None, interrupt, processes=1)
+    assert [outcome.combination for outcome in outcomes] == [row for row, _ in selected]
     assert progress.stopped
     assert progress.waiting > 0

@@ -78,7 +78,9 @@ class _DeletionOptions:
             vpc_id=known_id(network.vpc.id) or "",  # `_with_referenced_vpc` looks up what a reference leads to
             # By this range, routes that Kubernetes made for pods are told from other routes.
             pod_cidr=str(network.pod_cidr),
-            role_names=tuple(role_name(target.cluster, made) for made in accounts_with_made_roles(target.cluster)),
+            role_names=tuple(
+                role_name(target.cluster, account) for _, account in accounts_with_made_roles(target.cluster)
+            ),
             delete_volumes=self.delete_volumes,
             delete_snapshots=self.delete_snapshots,
             empty_bucket=self.empty_bucket,

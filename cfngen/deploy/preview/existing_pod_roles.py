@@ -15,7 +15,7 @@ from cfngen.cluster.issuer_documents import masters_publish_documents
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import aws_partition
 from cfngen.cluster.paths import dotted
-from cfngen.cluster.service_accounts import ServiceAccount, addon_accounts, role_name
+from cfngen.cluster.service_accounts import accounts_with_made_roles, role_name
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
@@ -51,7 +51,7 @@ def find_problems(account: Account, cluster: Cluster, stack: StackView | None) -
     try:
         with translate_aws_errors():
             own_ids = _own_ids(account, stack)
-            for key, service_account in _made_roles(cluster):
+            for key, service_account in accounts_with_made_roles(cluster):
                 name = role_name(cluster, service_account)
                 role = None if name in own_ids else _read_role(account, name)
                 if role is not None:
@@ -68,15 +68,6 @@ def _own_ids(account: Account, stack: StackView | None) -> frozenset[str]:
     if stack is None:
         return frozenset()
     return frozenset(resource.view.physical_id for resource in list_resource_tree(account, stack.id) if resource.exists)
-
-
-def _made_roles(cluster: Cluster) -> Iterator[tuple[str, ServiceAccount]]:
-    """Yield each service account whose role is made, with the key of the cluster file because of which it is made."""
-    for account in addon_accounts(cluster):
-        yield "iam.addonRoles", account
-    for index, entry in enumerate(cluster.iam.service_accounts):
-        if entry.role is None:
-            yield dotted(("iam", "serviceAccounts", index)), ServiceAccount(entry.namespace, entry.name)
 
 
 def _read_role(account: Account, name: str) -> AwsObject | None:

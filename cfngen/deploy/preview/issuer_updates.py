@@ -72,21 +72,21 @@ _DOWN = {
 }
 
 
-def next_clusters(deployed_root_template: TemplatePart, wanted: Cluster) -> tuple[Cluster, ...]:
+def next_clusters(deployed_root_template: TemplatePart, final_cluster: Cluster) -> tuple[Cluster, ...]:
     """Return the clusters to deploy one after another, the wanted one last.
 
     Args:
         deployed_root_template: the root's template as it is deployed; empty for a new cluster.
-        wanted: the wanted cluster.
+        final_cluster: the wanted cluster.
 
     Raises:
         ImmutableSettingError: the cluster file names another issuer than the cluster has.
     """
     if not deployed_root_template:
-        return (wanted,)
+        return (final_cluster,)
     deployed = recorded_state(recorded_settings(deployed_root_template))
-    _ensure_same_issuer(deployed, issuer_state(wanted))
-    return issuer_stages(deployed, wanted)
+    _ensure_same_issuer(deployed, issuer_state(final_cluster))
+    return issuer_stages(deployed, final_cluster)
 
 
 def planned_updates(deployed_root_template: TemplatePart, clusters: tuple[Cluster, ...]) -> tuple[PlannedUpdate, ...]:
@@ -126,16 +126,16 @@ def removed_issuer(deployed_root_template: TemplatePart, cluster: Cluster) -> Is
     return deployed if deployed.stage != OFF else None
 
 
-def _ensure_same_issuer(deployed: IssuerState, wanted: IssuerState) -> None:
+def _ensure_same_issuer(deployed: IssuerState, final: IssuerState) -> None:
     """Refuse another issuer: pods hold tokens of the current one, and roles trust it.
 
     Raises:
         ImmutableSettingError: it is another one.
     """
-    if not deployed.identity or not wanted.identity or deployed.identity == wanted.identity:
+    if not deployed.identity or not final.identity or deployed.identity == final.identity:
         return
     problem = (
-        f"serviceAccountIssuer: is {deployed.identity} and cannot be changed to {wanted.identity} in one step: pods "
+        f"serviceAccountIssuer: is {deployed.identity} and cannot be changed to {final.identity} in one step: pods "
         "hold tokens of the current issuer, and their roles trust it"
     )
     raise ImmutableSettingError(

@@ -116,13 +116,13 @@ def _ordered(layers: list[list[str]], edges: list[tuple[str, str]]) -> list[list
     for sweep in range(_SWEEPS):
         sequence = ordered if sweep % 2 == 0 else ordered[::-1]
         for column in sequence:
-            wanted = {
+            mean_heights = {
                 name: sum(height[other] for other in neighbours[name]) / len(neighbours[name])
                 if neighbours[name]
                 else height[name]
                 for name in column
             }
-            column.sort(key=wanted.__getitem__)
+            column.sort(key=mean_heights.__getitem__)
             for index, name in enumerate(column):
                 height[name] = (index + 0.5) / len(column)
     return ordered

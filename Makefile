@@ -64,12 +64,12 @@ lint: development  ## Check style, types and the import contract, and that outpu
 	@$(run) cfngen templates --defaults --check
 
 docs: development  ## Write the generated pages of docs/ again
-	@$(run) cfngen.cluster.reference docs
-	@$(run) cfngen.cli.json_reference docs
+	@$(run) cfngen.cluster.reference docs/reference
+	@$(run) cfngen.cli.json_reference docs/reference
 	@$(run) cfngen.graph.reference docs
 	-@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest tests/test_architecture.py
 
-statuses: development  ## Try every command in every status of the stacks; write what came of it into docs/operations.md
+statuses: development  ## Try every command in every status of the stacks; write what came of it into docs/operate/operations.md
 	@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest -m drill tests/cli/test_status_walk.py
 
 golden: development  ## Write the golden cases of tests/golden again; look at the difference before committing

@@ -3,7 +3,7 @@
 Every one derives from `CfngenError`; the command line shows its message and chooses the exit code (see
 `cfngen.cli.exit_codes`). No other package prints. Each subclass describes one kind of error, with its details as
 attributes. Its `code` is part of the public interface, because programs tell errors apart by it: it does not change
-when the class is renamed. docs/json.md lists all codes.
+when the class is renamed. docs/reference/json.md lists all codes.
 """
 
 from __future__ import annotations

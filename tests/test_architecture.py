@@ -1,4 +1,4 @@
-"""The architecture as docs/architecture.md tells it: its picture and tables are those of the code.
+"""The architecture as docs/develop/architecture.md tells it: its picture and tables are those of the code.
 
 `CFNGEN_UPDATE_GOLDEN=1` writes the picture and the table of rooms again and still fails, so that they are looked at.
 """
@@ -18,7 +18,7 @@ import grimp
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "architecture.md"
+PAGE = ROOT / "docs/develop/architecture.md"
 GENERATED = re.compile(r"(?s)(<!-- Written by `make docs`[^\n]*-->\n).*?(<!-- End -->)")
 ROOMS = {path.parent.name: path for path in sorted((ROOT / "cfngen").glob("*/__init__.py"))}
 # Modules that belong to no room; `__init__` and `__main__` are but entrances.
@@ -81,7 +81,7 @@ def test_the_picture_and_the_table_of_rooms_are_those_of_the_code() -> None:
     assert next(parts, None) is None
     if page != current and os.environ.get("CFNGEN_UPDATE_GOLDEN"):
         PAGE.write_text(current)
-        pytest.fail("docs/architecture.md rewritten: review it, then run without CFNGEN_UPDATE_GOLDEN")
+        pytest.fail("docs/develop/architecture.md rewritten: review it, then run without CFNGEN_UPDATE_GOLDEN")
     assert page == current
 
 

@@ -25,7 +25,7 @@ PAGES = sorted(
         ROOT / "README.md",
         ROOT / "CHANGELOG.md",
         ROOT / "CONTRIBUTING.md",
-        *ROOT.glob("docs/*.md"),
+        *ROOT.glob("docs/**/*.md"),
         *ROOT.glob("benchmarks/*.md"),
     ]
 )
@@ -211,7 +211,7 @@ def steps(file: dict[str, object]) -> dict[str, list[str]]:
 
 
 def test_the_page_about_troubles_knows_every_step_and_its_number():
-    text = (ROOT / "docs" / "operations.md").read_text()
+    text = (ROOT / "docs/operate/operations.md").read_text()
     commands = {"preBootCommands": ["true"], "postBootCommands": ["true"]}
     clusters = [
         steps({}),

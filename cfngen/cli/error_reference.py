@@ -1,4 +1,4 @@
-"""The list of all errors for docs/json.md: each `code`, its exit code, and what it means."""
+"""The list of all errors for docs/reference/json.md: each `code`, its exit code, and what it means."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """JSON output of the commands: dataclasses as JSON objects.
 
-Keys are the attribute names in camelCase; `type` is the kind of a message; times are ISO 8601 in UTC. docs/json.md
-describes each object.
+Keys are the attribute names in camelCase; `type` is the kind of a message; times are ISO 8601 in UTC.
+docs/reference/json.md describes each object.
 """
 
 from __future__ import annotations

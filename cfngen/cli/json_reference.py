@@ -1,7 +1,7 @@
 """The JSON Schema of what commands print with `--output json`, and the page that describes it.
 
 Both are generated from the dataclasses that commands print: `python -m cfngen.cli.json_reference docs` writes
-docs/json.schema.json and docs/json.md. A test checks that they are up to date.
+docs/reference/json.schema.json and docs/reference/json.md. A test checks that they are up to date.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def json_schema() -> JsonSchema:
 
 
 def json_page() -> str:
-    """Return docs/json.md."""
+    """Return docs/reference/json.md."""
     definitions: Definitions = json_schema()["$defs"]
     command_rows = [
         f"| `cfngen {command}` | {', '.join(map(_section_link, classes))} |\n"

@@ -1,7 +1,7 @@
 """The types of messages and results that commands show; a new type is one more line in `MESSAGE_TYPES`.
 
-The JSON of every message is made from its attributes (see `json_output`); docs/json.md is generated from this table.
-The table has dotted names of classes and renderers, which are imported when they are used: imports are slow, and most
+The JSON of every message is made from its attributes (see `json_output`); docs/reference/json.md is generated from this
+table. It has dotted names of classes and renderers, which are imported when they are used: imports are slow, and most
 commands need only one or two of them.
 """
 

@@ -246,7 +246,7 @@ output_option = Option(
     show_default=True,
     is_eager=True,  # so that errors in other options are shown in this format, too
     callback=_remember_output,
-    help="Output format; docs/json.md describes the JSON.",
+    help="Output format; docs/reference/json.md describes the JSON.",
 )
 
 

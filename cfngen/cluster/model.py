@@ -1,7 +1,7 @@
 """The cluster file as validated data that cannot be changed.
 
-`cfngen schema` and docs/configuration.md are generated from these fields. The defaults describe kube-up's default
-cluster. Derived values (a subnet's CIDR from its VPC's, for example) are filled in before validation by
+`cfngen schema` and docs/reference/configuration.md are generated from these fields. The defaults describe kube-up's
+default cluster. Derived values (a subnet's CIDR from its VPC's, for example) are filled in before validation by
 `cfngen.cluster.defaults.complete`, so every field of a `Cluster` is final.
 """
 

@@ -1,6 +1,6 @@
-"""Writes the reference pages docs/configuration.md and docs/kube-up.md from the models and the kube-up table.
+"""Writes the pages configuration.md and kube-up.md of docs/reference from the models and the table of variables.
 
-Run `python -m cfngen.cluster.reference docs` after a change; a test fails while the pages are stale.
+Run `make docs` after a change; a test fails while the pages are stale.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ machine, such as `KUBECONFIG`, are not looked at.
 
 
 def configuration_page() -> str:
-    """Return the text of docs/configuration.md."""
+    """Return the text of docs/reference/configuration.md."""
     text = _CONFIGURATION_PAGE_BEGINNING
     for title, description, section in _sections():
         text += f"## {title}\n\n{description}\n\n| Key | Value | Default | Meaning |\n|---|---|---|---|\n"
@@ -109,7 +109,7 @@ def configuration_page() -> str:
 
 
 def kube_up_page() -> str:
-    """Return the text of docs/kube-up.md."""
+    """Return the text of docs/reference/kube-up.md."""
     text = _KUBE_UP_PAGE_BEGINNING
     for heading, variables in kube_up.SECTIONS.items():
         text += f"## {heading}\n\n| Variable | Fate | Here |\n|---|---|---|\n"

@@ -75,7 +75,7 @@ nodeGroups:
     # zones: [us-west-2a]              # left out: the zones of all subnets
     # publicIp: true                   # false needs a NAT gateway of your own
     # rootVolume: {size: 32, type: gp3}
-    # GPU nodes are a group with a type such as g6.xlarge and `gpu: nvidia`: docs/nodes.md.
+    # GPU nodes are a group with a type such as g6.xlarge and `gpu: nvidia`: docs/build/nodes.md.
 
 # An instance through which users reach the others by SSH; Session Manager needs none.
 #bastion:
@@ -112,7 +112,7 @@ nodeGroups:
 #secrets:
 #  # kmsKey: arn:aws:kms:us-west-2:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab
 
-# With it AWS accepts the tokens of service accounts: IAM roles for pods and for add-ons (docs/pod-roles.md).
+# With it AWS accepts the tokens of service accounts: IAM roles for pods and for add-ons (docs/build/pod-roles.md).
 #serviceAccountIssuer:
 #  # discovery: cloudFront
 

@@ -176,7 +176,9 @@ def _from_client_error(error: Exception) -> AwsError:
             message, hint="enable the region in the account's settings, or choose another.", **call_details
         )
     if code in ACCESS_DENIED_CODES:
-        hint = "docs/deploy.md lists what an operator must be allowed to do; ask for it, or choose another --profile."
+        hint = (
+            "docs/deploy/deploy.md lists what an operator must be allowed to do; ask for it, or use another --profile."
+        )
         return DeniedError(f"not allowed to call {operation}: {message}", hint=hint, **call_details)
     if code in THROTTLED_CODES:
         hint = "other callers in the account use the same rate limit; wait a minute and repeat: nothing is lost."

@@ -1,6 +1,6 @@
 """The table of the commands to run next for each status of a cluster's root stack; every message uses it.
 
-Tests run each command from each status; docs/operations.md shows the results.
+Tests run each command from each status; docs/operate/operations.md shows the results.
 """
 
 from __future__ import annotations

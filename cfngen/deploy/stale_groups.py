@@ -3,7 +3,7 @@
 A rollback that skips a group (`rollback --force`, or ResourcesToSkip in the console) leaves the group on the launch
 template version of the failed update. CloudFormation records the group as rolled back, plans no change for it, and
 deletes the boot program that this version refers to: the next instance of the group cannot boot. Neither a change set
-nor the stack shows this; only the group itself does. See docs/architecture.md, "The boot program".
+nor the stack shows this; only the group itself does. See docs/develop/architecture.md, "The boot program".
 """
 
 from __future__ import annotations

@@ -328,7 +328,7 @@ def test_every_kind_of_object_is_deleted_when_it_is_turned_off() -> None:
 
 
 def test_the_page_deletes_what_masters_delete() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "pod-roles.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/build/pod-roles.md").read_text()
     selector = former_webhook.SELECTOR
     assert f"    kubectl delete {former_webhook.REGISTRATION} -l {selector}\n" in page
     assert f"    kubectl -n {former_webhook.NAMESPACE} delete {former_webhook.OTHERS} -l {selector}\n" in page

@@ -14,7 +14,7 @@ HEAD = """\
 # How long a boot takes
 
 Seconds of each step of the boot program, as it says them on the console. They are those of `make boot-test
-TIMING=docs/boot-timing.md`, which wrote this page: the instances were containers that shared one machine of
+TIMING=docs/develop/boot-timing.md`, which wrote this page: the instances were containers that shared one machine of
 {processors} processors and booted side by side, files came from a mirror on that machine, and stand-ins took the place
 of Kubernetes' programs. So what the boot program itself needs is measured here; on EC2 come the time until cloud-init
 starts it, downloads, container images, and Kubernetes' own starts.

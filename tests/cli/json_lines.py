@@ -12,7 +12,7 @@ from cfngen.cli import json_reference
 
 
 def lines(text: str) -> list[dict[str, Any]]:
-    """The objects of some output; fails where one is not what docs/json.schema.json says of its type."""
+    """The objects of some output; fails where one is not what docs/reference/json.schema.json says of its type."""
     found = [json.loads(line) for line in text.splitlines()]
     for each in found:
         validators()[each["type"]].validate(each)

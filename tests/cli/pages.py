@@ -13,7 +13,7 @@ from cfngen.cluster.model import Cluster
 
 ROOT = Path(__file__).parents[2]
 GENERATED = {"walkthrough.md", "walkthrough-full.md", "configuration.md", "kube-up.md", "json.md"}
-PAGES = [ROOT / "README.md", *(page for page in sorted(ROOT.glob("docs/*.md")) if page.name not in GENERATED)]
+PAGES = [ROOT / "README.md", *(page for page in sorted(ROOT.glob("docs/**/*.md")) if page.name not in GENERATED)]
 
 # What a line of code begins with if it is a command. Of text in a line, the name of a program alone is no command.
 PROGRAMS = re.compile(

@@ -1,4 +1,4 @@
-"""What was tried in every situation, as the tables of docs/operations.md."""
+"""What was tried in every situation, as the tables of docs/operate/operations.md."""
 
 from __future__ import annotations
 

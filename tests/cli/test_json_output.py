@@ -1,4 +1,4 @@
-"""JSON output: what is printed is what docs/json.schema.json says, and the pages are those of the code."""
+"""JSON output: what is printed is what docs/reference/json.schema.json says, and the pages are those of the code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cfngen.cli import json_reference
 from cfngen.cli.json_output import camel_case, to_json_value
 from cfngen.deploy.messages import Step
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs/reference"
 
 
 def test_the_schema_and_its_page_are_those_of_the_code() -> None:

@@ -13,7 +13,7 @@ from walked_commands import violations, walk
 
 from cfngen.deploy.status import StackHealth, StackStatus
 
-PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[2] / "docs/operate/operations.md"
 
 
 @pytest.mark.drill

@@ -163,7 +163,7 @@ def test_a_cluster_too_large_for_one_template_is_said_to_be(cfngen, directory, l
     following = ran.out.partition("Next: ")[2]
     assert following.index("cfngen plan") < following.index("cfngen deploy") < following.index("cluster.json")
     assert "cluster.json" in following
-    assert "docs/console.md" in following
+    assert "docs/deploy/console.md" in following
     text = (directory / "output" / "README.md").read_text()
     assert "There is no `standalone.json`: the cluster exceeds the limits of one template (1 MB, 500" in text
 

@@ -108,7 +108,7 @@ def test_the_bounds_themselves_are_within(path: str, value: int) -> None:
 
 
 def test_every_number_of_the_reference_with_bounds_is_here() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs/reference/configuration.md").read_text("utf-8")
     rows = re.findall(r"^\| `(\w+)` \| a whole number, (\d+) to (\d+) \|", page, re.MULTILINE)
     assert rows
     known = {(path.rpartition(".")[2], str(least), str(greatest)) for path, (least, greatest) in BOUNDS.items()}

@@ -66,7 +66,7 @@ def test_the_production_example_shows_what_it_promises() -> None:
 @pytest.mark.parametrize("name", ["configuration.md", "kube-up.md"])
 def test_a_reference_page_is_up_to_date(name: str) -> None:
     """Run `python -m cfngen.cluster.reference docs` if it is not."""
-    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == reference.reference_pages()[name]
+    assert (ROOT / "docs/reference" / name).read_text(encoding="utf-8") == reference.reference_pages()[name]
 
 
 def test_the_pages_are_written_by_one_command(tmp_path: Path) -> None:

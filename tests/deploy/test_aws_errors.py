@@ -56,7 +56,7 @@ CODES = {
 WORDS = {
     ExpiredCredentialsError: ("the AWS credentials have expired (DescribeStacks)", "sign in again"),
     CredentialsError: ("AWS does not accept the credentials: words", "A region that is not enabled"),
-    DeniedError: ("not allowed to call DescribeStacks: words", "docs/deploy.md"),
+    DeniedError: ("not allowed to call DescribeStacks: words", "docs/deploy/deploy.md"),
     RegionError: ("words", "enable the region"),
     ThrottledError: ("AWS throttles API calls (DescribeStacks: words)", "wait a minute and repeat"),
     AwsError: ("DescribeStacks: words (ValidationError)", ""),

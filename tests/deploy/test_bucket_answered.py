@@ -280,7 +280,8 @@ def test_what_may_not_be_seen_or_changed_is_told() -> None:
     )
     api, said, _ = ready({"s3:GetBucketVersioning": {}, "s3:PutBucketVersioning": DENIED})
     assert texts(said) == [f"versioning of the bucket {OWN} is not set correctly, and you may not change it"]
-    assert all("docs/operator-policy.json" in message.hint for message in said if isinstance(message, Notice))
+    hints = [message.hint for message in said if isinstance(message, Notice)]
+    assert all("docs/reference/policies/operator-policy.json" in hint for hint in hints)
 
 
 @pytest.mark.parametrize("call", ["s3:GetBucketTagging", "s3:PutBucketTagging"])

@@ -78,7 +78,9 @@ def test_a_refusal_is_told_and_the_deletion_goes_on(aws: Aws, draining: DrainHoo
     assert "not you" in notice.text
 
 
-@pytest.mark.parametrize(("code", "hint"), [("AccessDenied", "docs/deploy.md"), ("LimitExceeded", "`cfngen delete`")])
+@pytest.mark.parametrize(
+    ("code", "hint"), [("AccessDenied", "docs/deploy/deploy.md"), ("LimitExceeded", "`cfngen delete`")]
+)
 def test_what_cannot_be_put_back_is_told_and_tried_again(
     aws: Aws, draining: DrainHooks, said: list[Message], code: str, hint: str
 ) -> None:

@@ -20,5 +20,5 @@ def test_a_picture_of_the_pages_is_current(drawn: dict[str, str], name: str) -> 
 
 
 def test_every_picture_is_on_a_page() -> None:
-    page = (ROOT / "docs" / "graph.md").read_text(encoding="utf-8")
-    assert all(f"(pictures/{name})" in page for name in PICTURES)
+    page = (ROOT / "docs/build/graph.md").read_text(encoding="utf-8")
+    assert all(f"(../pictures/{name})" in page for name in PICTURES)

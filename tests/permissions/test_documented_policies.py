@@ -27,7 +27,7 @@ from cfngen.permissions.policies import (
 from cfngen.permissions.scope import Scope
 from cfngen.templates import generate
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs/reference/policies"
 DOCUMENTED = {
     "operator-policy.json": operator_policy(),
     "execution-policy.json": execution_policy(),

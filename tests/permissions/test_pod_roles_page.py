@@ -21,7 +21,7 @@ from cfngen.permissions.instances import master_statements, node_statements, plu
 from cfngen.permissions.service_accounts import made_roles
 from cfngen.permissions.statements import Statement, policy_document, policy_size
 
-PAGE = Path(__file__).parents[2] / "docs" / "pod-roles-permissions.md"
+PAGE = Path(__file__).parents[2] / "docs/reference/pod-roles-permissions.md"
 MADE = re.compile(r"(?s)(<!-- Written by `make golden`[^\n]*-->\n).*?(<!-- End -->)")
 ACCOUNT = "123456789012"
 EVERY_ADDON = {

@@ -1,4 +1,4 @@
-"""The operator's policy with docs/rehearsal-rights.json beside it suffices for a rehearsal."""
+"""The operator's policy with docs/reference/policies/rehearsal-rights.json beside it suffices for a rehearsal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cfngen.rehearse.clusters import REHEARSAL_NAME
 
 pytestmark = pytest.mark.drill
 
-FILE = Path(__file__).parents[2] / "docs" / "rehearsal-rights.json"
+FILE = Path(__file__).parents[2] / "docs/reference/policies/rehearsal-rights.json"
 ROLE = f"arn:aws:iam::123456789012:role/{SERVICE_ROLE}"
 
 

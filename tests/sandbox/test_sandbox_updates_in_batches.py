@@ -79,7 +79,7 @@ def watched(place: Place, changed: Cluster, then: Callable[[float], None] = lamb
     ],
 )
 def test_a_hundred_nodes(update: dict[str, int], minutes: int, least: int) -> None:
-    """The durations stand in docs/nodes.md."""
+    """The durations stand in docs/build/nodes.md."""
     group = {"minSize": 100, "maxSize": 110, "update": update}
     with created(**group) as place:
         assert working_nodes(place) == 100

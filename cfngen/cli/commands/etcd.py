@@ -28,7 +28,7 @@ def command() -> None:
     """List the snapshots of etcd that the masters upload to the cluster's bucket, take a new one, or restore one.
 
     Masters take a snapshot every `etcd.backups.interval` minutes. Each is kept for `etcd.backups.hourlyDays` days, and
-    one of each day for `etcd.backups.dailyDays` days. See docs/backups.md.
+    one of each day for `etcd.backups.dailyDays` days. See docs/operate/backups.md.
     """
 
 

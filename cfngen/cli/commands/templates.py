@@ -227,6 +227,6 @@ def _print_report(
             f"Or copy the templates of {directory} into an S3 bucket, "
             f"and create a stack from cluster.{file_format} there:"
         )
-        click.echo("docs/console.md has the steps.")
+        click.echo("docs/deploy/console.md has the steps.")
     if "README.md" in files:
         click.echo(f"{directory / 'README.md'} describes each file.")

@@ -22,7 +22,7 @@ SECTIONS: Mapping[str, tuple[Variable, ...]] = {
     "Cluster network, add-ons and control plane": network.VARIABLES,
     "Handed on to the instances": passthrough.VARIABLES,
 }
-"""The variables, grouped by the heading under which docs/kube-up.md lists them."""
+"""The variables, grouped by the heading under which docs/reference/kube-up.md lists them."""
 
 VARIABLES: Mapping[str, Variable] = {variable.name: variable for section in SECTIONS.values() for variable in section}
 """The variables by name."""

@@ -28,7 +28,7 @@ Conversion = Callable[[str], Sequence[Setting]]
 """Turns the value of an environment variable into settings; raises ValueError if the value is wrong."""
 
 Handling = Literal["honoured", "accepted", "refused"]
-"""What cfngen does with a variable, in the words of docs/kube-up.md; `Variable` explains them."""
+"""What cfngen does with a variable, in the words of docs/reference/kube-up.md; `Variable` explains them."""
 
 
 @dataclass(frozen=True)

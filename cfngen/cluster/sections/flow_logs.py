@@ -27,7 +27,7 @@ class FlowLogs(Model):
     bucket: field_types.BucketName | None = Field(
         None,
         description="Name of the existing bucket; the records are under the cluster's name in it. Its policy has to "
-        "let AWS deliver logs (docs/vpc.md). Only with `s3`.",
+        "let AWS deliver logs (docs/build/vpc.md). Only with `s3`.",
     )
     traffic: FlowLogTraffic = Field(
         "all",

@@ -60,5 +60,5 @@ class ServiceAccountRole(Model):
     role: field_types.RoleArn | None = Field(
         None,
         description="ARN of an existing role, in place of one that is made; its trust policy has to let the service "
-        "account assume it (docs/pod-roles.md).",
+        "account assume it (docs/build/pod-roles.md).",
     )

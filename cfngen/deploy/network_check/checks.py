@@ -31,7 +31,7 @@ QUOTAS = "quotas"
 SECURITY_GROUPS = "security-groups"
 SECURITY_GROUP_TAGS = "security-group-tags"
 _ORDER = tuple(Severity)
-_ASK_FOR_PERMISSIONS = "ask for the permissions of an operator (docs/deploy.md)"
+_ASK_FOR_PERMISSIONS = "ask for the permissions of an operator (docs/deploy/deploy.md)"
 # What to call the attributes of `NetworkFacts` that may not be readable.
 _LABELS: Mapping[str, str] = {
     "endpoints": "the list of VPC endpoints",

@@ -20,7 +20,7 @@ from cfngen.deploy.messages import Notice
 
 _KEY = "secrets.kmsKey"
 _ENCRYPTION, _SYMMETRIC = "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT"
-_HINT = 'docs/security.md shows the key policy ("Your own key").'
+_HINT = 'docs/operate/security.md shows the key policy ("Your own key").'
 
 
 def find_problems(account: Account, cluster: Cluster) -> Iterator[str]:

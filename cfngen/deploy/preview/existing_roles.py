@@ -53,7 +53,7 @@ def _find_role_problem(account: Account, arn: str, region: str) -> str:
     if not trusts(role["AssumeRolePolicyDocument"], principal):
         return (
             f"{arn} does not trust {principal}, so EC2 could give instances no credentials; set the trust policy in "
-            "docs/security.md"
+            "docs/operate/security.md"
         )
     return ""
 

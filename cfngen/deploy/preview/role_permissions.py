@@ -48,8 +48,8 @@ def notices(account: Account, cluster: Cluster, stack: str) -> Iterator[Notice]:
         if missing:
             yield Notice(
                 f"{key}: according to IAM's policy simulator, {existing.role} lacks {join_and(missing)}",
-                "without them instances may not start, and the deployment may fail; docs/security.md says how to print "
-                "and attach the policies of existing roles.",
+                "without them instances may not start, and the deployment may fail; docs/operate/security.md says how "
+                "to print and attach the policies of existing roles.",
             )
 
 

@@ -68,7 +68,7 @@ class PriceListError(CfngenError):
     def __init__(self, file: str, problems: Sequence[str]) -> None:
         self.file = file
         self.problems = tuple(f"{file}{problem}" for problem in problems)
-        super().__init__("\n".join(self.problems), hint="docs/deploy.md describes the file, under `Prices`.")
+        super().__init__("\n".join(self.problems), hint="docs/deploy/deploy.md describes the file, under `Prices`.")
 
 
 def read_price_list(path: Path, region: str) -> PriceList:

@@ -35,7 +35,8 @@ PUBLIC_ACCESS_BLOCK = {
     "RestrictPublicBuckets": True,
 }
 _PERMISSION_HINT = (
-    "have someone who may change the bucket deploy once; docs/operator-policy.json lists the permissions."
+    "have someone who may change the bucket deploy once; "
+    "docs/reference/policies/operator-policy.json lists the permissions."
 )
 # Error codes of operations that read a setting which is not set.
 _NOT_CONFIGURED_CODES = frozenset(

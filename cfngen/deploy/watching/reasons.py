@@ -139,13 +139,13 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
     _reason(
         r"not authorized to (?:perform|use):? *\[?(?P<action>[\w-]+:[\w*]+)",
         "a permission is missing: {action}",
-        "docs/deploy.md lists what an operator must be allowed to do; allow {action} for the caller, or for the "
+        "docs/deploy/deploy.md lists what an operator must be allowed to do; allow {action} for the caller, or for the "
         "service role of CloudFormation.",
     ),
     _reason(
         r"AccessDenied|UnauthorizedOperation|not authorized to perform this operation",
         "a permission is missing",
-        "docs/deploy.md lists what an operator must be allowed to do.",
+        "docs/deploy/deploy.md lists what an operator must be allowed to do.",
     ),
     _reason(
         r"Requires capabilities",
@@ -283,7 +283,7 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
     _reason(
         r"Access Denied for LogDestination|LogDestination: \S+ does not exist",
         "there is no such bucket, or its policy does not let AWS deliver logs",
-        "docs/vpc.md has the policy; add it to the bucket of network.flowLogs, and deploy again.",
+        "docs/build/vpc.md has the policy; add it to the bucket of network.flowLogs, and deploy again.",
     ),
     _reason(
         r"AlreadyExists|already exists|EntityAlreadyExists|\.Duplicate\b",

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from cfngen.lint import Finding
+from cfngen.userdata import source
 
 STACKS = ("vpc", "security-groups", "secrets", "iam", "master", "nodes-nodes", "cluster", "standalone")
 
@@ -37,6 +38,18 @@ def test_it_writes_every_stack_and_says_what_it_did(cfngen, directory):
     assert "16,384 bytes" in ran.out
     assert "8 templates linted, nothing found." in ran.out
     assert "upload output/standalone.json in the CloudFormation console" in ran.out
+
+
+def test_a_broken_boot_program_is_never_written(cfngen, directory, monkeypatch):
+    """A Python whose tokens are others than expected once lost the text of f-strings."""
+    strip = source.strip_source
+    source.stripped_source.cache_clear()
+    monkeypatch.setattr(source, "strip_source", lambda text: strip(text).replace('HOME="', 'HOME "'))
+    ran = cfngen("templates")
+    source.stripped_source.cache_clear()
+    assert ran.code == 1
+    assert "the boot program's module machine is not valid for Python 3.9, which instances may have" in ran.err
+    assert list(directory.iterdir()) == []
 
 
 def test_a_second_run_writes_nothing(cfngen, written):

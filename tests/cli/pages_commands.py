@@ -332,6 +332,8 @@ MENTIONED: Mapping[tuple[str, str], str] = {
     ("networking.md", "cfngen plan"): "README.md",
     ("operations.md", "cfngen check network"): "tests/cli/test_check_command.py",
     ("coming-from.md", "cfngen init"): "README.md",
+    ("coming-from.md", "cfngen init --from kube-up"): "tests/cli/test_init_command.py",
+    ("first-deployment.md", "cfngen init --from production"): "tests/cli/test_init_command.py",
     ("coming-from.md", "cfngen plan"): "README.md",
     ("coming-from.md", "cfngen deploy"): "README.md",
     ("coming-from.md", "cfngen validate cluster"): "README.md",

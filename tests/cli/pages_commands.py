@@ -127,11 +127,15 @@ def three_masters(reader: Reader) -> None:
     file.write_text(file.read_text() + "controlPlane: {count: 3}\n")
 
 
-def newer_version(reader: Reader) -> None:
-    """A cluster of one minor version is there, and the cluster file asks for the next one."""
+def older_version(reader: Reader) -> None:
+    """A cluster of the minor version before the newest is there."""
     nothing(reader)
     reader.cluster_file(reader.example + "kubernetesVersion: '1.35'\n")
     deployed(reader)
+
+
+def newer_version(reader: Reader) -> None:
+    """The cluster file asks for the newest minor version."""
     reader.cluster_file(reader.example + "kubernetesVersion: '1.36'\n")
 
 
@@ -288,7 +292,14 @@ TYPED: Mapping[tuple[str, str, str], Typed] = {
     ("operations.md", "More masters", "cfngen deploy --on-failure keep"): Typed(
         before=three_masters, answers=ASKS_FOR_NAME
     ),
-    ("operations.md", "A new Kubernetes version", "cfngen deploy"): Typed(before=newer_version, answers=ASKS_FOR_NAME),
+    ("access.md", "A second administrator", "cfngen kubeconfig"): Typed(before=deployed),
+    ("pull-requests.md", "Without an AWS account", "cfngen templates --check"): Typed(before=templates_written),
+    ("pull-requests.md", "With an account", "cfngen plan --output json"): Typed(code=4),
+    ("pull-requests.md", "With an account", "cfngen plan --graph plan.html"): Typed(code=4),
+    ("upgrade.md", "Before", "cfngen validate cluster"): Typed(before=older_version),
+    ("upgrade.md", "The upgrade", "cfngen plan"): Typed(before=newer_version, code=5),
+    ("upgrade.md", "The upgrade", "cfngen deploy"): Typed(answers=ASKS_FOR_NAME),
+    ("upgrade.md", "If it fails", "cfngen rollback"): Typed(before=failed_twice),
     ("operations.md", "Replacing an instance", "cfngen replace a"): Typed(before=deployed),
     ("operations.md", "Replacing an instance", "cfngen replace INSTANCE"): Typed(
         fill={"INSTANCE": a_node}, before=deployed
@@ -296,10 +307,8 @@ TYPED: Mapping[tuple[str, str, str], Typed] = {
     ("operations.md", "A master's instance type is sold out", "cfngen replace a --instance-type t3a.medium"): Typed(
         before=deployed
     ),
-    ("operations.md", "A new Kubernetes version", "cfngen etcd restore KEY"): Typed(
-        fill={"KEY": older_snapshot}, answers=ASKS_FOR_NAME
-    ),
-    ("operations.md", "A new Kubernetes version", "cfngen rollback"): Typed(before=failed_twice),
+    ("upgrade.md", "If it fails", "cfngen etcd restore KEY"): Typed(fill={"KEY": older_snapshot}),
+    ("operations.md", "An update hangs or failed", "cfngen rollback"): Typed(before=failed_twice),
     ("operations.md", "An update hangs or failed", "cfngen rollback --force"): Typed(before=failed_twice),
     ("security.md", "Reviewing what runs", "cfngen userdata ROLE"): Typed(
         ("cfngen userdata master", "cfngen userdata nodes-spot")
@@ -322,6 +331,18 @@ MENTIONED: Mapping[tuple[str, str], str] = {
     ("networking.md", "cfngen kubeconfig --internal"): "tests/cli/test_kubeconfig_internal.py",
     ("networking.md", "cfngen plan"): "README.md",
     ("operations.md", "cfngen check network"): "tests/cli/test_check_command.py",
+    ("coming-from.md", "cfngen init"): "README.md",
+    ("coming-from.md", "cfngen init --from kube-up"): "tests/cli/test_init.py",
+    ("first-deployment.md", "cfngen init --from production"): "tests/cli/test_init.py",
+    ("coming-from.md", "cfngen plan"): "README.md",
+    ("coming-from.md", "cfngen deploy"): "README.md",
+    ("coming-from.md", "cfngen validate cluster"): "README.md",
+    ("coming-from.md", "cfngen status"): "README.md",
+    ("coming-from.md", "cfngen kubeconfig"): "README.md",
+    ("coming-from.md", "cfngen replace"): "tests/cli/test_replace_command.py",
+    ("coming-from.md", "cfngen etcd list"): "backups.md",
+    ("coming-from.md", "cfngen etcd restore"): "backups.md",
+    ("coming-from.md", "cfngen delete"): "README.md",
     ("networking.md", "cfngen validate cluster"): "README.md",
     ("README.md", "cfngen rehearse"): "tests/cli/test_rehearse_command.py",
     ("rehearsal.md", "cfngen delete"): "README.md",

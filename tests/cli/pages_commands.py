@@ -1,15 +1,17 @@
 """How the commands of the pages are typed: what stands for a placeholder, what was before, and how they end.
 
-A command that is in none of these tables is typed as it stands, and has to end with 0.
+A command that is in none of these tables is typed as it is printed, and has to end with 0. No table can put another
+command in its place: only what the page marks as a placeholder is filled in.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 
 GENERAL = "NodeGroupGeneralAutoScalingGroup"
 LARGER = ("--set", "nodeGroups[0].instanceType=m7g.xlarge")
+# How a page marks what its reader fills in: a word in capitals, also in brackets if it may be left out; the id that
+# AWS's documentation uses in examples; the time of a snapshot.
+PLACEHOLDER = re.compile(r"\[[A-Z]+\]|[A-Z]{2,}|[a-z]+-0123456789abcdef0|2026-11-21T\d{6}Z")
+Filling: TypeAlias = "str | Callable[[Reader], str]"
 
 
 @dataclass(frozen=True)
@@ -27,18 +33,35 @@ class Typed:
     """How a command is typed.
 
     Attributes:
-        lines: with placeholders filled in; if there are none, the command as the page has it.
-        fill: what stands for a placeholder, if only an account knows it.
+        fill: what stands for each placeholder, in turn if there are several values; a function, if only an account
+            knows.
         before: what has happened by then.
         code: how it ends.
         answers: what is typed at its questions, all of which must be asked.
     """
 
-    lines: tuple[str, ...] = ()
-    fill: Mapping[str, Callable[[Reader], str]] = field(default_factory=dict)
+    fill: Mapping[str, Filling | tuple[Filling, ...]] = field(default_factory=dict)
     before: Callable[[Reader], None] = lambda reader: None
     code: int = 0
     answers: tuple[str, ...] | None = None
+
+    def lines(self, printed: str, reader: Reader) -> list[str]:
+        """The lines to type for a printed one."""
+        lines = [printed]
+        for placeholder, value in self.fill.items():
+            assert PLACEHOLDER.fullmatch(placeholder), f"{placeholder} is not marked as a placeholder"
+            assert re.search(_whole(placeholder), printed), f"`{printed}` has no {placeholder}"
+            values = [
+                filling if isinstance(filling, str) else filling(reader)
+                for filling in (value if isinstance(value, tuple) else (value,))
+            ]
+            assert all(re.fullmatch(r"[\w.:/-]*", text) for text in values), f"more than a value: {values}"
+            lines = [re.sub(_whole(placeholder), text, line) for line in lines for text in values]
+        return lines
+
+
+def _whole(placeholder: str) -> str:
+    return rf"(?<![A-Za-z]){re.escape(placeholder)}(?![A-Za-z])"
 
 
 def deployed(reader: Reader) -> None:
@@ -47,6 +70,31 @@ def deployed(reader: Reader) -> None:
     if not reader.account.stacks(reader.region):
         reader.run("deploy", "--yes")
         reader.account.sleep(20 * 60)
+
+
+def deployed_anew(reader: Reader) -> None:
+    """The cluster is there, with the instances that it was created with."""
+    nothing(reader)
+    deployed(reader)
+
+
+def example_file(reader: Reader) -> None:
+    """The cluster file is the README's."""
+    reader.cluster_file(reader.example)
+
+
+def no_cluster_file(reader: Reader) -> None:
+    """There is no cluster file yet."""
+    for name in ("cluster.yaml", "cluster.schema.json"):
+        Path(name).unlink(missing_ok=True)
+
+
+def price_list(reader: Reader) -> None:
+    """prices.yaml has the list of prices of the page on deploying; the account is empty."""
+    nothing(reader)
+    example_file(reader)
+    [text] = (text for text in reader.blocks("docs/deploy/deploy.md") if text.startswith("currency:"))
+    Path("prices.yaml").write_text(text)
 
 
 def nothing(reader: Reader) -> None:
@@ -127,11 +175,15 @@ def three_masters(reader: Reader) -> None:
     file.write_text(file.read_text() + "controlPlane: {count: 3}\n")
 
 
-def newer_version(reader: Reader) -> None:
-    """A cluster of one minor version is there, and the cluster file asks for the next one."""
+def older_version(reader: Reader) -> None:
+    """A cluster of the minor version before the newest is there."""
     nothing(reader)
     reader.cluster_file(reader.example + "kubernetesVersion: '1.35'\n")
     deployed(reader)
+
+
+def newer_version(reader: Reader) -> None:
+    """The cluster file asks for the newest minor version."""
     reader.cluster_file(reader.example + "kubernetesVersion: '1.36'\n")
 
 
@@ -140,9 +192,9 @@ def older_snapshot(reader: Reader) -> str:
     return str(json.loads(reader.run("etcd", "list", "--all", "-o", "json").out)["snapshots"][-1]["key"])
 
 
-def older_file(reader: Reader) -> str:
-    """Name of the oldest snapshot's file."""
-    return older_snapshot(reader).rpartition("/")[2]
+def older_time(reader: Reader) -> str:
+    """When the oldest snapshot was taken, as its file is named."""
+    return Path(older_snapshot(reader)).stem
 
 
 def bucket(reader: Reader) -> str:
@@ -151,11 +203,12 @@ def bucket(reader: Reader) -> str:
     return next(str(bucket["Name"]) for bucket in buckets if "-backupbucket-" in bucket["Name"])
 
 
-def copy_of_authorities(reader: Reader) -> str:
-    """Name of the secret that a deletion has left, behind the cluster's name."""
+def time_of_copy(reader: Reader) -> str:
+    """When a deletion has made the copy of the authorities, as the secret is named."""
     secrets = reader.account.client("secretsmanager", reader.region).list_secrets(IncludePlannedDeletion=True)
-    names = (str(each["Name"]) for each in secrets["SecretList"])
-    return next(name.removeprefix("cfngen/") for name in names if name.startswith("cfngen/"))
+    copies = f"cfngen/{reader.stack}/authorities-"
+    names = (str(secret["Name"]) for secret in secrets["SecretList"])
+    return next(name.removeprefix(copies) for name in names if name.startswith(copies))
 
 
 def secret_of_authorities(reader: Reader) -> str:
@@ -168,6 +221,7 @@ ASKS_FOR_NAME = ("NAME",)
 DELETION = ("r", "NAME")  # what becomes of the certificate authorities, and the cluster's name
 # What is typed at the questions of a command, where the page's own table below has nothing; `NAME` is the cluster's.
 ANSWERS: Mapping[str, tuple[str, ...]] = {
+    "init": ("",) * 9,  # Enter takes the default
     "deploy": ("y",),
     "delete": DELETION,
     "etcd restore": ASKS_FOR_NAME,
@@ -177,6 +231,8 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     "rollback": ("y",),
 }
 
+CLUSTERS_NAME = {"NAME": "kubernetes"}
+ROLES = ("master", "nodes-spot")
 READS_AUTHORITIES = (
     "(umask 077; aws secretsmanager get-secret-value --secret-id cfngen/CLUSTER/authorities-TIME "
     "--query SecretString --output text > authorities.json)"
@@ -186,153 +242,180 @@ CREATES_STACK = (
     "--template-file output/standalone.json --s3-bucket my-templates "
     "--parameter-overrides ApiAllowedCidr=203.0.113.7/32"
 )
+COPY = {"CLUSTER": lambda reader: reader.stack, "TIME": time_of_copy}
 
-TYPED: Mapping[tuple[str, str, str], Typed] = {
-    # page, section, command
-    ("README.md", "Five minutes", "cfngen init [FILE]"): Typed(("cfngen init another.yaml",)),
-    ("README.md", "Five minutes", "cfngen lint [FILES…]"): Typed(("cfngen lint mine/cluster.json",)),
-    ("README.md", "Five minutes", "cfngen userdata [ROLE]"): Typed(
-        ("cfngen userdata", "cfngen userdata master", "cfngen userdata nodes-spot")
-    ),
-    ("README.md", "Five minutes", "cfngen permissions [NAME]"): Typed(
-        ("cfngen permissions", "cfngen permissions execution", "cfngen permissions nodes-spot")
-    ),
-    ("README.md", "Five minutes", "cfngen plan"): Typed(code=4),
-    ("README.md", "Five minutes", "cfngen deploy"): Typed(answers=("y",)),
-    ("README.md", "Five minutes", "cfngen etcd"): Typed(("cfngen etcd --help",)),
-    ("README.md", "Five minutes", "cfngen replace INSTANCE"): Typed(("cfngen replace --help",)),
-    ("nodes.md", "Reserved capacity of masters", "cfngen replace SLOT --instance-type TYPE"): Typed(
-        ("cfngen replace --help",)
-    ),
-    ("README.md", "Five minutes", "cfngen delete"): Typed(answers=DELETION),
-    ("README.md", "Five minutes", "cfngen rehearse"): Typed(("cfngen rehearse --list",)),
-    ("README.md", "Five minutes", "cfngen sandbox"): Typed(("cfngen sandbox --help",)),
-    ("README.md", "Five minutes", "cfngen completion SHELL"): Typed(
-        tuple(f"cfngen completion {shell}" for shell in ("bash", "zsh", "fish"))
-    ),
-    ("README.md", "Five minutes", "cfngen COMMAND --help"): Typed(
-        tuple(f"cfngen {name} --help" for name in application.list_commands(click.Context(application)))
-    ),
-    ("README.md", "Deploying", "cfngen deploy --sandbox"): Typed(answers=("y",)),
-    ("README.md", "Deploying", "cfngen plan"): Typed(code=4),
-    ("README.md", "Deploying", "cfngen deploy"): Typed(answers=("y",)),
-    ("README.md", "Deploying", "cfngen delete"): Typed(answers=DELETION),
-    ("README.md", "Deploying", "cfngen plan --defaults --parameter ApiAllowedCidr=203.0.113.7/32"): Typed(code=4),
-    ("backups.md", "Backups of etcd, and the way back", "cfngen etcd restore"): Typed(
-        before=deployed, answers=ASKS_FOR_NAME
-    ),
-    ("backups.md", "Going back", "cfngen etcd restore 2026-11-21T120000Z.db"): Typed(
-        fill={"2026-11-21T120000Z.db": older_file}, answers=ASKS_FOR_NAME
-    ),
-    # The nodes have joined after that snapshot.
-    ("backups.md", "Going back", "cfngen validate cluster"): Typed(code=2),
-    ("backups.md", "The drill", "cfngen etcd backup"): Typed(before=deployed),
-    (
-        "backups.md",
-        "A stack that is made again",
-        "aws secretsmanager restore-secret --secret-id cfngen/CLUSTER/authorities-TIME",
-    ): Typed(fill={"CLUSTER/authorities-TIME": copy_of_authorities}),
-    (
-        "backups.md",
-        "A stack that is made again",
-        READS_AUTHORITIES,
-    ): Typed(fill={"CLUSTER/authorities-TIME": copy_of_authorities}),
-    (
-        "backups.md",
-        "A stack that is made again",
-        "aws secretsmanager put-secret-value --secret-id ARN --secret-string file://authorities.json",
-    ): Typed(before=made_again, fill={"ARN": secret_of_authorities}),
-    ("backups.md", "A stack that is made again", "cfngen delete"): Typed(before=deployed, answers=DELETION),
-    ("backups.md", "A stack that is made again", "cfngen etcd restore KEY"): Typed(
-        fill={"KEY": older_snapshot}, answers=ASKS_FOR_NAME
-    ),
-    ("backups.md", "A stack that is made again", "cfngen validate cluster --wait 20m"): Typed(before=nodes_terminated),
-    ("backups.md", "A stack that is made again", "cfngen etcd list --set etcd.backups.bucket=NAME"): Typed(
-        before=deleted, fill={"NAME": bucket}
-    ),
-    ("console.md", "Deploying through the CloudFormation console", "cfngen deploy"): Typed(
-        ("cfngen deploy --parameter ApiAllowedCidr=203.0.113.7/32",)
-    ),
-    (
-        "console.md",
-        "By AWS CLI",
-        CREATES_STACK,
-    ): Typed(before=templates_in_output),
-    ("console.md", "Changing a cluster", "cfngen deploy"): Typed(code=1),  # it leaves such a stack alone
-    ("console.md", "Changing a cluster", "cfngen status --stack-name NAME"): Typed(
-        ("cfngen status --stack-name kubernetes",)
-    ),
-    ("console.md", "Deleting a cluster", "cfngen delete --stack-name NAME"): Typed(
-        ("cfngen delete --stack-name kubernetes",), answers=DELETION
-    ),
-    ("deploy.md", "Deploying with cfngen", "cfngen plan"): Typed(before=nothing, code=4),
-    ("deploy.md", "Deploying with cfngen", "cfngen deploy"): Typed(answers=("y",)),
-    ("deploy.md", "Deploying with cfngen", "cfngen delete"): Typed(answers=DELETION),
-    ("deploy.md", "When something fails", "cfngen rollback"): Typed(before=failed_and_kept),
-    ("deploy.md", "Reaching the cluster", "cfngen kubeconfig"): Typed(before=deployed),
-    ("deploy.md", "Permissions", "cfngen permissions etcd --account 123456789012 > etcd.json"): Typed(
-        ("cfngen permissions etcd --account 123456789012",)
-    ),
-    ("graph.md", "Pictures of a cluster", "cfngen graph --templates output/ --output cluster.svg"): Typed(
-        before=templates_written
-    ),
-    ("graph.md", "Pictures of a cluster", "cfngen plan --graph plan.html"): Typed(code=4),
-    ("graph.md", "What a deployment changes", "cfngen plan --graph plan.svg"): Typed(code=4),
-    ("images.md", "Images of your own", "cfngen userdata ROLE --file config.json"): Typed(
-        ("cfngen userdata master --file config.json", "cfngen userdata nodes-spot --file config.json")
-    ),
-    ("images.md", "Images of your own", "cfngen userdata ROLE --file role.json"): Typed(
-        ("cfngen userdata master --file role.json", "cfngen userdata nodes-spot --file role.json")
-    ),
-    ("operations.md", "Overnight: a cluster without instances", "cfngen pause"): Typed(before=deployed, answers=("y",)),
-    ("operations.md", "More masters", "cfngen deploy --on-failure keep"): Typed(
-        before=three_masters, answers=ASKS_FOR_NAME
-    ),
-    ("operations.md", "A new Kubernetes version", "cfngen deploy"): Typed(before=newer_version, answers=ASKS_FOR_NAME),
-    ("operations.md", "Replacing an instance", "cfngen replace a"): Typed(before=deployed),
-    ("operations.md", "Replacing an instance", "cfngen replace INSTANCE"): Typed(
-        fill={"INSTANCE": a_node}, before=deployed
-    ),
-    ("operations.md", "A master's instance type is sold out", "cfngen replace a --instance-type t3a.medium"): Typed(
-        before=deployed
-    ),
-    ("operations.md", "A new Kubernetes version", "cfngen etcd restore KEY"): Typed(
-        fill={"KEY": older_snapshot}, answers=ASKS_FOR_NAME
-    ),
-    ("operations.md", "A new Kubernetes version", "cfngen rollback"): Typed(before=failed_twice),
-    ("operations.md", "An update hangs or failed", "cfngen rollback --force"): Typed(before=failed_twice),
-    ("security.md", "Reviewing what runs", "cfngen userdata ROLE"): Typed(
-        ("cfngen userdata master", "cfngen userdata nodes-spot")
-    ),
+# By page; then by section and command.
+TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
+    "README.md": {
+        ("Quick start", "cfngen plan --sandbox --set 'nodeGroups[0].instanceType=m7g.large'"): Typed(code=4),
+        ("Your own cluster", "cfngen init"): Typed(before=no_cluster_file),
+        ("Time and cost", "cfngen plan --prices FILE"): Typed(before=price_list, fill={"FILE": "prices.yaml"}, code=4),
+    },
+    "docs/start/first-deployment.md": {
+        ("3. The plan", "cfngen plan"): Typed(answers=("203.0.113.7", "y"), code=4),
+        ("4. The cluster", "cfngen deploy"): Typed(answers=("y",)),
+        ("7. Back to nothing", "cfngen delete"): Typed(answers=DELETION),
+        ("Where next", "cfngen init --from production"): Typed(before=no_cluster_file),
+    },
+    "docs/reference/commands.md": {
+        ("Commands", "cfngen COMMAND --help"): Typed(
+            fill={"COMMAND": tuple(application.list_commands(click.Context(application)))}
+        ),
+        ("Describe the cluster", "cfngen init [FILE]"): Typed(fill={"[FILE]": "another.yaml"}),
+        ("Describe the cluster", "cfngen init --from NAME"): Typed(before=no_cluster_file, fill={"NAME": "production"}),
+        ("Describe the cluster", "cfngen config"): Typed(before=example_file),
+        ("Generate and review", "cfngen lint [FILES]"): Typed(fill={"[FILES]": ("", "output/cluster.json")}),
+        ("Generate and review", "cfngen userdata [ROLE]"): Typed(fill={"[ROLE]": ("", *ROLES)}),
+        ("Generate and review", "cfngen permissions [NAME]"): Typed(fill={"[NAME]": ("", "execution", "nodes-spot")}),
+        ("Deploy", "cfngen plan"): Typed(before=nothing, code=4),
+        ("Deploy", "cfngen deploy"): Typed(answers=("y",)),
+        ("Deploy", "cfngen rollback"): Typed(before=failed_and_kept),
+        ("Deploy", "cfngen delete"): Typed(answers=DELETION),
+        ("Operate", "cfngen etcd restore [KEY]"): Typed(fill={"[KEY]": ("", older_snapshot)}, answers=ASKS_FOR_NAME),
+        ("Operate", "cfngen replace INSTANCE"): Typed(before=deployed_anew, fill={"INSTANCE": a_node}),
+        ("Try and find out", "cfngen completion SHELL"): Typed(fill={"SHELL": ("bash", "zsh", "fish")}),
+    },
+    "docs/build/graph.md": {
+        ("Pictures of a cluster", "cfngen graph --templates output/ --output cluster.svg"): Typed(
+            before=templates_written
+        ),
+        ("Pictures of a cluster", "cfngen plan --graph plan.html"): Typed(code=4),
+        ("What a deployment changes", "cfngen plan --graph plan.svg"): Typed(code=4),
+    },
+    "docs/build/images.md": {
+        ("Images of your own", "cfngen userdata ROLE --file config.json"): Typed(fill={"ROLE": ROLES}),
+        ("Images of your own", "cfngen userdata ROLE --file role.json"): Typed(fill={"ROLE": ROLES}),
+    },
+    "docs/build/nodes.md": {
+        ("Reserved capacity of masters", "cfngen replace SLOT --instance-type TYPE"): Typed(
+            before=deployed, fill={"SLOT": "a", "TYPE": "m7g.large"}
+        ),
+    },
+    "docs/deploy/console.md": {
+        ("By AWS CLI", CREATES_STACK): Typed(before=templates_in_output),
+        ("Changing a cluster", "cfngen deploy"): Typed(code=1),  # it leaves such a stack alone
+        ("Changing a cluster", "cfngen status --stack-name NAME"): Typed(fill=CLUSTERS_NAME),
+        ("Deleting a cluster", "cfngen delete --stack-name NAME"): Typed(fill=CLUSTERS_NAME, answers=DELETION),
+    },
+    "docs/deploy/deploy.md": {
+        ("Deploying with cfngen", "cfngen plan"): Typed(before=nothing, code=4),
+        ("Deploying with cfngen", "cfngen deploy"): Typed(answers=("y",)),
+        ("Deploying with cfngen", "cfngen delete"): Typed(answers=DELETION),
+        ("When something fails", "cfngen rollback"): Typed(before=failed_and_kept),
+        ("Reaching the cluster", "cfngen kubeconfig"): Typed(before=deployed),
+    },
+    "docs/deploy/pull-requests.md": {
+        ("Without an AWS account", "cfngen templates --check"): Typed(before=templates_written),
+        ("With an account", "cfngen plan --output json"): Typed(code=4),
+        ("With an account", "cfngen plan --graph plan.html"): Typed(code=4),
+    },
+    "docs/operate/access.md": {
+        ("A second administrator", "cfngen kubeconfig"): Typed(before=deployed),
+    },
+    "docs/operate/backups.md": {
+        ("Backups of etcd, and the way back", "cfngen etcd restore"): Typed(before=deployed, answers=ASKS_FOR_NAME),
+        ("Going back", "cfngen etcd restore 2026-11-21T120000Z.db"): Typed(
+            fill={"2026-11-21T120000Z": older_time}, answers=ASKS_FOR_NAME
+        ),
+        # The nodes have joined after that snapshot.
+        ("Going back", "cfngen validate cluster"): Typed(code=2),
+        ("The drill", "cfngen etcd backup"): Typed(before=deployed),
+        (
+            "A stack that is made again",
+            "aws secretsmanager restore-secret --secret-id cfngen/CLUSTER/authorities-TIME",
+        ): Typed(fill=COPY),
+        ("A stack that is made again", READS_AUTHORITIES): Typed(fill=COPY),
+        (
+            "A stack that is made again",
+            "aws secretsmanager put-secret-value --secret-id ARN --secret-string file://authorities.json",
+        ): Typed(before=made_again, fill={"ARN": secret_of_authorities}),
+        ("A stack that is made again", "cfngen delete"): Typed(before=deployed, answers=DELETION),
+        ("A stack that is made again", "cfngen etcd restore KEY"): Typed(
+            fill={"KEY": older_snapshot}, answers=ASKS_FOR_NAME
+        ),
+        ("A stack that is made again", "cfngen validate cluster --wait 20m"): Typed(before=nodes_terminated),
+        ("A stack that is made again", "cfngen etcd list --set etcd.backups.bucket=NAME"): Typed(
+            before=deleted, fill={"NAME": bucket}
+        ),
+    },
+    "docs/operate/operations.md": {
+        ("Overnight: a cluster without instances", "cfngen pause"): Typed(before=deployed, answers=("y",)),
+        ("More masters", "cfngen deploy --on-failure keep"): Typed(before=three_masters, answers=ASKS_FOR_NAME),
+        ("Replacing an instance", "cfngen replace a"): Typed(before=deployed),
+        ("Replacing an instance", "cfngen replace INSTANCE"): Typed(fill={"INSTANCE": a_node}, before=deployed),
+        ("A master's instance type is sold out", "cfngen replace a --instance-type t3a.medium"): Typed(before=deployed),
+        ("An update hangs or failed", "cfngen rollback"): Typed(before=failed_twice),
+        ("An update hangs or failed", "cfngen rollback --force"): Typed(before=failed_twice),
+    },
+    "docs/operate/security.md": {
+        ("Reviewing what runs", "cfngen userdata ROLE"): Typed(fill={"ROLE": ROLES}),
+    },
+    "docs/operate/upgrade.md": {
+        ("Before", "cfngen validate cluster"): Typed(before=older_version),
+        ("The upgrade", "cfngen plan"): Typed(before=newer_version, code=5),
+        ("The upgrade", "cfngen deploy"): Typed(answers=ASKS_FOR_NAME),
+        ("If it fails", "cfngen etcd restore KEY"): Typed(fill={"KEY": older_snapshot}),
+        ("If it fails", "cfngen rollback"): Typed(before=failed_twice),
+    },
 }
 
+COMMANDS_PAGE = "docs/reference/commands.md"
+_CHECK, _REHEARSE = "tests/cli/test_check_command.py", "tests/cli/test_rehearse_command.py"
+_REPLACE, _SANDBOX = "tests/cli/test_replace_command.py", "tests/cli/test_sandbox_command.py"
 # Sentences that only mention what another page shows, or what a test runs in a sandbox that is a process.
-MENTIONED: Mapping[tuple[str, str], str] = {
-    ("README.md", "cfngen rollback"): "deploy.md",
-    ("architecture.md", "cfngen delete"): "README.md",
-    ("architecture.md", "cfngen replace"): "tests/cli/test_replace_command.py",
-    ("verification.md", "cfngen replace"): "tests/cli/test_replace_command.py",
-    ("architecture.md", "cfngen rollback --force"): "operations.md",
-    ("deploy.md", "cfngen sandbox fail nodes"): "tests/cli/test_sandbox_command.py",
-    ("nodes.md", "cfngen sandbox interrupt batch"): "tests/cli/test_sandbox_command.py",
-    ("deploy.md", "cfngen sandbox status"): "tests/cli/test_sandbox_command.py",
-    ("README.md", "cfngen check network"): "tests/cli/test_check_command.py",
-    ("networking.md", "cfngen check network"): "tests/cli/test_check_command.py",
-    ("networking.md", "cfngen deploy"): "README.md",
-    ("networking.md", "cfngen kubeconfig --internal"): "tests/cli/test_kubeconfig_internal.py",
-    ("networking.md", "cfngen plan"): "README.md",
-    ("operations.md", "cfngen check network"): "tests/cli/test_check_command.py",
-    ("networking.md", "cfngen validate cluster"): "README.md",
-    ("README.md", "cfngen rehearse"): "tests/cli/test_rehearse_command.py",
-    ("rehearsal.md", "cfngen delete"): "README.md",
-    ("rehearsal.md", "cfngen deploy"): "README.md",
-    ("rehearsal.md", "cfngen rehearse"): "tests/cli/test_rehearse_command.py",
-    ("rehearsal.md", "cfngen rehearse --clean-up"): "tests/cli/test_rehearse_command.py",
-    ("verification.md", "cfngen rehearse"): "tests/cli/test_rehearse_command.py",
-    ("security.md", "cfngen plan"): "README.md",
-    ("security.md", "cfngen status"): "README.md",
-    ("vpc.md", "cfngen plan"): "README.md",
-    ("vpc.md", "cfngen deploy --parameter SubnetAId=/other/name"): "tests/deploy/test_references.py",
+MENTIONED: Mapping[str, Mapping[str, str]] = {
+    "README.md": {
+        "cfngen rehearse": _REHEARSE,
+        "cfngen deploy": COMMANDS_PAGE,
+        "cfngen plan": COMMANDS_PAGE,
+    },
+    COMMANDS_PAGE: {
+        "cfngen check network": _CHECK,
+        "cfngen rehearse": _REHEARSE,
+        "cfngen sandbox status": _SANDBOX,
+    },
+    "docs/reference/limits.md": {"cfngen rehearse": _REHEARSE},
+    "docs/reference/stacks.md": {"cfngen deploy": COMMANDS_PAGE},
+    "docs/reference/verification.md": {"cfngen replace": _REPLACE, "cfngen rehearse": _REHEARSE},
+    "docs/build/networking.md": {
+        "cfngen check network": _CHECK,
+        "cfngen deploy": COMMANDS_PAGE,
+        "cfngen kubeconfig --internal": "tests/cli/test_kubeconfig_internal.py",
+        "cfngen plan": COMMANDS_PAGE,
+        "cfngen validate cluster": COMMANDS_PAGE,
+    },
+    "docs/build/nodes.md": {"cfngen sandbox interrupt batch": _SANDBOX},
+    "docs/build/vpc.md": {
+        "cfngen plan": COMMANDS_PAGE,
+        "cfngen deploy --parameter SubnetAId=/other/name": "tests/deploy/test_references.py",
+    },
+    "docs/deploy/console.md": {"cfngen deploy": COMMANDS_PAGE},
+    "docs/deploy/deploy.md": {"cfngen sandbox fail nodes": _SANDBOX, "cfngen sandbox status": _SANDBOX},
+    "docs/deploy/rehearsal.md": {
+        "cfngen delete": COMMANDS_PAGE,
+        "cfngen deploy": COMMANDS_PAGE,
+        "cfngen rehearse": _REHEARSE,
+        "cfngen rehearse --clean-up": _REHEARSE,
+    },
+    "docs/develop/architecture.md": {
+        "cfngen delete": COMMANDS_PAGE,
+        "cfngen replace": _REPLACE,
+        "cfngen rollback --force": "docs/operate/operations.md",
+    },
+    "docs/operate/operations.md": {"cfngen check network": _CHECK},
+    "docs/operate/security.md": {"cfngen plan": COMMANDS_PAGE, "cfngen status": COMMANDS_PAGE},
+    "docs/start/coming-from.md": {
+        "cfngen init": "README.md",
+        "cfngen plan": COMMANDS_PAGE,
+        "cfngen deploy": COMMANDS_PAGE,
+        "cfngen validate cluster": COMMANDS_PAGE,
+        "cfngen status": COMMANDS_PAGE,
+        "cfngen kubeconfig": COMMANDS_PAGE,
+        "cfngen replace": _REPLACE,
+        "cfngen etcd list": "docs/operate/backups.md",
+        "cfngen etcd restore": "docs/operate/backups.md",
+        "cfngen delete": COMMANDS_PAGE,
+    },
 }
 
 # What a test on its own runs, or nothing here can; `make` by its target, else program and command.
@@ -353,7 +436,6 @@ MAKE_ELSEWHERE: Mapping[str, str] = {
     "help": "tests/test_make.py",
 }
 NOT_RUN: Mapping[str, str] = {
-    ".": "changes the reader's shell",
     ".ci/run": "it is what runs this",
     ".ci/walkthrough": "writes files of the project",
     ".ci/add-release": "writes files of the project: tests/test_add_release.py",
@@ -361,7 +443,7 @@ NOT_RUN: Mapping[str, str] = {
     "git diff": "shows what the reader has changed",
     "curl": "there is no network",
     "ssh": "there is no instance to reach",
-    "kubectl": "there is no kubectl; what it calls is tested in tests/sandbox",
+    "kubectl": "but for `get nodes` on a first page; what it calls is tested in tests/sandbox",
     "helm list": "there is no Helm on this machine",
     # On an instance:
     "ip link": "on an instance",

@@ -231,6 +231,7 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     "rollback": ("y",),
 }
 
+WHO_AND_KEPT = ("203.0.113.7/32", "y")  # who may reach the API, and whether the cluster file is to say so
 CLUSTERS_NAME = {"NAME": "kubernetes"}
 ROLES = ("master", "nodes-spot")
 READS_AUTHORITIES = (
@@ -246,13 +247,16 @@ COPY = {"CLUSTER": lambda reader: reader.stack, "TIME": time_of_copy}
 
 # By page; then by section and command.
 TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
+    "cfngen --help": {
+        ("", "cfngen plan"): Typed(answers=WHO_AND_KEPT, code=4),
+    },
     "README.md": {
         ("Quick start", "cfngen plan --sandbox --set 'nodeGroups[0].instanceType=m7g.large'"): Typed(code=4),
         ("Your own cluster", "cfngen init"): Typed(before=no_cluster_file),
         ("Time and cost", "cfngen plan --prices FILE"): Typed(before=price_list, fill={"FILE": "prices.yaml"}, code=4),
     },
     "docs/start/first-deployment.md": {
-        ("3. The plan", "cfngen plan"): Typed(answers=("203.0.113.7", "y"), code=4),
+        ("3. The plan", "cfngen plan"): Typed(answers=WHO_AND_KEPT, code=4),
         ("4. The cluster", "cfngen deploy"): Typed(answers=("y",)),
         ("7. Back to nothing", "cfngen delete"): Typed(answers=DELETION),
         ("Where next", "cfngen init --from production"): Typed(before=no_cluster_file),

@@ -201,6 +201,8 @@ class Reader:
         if (service, operation) == ("cloudformation", "deploy"):
             self._create_stack({name: values[0] for name, values in options.items()})
         elif self._typed != Typed() or self.page in FIRST_PAGES:
+            if not self.account.worlds:
+                self.account.use(sandbox=False)
             return call(words, lambda name: self.account.client(name, self.region))
         return ""
 

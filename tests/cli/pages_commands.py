@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 GENERAL = "NodeGroupGeneralAutoScalingGroup"
 LARGER = ("--set", "nodeGroups[0].instanceType=m7g.xlarge")
-# How a page marks what its reader fills in: a word in capitals, also in brackets if it may be left out; the id that
-# AWS's documentation uses in examples; the time of a snapshot.
-PLACEHOLDER = re.compile(r"\[[A-Z]+\]|[A-Z]{2,}|[a-z]+-0123456789abcdef0|2026-11-21T\d{6}Z")
+# How a page marks what its reader fills in: a word in capitals, also in brackets if it may be left out, or one between
+# angle brackets; the id that AWS's documentation uses in examples; the time of a snapshot.
+PLACEHOLDER = re.compile(r"<[a-z-]+>|\[[A-Z]+\]|[A-Z]{2,}|[a-z]+-0123456789abcdef0|2026-11-21T\d{6}Z")
 Filling: TypeAlias = "str | Callable[[Reader], str]"
 
 
@@ -90,11 +90,34 @@ def no_cluster_file(reader: Reader) -> None:
 
 
 def price_list(reader: Reader) -> None:
-    """prices.yaml has the list of prices of the page on deploying; the account is empty."""
+    """prices.yaml has the prices of the page on deploying, the cluster is in their region; the account is empty."""
     nothing(reader)
-    example_file(reader)
+    reader.cluster_file("region: us-west-2\napi: {allowedCidrs: [203.0.113.0/24]}\n")
     [text] = (text for text in reader.blocks("docs/deploy/deploy.md") if text.startswith("currency:"))
     Path("prices.yaml").write_text(text)
+
+
+def deployed_as_prod(reader: Reader) -> None:
+    """There is a stack `prod`."""
+    nothing(reader)
+    reader.run("deploy", "--yes", "--stack-name", "prod")
+
+
+def internal_endpoint(reader: Reader) -> None:
+    """The cluster has an internal endpoint, too."""
+    nothing(reader)
+    reader.cluster_file(reader.example.replace("api:\n", "api:\n  internal: true\n"))
+    deployed(reader)
+
+
+def own_template(reader: Reader) -> None:
+    """There is a template that cfngen has not made."""
+    Path("your-own.yaml").write_text("Resources: {Topic: {Type: 'AWS::SNS::Topic'}}\n")
+
+
+def fish_is_there(reader: Reader) -> None:
+    """The shell `fish` is set up."""
+    (Path.home() / ".config/fish/completions").mkdir(parents=True, exist_ok=True)
 
 
 def nothing(reader: Reader) -> None:
@@ -157,6 +180,13 @@ def nodes_terminated(reader: Reader) -> None:
         for instance in reservation["Instances"]:
             if machines.instances[instance["InstanceId"]].boot_data.references["resource"] == GENERAL:
                 ec2.terminate_instances(InstanceIds=[instance["InstanceId"]])
+
+
+def stack_of_nodes(reader: Reader) -> str:
+    """Name of the nested stack of a node group."""
+    cloudformation = reader.account.client("cloudformation", reader.region)
+    nested = cloudformation.describe_stack_resource(StackName=reader.stack, LogicalResourceId="NodeGroupGeneralStack")
+    return str(nested["StackResourceDetail"]["PhysicalResourceId"]).split("/")[1]
 
 
 def a_node(reader: Reader) -> str:
@@ -232,6 +262,7 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
 }
 
 WHO_AND_KEPT = ("203.0.113.7/32", "y")  # who may reach the API, and whether the cluster file is to say so
+EXAMPLE_INSTANCE = "i-0123456789abcdef0"
 CLUSTERS_NAME = {"NAME": "kubernetes"}
 ROLES = ("master", "nodes-spot")
 READS_AUTHORITIES = (
@@ -247,6 +278,49 @@ COPY = {"CLUSTER": lambda reader: reader.stack, "TIME": time_of_copy}
 
 # By page; then by section and command.
 TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
+    "cfngen init --help": {("", "cfngen init"): Typed(before=no_cluster_file)},
+    "cfngen templates --help": {("", "cfngen templates --check"): Typed(before=templates_written)},
+    "cfngen lint --help": {
+        ("", "cfngen lint output/*.json"): Typed(before=templates_written),
+        ("", "cfngen lint --region eu-west-1 your-own.yaml"): Typed(before=own_template),
+    },
+    "cfngen graph --help": {("", "cfngen graph --templates output/"): Typed(before=templates_written)},
+    "cfngen plan --help": {
+        ("", "cfngen plan"): Typed(code=4),
+        ("", "cfngen plan -f prod.yaml --profile prod"): Typed(code=4),
+        ("", "cfngen plan --parameter ApiAllowedCidr=203.0.113.7/32"): Typed(before=no_cluster_file, code=4),
+        ("", """cfngen plan --output json | jq 'select(.type == "plan").stacks'"""): Typed(before=example_file, code=4),
+        ("", "cfngen plan --full"): Typed(code=4),
+        ("", "cfngen plan --prices prices.yaml"): Typed(before=price_list, code=4),
+        ("", "cfngen plan --graph plan.html"): Typed(code=4),
+        ("", "cfngen plan --sandbox"): Typed(code=4),
+    },
+    "cfngen deploy --help": {
+        ("", "cfngen deploy --parameter ApiAllowedCidr=203.0.113.7/32"): Typed(before=no_cluster_file),
+        ("", "cfngen deploy --yes --output json"): Typed(before=example_file),
+    },
+    "cfngen watch --help": {("", "cfngen watch --stack-name prod --output json"): Typed(before=deployed_as_prod)},
+    "cfngen kubeconfig --help": {
+        ("", "cfngen kubeconfig --internal --context prod-internal"): Typed(before=internal_endpoint),
+    },
+    "cfngen etcd restore --help": {
+        ("", "cfngen etcd restore 2026-11-21T120000Z.db"): Typed(
+            fill={"2026-11-21T120000Z": older_time}, answers=ASKS_FOR_NAME
+        ),
+        ("", "cfngen etcd restore KEY --yes"): Typed(fill={"KEY": older_snapshot}),
+    },
+    "cfngen replace --help": {("", f"cfngen replace {EXAMPLE_INSTANCE}"): Typed(fill={EXAMPLE_INSTANCE: a_node})},
+    "cfngen rollback --help": {
+        ("", "cfngen rollback"): Typed(before=failed_and_kept),
+        ("", "cfngen rollback --skip STACK.RESOURCE"): Typed(
+            before=failed_twice, fill={"STACK": stack_of_nodes, "RESOURCE": GENERAL}
+        ),
+        ("", "cfngen rollback --force"): Typed(before=failed_twice),
+    },
+    "cfngen delete --help": {("", "cfngen delete --authorities file"): Typed(before=deployed, answers=ASKS_FOR_NAME)},
+    "cfngen completion --help": {
+        ("", "cfngen completion fish > ~/.config/fish/completions/cfngen.fish"): Typed(before=fish_is_there),
+    },
     "cfngen --help": {
         ("", "cfngen plan"): Typed(answers=WHO_AND_KEPT, code=4),
     },
@@ -292,7 +366,7 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
     },
     "docs/build/nodes.md": {
         ("Reserved capacity of masters", "cfngen replace SLOT --instance-type TYPE"): Typed(
-            before=deployed, fill={"SLOT": "a", "TYPE": "m7g.large"}
+            before=deployed, fill={"SLOT": "a", "TYPE": "t3a.medium"}
         ),
     },
     "docs/deploy/console.md": {
@@ -312,6 +386,9 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
         ("Without an AWS account", "cfngen templates --check"): Typed(before=templates_written),
         ("With an account", "cfngen plan --output json"): Typed(code=4),
         ("With an account", "cfngen plan --graph plan.html"): Typed(code=4),
+    },
+    "docs/start/coming-from.md": {
+        ("From kube-up", "cfngen init --from kube-up"): Typed(before=no_cluster_file),
     },
     "docs/operate/access.md": {
         ("A second administrator", "cfngen kubeconfig"): Typed(before=deployed),
@@ -344,6 +421,7 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
     },
     "docs/operate/operations.md": {
         ("Overnight: a cluster without instances", "cfngen pause"): Typed(before=deployed, answers=("y",)),
+        ("The API does not answer", "curl -k https://<address>/readyz"): Typed(fill={"<address>": "203.0.113.80"}),
         ("More masters", "cfngen deploy --on-failure keep"): Typed(before=three_masters, answers=ASKS_FOR_NAME),
         ("Replacing an instance", "cfngen replace a"): Typed(before=deployed),
         ("Replacing an instance", "cfngen replace INSTANCE"): Typed(fill={"INSTANCE": a_node}, before=deployed),
@@ -368,6 +446,36 @@ _CHECK, _REHEARSE = "tests/cli/test_check_command.py", "tests/cli/test_rehearse_
 _REPLACE, _SANDBOX = "tests/cli/test_replace_command.py", "tests/cli/test_sandbox_command.py"
 # Sentences that only mention what another page shows, or what a test runs in a sandbox that is a process.
 MENTIONED: Mapping[str, Mapping[str, str]] = {
+    "cfngen rehearse --help": dict.fromkeys(
+        (
+            "cfngen rehearse --up-to change-set",
+            "cfngen rehearse --profile trial",
+            "cfngen rehearse --clean-up",
+            "cfngen rehearse --sandbox --yes",
+        ),
+        _REHEARSE,
+    ),
+    "cfngen sandbox --help": {"cfngen sandbox status": _SANDBOX, "cfngen sandbox fail general": _SANDBOX},
+    "cfngen sandbox status --help": dict.fromkeys(
+        ("cfngen sandbox status", "cfngen sandbox status --output json | jq .stacks"), _SANDBOX
+    ),
+    "cfngen sandbox fail --help": dict.fromkeys(
+        (
+            "cfngen sandbox fail nodes",
+            "cfngen sandbox fail master --step volume --message 'not attached after 900 s'",
+            "cfngen sandbox fail master-b --message ''",
+        ),
+        _SANDBOX,
+    ),
+    "cfngen sandbox heal --help": {"cfngen sandbox heal": _SANDBOX},
+    "cfngen sandbox interrupt --help": dict.fromkeys(
+        (
+            "cfngen sandbox interrupt spot",
+            "cfngen sandbox interrupt spot --times 2",
+            "cfngen sandbox interrupt spot --notice rebalance",
+        ),
+        _SANDBOX,
+    ),
     "README.md": {
         "cfngen rehearse": _REHEARSE,
         "cfngen deploy": COMMANDS_PAGE,
@@ -427,6 +535,7 @@ MAKE_ELSEWHERE: Mapping[str, str] = {
     "test": "it is what runs this",
     "demo": "starts a sandbox as a process; its commands are run below, and as a process by tests/sandbox",
     "sandbox": "installs packages: tests/test_make.py",
+    "plan": "tests/test_make.py",
     "lint": "ruff, mypy and `cfngen templates --check`, which the pipeline runs",
     "boot-test": "needs root and containers: tests/bootlab",
     "drills": "this test is one of them",
@@ -445,6 +554,9 @@ NOT_RUN: Mapping[str, str] = {
     ".ci/add-release": "writes files of the project: tests/test_add_release.py",
     "pipx install": "fetches packages",
     "git diff": "shows what the reader has changed",
+    "jq": "reads what cfngen has printed, and need not be on this machine",
+    "dot": "reads what cfngen has printed, and need not be on this machine",
+    "cfn-lint": "tests/cli/test_lint_command.py",
     "curl": "there is no network",
     "ssh": "there is no instance to reach",
     "kubectl": "but for `get nodes` on a first page; what it calls is tested in tests/sandbox",

@@ -20,7 +20,7 @@ from pathlib import Path
 from shell import Ran
 
 # Tools of the machine that examples put behind a pipe.
-REAL = ("cat", "grep", "mkdir")
+REAL = ("base64", "cat", "cut", "grep", "mkdir", "sha256sum", "xargs")
 # Standard input is a terminal unless a pipe or a file is there: the shell's own is /dev/null.
 CLIENT = """\
 import json, os, socket, stat, sys

@@ -47,11 +47,11 @@ COMMANDS = (
 )
 GETTING_STARTED_HELP = """\b
 Getting started:
-  cfngen init                write a commented cluster.yaml
-  cfngen templates           generate, lint and write output/
-  cfngen userdata master     show what the master runs at boot
-  cfngen deploy --sandbox    the whole deployment, without an AWS account
-  cfngen deploy              the same in your account
+  cfngen init                # writes a commented cluster.yaml
+  cfngen templates           # generates and lints the templates; writes output/
+  cfngen deploy --sandbox    # a whole deployment, without an AWS account
+  cfngen plan                # what would be created in your account
+  cfngen deploy              # creates it
 """
 EXIT_CODE_HELP = "\n".join(
     ["\b", "Exit codes:", *(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODE_MEANINGS.items())]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -110,6 +111,9 @@ def screen_width() -> int:
 
 
 def examples_epilog(*lines: str) -> str:
-    """Return the examples at the end of a command's help, one on each line."""
+    """Return the examples at the end of a command's help, one on each line.
+
+    What follows a command after three spaces explains it, and becomes a comment: every line can be pasted.
+    """
     # "\b" tells click not to wrap the paragraph.
-    return "\n".join(("\b", "Examples:", *(f"  {line}" for line in lines)))
+    return "\n".join(("\b", "Examples:", *(re.sub(r"(?<=\S)( {3,})(?!#)", r"\1# ", f"  {line}") for line in lines)))

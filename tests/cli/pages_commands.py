@@ -1,15 +1,17 @@
 """How the commands of the pages are typed: what stands for a placeholder, what was before, and how they end.
 
-A command that is in none of these tables is typed as it stands, and has to end with 0.
+A command that is in none of these tables is typed as it is printed, and has to end with 0. No table can put another
+command in its place: only what the page marks as a placeholder is filled in.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 
 GENERAL = "NodeGroupGeneralAutoScalingGroup"
 LARGER = ("--set", "nodeGroups[0].instanceType=m7g.xlarge")
+# How a page marks what its reader fills in: a word in capitals, also in brackets if it may be left out, or one between
+# angle brackets; the id that AWS's documentation uses in examples; the time of a snapshot.
+PLACEHOLDER = re.compile(r"<[a-z-]+>|\[[A-Z]+\]|[A-Z]{2,}|[a-z]+-0123456789abcdef0|2026-11-21T\d{6}Z")
+Filling: TypeAlias = "str | Callable[[Reader], str]"
 
 
 @dataclass(frozen=True)
@@ -27,18 +33,35 @@ class Typed:
     """How a command is typed.
 
     Attributes:
-        lines: with placeholders filled in; if there are none, the command as the page has it.
-        fill: what stands for a placeholder, if only an account knows it.
+        fill: what stands for each placeholder, in turn if there are several values; a function, if only an account
+            knows.
         before: what has happened by then.
         code: how it ends.
         answers: what is typed at its questions, all of which must be asked.
     """
 
-    lines: tuple[str, ...] = ()
-    fill: Mapping[str, Callable[[Reader], str]] = field(default_factory=dict)
+    fill: Mapping[str, Filling | tuple[Filling, ...]] = field(default_factory=dict)
     before: Callable[[Reader], None] = lambda reader: None
     code: int = 0
     answers: tuple[str, ...] | None = None
+
+    def lines(self, printed: str, reader: Reader) -> list[str]:
+        """The lines to type for a printed one."""
+        lines = [printed]
+        for placeholder, value in self.fill.items():
+            assert PLACEHOLDER.fullmatch(placeholder), f"{placeholder} is not marked as a placeholder"
+            assert re.search(_whole(placeholder), printed), f"`{printed}` has no {placeholder}"
+            values = [
+                filling if isinstance(filling, str) else filling(reader)
+                for filling in (value if isinstance(value, tuple) else (value,))
+            ]
+            assert all(re.fullmatch(r"[\w.:/-]*", text) for text in values), f"more than a value: {values}"
+            lines = [re.sub(_whole(placeholder), text, line) for line in lines for text in values]
+        return lines
+
+
+def _whole(placeholder: str) -> str:
+    return rf"(?<![A-Za-z]){re.escape(placeholder)}(?![A-Za-z])"
 
 
 def deployed(reader: Reader) -> None:
@@ -47,6 +70,54 @@ def deployed(reader: Reader) -> None:
     if not reader.account.stacks(reader.region):
         reader.run("deploy", "--yes")
         reader.account.sleep(20 * 60)
+
+
+def deployed_anew(reader: Reader) -> None:
+    """The cluster is there, with the instances that it was created with."""
+    nothing(reader)
+    deployed(reader)
+
+
+def example_file(reader: Reader) -> None:
+    """The cluster file is the README's."""
+    reader.cluster_file(reader.example)
+
+
+def no_cluster_file(reader: Reader) -> None:
+    """There is no cluster file yet."""
+    for name in ("cluster.yaml", "cluster.schema.json"):
+        Path(name).unlink(missing_ok=True)
+
+
+def price_list(reader: Reader) -> None:
+    """prices.yaml has the prices of the page on deploying, the cluster is in their region; the account is empty."""
+    nothing(reader)
+    reader.cluster_file("region: us-west-2\napi: {allowedCidrs: [203.0.113.0/24]}\n")
+    [text] = (text for text in reader.blocks("docs/deploy/deploy.md") if text.startswith("currency:"))
+    Path("prices.yaml").write_text(text)
+
+
+def deployed_as_prod(reader: Reader) -> None:
+    """There is a stack `prod`."""
+    nothing(reader)
+    reader.run("deploy", "--yes", "--stack-name", "prod")
+
+
+def internal_endpoint(reader: Reader) -> None:
+    """The cluster has an internal endpoint, too."""
+    nothing(reader)
+    reader.cluster_file(reader.example.replace("api:\n", "api:\n  internal: true\n"))
+    deployed(reader)
+
+
+def own_template(reader: Reader) -> None:
+    """There is a template that cfngen has not made."""
+    Path("your-own.yaml").write_text("Resources: {Topic: {Type: 'AWS::SNS::Topic'}}\n")
+
+
+def fish_is_there(reader: Reader) -> None:
+    """The shell `fish` is set up."""
+    (Path.home() / ".config/fish/completions").mkdir(parents=True, exist_ok=True)
 
 
 def nothing(reader: Reader) -> None:
@@ -111,6 +182,13 @@ def nodes_terminated(reader: Reader) -> None:
                 ec2.terminate_instances(InstanceIds=[instance["InstanceId"]])
 
 
+def stack_of_nodes(reader: Reader) -> str:
+    """Name of the nested stack of a node group."""
+    cloudformation = reader.account.client("cloudformation", reader.region)
+    nested = cloudformation.describe_stack_resource(StackName=reader.stack, LogicalResourceId="NodeGroupGeneralStack")
+    return str(nested["StackResourceDetail"]["PhysicalResourceId"]).split("/")[1]
+
+
 def a_node(reader: Reader) -> str:
     """Id of a node."""
     machines = reader.account.worlds[reader.region].machines
@@ -144,9 +222,9 @@ def older_snapshot(reader: Reader) -> str:
     return str(json.loads(reader.run("etcd", "list", "--all", "-o", "json").out)["snapshots"][-1]["key"])
 
 
-def older_file(reader: Reader) -> str:
-    """Name of the oldest snapshot's file."""
-    return older_snapshot(reader).rpartition("/")[2]
+def older_time(reader: Reader) -> str:
+    """When the oldest snapshot was taken, as its file is named."""
+    return Path(older_snapshot(reader)).stem
 
 
 def bucket(reader: Reader) -> str:
@@ -155,11 +233,12 @@ def bucket(reader: Reader) -> str:
     return next(str(bucket["Name"]) for bucket in buckets if "-backupbucket-" in bucket["Name"])
 
 
-def copy_of_authorities(reader: Reader) -> str:
-    """Name of the secret that a deletion has left, behind the cluster's name."""
+def time_of_copy(reader: Reader) -> str:
+    """When a deletion has made the copy of the authorities, as the secret is named."""
     secrets = reader.account.client("secretsmanager", reader.region).list_secrets(IncludePlannedDeletion=True)
-    names = (str(each["Name"]) for each in secrets["SecretList"])
-    return next(name.removeprefix("cfngen/") for name in names if name.startswith("cfngen/"))
+    copies = f"cfngen/{reader.stack}/authorities-"
+    names = (str(secret["Name"]) for secret in secrets["SecretList"])
+    return next(name.removeprefix(copies) for name in names if name.startswith(copies))
 
 
 def secret_of_authorities(reader: Reader) -> str:
@@ -172,6 +251,7 @@ ASKS_FOR_NAME = ("NAME",)
 DELETION = ("r", "NAME")  # what becomes of the certificate authorities, and the cluster's name
 # What is typed at the questions of a command, where the page's own table below has nothing; `NAME` is the cluster's.
 ANSWERS: Mapping[str, tuple[str, ...]] = {
+    "init": ("",) * 9,  # Enter takes the default
     "deploy": ("y",),
     "delete": DELETION,
     "etcd restore": ASKS_FOR_NAME,
@@ -181,6 +261,10 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     "rollback": ("y",),
 }
 
+WHO_AND_KEPT = ("203.0.113.7/32", "y")  # who may reach the API, and whether the cluster file is to say so
+EXAMPLE_INSTANCE = "i-0123456789abcdef0"
+CLUSTERS_NAME = {"NAME": "kubernetes"}
+ROLES = ("master", "nodes-spot")
 READS_AUTHORITIES = (
     "(umask 077; aws secretsmanager get-secret-value --secret-id cfngen/CLUSTER/authorities-TIME "
     "--query SecretString --output text > authorities.json)"
@@ -190,170 +274,259 @@ CREATES_STACK = (
     "--template-file output/standalone.json --s3-bucket my-templates "
     "--parameter-overrides ApiAllowedCidr=203.0.113.7/32"
 )
+COPY = {"CLUSTER": lambda reader: reader.stack, "TIME": time_of_copy}
 
-TYPED: Mapping[tuple[str, str, str], Typed] = {
-    # page, section, command
-    ("README.md", "Five minutes", "cfngen init [FILE]"): Typed(("cfngen init another.yaml",)),
-    ("README.md", "Five minutes", "cfngen lint [FILES…]"): Typed(("cfngen lint mine/cluster.json",)),
-    ("README.md", "Five minutes", "cfngen userdata [ROLE]"): Typed(
-        ("cfngen userdata", "cfngen userdata master", "cfngen userdata nodes-spot")
-    ),
-    ("README.md", "Five minutes", "cfngen permissions [NAME]"): Typed(
-        ("cfngen permissions", "cfngen permissions execution", "cfngen permissions nodes-spot")
-    ),
-    ("README.md", "Five minutes", "cfngen plan"): Typed(code=4),
-    ("README.md", "Five minutes", "cfngen deploy"): Typed(answers=("y",)),
-    ("README.md", "Five minutes", "cfngen etcd"): Typed(("cfngen etcd --help",)),
-    ("README.md", "Five minutes", "cfngen replace INSTANCE"): Typed(("cfngen replace --help",)),
-    ("nodes.md", "Reserved capacity of masters", "cfngen replace SLOT --instance-type TYPE"): Typed(
-        ("cfngen replace --help",)
-    ),
-    ("README.md", "Five minutes", "cfngen delete"): Typed(answers=DELETION),
-    ("README.md", "Five minutes", "cfngen rehearse"): Typed(("cfngen rehearse --list",)),
-    ("README.md", "Five minutes", "cfngen sandbox"): Typed(("cfngen sandbox --help",)),
-    ("README.md", "Five minutes", "cfngen completion SHELL"): Typed(
-        tuple(f"cfngen completion {shell}" for shell in ("bash", "zsh", "fish"))
-    ),
-    ("README.md", "Five minutes", "cfngen COMMAND --help"): Typed(
-        tuple(f"cfngen {name} --help" for name in application.list_commands(click.Context(application)))
-    ),
-    ("README.md", "Deploying", "cfngen deploy --sandbox"): Typed(answers=("y",)),
-    ("README.md", "Deploying", "cfngen plan"): Typed(code=4),
-    ("README.md", "Deploying", "cfngen deploy"): Typed(answers=("y",)),
-    ("README.md", "Deploying", "cfngen delete"): Typed(answers=DELETION),
-    ("README.md", "Deploying", "cfngen plan --defaults --parameter ApiAllowedCidr=203.0.113.7/32"): Typed(code=4),
-    ("backups.md", "Backups of etcd, and the way back", "cfngen etcd restore"): Typed(
-        before=deployed, answers=ASKS_FOR_NAME
-    ),
-    ("backups.md", "Going back", "cfngen etcd restore 2026-11-21T120000Z.db"): Typed(
-        fill={"2026-11-21T120000Z.db": older_file}, answers=ASKS_FOR_NAME
-    ),
-    # The nodes have joined after that snapshot.
-    ("backups.md", "Going back", "cfngen validate cluster"): Typed(code=2),
-    ("backups.md", "The drill", "cfngen etcd backup"): Typed(before=deployed),
-    (
-        "backups.md",
-        "A stack that is made again",
-        "aws secretsmanager restore-secret --secret-id cfngen/CLUSTER/authorities-TIME",
-    ): Typed(fill={"CLUSTER/authorities-TIME": copy_of_authorities}),
-    (
-        "backups.md",
-        "A stack that is made again",
-        READS_AUTHORITIES,
-    ): Typed(fill={"CLUSTER/authorities-TIME": copy_of_authorities}),
-    (
-        "backups.md",
-        "A stack that is made again",
-        "aws secretsmanager put-secret-value --secret-id ARN --secret-string file://authorities.json",
-    ): Typed(before=made_again, fill={"ARN": secret_of_authorities}),
-    ("backups.md", "A stack that is made again", "cfngen delete"): Typed(before=deployed, answers=DELETION),
-    ("backups.md", "A stack that is made again", "cfngen etcd restore KEY"): Typed(
-        fill={"KEY": older_snapshot}, answers=ASKS_FOR_NAME
-    ),
-    ("backups.md", "A stack that is made again", "cfngen validate cluster --wait 20m"): Typed(before=nodes_terminated),
-    ("backups.md", "A stack that is made again", "cfngen etcd list --set etcd.backups.bucket=NAME"): Typed(
-        before=deleted, fill={"NAME": bucket}
-    ),
-    ("console.md", "Deploying through the CloudFormation console", "cfngen deploy"): Typed(
-        ("cfngen deploy --parameter ApiAllowedCidr=203.0.113.7/32",)
-    ),
-    (
-        "console.md",
-        "By AWS CLI",
-        CREATES_STACK,
-    ): Typed(before=templates_in_output),
-    ("console.md", "Changing a cluster", "cfngen deploy"): Typed(code=1),  # it leaves such a stack alone
-    ("console.md", "Changing a cluster", "cfngen status --stack-name NAME"): Typed(
-        ("cfngen status --stack-name kubernetes",)
-    ),
-    ("console.md", "Deleting a cluster", "cfngen delete --stack-name NAME"): Typed(
-        ("cfngen delete --stack-name kubernetes",), answers=DELETION
-    ),
-    ("deploy.md", "Deploying with cfngen", "cfngen plan"): Typed(before=nothing, code=4),
-    ("deploy.md", "Deploying with cfngen", "cfngen deploy"): Typed(answers=("y",)),
-    ("deploy.md", "Deploying with cfngen", "cfngen delete"): Typed(answers=DELETION),
-    ("deploy.md", "When something fails", "cfngen rollback"): Typed(before=failed_and_kept),
-    ("deploy.md", "Reaching the cluster", "cfngen kubeconfig"): Typed(before=deployed),
-    ("deploy.md", "Permissions", "cfngen permissions etcd --account 123456789012 > etcd.json"): Typed(
-        ("cfngen permissions etcd --account 123456789012",)
-    ),
-    ("graph.md", "Pictures of a cluster", "cfngen graph --templates output/ --output cluster.svg"): Typed(
-        before=templates_written
-    ),
-    ("graph.md", "Pictures of a cluster", "cfngen plan --graph plan.html"): Typed(code=4),
-    ("graph.md", "What a deployment changes", "cfngen plan --graph plan.svg"): Typed(code=4),
-    ("images.md", "Images of your own", "cfngen userdata ROLE --file config.json"): Typed(
-        ("cfngen userdata master --file config.json", "cfngen userdata nodes-spot --file config.json")
-    ),
-    ("images.md", "Images of your own", "cfngen userdata ROLE --file role.json"): Typed(
-        ("cfngen userdata master --file role.json", "cfngen userdata nodes-spot --file role.json")
-    ),
-    ("operations.md", "Overnight: a cluster without instances", "cfngen pause"): Typed(before=deployed, answers=("y",)),
-    ("operations.md", "More masters", "cfngen deploy --on-failure keep"): Typed(
-        before=three_masters, answers=ASKS_FOR_NAME
-    ),
-    ("access.md", "A second administrator", "cfngen kubeconfig"): Typed(before=deployed),
-    ("pull-requests.md", "Without an AWS account", "cfngen templates --check"): Typed(before=templates_written),
-    ("pull-requests.md", "With an account", "cfngen plan --output json"): Typed(code=4),
-    ("pull-requests.md", "With an account", "cfngen plan --graph plan.html"): Typed(code=4),
-    ("upgrade.md", "Before", "cfngen validate cluster"): Typed(before=older_version),
-    ("upgrade.md", "The upgrade", "cfngen plan"): Typed(before=newer_version, code=5),
-    ("upgrade.md", "The upgrade", "cfngen deploy"): Typed(answers=ASKS_FOR_NAME),
-    ("upgrade.md", "If it fails", "cfngen rollback"): Typed(before=failed_twice),
-    ("operations.md", "Replacing an instance", "cfngen replace a"): Typed(before=deployed),
-    ("operations.md", "Replacing an instance", "cfngen replace INSTANCE"): Typed(
-        fill={"INSTANCE": a_node}, before=deployed
-    ),
-    ("operations.md", "A master's instance type is sold out", "cfngen replace a --instance-type t3a.medium"): Typed(
-        before=deployed
-    ),
-    ("upgrade.md", "If it fails", "cfngen etcd restore KEY"): Typed(fill={"KEY": older_snapshot}),
-    ("operations.md", "An update hangs or failed", "cfngen rollback"): Typed(before=failed_twice),
-    ("operations.md", "An update hangs or failed", "cfngen rollback --force"): Typed(before=failed_twice),
-    ("security.md", "Reviewing what runs", "cfngen userdata ROLE"): Typed(
-        ("cfngen userdata master", "cfngen userdata nodes-spot")
-    ),
+# By page; then by section and command.
+TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
+    "cfngen init --help": {("", "cfngen init"): Typed(before=no_cluster_file)},
+    "cfngen templates --help": {("", "cfngen templates --check"): Typed(before=templates_written)},
+    "cfngen lint --help": {
+        ("", "cfngen lint output/*.json"): Typed(before=templates_written),
+        ("", "cfngen lint --region eu-west-1 your-own.yaml"): Typed(before=own_template),
+    },
+    "cfngen graph --help": {("", "cfngen graph --templates output/"): Typed(before=templates_written)},
+    "cfngen plan --help": {
+        ("", "cfngen plan"): Typed(code=4),
+        ("", "cfngen plan -f prod.yaml --profile prod"): Typed(code=4),
+        ("", """cfngen plan --output json | jq 'select(.type == "plan").stacks'"""): Typed(code=4),
+        ("", "cfngen plan --full"): Typed(code=4),
+        ("", "cfngen plan --prices prices.yaml"): Typed(before=price_list, code=4),
+        ("", "cfngen plan --graph plan.html"): Typed(code=4),
+        ("", "cfngen plan --sandbox"): Typed(code=4),
+    },
+    "cfngen watch --help": {("", "cfngen watch --stack-name prod --output json"): Typed(before=deployed_as_prod)},
+    "cfngen kubeconfig --help": {
+        ("", "cfngen kubeconfig --internal --context prod-internal"): Typed(before=internal_endpoint),
+    },
+    "cfngen etcd restore --help": {
+        ("", "cfngen etcd restore 2026-11-21T120000Z.db"): Typed(
+            fill={"2026-11-21T120000Z": older_time}, answers=ASKS_FOR_NAME
+        ),
+        ("", "cfngen etcd restore KEY --yes"): Typed(fill={"KEY": older_snapshot}),
+    },
+    "cfngen replace --help": {("", f"cfngen replace {EXAMPLE_INSTANCE}"): Typed(fill={EXAMPLE_INSTANCE: a_node})},
+    "cfngen rollback --help": {
+        ("", "cfngen rollback"): Typed(before=failed_and_kept),
+        ("", "cfngen rollback --skip STACK.RESOURCE"): Typed(
+            before=failed_twice, fill={"STACK": stack_of_nodes, "RESOURCE": GENERAL}
+        ),
+        ("", "cfngen rollback --force"): Typed(before=failed_twice),
+    },
+    "cfngen delete --help": {("", "cfngen delete --authorities file"): Typed(before=deployed, answers=ASKS_FOR_NAME)},
+    "cfngen completion --help": {
+        ("", "cfngen completion fish > ~/.config/fish/completions/cfngen.fish"): Typed(before=fish_is_there),
+    },
+    "cfngen --help": {
+        ("", "cfngen plan"): Typed(answers=WHO_AND_KEPT, code=4),
+    },
+    "README.md": {
+        ("Quick start", "cfngen plan --sandbox --set 'nodeGroups[0].instanceType=m7g.large'"): Typed(code=4),
+        ("Your own cluster", "cfngen init"): Typed(before=no_cluster_file),
+        ("Time and cost", "cfngen plan --prices FILE"): Typed(before=price_list, fill={"FILE": "prices.yaml"}, code=4),
+    },
+    "docs/start/first-deployment.md": {
+        ("3. The plan", "cfngen plan"): Typed(answers=WHO_AND_KEPT, code=4),
+        ("4. The cluster", "cfngen deploy"): Typed(answers=("y",)),
+        ("7. Back to nothing", "cfngen delete"): Typed(answers=DELETION),
+        ("Where next", "cfngen init --from production"): Typed(before=no_cluster_file),
+    },
+    "docs/reference/commands.md": {
+        ("Commands", "cfngen COMMAND --help"): Typed(
+            fill={"COMMAND": tuple(application.list_commands(click.Context(application)))}
+        ),
+        ("Describe the cluster", "cfngen init [FILE]"): Typed(fill={"[FILE]": "another.yaml"}),
+        ("Describe the cluster", "cfngen init --from NAME"): Typed(before=no_cluster_file, fill={"NAME": "production"}),
+        ("Describe the cluster", "cfngen config"): Typed(before=example_file),
+        ("Generate and review", "cfngen lint [FILES]"): Typed(fill={"[FILES]": ("", "output/cluster.json")}),
+        ("Generate and review", "cfngen userdata [ROLE]"): Typed(fill={"[ROLE]": ("", *ROLES)}),
+        ("Generate and review", "cfngen permissions [NAME]"): Typed(fill={"[NAME]": ("", "execution", "nodes-spot")}),
+        ("Deploy", "cfngen plan"): Typed(before=nothing, code=4),
+        ("Deploy", "cfngen deploy"): Typed(answers=("y",)),
+        ("Deploy", "cfngen rollback"): Typed(before=failed_and_kept),
+        ("Deploy", "cfngen delete"): Typed(answers=DELETION),
+        ("Operate", "cfngen etcd restore [KEY]"): Typed(fill={"[KEY]": ("", older_snapshot)}, answers=ASKS_FOR_NAME),
+        ("Operate", "cfngen replace INSTANCE"): Typed(before=deployed_anew, fill={"INSTANCE": a_node}),
+        ("Try and find out", "cfngen completion SHELL"): Typed(fill={"SHELL": ("bash", "zsh", "fish")}),
+    },
+    "docs/build/graph.md": {
+        ("Pictures of a cluster", "cfngen graph --templates output/ --output cluster.svg"): Typed(
+            before=templates_written
+        ),
+        ("Pictures of a cluster", "cfngen plan --graph plan.html"): Typed(code=4),
+        ("What a deployment changes", "cfngen plan --graph plan.svg"): Typed(code=4),
+    },
+    "docs/build/images.md": {
+        ("Images of your own", "cfngen userdata ROLE --file config.json"): Typed(fill={"ROLE": ROLES}),
+        ("Images of your own", "cfngen userdata ROLE --file role.json"): Typed(fill={"ROLE": ROLES}),
+    },
+    "docs/build/nodes.md": {
+        ("Reserved capacity of masters", "cfngen replace SLOT --instance-type TYPE"): Typed(
+            before=deployed, fill={"SLOT": "a", "TYPE": "t3a.medium"}
+        ),
+    },
+    "docs/deploy/console.md": {
+        ("By AWS CLI", CREATES_STACK): Typed(before=templates_in_output),
+        ("Changing a cluster", "cfngen deploy"): Typed(code=1),  # it leaves such a stack alone
+        ("Changing a cluster", "cfngen status --stack-name NAME"): Typed(fill=CLUSTERS_NAME),
+        ("Deleting a cluster", "cfngen delete --stack-name NAME"): Typed(fill=CLUSTERS_NAME, answers=DELETION),
+    },
+    "docs/deploy/deploy.md": {
+        ("Deploying with cfngen", "cfngen plan"): Typed(before=nothing, code=4),
+        ("Deploying with cfngen", "cfngen deploy"): Typed(answers=("y",)),
+        ("Deploying with cfngen", "cfngen delete"): Typed(answers=DELETION),
+        ("When something fails", "cfngen rollback"): Typed(before=failed_and_kept),
+        ("Reaching the cluster", "cfngen kubeconfig"): Typed(before=deployed),
+    },
+    "docs/deploy/pull-requests.md": {
+        ("Without an AWS account", "cfngen templates --check"): Typed(before=templates_written),
+        ("With an account", "cfngen plan --output json"): Typed(code=4),
+        ("With an account", "cfngen plan --graph plan.html"): Typed(code=4),
+    },
+    "docs/start/coming-from.md": {
+        ("From kube-up", "cfngen init --from kube-up"): Typed(before=no_cluster_file),
+    },
+    "docs/operate/access.md": {
+        ("A second administrator", "cfngen kubeconfig"): Typed(before=deployed),
+    },
+    "docs/operate/backups.md": {
+        ("Backups of etcd, and the way back", "cfngen etcd restore"): Typed(before=deployed, answers=ASKS_FOR_NAME),
+        ("Going back", "cfngen etcd restore 2026-11-21T120000Z.db"): Typed(
+            fill={"2026-11-21T120000Z": older_time}, answers=ASKS_FOR_NAME
+        ),
+        # The nodes have joined after that snapshot.
+        ("Going back", "cfngen validate cluster"): Typed(code=2),
+        ("The drill", "cfngen etcd backup"): Typed(before=deployed),
+        (
+            "A stack that is made again",
+            "aws secretsmanager restore-secret --secret-id cfngen/CLUSTER/authorities-TIME",
+        ): Typed(fill=COPY),
+        ("A stack that is made again", READS_AUTHORITIES): Typed(fill=COPY),
+        (
+            "A stack that is made again",
+            "aws secretsmanager put-secret-value --secret-id ARN --secret-string file://authorities.json",
+        ): Typed(before=made_again, fill={"ARN": secret_of_authorities}),
+        ("A stack that is made again", "cfngen delete"): Typed(before=deployed, answers=DELETION),
+        ("A stack that is made again", "cfngen etcd restore KEY"): Typed(
+            fill={"KEY": older_snapshot}, answers=ASKS_FOR_NAME
+        ),
+        ("A stack that is made again", "cfngen validate cluster --wait 20m"): Typed(before=nodes_terminated),
+        ("A stack that is made again", "cfngen etcd list --set etcd.backups.bucket=NAME"): Typed(
+            before=deleted, fill={"NAME": bucket}
+        ),
+    },
+    "docs/operate/operations.md": {
+        ("Overnight: a cluster without instances", "cfngen pause"): Typed(before=deployed, answers=("y",)),
+        ("The API does not answer", "curl -k https://<address>/readyz"): Typed(fill={"<address>": "203.0.113.80"}),
+        (
+            "The master says that its volume is blank, but the cluster exists",
+            "sudo dd if=/dev/<old> of=/dev/<slot> bs=4M conv=fsync",
+        ): Typed(fill={"<old>": "nvme2n1", "<slot>": "nvme1n1"}),
+        ("More masters", "cfngen deploy --on-failure keep"): Typed(before=three_masters, answers=ASKS_FOR_NAME),
+        ("Replacing an instance", "cfngen replace a"): Typed(before=deployed),
+        ("Replacing an instance", "cfngen replace INSTANCE"): Typed(fill={"INSTANCE": a_node}, before=deployed),
+        ("A master's instance type is sold out", "cfngen replace a --instance-type t3a.medium"): Typed(before=deployed),
+        ("An update hangs or failed", "cfngen rollback"): Typed(before=failed_twice),
+        ("An update hangs or failed", "cfngen rollback --force"): Typed(before=failed_twice),
+    },
+    "docs/operate/security.md": {
+        ("Reviewing what runs", "cfngen userdata ROLE"): Typed(fill={"ROLE": ROLES}),
+    },
+    "docs/operate/upgrade.md": {
+        ("Before", "cfngen validate cluster"): Typed(before=older_version),
+        ("The upgrade", "cfngen plan"): Typed(before=newer_version, code=5),
+        ("The upgrade", "cfngen deploy"): Typed(answers=ASKS_FOR_NAME),
+        ("If it fails", "cfngen etcd restore KEY"): Typed(fill={"KEY": older_snapshot}),
+        ("If it fails", "cfngen rollback"): Typed(before=failed_twice),
+    },
 }
 
+COMMANDS_PAGE = "docs/reference/commands.md"
+_CHECK, _REHEARSE = "tests/cli/test_check_command.py", "tests/cli/test_rehearse_command.py"
+_REPLACE, _SANDBOX = "tests/cli/test_replace_command.py", "tests/cli/test_sandbox_command.py"
 # Sentences that only mention what another page shows, or what a test runs in a sandbox that is a process.
-MENTIONED: Mapping[tuple[str, str], str] = {
-    ("README.md", "cfngen rollback"): "deploy.md",
-    ("architecture.md", "cfngen delete"): "README.md",
-    ("architecture.md", "cfngen replace"): "tests/cli/test_replace_command.py",
-    ("verification.md", "cfngen replace"): "tests/cli/test_replace_command.py",
-    ("architecture.md", "cfngen rollback --force"): "operations.md",
-    ("deploy.md", "cfngen sandbox fail nodes"): "tests/cli/test_sandbox_command.py",
-    ("nodes.md", "cfngen sandbox interrupt batch"): "tests/cli/test_sandbox_command.py",
-    ("deploy.md", "cfngen sandbox status"): "tests/cli/test_sandbox_command.py",
-    ("README.md", "cfngen check network"): "tests/cli/test_check_command.py",
-    ("networking.md", "cfngen check network"): "tests/cli/test_check_command.py",
-    ("networking.md", "cfngen deploy"): "README.md",
-    ("networking.md", "cfngen kubeconfig --internal"): "tests/cli/test_kubeconfig_internal.py",
-    ("networking.md", "cfngen plan"): "README.md",
-    ("operations.md", "cfngen check network"): "tests/cli/test_check_command.py",
-    ("coming-from.md", "cfngen init"): "README.md",
-    ("coming-from.md", "cfngen init --from kube-up"): "tests/cli/test_init.py",
-    ("first-deployment.md", "cfngen init --from production"): "tests/cli/test_init.py",
-    ("coming-from.md", "cfngen plan"): "README.md",
-    ("coming-from.md", "cfngen deploy"): "README.md",
-    ("coming-from.md", "cfngen validate cluster"): "README.md",
-    ("coming-from.md", "cfngen status"): "README.md",
-    ("coming-from.md", "cfngen kubeconfig"): "README.md",
-    ("coming-from.md", "cfngen replace"): "tests/cli/test_replace_command.py",
-    ("coming-from.md", "cfngen etcd list"): "backups.md",
-    ("coming-from.md", "cfngen etcd restore"): "backups.md",
-    ("coming-from.md", "cfngen delete"): "README.md",
-    ("networking.md", "cfngen validate cluster"): "README.md",
-    ("README.md", "cfngen rehearse"): "tests/cli/test_rehearse_command.py",
-    ("rehearsal.md", "cfngen delete"): "README.md",
-    ("rehearsal.md", "cfngen deploy"): "README.md",
-    ("rehearsal.md", "cfngen rehearse"): "tests/cli/test_rehearse_command.py",
-    ("rehearsal.md", "cfngen rehearse --clean-up"): "tests/cli/test_rehearse_command.py",
-    ("verification.md", "cfngen rehearse"): "tests/cli/test_rehearse_command.py",
-    ("security.md", "cfngen plan"): "README.md",
-    ("security.md", "cfngen status"): "README.md",
-    ("vpc.md", "cfngen plan"): "README.md",
-    ("vpc.md", "cfngen deploy --parameter SubnetAId=/other/name"): "tests/deploy/test_references.py",
+MENTIONED: Mapping[str, Mapping[str, str]] = {
+    "cfngen rehearse --help": dict.fromkeys(
+        (
+            "cfngen rehearse --up-to change-set",
+            "cfngen rehearse --profile trial",
+            "cfngen rehearse --clean-up",
+            "cfngen rehearse --sandbox --yes",
+        ),
+        _REHEARSE,
+    ),
+    "cfngen sandbox --help": {"cfngen sandbox status": _SANDBOX, "cfngen sandbox fail general": _SANDBOX},
+    "cfngen sandbox status --help": dict.fromkeys(
+        ("cfngen sandbox status", "cfngen sandbox status --output json | jq .stacks"), _SANDBOX
+    ),
+    "cfngen sandbox fail --help": dict.fromkeys(
+        (
+            "cfngen sandbox fail nodes",
+            "cfngen sandbox fail master --step volume --message 'not attached after 900 s'",
+            "cfngen sandbox fail master-b --message ''",
+        ),
+        _SANDBOX,
+    ),
+    "cfngen sandbox heal --help": {"cfngen sandbox heal": _SANDBOX},
+    "cfngen sandbox interrupt --help": dict.fromkeys(
+        (
+            "cfngen sandbox interrupt spot",
+            "cfngen sandbox interrupt spot --times 2",
+            "cfngen sandbox interrupt spot --notice rebalance",
+        ),
+        _SANDBOX,
+    ),
+    "README.md": {
+        "cfngen rehearse": _REHEARSE,
+        "cfngen deploy": COMMANDS_PAGE,
+        "cfngen plan": COMMANDS_PAGE,
+    },
+    COMMANDS_PAGE: {
+        "cfngen check network": _CHECK,
+        "cfngen rehearse": _REHEARSE,
+        "cfngen sandbox status": _SANDBOX,
+    },
+    "docs/reference/limits.md": {"cfngen rehearse": _REHEARSE},
+    "docs/reference/stacks.md": {"cfngen deploy": COMMANDS_PAGE},
+    "docs/reference/verification.md": {"cfngen replace": _REPLACE, "cfngen rehearse": _REHEARSE},
+    "docs/build/networking.md": {
+        "cfngen check network": _CHECK,
+        "cfngen deploy": COMMANDS_PAGE,
+        "cfngen kubeconfig --internal": "tests/cli/test_kubeconfig_internal.py",
+        "cfngen plan": COMMANDS_PAGE,
+        "cfngen validate cluster": COMMANDS_PAGE,
+    },
+    "docs/build/nodes.md": {"cfngen sandbox interrupt batch": _SANDBOX},
+    "docs/build/vpc.md": {
+        "cfngen plan": COMMANDS_PAGE,
+        "cfngen deploy --parameter SubnetAId=/other/name": "tests/deploy/test_references.py",
+    },
+    "docs/deploy/console.md": {"cfngen deploy": COMMANDS_PAGE},
+    "docs/deploy/deploy.md": {"cfngen sandbox fail nodes": _SANDBOX, "cfngen sandbox status": _SANDBOX},
+    "docs/deploy/rehearsal.md": {
+        "cfngen delete": COMMANDS_PAGE,
+        "cfngen deploy": COMMANDS_PAGE,
+        "cfngen rehearse": _REHEARSE,
+        "cfngen rehearse --clean-up": _REHEARSE,
+    },
+    "docs/develop/architecture.md": {
+        "cfngen delete": COMMANDS_PAGE,
+        "cfngen replace": _REPLACE,
+        "cfngen rollback --force": "docs/operate/operations.md",
+    },
+    "docs/operate/operations.md": {"cfngen check network": _CHECK},
+    "docs/operate/security.md": {"cfngen plan": COMMANDS_PAGE, "cfngen status": COMMANDS_PAGE},
+    "docs/start/coming-from.md": {
+        "cfngen init": "README.md",
+        "cfngen plan": COMMANDS_PAGE,
+        "cfngen deploy": COMMANDS_PAGE,
+        "cfngen validate cluster": COMMANDS_PAGE,
+        "cfngen status": COMMANDS_PAGE,
+        "cfngen kubeconfig": COMMANDS_PAGE,
+        "cfngen replace": _REPLACE,
+        "cfngen etcd list": "docs/operate/backups.md",
+        "cfngen etcd restore": "docs/operate/backups.md",
+        "cfngen delete": COMMANDS_PAGE,
+    },
 }
 
 # What a test on its own runs, or nothing here can; `make` by its target, else program and command.
@@ -361,6 +534,7 @@ MAKE_ELSEWHERE: Mapping[str, str] = {
     "test": "it is what runs this",
     "demo": "starts a sandbox as a process; its commands are run below, and as a process by tests/sandbox",
     "sandbox": "installs packages: tests/test_make.py",
+    "plan": "tests/test_make.py",
     "lint": "ruff, mypy and `cfngen templates --check`, which the pipeline runs",
     "boot-test": "needs root and containers: tests/bootlab",
     "drills": "this test is one of them",
@@ -374,15 +548,17 @@ MAKE_ELSEWHERE: Mapping[str, str] = {
     "help": "tests/test_make.py",
 }
 NOT_RUN: Mapping[str, str] = {
-    ".": "changes the reader's shell",
     ".ci/run": "it is what runs this",
     ".ci/walkthrough": "writes files of the project",
     ".ci/add-release": "writes files of the project: tests/test_add_release.py",
     "pipx install": "fetches packages",
     "git diff": "shows what the reader has changed",
+    "jq": "reads what cfngen has printed, and need not be on this machine",
+    "dot": "reads what cfngen has printed, and need not be on this machine",
+    "cfn-lint": "tests/cli/test_lint_command.py",
     "curl": "there is no network",
     "ssh": "there is no instance to reach",
-    "kubectl": "there is no kubectl; what it calls is tested in tests/sandbox",
+    "kubectl": "but for `get nodes` on a first page; what it calls is tested in tests/sandbox",
     "helm list": "there is no Helm on this machine",
     # On an instance:
     "ip link": "on an instance",

@@ -103,7 +103,7 @@ def backup(target: Target, timeout: timedelta) -> None:
     epilog=examples_epilog(
         "cfngen etcd restore",
         "cfngen etcd restore 2026-11-21T120000Z.db",
-        "cfngen etcd restore kubernetes/etcd/daily/2026-11-21T000007Z.db --yes",
+        "cfngen etcd restore KEY --yes                    a key that `cfngen etcd list` shows; never asks",
     ),
 )
 @click.argument("snapshot", default="latest")

@@ -18,7 +18,7 @@ from cfngen.cli.terminal import examples_epilog
     short_help="Roll back a failed operation.",
     epilog=examples_epilog(
         "cfngen rollback",
-        "cfngen rollback --skip NodeGroupGpuAutoScalingGroup",
+        "cfngen rollback --skip STACK.RESOURCE    STACK is the nested stack's name",
         "cfngen rollback --force        skip whatever cannot be rolled back",
     ),
 )

@@ -15,7 +15,7 @@ from cfngen.cli.typography import print_verbatim
     short_help="Print the JSON Schema of the cluster file.",
     epilog=examples_epilog(
         "cfngen schema > cluster.schema.json",
-        "and in the first line of cluster.yaml, for editors with the YAML language server:",
+        "# The first line of cluster.yaml, for editors with the YAML language server:",
         "# yaml-language-server: $schema=cluster.schema.json",
     ),
 )

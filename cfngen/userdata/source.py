@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from importlib.abc import Traversable
 
+# Folder of the boot program on an instance, below /opt/cfngen.
+PROGRAM_FOLDER = "boot/"
+
 
 @cache
 def source_text(module: str) -> str:
@@ -20,9 +23,17 @@ def source_text(module: str) -> str:
     return _file(module).read_text(encoding="utf-8")
 
 
+def summary(function: str) -> str:
+    """Return the first sentence of the docstring of a function of `cfngen.boot`, e.g. `host.system.settings`."""
+    module, _, name = function.rpartition(".")
+    nodes = ast.parse(source_text(module)).body
+    [definition] = [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == name]
+    return (ast.get_docstring(definition) or "").partition("\n\n")[0]
+
+
 def program_path(module: str) -> str:
     """Return the path of a module on an instance, below /opt/cfngen."""
-    return f"boot/{module.replace('.', '/')}.py"
+    return f"{PROGRAM_FOLDER}{module.replace('.', '/')}.py"
 
 
 def with_imported_modules(modules: Iterable[str]) -> tuple[str, ...]:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Of the supported distributions' Pythons the oldest: that of Amazon Linux 2023.
 OLDEST_INSTANCE_PYTHON = (3, 9)
+# Folder of the boot program on an instance, below /opt/cfngen.
+PROGRAM_FOLDER = "boot/"
 
 
 class BrokenProgramError(CfngenError):
@@ -43,9 +45,17 @@ def source_text(module: str) -> str:
     return _file(module).read_text(encoding="utf-8")
 
 
+def summary(function: str) -> str:
+    """Return the first sentence of the docstring of a function of `cfngen.boot`, e.g. `host.system.settings`."""
+    module, _, name = function.rpartition(".")
+    nodes = ast.parse(source_text(module)).body
+    [definition] = [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == name]
+    return (ast.get_docstring(definition) or "").partition("\n\n")[0]
+
+
 def program_path(module: str) -> str:
     """Return the path of a module on an instance, below /opt/cfngen."""
-    return f"boot/{module.replace('.', '/')}.py"
+    return f"{PROGRAM_FOLDER}{module.replace('.', '/')}.py"
 
 
 def with_imported_modules(modules: Iterable[str]) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ def rendered(case: str) -> Files:
         Document(document.name, without_program(document.body), document.module) for document in generate(cluster)
     ]
     files = output.render(documents, userdata.roles(cluster), "json")
-    return {path: data.decode() for path, data in files.items() if "/boot/" not in path and path != "README.md"}
+    return {path: data.decode() for path, data in files.items() if path != "README.md"}
 
 
 def without_program(value: Any) -> Any:

@@ -229,19 +229,25 @@ def _check_size_limits(text: str) -> None:
     """
     depth = 0
     node_count = 0
-    for event in yaml.parse(text, Loader=_Parser):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if isinstance(event, yaml.NodeEvent):
-            node_count += 1
-        if depth > MAX_DEPTH:
-            raise SizeLimitError(TOO_DEEP_MESSAGE, _line_number(event))
-        # Twice, since each key of a mapping is a node, too.
-        if node_count > 2 * MAX_VALUES:
-            message = f"the file goes on beyond {MAX_VALUES:,} values, and no cluster needs as many; shorten it"
-            raise SizeLimitError(message, _line_number(event))
+    try:
+        for event in yaml.parse(text, Loader=_Parser):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            if isinstance(event, yaml.NodeEvent):
+                node_count += 1
+            if depth > MAX_DEPTH:
+                raise SizeLimitError(TOO_DEEP_MESSAGE, _line_number(event))
+            # Twice, since each key of a mapping is a node, too.
+            if node_count > 2 * MAX_VALUES:
+                message = f"the file goes on beyond {MAX_VALUES:,} values, and no cluster needs as many; shorten it"
+                raise SizeLimitError(message, _line_number(event))
+    except yaml.MarkedYAMLError as error:
+        # libyaml in PyYAML 6.0.4 looks ahead over up to 1,000 brackets, and refuses more before the first event.
+        if error.problem_mark and "nesting depth" in str(error.problem):
+            raise SizeLimitError(TOO_DEEP_MESSAGE, error.problem_mark.line + 1) from None
+        raise
 
 
 def _line_number(event: yaml.Event) -> int:

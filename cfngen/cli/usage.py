@@ -113,8 +113,9 @@ def _visible_options(command: click.Command) -> list[str]:
 
 
 def did_you_mean(name: str, names: Sequence[str]) -> str:
-    """Return the question `did you mean …?` with up to three similar names; empty if no name is similar."""
-    matches = [repr(match) for match in get_close_matches(name, names, n=3)]
+    """Return the question `did you mean …?` with up to three names that are similar or begin so, else an empty text."""
+    beginning_with = [candidate for candidate in names if candidate.startswith(name)]
+    matches = [repr(match) for match in get_close_matches(name, names, n=3) or beginning_with[:3]]
     if not matches:
         return ""
     *other_matches, last_match = matches

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from cfngen.cluster.model import Cluster
 
 SCHEMA_ID = "urn:cfngen:cluster"
@@ -23,6 +25,11 @@ def json_schema() -> dict[str, object]:
     # The title and description of the file replace pydantic's, which are the name and docstring of the class.
     other_properties = {key: _remove_titles(value) for key, value in schema.items() if key not in root_properties}
     return root_properties | other_properties
+
+
+def schema_text() -> str:
+    """Return the JSON Schema as the text of a file, without the last line's end."""
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False)
 
 
 def _remove_titles(value: object, *, keys_are_names: bool = False) -> object:

@@ -73,11 +73,22 @@ def read(file: FilePath) -> YamlFile:
     """Read a cluster file.
 
     Raises:
-        ClusterFileError: it does not exist, is a directory, cannot be read, is not UTF-8, is empty, is not YAML, or is
-            not a single mapping with unique keys.
+        ClusterFileError: it does not exist, is a directory, cannot be read or is not UTF-8, or `parse_text` refuses it.
     """
     file_name = str(file)
-    text = _read_text(file, file_name)
+    return parse_text(_read_text(file, file_name), file_name)
+
+
+def parse_text(text: str, file_name: str) -> YamlFile:
+    """Return the content of a cluster file.
+
+    Args:
+        text: the file's text.
+        file_name: how messages call the file.
+
+    Raises:
+        ClusterFileError: the text is empty, is not YAML, or is not a single mapping with unique keys.
+    """
     node = _root_node(text, file_name)
     if node is None:
         content = "holds nothing but comments" if text.strip() else "is empty"

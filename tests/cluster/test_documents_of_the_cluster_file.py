@@ -11,17 +11,18 @@ from typing import Any
 import pytest
 import yaml
 
-from cfngen.cluster import kube_up, reference, starter
+from cfngen.cluster import examples, kube_up, reference
 from cfngen.cluster.keys import fields
 from cfngen.cluster.load import load, parse
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.schema import json_schema
 
 ROOT = Path(__file__).parents[2]
-UNCOMMENTED = re.sub(r"(?m)^#(?=\S)", "", starter.STARTER_FILE)
+STARTER = examples.text_of(examples.DEFAULT)
+UNCOMMENTED = re.sub(r"(?m)^#(?=[a-zA-Z]|  )", "", STARTER)
 
 
-@pytest.mark.parametrize("text", [starter.STARTER_FILE, UNCOMMENTED], ids=["as it is", "uncommented"])
+@pytest.mark.parametrize("text", [STARTER, UNCOMMENTED], ids=["as it is", "uncommented"])
 def test_the_starter_file_is_the_default_cluster(tmp_path: Path, text: str) -> None:
     (tmp_path / "cluster.yaml").write_text(text)
     loaded = load(tmp_path / "cluster.yaml", environ={})
@@ -44,13 +45,16 @@ def test_what_the_starter_file_hints_at_is_accepted(tmp_path: Path) -> None:
             load(tmp_path / "cluster.yaml", environ={})
 
 
-@pytest.mark.parametrize("name", ["kube-up", "production", "existing-vpc", "fully-private", "gpu-spot", "small-cheap"])
+@pytest.mark.parametrize("name", examples.names())
 def test_an_example_is_accepted_without_warnings(name: str) -> None:
     assert load(ROOT / "examples" / f"{name}.yaml", environ={}).warnings == ()
 
 
-def test_the_kube_up_example_is_the_default_cluster() -> None:
-    assert load(ROOT / "examples" / "kube-up.yaml", environ={}).cluster == parse({})
+def test_the_package_has_the_examples_of_the_project() -> None:
+    files = sorted((ROOT / "examples").glob("*.yaml"))
+    assert {name: examples.text_of(name) for name in examples.names()} == {
+        file.stem: file.read_text() for file in files
+    }
 
 
 def test_the_production_example_shows_what_it_promises() -> None:

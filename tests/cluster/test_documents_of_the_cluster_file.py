@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from jsonschema import Draft7Validator
 
 from cfngen.cluster import examples, kube_up, reference
 from cfngen.cluster.keys import fields
@@ -85,7 +87,7 @@ def test_the_reference_names_every_key_and_every_variable() -> None:
         return set(schema.get("properties", {}))
 
     schema = json_schema()
-    keys = names(schema).union(*(names(each) for each in schema["$defs"].values()))
+    keys = names(schema).union(*(names(each) for each in schema["definitions"].values()))
     assert {key for key in keys if f"| `{key}` |" not in pages["configuration.md"]} == set()
     spelt = {name for variable in kube_up.VARIABLES.values() for name in (variable.name, *variable.old_names)}
     assert {name for name in spelt if f"`{name}`" not in pages["kube-up.md"]} == set()
@@ -94,27 +96,37 @@ def test_the_reference_names_every_key_and_every_variable() -> None:
 def every(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """All properties of a schema, and sections where one stands, with their places."""
     found: list[tuple[str, dict[str, Any]]] = []
-    for owner, section in {"": schema, **schema["$defs"]}.items():
+    for owner, section in {"": schema, **schema["definitions"]}.items():
         for key, value in section["properties"].items():
-            pointed = schema["$defs"].get(value.get("$ref", "").rpartition("/")[2], {})
+            reference = value.get("$ref") or value.get("allOf", [{}])[0].get("$ref", "")
+            pointed = schema["definitions"].get(reference.rpartition("/")[2], {})
             found.append((f"{owner}.{key}", {**pointed, **value}))
     return found
 
 
 def test_the_schema_describes_every_key() -> None:
     schema = json_schema()
-    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    Draft7Validator.check_schema(schema)
+    assert schema["$schema"] == "http://json-schema.org/draft-07/schema#"
     assert schema["$id"]
     assert schema["title"] == "cfngen cluster file"
     assert schema["type"] == "object"
     assert schema["additionalProperties"] is False
-    assert all(section["additionalProperties"] is False for section in schema["$defs"].values())
+    assert all(section["additionalProperties"] is False for section in schema["definitions"].values())
     assert [place for place, value in every(schema) if not value.get("description")] == []
+
+
+def test_the_schema_is_one_that_schemastore_takes() -> None:
+    """In draft-07 nothing that stands beside a reference counts; references lead nowhere else."""
+    text = json.dumps(json_schema())
+    references = re.findall(r'\{[^{}]*"\$ref": "([^"]*)"[^{}]*\}', text)
+    assert len(references) == text.count('"$ref"') == len(re.findall(r'\{"\$ref": "#/definitions/[A-Za-z]+"\}', text))
+    assert '"$defs"' not in text
 
 
 def test_the_schema_knows_types_patterns_and_choices() -> None:
     schema = json_schema()
-    definitions = schema["$defs"]
+    definitions = schema["definitions"]
     assert schema["properties"]["kubernetesVersion"]["type"] == ["string", "number"]
     assert definitions["Volume"]["properties"]["type"]["enum"] == ["gp3", "gp2", "io1", "io2"]
     assert definitions["Api"]["properties"]["port"]["maximum"] == 65535

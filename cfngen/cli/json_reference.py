@@ -36,10 +36,10 @@ _PAGE_START = """\
 
 <!-- Written by `make docs` from the code. -->
 
-With `--output json` every command that talks to AWS, and `cfngen permissions`, writes one JSON object a line to
-standard output, and nothing else; messages for people go to standard error. `type` is the type of an object. Times
-are ISO 8601 in UTC, durations seconds. Keys may be added in a new version; none is removed or changes its meaning
-without a new major version. The same as a JSON Schema: [json.schema.json](json.schema.json).
+With `--output json` every command that talks to AWS, `cfngen permissions` and `cfngen version` write one JSON object a
+line to standard output, and nothing else; messages for people go to standard error. `type` is the type of an object.
+Times are ISO 8601 in UTC, durations seconds. Keys may be added in a new version; none is removed or changes its
+meaning without a new major version. The same as a JSON Schema: [json.schema.json](json.schema.json).
 
 When a command fails, its last line is an object of type [`error`](#failure): a `code` by which
 programs tell errors apart ([all codes](#error-codes)), the message and the hint, which are also printed on standard

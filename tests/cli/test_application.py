@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import subprocess
@@ -65,6 +66,19 @@ def test_each_commands_help_says_what_it_is_for_and_shows_examples(cfngen, name)
 
 def test_version(cfngen):
     assert cfngen("--version").out == f"cfngen {package.__version__}\n"
+
+
+def test_versions(cfngen):
+    ran = cfngen("version", "--output", "json")
+    versions = json.loads(ran.out)
+    assert versions["cfngen"] == package.__version__
+    assert versions["defaultKubernetesVersion"] in versions["kubernetesVersions"]
+    assert versions["packages"].keys() == {"cfn-lint", "troposphere", "boto3"}
+    lines = cfngen("version").out.splitlines()
+    assert lines[0] == f"cfngen       {package.__version__}"
+    assert lines[1].startswith(f"Kubernetes   {versions['defaultKubernetesVersion']} by default; also ")
+    assert all(version in lines[1] for version in versions["kubernetesVersions"])
+    assert f"boto3        {versions['packages']['boto3']}" in lines
 
 
 @pytest.mark.parametrize(

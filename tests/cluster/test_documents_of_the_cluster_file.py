@@ -13,8 +13,8 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from cfngen.cluster import examples, kube_up, reference
-from cfngen.cluster.keys import fields
+from cfngen.cluster import error_messages, examples, kube_up, reference
+from cfngen.cluster.keys import fields, section_at, sections_with
 from cfngen.cluster.load import load, parse
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.schema import json_schema
@@ -102,6 +102,21 @@ def every(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
             pointed = schema["definitions"].get(reference.rpartition("/")[2], {})
             found.append((f"{owner}.{key}", {**pointed, **value}))
     return found
+
+
+def advice_on_keys() -> list[tuple[tuple[str | int, ...], str]]:
+    return [(path, key) for path, keys in error_messages._ADVICE_ON_KEYS.items() for key in keys]
+
+
+@pytest.mark.parametrize(("path", "key"), advice_on_keys(), ids=str)
+def test_a_key_of_another_tool_is_answered_with_one_that_exists(path: tuple[str | int, ...], key: str) -> None:
+    section = section_at(path)
+    assert section is not None
+    assert key not in fields(section)
+    message = error_messages.unknown_key((*path, 0, key) if path == ("nodeGroups",) else (*path, key))
+    words = set(re.findall(r"[A-Za-z]+", message))
+    assert [word for word in words if sections_with(word)] or "remove the key" in message
+    assert [word for word in words if re.search(r"[a-z][A-Z]", word) and not sections_with(word)] == []
 
 
 def test_the_schema_describes_every_key() -> None:

@@ -169,6 +169,7 @@ DELETION = ("r", "NAME")  # what becomes of the certificate authorities, and the
 # What is typed at the questions of a command, where the page's own table below has nothing; `NAME` is the cluster's.
 ANSWERS: Mapping[str, tuple[str, ...]] = {
     "deploy": ("y",),
+    "init": ("",) * 5,  # the default of every question
     "delete": DELETION,
     "etcd restore": ASKS_FOR_NAME,
     "replace": ("y",),

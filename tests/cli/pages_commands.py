@@ -253,6 +253,7 @@ DELETION = ("r", "NAME")  # what becomes of the certificate authorities, and the
 ANSWERS: Mapping[str, tuple[str, ...]] = {
     "init": ("",) * 9,  # Enter takes the default
     "deploy": ("y",),
+    "init": ("",) * 5,  # the default of every question
     "delete": DELETION,
     "etcd restore": ASKS_FOR_NAME,
     "replace": ("y",),

@@ -77,8 +77,20 @@ def read(file: FilePath) -> YamlFile:
             not a single mapping with unique keys.
     """
     file_name = str(file)
-    text = _read_text(file, file_name)
-    node = _root_node(text, file_name)
+    return parse(_read_text(file, file_name), file_name)
+
+
+def parse(text: str, file_name: str) -> YamlFile:
+    """Return the content of a cluster file's text.
+
+    Args:
+        text: the file's text.
+        file_name: how messages call the file.
+
+    Raises:
+        ClusterFileError: the text is empty, is not YAML, or is not a single mapping with unique keys.
+    """
+    node = root_node(text, file_name)
     if node is None:
         content = "holds nothing but comments" if text.strip() else "is empty"
         message = f"the file {content}; write a cluster into it (`cfngen init` makes one to start from)"
@@ -185,7 +197,7 @@ def _read_text(file: FilePath, file_name: str) -> str:
     return text
 
 
-def _root_node(text: str, file_name: str) -> yaml.Node | None:
+def root_node(text: str, file_name: str) -> yaml.Node | None:
     """Return the node of the only YAML document in a file, or None if the file has comments only.
 
     Args:

@@ -75,7 +75,7 @@ def command(
     request = deployment.request(target, protect=protect)
     from cfngen.deploy.operation import deploy
 
-    account = target.connect()
+    account = target.connect(furnish=True)
     with screen(target, account, full=deployment.full) as display:
         interaction = display.interaction(target.consent(yes=yes, allow_danger=allow_danger))
         finished = with_api_range(

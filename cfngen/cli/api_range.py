@@ -66,7 +66,7 @@ def with_api_range(
         missing = _name_key(error, API_CIDR_PARAMETER, target.source)
     if target.sandbox:
         cidr = SANDBOX_RANGE
-        text = f"{cidr}, addresses for documentation, may reach the API: a sandbox lets nobody in (in AWS: {_KEY_TEXT})"
+        text = f"in the sandbox {cidr}, addresses for documentation, may reach the API; in AWS, set {_KEY_TEXT}"
         report(Step(text))
     elif may_ask and not target.json and sys.stdin and sys.stdin.isatty():
         cidr = _ask_for_range(target)

@@ -8,9 +8,10 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from unittest import mock
 
+from botocore.exceptions import ClientError
 from moto.ec2.models import ec2_backends
 
 from cfngen.sandbox.cloudformation import client
@@ -36,7 +37,11 @@ def furnish(region: str, network: JsonObject, roles: list[str]) -> list[str]:
         network: the section `network` of the cluster file, complete.
         roles: ARNs of roles; those of other accounts are not made.
     """
-    made = _Network(region, network).make() if _is_id(network["vpc"]["id"]) else []
+    made: list[str] = []
+    if _is_id(network["vpc"]["id"]):
+        # What EC2 refuses, such as a subnet in the range of another one, stays missing; the checks of a plan say so.
+        with suppress(ClientError, StopIteration):
+            _Network(region, network, made).make()
     iam = client("iam", region)
     existing_roles = {role["Arn"] for page in iam.get_paginator("list_roles").paginate() for role in page["Roles"]}
     for arn in roles:
@@ -59,44 +64,44 @@ class _Network:
     Args:
         region: the region.
         network: the section `network` of the file, complete.
+        made: gets the ids that the file names and that are made.
     """
 
-    def __init__(self, region: str, network: JsonObject) -> None:
+    def __init__(self, region: str, network: JsonObject, made: list[str]) -> None:
         self._ec2 = client("ec2", region)
         self._file = network
         self._vpc: str = network["vpc"]["id"]
-        self._made: list[str] = []
+        self._made = made
         backend = ec2_backends[ACCOUNT_ID][region]
         subnets = (subnet for zone_subnets in backend.subnets.values() for subnet in zone_subnets)
         self._existing = {
             *(*backend.vpcs, *backend.internet_gateways, *backend.route_tables, *backend.nat_gateways, *subnets)
         }
 
-    def make(self) -> list[str]:
-        """Make what is missing, and return the ids of it that the file names."""
+    def make(self) -> None:
+        """Make what is missing."""
         network = self._file
         if self._is_missing(self._vpc):
             self._create("vpc", self._vpc, CidrBlock=network["vpc"]["cidr"])
             self._ec2.modify_vpc_attribute(VpcId=self._vpc, EnableDnsHostnames={"Value": True})
         gateway = self._internet_gateway()
-        has_nat = network["topology"] == "private" and network["nat"] != "none"
+        is_private = network["topology"] == "private"
         for subnet in network["subnets"]:
-            beside = subnet["public"] or {}
-            nat_gateway, table = subnet["natGateway"], subnet["routeTable"] or network["routeTable"]
-            public_subnet = beside.get("id")
-            needs_nat_gateway = self._is_missing(nat_gateway) or (has_nat and self._is_missing(subnet["id"]))
+            public_subnet, nat_gateway = (subnet["public"] or {}).get("id"), subnet["natGateway"]
+            table = subnet["routeTable"] or network["routeTable"]
+            needs_route = self._is_missing(subnet["id"]) or self._is_missing(table)
+            needs_nat_gateway = self._is_missing(nat_gateway) or (is_private and needs_route and not nat_gateway)
             if self._is_missing(public_subnet) or (needs_nat_gateway and not public_subnet):
                 public_table = self._table(None, GatewayId=gateway)
                 public_subnet = self._subnet(public_subnet, subnet["zone"], self._free_cidr(), public_table, role="elb")
             if needs_nat_gateway:
                 allocation = self._ec2.allocate_address(Domain="vpc")["AllocationId"]
                 nat_gateway = self._create("nat_gateway", nat_gateway, SubnetId=public_subnet, AllocationId=allocation)
+            if needs_route:
+                table = self._table(table, **({"NatGatewayId": nat_gateway} if is_private else {"GatewayId": gateway}))
             if self._is_missing(subnet["id"]):
-                target = {"NatGatewayId": nat_gateway} if has_nat else {"GatewayId": gateway}
-                table = self._table(table, **({} if network["nat"] == "none" else target))
-                role = "internal-elb" if network["topology"] == "private" else "elb"
+                role = "internal-elb" if is_private else "elb"
                 self._subnet(subnet["id"], subnet["zone"], subnet["cidr"], table, role)
-        return self._made
 
     def _is_missing(self, identifier: object) -> bool:
         """Return whether the file names an object that does not exist."""
@@ -127,8 +132,7 @@ class _Network:
         if identifier in self._existing:
             return str(identifier)
         created_id = self._create("route_table", identifier, VpcId=self._vpc)
-        if target:
-            self._ec2.create_route(RouteTableId=created_id, DestinationCidrBlock="0.0.0.0/0", **target)
+        self._ec2.create_route(RouteTableId=created_id, DestinationCidrBlock="0.0.0.0/0", **target)
         return created_id
 
     def _subnet(self, identifier: str | None, zone: str, cidr: str, table: str, role: str) -> str:
@@ -142,7 +146,8 @@ class _Network:
         """Return a range of the VPC, near its end, that neither the VPC nor the file has a subnet in."""
         filters = [{"Name": "vpc-id", "Values": [self._vpc]}]
         ranges = [subnet["CidrBlock"] for subnet in self._ec2.describe_subnets(Filters=filters)["Subnets"]]
-        ranges += [subnet["cidr"] for subnet in self._file["subnets"]]
+        for subnet in self._file["subnets"]:
+            ranges += filter(None, (subnet["cidr"], (subnet["public"] or {}).get("cidr")))
         taken = [ipaddress.IPv4Network(cidr) for cidr in ranges]
         vpc = ipaddress.IPv4Network(self._file["vpc"]["cidr"])
         candidates = reversed(list(vpc.subnets(new_prefix=max(26, vpc.prefixlen))))

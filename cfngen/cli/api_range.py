@@ -61,9 +61,9 @@ def with_api_range(
     try:
         return run(request)
     except MissingParameterError as error:
-        if API_CIDR_PARAMETER not in error.names:
+        if error.names != (API_CIDR_PARAMETER,):
             raise
-        missing = _name_key(error, API_CIDR_PARAMETER, target.source)
+        missing_error = _missing(API_CIDR_PARAMETER, target.source)
     if target.sandbox:
         cidr = SANDBOX_RANGE
         text = f"in the sandbox {cidr}, addresses for documentation, may reach the API; in AWS, set {_KEY_TEXT}"
@@ -71,7 +71,7 @@ def with_api_range(
     elif may_ask and not target.json and sys.stdin and sys.stdin.isatty():
         cidr = _ask_for_range(target)
         if not cidr:
-            raise missing
+            raise missing_error
         if target.source.path is None:
             text = f"The stack keeps it. To have it in a file, write one with `cfngen init`, and {_KEY_TEXT} into it."
             click.echo(text, err=True)
@@ -80,23 +80,18 @@ def with_api_range(
         ):
             return run(request_of(replace(target, source=target.source.reread())))
     else:
-        raise missing
+        raise missing_error
     return run(replace(request, flags={**request.flags, API_CIDR_PARAMETER: cidr}))
 
 
-def _name_key(error: MissingParameterError, parameter: str, source: Source) -> MissingParameterError:
-    """Return the error with the key of the cluster file before the parameter."""
+def _missing(parameter: str, source: Source) -> MissingParameterError:
+    """Return the error that nobody has said who may reach the API; it names the key before the parameter."""
     from cfngen.deploy.parameters.parameter_values import MissingParameterError
 
     text = f"{source.description}: {_KEY_TEXT} is missing, the address ranges that may reach the Kubernetes API"
-    problems = [
-        text if name == parameter else problem for name, problem in zip(error.names, error.problems, strict=True)
-    ]
-    others = " ".join(f"--parameter {name}=…" for name in error.names if name != parameter)
-    option = f"--parameter {parameter}={_EXAMPLE} {others}".rstrip()
     file = f"{source.path}" if source.path else "a cluster file, which `cfngen init` writes"
-    hint = f"write `allowedCidrs: [{_EXAMPLE}]` below `api:` into {file}, or give {option}"
-    return MissingParameterError(problems, error.names, hint=hint)
+    hint = f"write `allowedCidrs: [{_EXAMPLE}]` below `api:` into {file}, or give --parameter {parameter}={_EXAMPLE}"
+    return MissingParameterError([text], [parameter], hint=hint)
 
 
 def _ask_for_range(target: Target) -> str:

@@ -97,7 +97,7 @@ def _edited_texts(text: str, root: yaml.Node | None, path: Path, value: object) 
     if not missing_path:
         if node is not None and not _has_comments(text, node):
             space = " " if _is_empty(node) else ""
-            yield text[: _start(node)] + space + _flow(value) + text[_end(text, node) :]
+            yield text[: node.start_mark.index] + space + _flow(value) + text[_end(text, node) :]
         return
     nested_value = value
     for part in reversed(missing_path[1:]):
@@ -112,9 +112,9 @@ def _edited_texts(text: str, root: yaml.Node | None, path: Path, value: object) 
         if key_node is not None and _is_empty(node):
             indentation = " " * (key_node.start_mark.column + 2)
             yield _with_lines_below(text, key_node.end_mark.index, lines(missing_path, value, indentation))
-        yield f"{text[: _start(node)]}{' ' if _is_empty(node) else ''}{{{entry}}}{text[_end(text, node) :]}"
+        yield f"{text[: node.start_mark.index]}{' ' if _is_empty(node) else ''}{{{entry}}}{text[_end(text, node) :]}"
     elif node.flow_style:
-        place = _end(text, node.value[-1][1]) if node.value else _start(node) + 1
+        place = _end(text, node.value[-1][1]) if node.value else node.start_mark.index + 1
         yield text[:place] + (", " if node.value else "") + entry + text[place:]
     else:
         yield from _with_key_in_block(text, node, key_node, missing_path, value)
@@ -175,12 +175,7 @@ def _has_comments(text: str, node: yaml.Node) -> bool:
     if not isinstance(node, yaml.CollectionNode):
         return False
     end = _end(text, node)
-    return "#" in text[_start(node) : end if node.flow_style else _end_of_line(text, end)]
-
-
-def _start(node: yaml.Node) -> int:
-    """Return the place where a node begins."""
-    return int(node.start_mark.index)
+    return "#" in text[node.start_mark.index : end if node.flow_style else _end_of_line(text, end)]
 
 
 def _end(text: str, node: yaml.Node) -> int:

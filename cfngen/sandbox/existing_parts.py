@@ -48,8 +48,9 @@ def furnish(region: str, network: JsonObject, roles: list[str]) -> list[str]:
         path, _, name = arn.partition(":role/")[2].rpartition("/")
         if arn not in existing_roles and arn.split(":")[4] == ACCOUNT_ID:
             path = f"/{path}/" if path else "/"
-            iam.create_role(RoleName=name, Path=path, AssumeRolePolicyDocument=json.dumps(_NOBODY))
-            made.append(arn)
+            with suppress(ClientError):  # a role of this name may have another path
+                iam.create_role(RoleName=name, Path=path, AssumeRolePolicyDocument=json.dumps(_NOBODY))
+                made.append(arn)
     return made
 
 
@@ -73,10 +74,8 @@ class _Network:
         self._vpc: str = network["vpc"]["id"]
         self._made = made
         backend = ec2_backends[ACCOUNT_ID][region]
-        subnets = (subnet for zone_subnets in backend.subnets.values() for subnet in zone_subnets)
-        self._existing = {
-            *(*backend.vpcs, *backend.internet_gateways, *backend.route_tables, *backend.nat_gateways, *subnets)
-        }
+        kinds = (backend.vpcs, backend.internet_gateways, backend.route_tables, backend.nat_gateways)
+        self._existing = set[str]().union(*kinds, *backend.subnets.values())
 
     def make(self) -> None:
         """Make what is missing."""
@@ -123,7 +122,8 @@ class _Network:
         filters = [{"Name": "attachment.vpc-id", "Values": [self._vpc]}]
         for gateway in self._ec2.describe_internet_gateways(Filters=filters)["InternetGateways"]:
             return str(gateway["InternetGatewayId"])
-        created_id = self._create("internet_gateway", self._file["internetGateway"])
+        identifier = self._file["internetGateway"]
+        created_id = self._create("internet_gateway", identifier if _is_id(identifier) else None)
         self._ec2.attach_internet_gateway(InternetGatewayId=created_id, VpcId=self._vpc)
         return created_id
 

@@ -80,7 +80,7 @@ def read(file: FilePath) -> YamlFile:
 
 
 def parse_text(text: str, file_name: str) -> YamlFile:
-    """Return the content of a cluster file.
+    """Return the content of a cluster file's text.
 
     Args:
         text: the file's text.
@@ -89,7 +89,7 @@ def parse_text(text: str, file_name: str) -> YamlFile:
     Raises:
         ClusterFileError: the text is empty, is not YAML, or is not a single mapping with unique keys.
     """
-    node = _root_node(text, file_name)
+    node = root_node(text, file_name)
     if node is None:
         content = "holds nothing but comments" if text.strip() else "is empty"
         message = f"the file {content}; write a cluster into it (`cfngen init` makes one to start from)"
@@ -196,7 +196,7 @@ def _read_text(file: FilePath, file_name: str) -> str:
     return text
 
 
-def _root_node(text: str, file_name: str) -> yaml.Node | None:
+def root_node(text: str, file_name: str) -> yaml.Node | None:
     """Return the node of the only YAML document in a file, or None if the file has comments only.
 
     Args:

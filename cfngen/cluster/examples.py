@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from cfngen.cluster.file_edit import set_key
 from cfngen.cluster.paths import lookup
 from cfngen.cluster.problems import ClusterFileError, Problem
 from cfngen.text import pluralize
@@ -83,7 +82,7 @@ def with_zones(text: str, zones: Sequence[str]) -> str:
     if list(zones) == current_zones:
         return text
     if lookup(_data_of(text), _SUBNETS) is None:
-        return set_key(text, _SUBNETS, [{"zone": zone} for zone in zones])
+        return _set_key(text, _SUBNETS, [{"zone": zone} for zone in zones])
     if len(zones) != len(current_zones):
         count = pluralize(len(current_zones), "subnet")
         message = f"the example has {count}; name a zone for each, such as {', '.join(current_zones)}"
@@ -94,13 +93,13 @@ def with_zones(text: str, zones: Sequence[str]) -> str:
 
 def with_name(text: str, name: str) -> str:
     """Return the text of an example for a cluster of another name."""
-    return text if cluster_of(text).name == name else set_key(text, ("name",), name)
+    return text if cluster_of(text).name == name else _set_key(text, ("name",), name)
 
 
 def with_allowed_cidrs(text: str, cidrs: Sequence[str]) -> str:
     """Return the text of an example for other address ranges that may reach the API."""
     current_cidrs = [str(cidr) for cidr in cluster_of(text).api.allowed_cidrs]
-    return text if current_cidrs == list(cidrs) else set_key(text, ("api", "allowedCidrs"), list(cidrs))
+    return text if current_cidrs == list(cidrs) else _set_key(text, ("api", "allowedCidrs"), list(cidrs))
 
 
 def _data_of(text: str) -> dict[str, object]:
@@ -108,3 +107,10 @@ def _data_of(text: str) -> dict[str, object]:
     from cfngen.cluster import yaml_file
 
     return yaml_file.parse_text(text, "the file").data
+
+
+def _set_key(text: str, path: tuple[str, ...], value: object) -> str:
+    # Imported here: the command line imports this module for its help, and PyYAML is slow to import.
+    from cfngen.cluster.file_edit import set_key
+
+    return set_key(text, path, value)

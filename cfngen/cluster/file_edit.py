@@ -135,7 +135,7 @@ def _with_key_in_block(
 
 
 def _with_commented_key(text: str, path: Path, value: object) -> Iterator[str]:
-    """Yield texts in which the line of the key's section, and the key's own, are uncommented; see `starter`."""
+    """Yield texts in which the lines of the section and of the key are uncommented; see examples/kube-up.yaml."""
     section, *keys = path
     old_value = r"[^#\r\n]*?(?=[ ]*(?:#.*)?\r?$)"
     if not keys:

@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from cfngen.cluster.starter import STARTER_FILE
 from deployed_cluster import session
 from json_lines import lines
 from pages_account import PagesAccount
 from shell import Ran, Shell
+
+from cfngen.cluster import examples
+
+KUBE_UP = examples.text_of("kube-up")
 
 Typing = Callable[..., Ran]
 HINT = "`allowedCidrs: [203.0.113.7/32]` below `api:`"
@@ -61,7 +64,7 @@ def groups_of_the_api(region: str = "us-west-2") -> list[str]:
 @pytest.mark.parametrize("command", ["plan", "deploy"])
 def test_an_answer_goes_into_the_cluster_file(typing: Typing, directory: Path, command: str) -> None:
     file = directory / "cluster.yaml"
-    file.write_text(STARTER_FILE)
+    file.write_text(KUBE_UP)
     file.chmod(0o640)
     ran = typing(command, answers=("here", "203.0.113.7/8", "203.0.113.7", "y", "n"))
     assert ran.code == (4 if command == "plan" else 1)
@@ -74,7 +77,7 @@ def test_an_answer_goes_into_the_cluster_file(typing: Typing, directory: Path, c
         file.read_text()
         .replace("api:\n", "#api:\n")
         .replace("  allowedCidrs: [203.0.113.7/32]", "#  allowedCidrs: []", 1)
-        == STARTER_FILE
+        == KUBE_UP
     )
     assert file.stat().st_mode & 0o777 == 0o640
     again = typing("plan", answers=())
@@ -100,7 +103,7 @@ def test_where_the_file_cannot_be_changed_the_lines_are_shown(
         raise OSError(errno.EROFS, "Read-only file system")
 
     monkeypatch.setattr("cfngen.cli.api_range.replace_file", refuse)
-    text = "ssh: &closed {allowedCidrs: []}\napi: *closed\n" if "form" in reason else STARTER_FILE
+    text = "ssh: &closed {allowedCidrs: []}\napi: *closed\n" if "form" in reason else KUBE_UP
     (directory / "cluster.yaml").write_text(text)
     ran = typing("plan", answers=("203.0.113.0/24", "y"))
     assert (ran.code, "Plan: 41 to add" in ran.out) == (4, True)
@@ -113,11 +116,11 @@ def test_where_the_file_cannot_be_changed_the_lines_are_shown(
 def test_no_answer_changes_nothing(
     typing: Typing, directory: Path, answers: tuple[str, ...], account: PagesAccount
 ) -> None:
-    (directory / "cluster.yaml").write_text(STARTER_FILE)
+    (directory / "cluster.yaml").write_text(KUBE_UP)
     ran = typing("deploy", answers=answers)
     assert ran.code == (1 if answers else 130)
     assert (HINT in ran.err) == bool(answers)
-    assert (directory / "cluster.yaml").read_text() == STARTER_FILE
+    assert (directory / "cluster.yaml").read_text() == KUBE_UP
     assert account.stacks("us-west-2") == []
 
 
@@ -129,7 +132,7 @@ def test_no_answer_changes_nothing(
 def test_where_nobody_is_asked_the_key_is_named_first(
     typing: Typing, directory: Path, words: tuple[str, ...], answers: tuple[str, ...] | None
 ) -> None:
-    (directory / "my.yaml").write_text(STARTER_FILE)
+    (directory / "my.yaml").write_text(KUBE_UP)
     ran = typing(*words, "-f", "my.yaml", answers=answers)
     assert ran.code == 1
     assert ran.err.index("my.yaml: api.allowedCidrs is missing") < ran.err.index(f"hint: write {HINT} into my.yaml")

@@ -6,11 +6,13 @@ import difflib
 from pathlib import Path
 
 import pytest
-from cfngen.cluster.starter import STARTER_FILE
 
+from cfngen.cluster import examples
 from cfngen.cluster.file_edit import NotEditableError, lines, set_key
 from cfngen.cluster.paths import lookup
-from cfngen.cluster.yaml_file import parse
+from cfngen.cluster.yaml_file import parse_text as parse
+
+KUBE_UP = examples.text_of("kube-up")
 
 ROOT = Path(__file__).parents[2]
 KEY = ("api", "allowedCidrs")
@@ -26,7 +28,7 @@ VALUES: dict[tuple[str | int, ...], object] = {
     ("tags",): {"team": "yes", "owner": None, "checked": True},
 }
 FILES = {
-    "init": STARTER_FILE,
+    "init": KUBE_UP,
     **{path.stem: path.read_text() for path in sorted(ROOT.glob("examples/**/*.yaml"))},
     **{path.parent.name: path.read_text() for path in ROOT.glob("tests/golden/cases/*private*/cluster.yaml")},
 }
@@ -41,7 +43,7 @@ def difference(before: str, after: str) -> list[str]:
 
 
 def test_a_commented_section_of_the_starter_file_is_uncommented() -> None:
-    assert difference(STARTER_FILE, set_key(STARTER_FILE, KEY, VALUE)) == [
+    assert difference(KUBE_UP, set_key(KUBE_UP, KEY, VALUE)) == [
         "-#api:",
         "+api:",
         "-#  allowedCidrs: []",

@@ -72,12 +72,8 @@ def with_api_range(
         cidr = _ask_for_range(target)
         if not cidr:
             raise missing_error
-        if target.source.path is None:
-            text = f"The stack keeps it. To have it in a file, write one with `cfngen init`, and {_KEY_TEXT} into it."
-            click.echo(text, err=True)
-        elif click.confirm(f"Write it into {target.source.path} as {_KEY_TEXT}?", default=False, err=True) and _write(
-            target.source.path, cidr
-        ):
+        path, question = target.source.path, f"Write it into {target.source.path} as {_KEY_TEXT}?"
+        if path and click.confirm(question, default=False, err=True) and _write(path, cidr):
             return run(request_of(replace(target, source=target.source.reread())))
     else:
         raise missing_error
@@ -97,6 +93,8 @@ def _missing(parameter: str, source: Source) -> MissingParameterError:
 def _ask_for_range(target: Target) -> str:
     """Ask for a range, until the answer is one or empty."""
     click.echo(f"Nobody has said who may reach the Kubernetes API of {target.cluster.name}.", err=True)
+    if target.source.path is None:
+        click.echo("There is no cluster file to write it into; `cfngen init` makes one.", err=True)
     text = click.style(f"Address range that may reach it (such as {_EXAMPLE}, for one address)", bold=True)
     answer: str = click.prompt(text, default="", show_default=False, value_proc=_parse_range, err=True)
     return answer

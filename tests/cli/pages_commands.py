@@ -278,7 +278,10 @@ COPY = {"CLUSTER": lambda reader: reader.stack, "TIME": time_of_copy}
 
 # By page; then by section and command.
 TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
-    "cfngen init --help": {("", "cfngen init"): Typed(before=no_cluster_file)},
+    "cfngen init --help": {
+        ("", "cfngen init"): Typed(before=no_cluster_file),
+        ("", "cfngen init --from production --name blue --region eu-west-1"): Typed(before=no_cluster_file),
+    },
     "cfngen templates --help": {("", "cfngen templates --check"): Typed(before=templates_written)},
     "cfngen lint --help": {
         ("", "cfngen lint output/*.json"): Typed(before=templates_written),

@@ -80,8 +80,8 @@ _KUBE_UP_PAGE_BEGINNING = f"""\
 
 {_NOTICE}
 
-A script that set variables for `cluster/kube-up.sh` still works: cfngen reads the same environment, after the cluster file
-and before `--set`. A variable of kube-up on AWS is one of three things here:
+A script that set variables for `cluster/kube-up.sh` still works: cfngen reads the same environment, after the cluster
+file and before `--set`. A variable of kube-up on AWS is one of three things here:
 
 - **honoured**: it sets the keys shown, in every node group if the key is one of node groups;
 - **accepted**: the values shown describe what cfngen does anyway, every other value is refused;

@@ -18,12 +18,13 @@ EXAMPLES ?= 50
 SEED ?= 1
 
 export PYTHON
-run := .venv/bin/python -m
+python := .venv/bin/python
+run := $(python) -m
 cluster := $(if $(CLUSTER),--cluster '$(CLUSTER)')
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help templates plan deploy delete demo test drills soak boot-test lint docs statuses golden bench mutants matrix clean runtime sandbox development
+.PHONY: help templates plan deploy delete demo test drills soak boot-test lint pythons oldest newest lock docs statuses golden bench mutants matrix clean runtime sandbox development
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +63,19 @@ lint: development  ## Check style, types and the import contract, and that outpu
 	@.venv/bin/lint-imports --no-logo
 	@$(run) mypy
 	@$(run) cfngen templates --defaults --check
+	@$(python) .ci/lock --age
+
+pythons: development  ## Compare what every supported Python of this machine generates, and the boot program under the oldest
+	@sh .ci/compatibility pythons
+
+oldest: development  ## Run the commands and golden cases with the lowest versions that setup.cfg allows
+	@sh .ci/compatibility oldest
+
+newest: development  ## Run the commands and golden cases with the newest versions that setup.cfg allows, as of now
+	@sh .ci/compatibility newest
+
+lock: development  ## Lock the newest versions that setup.cfg allows into requirements/, with hashes
+	@$(python) .ci/lock
 
 docs: development  ## Write the generated pages of docs/ again
 	@$(run) cfngen.cluster.reference docs/reference

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import configparser
 import os
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 ROOT = Path(__file__).parents[1]
+REQUIREMENTS = {f"requirements/{name}.txt": name for name in ("runtime", "sandbox", "development", "oldest")}
 
 
 def test_make_help_names_every_target():
@@ -27,7 +33,8 @@ def test_make_help_names_every_target():
 def checkout(tmp_path):
     """A checkout with a Python that only pretends: it notes what it is asked to do."""
     (tmp_path / ".ci").mkdir()
-    for path in (".ci/venv", "setup.cfg", "pyproject.toml"):
+    (tmp_path / "requirements").mkdir()
+    for path in (".ci/venv", "setup.cfg", "pyproject.toml", *REQUIREMENTS):
         (tmp_path / path).write_text((ROOT / path).read_text())
     python = tmp_path / "python3"
     python.write_text(
@@ -71,10 +78,22 @@ def test_development_adds_to_the_runtime_environment_and_serves_as_one(checkout)
     assert checkout.venv("development") == checkout.venv("runtime") == (0, "", (False, False))
 
 
-def test_changed_requirements_make_the_environment_anew(checkout):
+def test_what_is_installed_is_locked_and_the_project_itself_comes_alone(checkout):
+    checkout.venv("sandbox")
+    installed = [
+        line.partition(" install ")[2] for line in checkout.log.read_text().splitlines() if " install " in line
+    ]
+    assert installed == [
+        "-qq --require-hashes --requirement requirements/sandbox.txt",
+        "-qq --no-deps --no-build-isolation --editable .",
+    ]
+
+
+@pytest.mark.parametrize("file", ["setup.cfg", "requirements/runtime.txt", "requirements/development.txt"])
+def test_changed_requirements_make_the_environment_anew(checkout, file):
     checkout.venv("development")
-    with (checkout.log.parent / "setup.cfg").open("a") as file:
-        file.write("\n# changed\n")
+    with (checkout.log.parent / file).open("a") as changed:
+        changed.write("\n# changed\n")
     assert checkout.venv("runtime")[::2] == (0, (True, True))
 
 
@@ -82,14 +101,14 @@ def test_an_interrupted_installation_is_begun_again(checkout):
     checkout.venv("runtime")
     code, said, _ = checkout.venv("development", NO_NETWORK="1")
     assert code == 1
-    assert "pip could not install what setup.cfg asks for" in said
+    assert "pip could not install what requirements/development.txt lists" in said
     assert checkout.venv("runtime")[::2] == (0, (True, True))
 
 
 def test_a_python_that_is_too_old_is_refused(checkout):
     code, said, done = checkout.venv("runtime", TOO_OLD="1")
     assert (code, done) == (1, (False, False))
-    assert "cfngen needs Python 3.10 or newer: make PYTHON=" in said
+    assert "cfngen needs Python 3.11 or newer: make PYTHON=" in said
 
 
 def test_a_python_without_venv_says_what_to_install(checkout):
@@ -116,3 +135,51 @@ def test_a_plan_with_changes_is_no_error_of_make(tmp_path, code, ends):
     done = subprocess.run(["make", "plan"], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (ends, "planned\n")
     assert ("Error" in done.stderr) is bool(ends)
+
+
+def locked(file: str) -> dict[str, set[str]]:
+    """The versions that a file of requirements/ lists, by package; several if they depend on the Python."""
+    versions: dict[str, set[str]] = {}
+    for name, version in re.findall(r"^([a-z0-9.-]+)==(\S+)", (ROOT / file).read_text(), re.MULTILINE):
+        versions.setdefault(name, set()).add(version)
+    return versions
+
+
+def declared(*sections: str) -> list[Requirement]:
+    """What setup.cfg and the build require."""
+    settings = configparser.ConfigParser()
+    settings.read(ROOT / "setup.cfg")
+    extras = settings["options.extras_require"]
+    lines = [settings["options"]["install_requires"], *(extras[section] for section in sections)]
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    listed = [line.strip() for text in lines for line in text.splitlines()]
+    return [Requirement(line) for line in (*listed, *build) if line and line[0] not in "#%"]
+
+
+@pytest.mark.parametrize(("file", "name"), REQUIREMENTS.items())
+def test_every_locked_package_has_hashes_and_what_is_required_is_locked(file, name):
+    text = (ROOT / file).read_text()
+    packages = re.split(r"\n(?=[a-z])", text.partition("\n")[2].strip())
+    assert all("--hash=sha256:" in package for package in packages)
+    assert "://" not in text
+    extras = {"runtime": (), "sandbox": ("sandbox",)}.get(name, ("sandbox", "dev"))
+    for requirement in declared(*extras):
+        versions = locked(file)[canonicalize_name(requirement.name)]
+        assert all(requirement.specifier.contains(version) for version in versions), requirement
+
+
+def test_locked_versions_are_the_same_for_users_and_developers():
+    """But for setuptools, of which parliament needs an old one in tests."""
+    development = locked("requirements/development.txt")
+    for file in ("requirements/runtime.txt", "requirements/sandbox.txt"):
+        assert {package for package, versions in locked(file).items() if versions != development[package]} <= {
+            "setuptools"
+        }
+
+
+def test_the_lowest_versions_that_are_tried_are_those_that_setup_cfg_names():
+    oldest = locked("requirements/oldest.txt")
+    for requirement in declared("sandbox"):
+        [floor] = [bound.version for bound in requirement.specifier if bound.operator == ">="]
+        [version] = oldest[canonicalize_name(requirement.name)]
+        assert Version(version) == Version(floor), requirement

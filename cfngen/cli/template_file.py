@@ -57,7 +57,7 @@ def read_template_files(files: Sequence[Path]) -> tuple[TemplateFile, ...]:
     for file in dict.fromkeys(files):
         try:
             templates.append(_read_template(file))
-        except TemplateFileError as error:  # noqa: PERF203  a handful of files
+        except TemplateFileError as error:
             problems += error.problems
     if problems:
         raise TemplateFileError(problems)

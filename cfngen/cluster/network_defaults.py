@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Network
 
 from cfngen.cluster.completed_data import CompletedData, Derivation, Section
-from cfngen.cluster.model import Cluster, Vpc
+from cfngen.cluster.model import Cluster, Plugin, Vpc
 from cfngen.cluster.paths import Path, lookup
 from cfngen.cluster.zones import is_local_zone, zone_region
 
@@ -18,6 +18,9 @@ PUBLIC_SUBNET_PREFIX = 26
 IPV4_BITS = 32
 # Days for which a log group of flow logs keeps records.
 FLOW_LOG_RETENTION_DAYS = 90
+# The plug-in of private subnets in several zones, whose NAT gateways need a route table for each zone: it needs no
+# addresses of the subnets, and enforces network policies.
+PLUGIN_OF_SEVERAL_ROUTE_TABLES: Plugin = "cilium"
 # The cluster DNS has the tenth address of the service range.
 DNS_HOST_NUMBER = 10
 
@@ -94,11 +97,14 @@ def _fill_region(completed: CompletedData) -> None:
 
 
 def _fill_topology(completed: CompletedData) -> None:
-    """Fill in what follows from a private topology: NAT gateways, and nodes without public addresses."""
+    """Fill in what follows from a private topology: plug-in, NAT gateways, and nodes without public addresses."""
     path: Path = ("network", "topology")
     if lookup(completed.data, path) != "private":
         return
     if any("id" not in subnet for _, subnet in completed.sections_in(("network", "subnets"))):
+        if _fits_route_table_per_zone(completed):
+            reason = Derivation(reason="private subnets in several zones", source=("network", "subnets"))
+            completed.fill(("network", "plugin"), PLUGIN_OF_SEVERAL_ROUTE_TABLES, reason)
         plugin = lookup(completed.data, ("network", "plugin")) or "vpc-routes"
         # The cloud controller manager writes the routes to pods into one route table, which has one default route.
         if plugin == "vpc-routes":
@@ -109,6 +115,19 @@ def _fill_topology(completed: CompletedData) -> None:
     completed.fill(("nodeGroups",), [{}])
     for group_path, _ in completed.sections_in(("nodeGroups",)):
         completed.fill((*group_path, "publicIp"), False, Derivation(reason="from network.topology", source=path))
+
+
+def _fits_route_table_per_zone(completed: CompletedData) -> bool:
+    """Return whether private subnets are created in several zones, and no key is for routes to pods in one table."""
+    zones = {
+        str(subnet.get("zone")) for _, subnet in completed.sections_in(("network", "subnets")) if "id" not in subnet
+    }
+    keys_of_one_table = ("routeTable", "nonMasqueradeCidr")
+    return (
+        len([zone for zone in zones if not is_local_zone(zone)]) > 1
+        and lookup(completed.data, ("network", "nat")) in (None, "perZone")
+        and all(lookup(completed.data, ("network", key)) is None for key in keys_of_one_table)
+    )
 
 
 def _fill_flow_log_retention(completed: CompletedData) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Protocol
 
 
@@ -22,7 +22,7 @@ class SystemClock:
 
     def now(self) -> datetime:
         """Return the time in UTC, as an aware `datetime`."""
-        return datetime.now(timezone.utc)
+        return datetime.now(UTC)
 
     def sleep(self, seconds: float) -> None:
         """Wait for this number of seconds."""

@@ -256,7 +256,7 @@ def _restore_stack_policies(
     for stack, policy in lifted_policies.items():
         try:
             _restore_stack_policy(account, stack, policy)
-        except KeyboardInterrupt as error:  # noqa: PERF203  the next policies are restored despite a second Ctrl-C
+        except KeyboardInterrupt as error:  # the next policies are restored despite a second Ctrl-C
             interrupted, reason = error, RuntimeError("interrupted")
             unrestored.append(stack)
         except CfngenError as error:

@@ -7,10 +7,10 @@ failed. Source: CloudFormation user guide, "Stack status codes", and the API ref
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 
 
-class StackHealth(str, Enum):
+class StackHealth(StrEnum):
     """Which operations a status allows. The values appear in JSON output."""
 
     ABSENT = "absent"  # there is no stack

@@ -57,11 +57,16 @@ def readme(documents: Sequence[Document], userdata: Sequence[UserData], suffix: 
     lines += [f"| `{document.name}.{suffix}` | {_description(document)} |" for document in documents]
     if userdata:
         lines += [
-            f"| `userdata/{role.role}/` | the programs that these instances run at their first boot, unpacked: "
-            f"{role.size:,} of {role.limit:,} bytes when packed |"
+            f"| `userdata/{role.role}/` | what these instances get at boot: steps (`steps.md`), configuration and files"
+            + (f"; packed, {role.size:,} of {role.limit:,} bytes" if role.is_near_limit else "")
+            + " |"
             for role in userdata
         ]
-        lines += ["", "You need not deploy `userdata/`: the templates contain the same files, packed."]
+        lines += [
+            "",
+            "You need not deploy `userdata/`: the templates contain the same files, packed, and the boot program.",
+            "`cfngen userdata ROLE` shows that as well.",
+        ]
     lines += ["", _LIST_START, *sorted(files), "-->", ""]
     return "\n".join(lines).encode()
 

@@ -50,8 +50,8 @@ def render(
 
     Args:
         documents: the templates; each becomes `<name>.json` or `<name>.yaml`.
-        userdata: the UserData of each role; its files are unpacked in `userdata/<role>/` for people to read. The
-            templates contain the same files, packed.
+        userdata: the UserData of each role; what people review of it is written to `userdata/<role>/`. The templates
+            contain the same files, packed, and the boot program, whose sources are not written.
         format: format of the templates.
 
     Returns:
@@ -59,10 +59,12 @@ def render(
         templates in the order given, then UserData.
     """
     templates = {f"{document.name}.{format}": _template_bytes(document, format) for document in documents}
-    unpacked = {
-        f"userdata/{role.role}/{name}": text.encode() for role in userdata for name, text in sorted(role.files.items())
+    reviewed = {
+        f"userdata/{role.role}/{name}": text.encode()
+        for role in userdata
+        for name, text in sorted(role.files_to_review.items())
     }
-    files = {**templates, **unpacked}
+    files = {**templates, **reviewed}
     return {README: readme(documents, userdata, format, files), **files}
 
 

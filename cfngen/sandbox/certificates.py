@@ -24,7 +24,7 @@ INITIALISED = "initialised"  # the key of the secret whose value is the time at 
 ADMINISTRATORS = "system:masters"
 # Authorities and serving certificates are valid from a date before simulated time starts (2026-01-01), because TLS
 # libraries check them by this machine's clock, which may be behind or years ahead of simulated time.
-NOT_BEFORE = datetime.datetime(2025, 12, 31, tzinfo=datetime.timezone.utc)
+NOT_BEFORE = datetime.datetime(2025, 12, 31, tzinfo=datetime.UTC)
 CLOCK_SKEW = datetime.timedelta(minutes=5)  # how long before their issue other certificates are valid
 # As in the kubeadm configuration of real masters.
 AUTHORITY_VALIDITY = datetime.timedelta(days=10 * 365)

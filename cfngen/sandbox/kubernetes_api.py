@@ -231,7 +231,7 @@ class Connection(http.server.BaseHTTPRequestHandler):
         start, end = (ssl.cert_time_to_seconds(certificate[field]) for field in ("notBefore", "notAfter"))
         simulated_age = self.access.state.now().timestamp() - start
         is_valid_in_simulation = 0 <= simulated_age <= (end - start) * self.access.speed
-        is_valid_in_real_time = start <= datetime.datetime.now(datetime.timezone.utc).timestamp() <= end
+        is_valid_in_real_time = start <= datetime.datetime.now(datetime.UTC).timestamp() <= end
         if not is_valid_in_simulation and not is_valid_in_real_time:
             raise RefusedError(401, "Unauthorized", "Unauthorized")
         attributes = [attribute for part in certificate["subject"] for attribute in part]  # pairs of name and value

@@ -222,7 +222,7 @@ def stop(environ: Mapping[str, str]) -> bool:
     if sandbox is not None:
         _terminate(sandbox.pid)
     if last is not None and last.end != STOPPED:
-        ended = last.ended or datetime.datetime.now(datetime.timezone.utc).isoformat()
+        ended = last.ended or datetime.datetime.now(datetime.UTC).isoformat()
         write_last_sandbox(file, dataclasses.replace(last, end=STOPPED, ended=ended))
     return sandbox is not None
 

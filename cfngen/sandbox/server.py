@@ -76,7 +76,7 @@ class Sandbox:
         self.fault = ""
         self.stopped = threading.Event()
         self.last_request_at = time.monotonic()
-        self.started = datetime.datetime.now(datetime.timezone.utc)
+        self.started = datetime.datetime.now(datetime.UTC)
         self._application = application
         self._any_account = next(iter(accounts.values()))  # its lock and its time are those of all accounts
         self._server = make_server(HOST, 0, self.answer, threaded=True, request_handler=MotoRequestHandler)
@@ -290,7 +290,7 @@ def main(arguments: list[str]) -> int:
                 break
         if SandboxState.read(options.state) == own_state:
             write_last_sandbox(
-                options.state, dataclasses.replace(last, ended=datetime.datetime.now(datetime.timezone.utc).isoformat())
+                options.state, dataclasses.replace(last, ended=datetime.datetime.now(datetime.UTC).isoformat())
             )
             options.state.unlink(missing_ok=True)
     return 0

@@ -92,9 +92,9 @@ def add_elastic_ip(stack: Stack, cluster: Cluster, master_slot: Slot, interface:
         )
         public_address: PropertyValue = stack.parameter(
             "ApiElasticIp",
-            label="Elastic IP",
+            label="Address of the Elastic IP",
             parameter_group=ACCESS,
-            description="The existing Elastic IP itself; it goes into the API server's certificate",
+            description="Address of the existing Elastic IP; the API server's certificate contains it",
             default=str(cluster.api.elastic_ip.address),
             AllowedPattern=IPV4_PATTERN,
             ConstraintDescription="must be an IPv4 address",

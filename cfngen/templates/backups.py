@@ -21,7 +21,7 @@ from cfngen.templates.tagging import tags
 
 BUCKET_NAME_OUTPUT = "BackupBucketName"
 """Name of the secrets stack's output, and of the parameters of other stacks, for the bucket's name."""
-BUCKET_DESCRIPTION = "S3 bucket of etcd's snapshots, which lie under <cluster>/etcd/"
+BUCKET_DESCRIPTION = "S3 bucket with the snapshots of etcd, under <cluster>/etcd/"
 # Attributes of a resource that CloudFormation keeps: always, or unless the stack's creation fails.
 ALWAYS_RETAINED = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
 RETAINED_ONCE_CREATED = {"DeletionPolicy": "RetainExceptOnCreate", "UpdateReplacePolicy": "Retain"}

@@ -202,9 +202,9 @@ def _add_address(
         )
         address: PropertyValue = stack.parameter(
             "BastionElasticIpAddress",
-            label="Elastic IP",
+            label="Address of the Elastic IP",
             parameter_group=BASTION,
-            description="The existing Elastic IP itself, which the outputs show",
+            description="Address of the existing Elastic IP; the outputs of the stack show it",
             default=str(bastion.elastic_ip.address),
             AllowedPattern=IPV4_PATTERN,
             ConstraintDescription="must be an IPv4 address",

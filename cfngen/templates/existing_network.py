@@ -20,7 +20,7 @@ def vpc_parameter(stack: Stack, cluster: Cluster) -> PropertyValue:
         VPC,
         label="VPC",
         parameter_group=NETWORK,
-        description="Existing VPC to run the cluster in",
+        description="Existing VPC for the cluster",
     )
 
 
@@ -32,7 +32,7 @@ def zone_parameter(stack: Stack, zone: str) -> PropertyValue:
         type="AWS::EC2::AvailabilityZone::Name",
         label=f"Availability Zone {short_zone}",
         parameter_group=NETWORK,
-        description=f"Availability Zone of what is named {short_zone} in this cluster",
+        description=f"Availability Zone of the subnet and other resources with {short_zone} in their names",
         default=zone,
     )
 
@@ -107,5 +107,6 @@ def security_group_parameter(stack: Stack, role: GroupRole, group_id: str, label
         SECURITY_GROUP,
         label=label,
         parameter_group=NETWORK,
-        description=f"{label}: an existing one, with the rules that `cfngen config --security-group-rules` lists",
+        description=f"Existing {label[0].lower()}{label[1:]}; `cfngen config --security-group-rules` lists the rules "
+        "that it needs",
     )

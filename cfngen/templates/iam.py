@@ -89,7 +89,7 @@ class StackReferences:
     @property
     def root_stack_name(self) -> Expression:
         """Name of the root stack."""
-        description = "Name of the cluster's root stack; instances may signal it and its children"
+        description = "Name of the cluster's root stack; instances may signal it and its nested stacks"
         return self._stack.parameter_from_other_stack("ClusterStackName", description=description)
 
     @property

@@ -27,7 +27,7 @@ ISSUER_OUTPUT = "ServiceAccountIssuer"
 BUCKET_OUTPUT = "IssuerBucketName"
 """Name of the secrets stack's output, and of the parameters of other stacks, for the name of the issuer's bucket."""
 _ISSUER_DESCRIPTION = "Issuer of service-account tokens, without https://"
-_BUCKET_DESCRIPTION = "S3 bucket into which masters write the issuer's documents"
+_BUCKET_DESCRIPTION = "S3 bucket to which masters write the issuer's documents"
 # "Use managed cache policies", Amazon CloudFront Developer Guide: CachingDisabled. With it, keys that changed and
 # documents that were written only just now are read at once.
 _CACHING_DISABLED = "4135ea2d-6df8-44a3-9df3-4b5a84be39ad"

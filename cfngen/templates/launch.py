@@ -46,7 +46,8 @@ def instance_type_parameter(
         only_in_this_nested_stack=True,
         AllowedPattern=_INSTANCE_TYPE_PATTERNS[required_architecture],
         ConstraintDescription=(
-            f"must be an {required_architecture} instance type with at least 2 vCPU and 2 GiB, e.g. t3.medium"
+            f"must be an {required_architecture} instance type with at least 2 vCPU and 2 GiB of memory, "
+            f"e.g. {instances.instance_type}"
         ),
     )
 

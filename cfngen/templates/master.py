@@ -85,8 +85,8 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
         name="master",
         logical_id=MASTER_STACK,
         source_module=__name__,
-        description=f"Masters of the Kubernetes cluster {cluster.name}: "
-        "fixed address, data volume, Auto Scaling group of one",
+        description=f"Masters of the Kubernetes cluster {cluster.name}, version {cluster.kubernetes_version}: "
+        "for each a fixed address, a data volume and an Auto Scaling group",
     )
     interfaces = [_add_interface(stack, cluster, master_slot) for master_slot in cluster.slots]
     public_addresses: list[PublicAddress | None] = [
@@ -159,8 +159,8 @@ def _add_interface(stack: Stack, cluster: Cluster, master_slot: Slot) -> ec2.Net
         str(MasterId(master_slot.letter, "Address")),
         label=f"Private address of master {master_slot.letter}",
         parameter_group=MASTERS,
-        description=f"Fixed private IPv4 address of master {master_slot.letter}, inside its subnet; decided once, "
-        "since nodes that have joined know no other",
+        description=f"Fixed private IPv4 address of master {master_slot.letter}, inside its subnet. It cannot be "
+        "changed later, since nodes use it",
         default=str(master_slot.address),
         AllowedPattern=IPV4_PATTERN,
         ConstraintDescription="must be an IPv4 address inside the subnet, not one of the five that AWS reserves",
@@ -199,7 +199,7 @@ def _add_data_volume(stack: Stack, cluster: Cluster, master_slot: Slot) -> ec2.V
         type="Number",
         label="Size of the data volume (GiB)",
         parameter_group=MASTERS,
-        description="Size of each master's data volume (etcd) in GiB; it may grow, never shrink",
+        description="Size of each master's data volume (etcd) in GiB; it can grow, but not shrink",
         default=volume.size,
         MinValue=max(min_gib for min_gib, _ in size_limits),
         MaxValue=min(max_gib for _, max_gib in size_limits),

@@ -155,7 +155,7 @@ def _spot_price_parameter(stack: Stack, node_group: NodeGroup, parameter_group: 
         str(NodeGroupId(node_group.name, "SpotPrice")),
         label="Spot price (US dollars per hour)",
         parameter_group=parameter_group,
-        description="Highest price per instance hour in US dollars",
+        description="Maximum price in US dollars for an hour of one instance",
         default=node_group.spot_price,
         only_in_this_nested_stack=True,
         AllowedPattern=r"^[0-9]+(\.[0-9]+)?$",

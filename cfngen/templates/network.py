@@ -53,7 +53,7 @@ def public_subnet_id(stack: Stack, cluster: Cluster, zone: str) -> PropertyValue
 def route_table_id(stack: Stack, cluster: Cluster) -> PropertyValue:
     """Return a reference to the id of the route table with the pods' routes."""
     if not any(subnet.id for subnet in cluster.network.subnets):
-        return stack.parameter_from_other_stack("RouteTableId", description="Route table that holds the pods' routes")
+        return stack.parameter_from_other_stack("RouteTableId", description="Route table with the routes to pods")
     return part_parameter(
         stack,
         "RouteTableId",
@@ -61,7 +61,7 @@ def route_table_id(stack: Stack, cluster: Cluster) -> PropertyValue:
         ROUTE_TABLE,
         label="Route table",
         parameter_group=NETWORK,
-        description="Route table of the subnets; the cloud controller manager writes one route for each node into it",
+        description="Route table of the subnets; the cloud controller manager adds a route for each node to it",
         AllowedPattern="^rtb-[0-9a-f]{8,17}$",
         ConstraintDescription="must be the id of a route table, rtb-…",
     )

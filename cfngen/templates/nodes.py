@@ -54,7 +54,8 @@ def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
         name=f"nodes-{node_group.name}",
         logical_id=str(NodeGroupId(node_group.name, "Stack")),
         source_module=__name__,
-        description=f"Node group {node_group.name} of the Kubernetes cluster {cluster.name}",
+        description=f"Node group {node_group.name} of the Kubernetes cluster {cluster.name}, "
+        f"version {cluster.kubernetes_version}: launch template and Auto Scaling group",
         uses_defaults_only=len(cluster.node_groups) > MAX_GROUPS_WITH_PARAMETERS,
     )
     stack.depends_on = (MASTER_STACK,)
@@ -153,14 +154,10 @@ def _add_size_parameters(
     # Below the surge, MinInstancesInService would not be less than MaxSize, which CloudFormation refuses.
     surged_size = node_group.initial_size + node_group.update.max_surge
     least_maximum = max(boundary, surged_size)
-    at_least = "it" if least_maximum == boundary else least_maximum
-    boundary_note = (
-        f"the template keeps the least number at or below {boundary} and the greatest at or above {at_least}"
-    )
     # For each parameter: the last part of its logical id, label, default, MinValue, MaxValue.
     size_parameters: tuple[tuple[NodeGroupPart, str, int, int, int], ...] = (
-        ("MinSize", "Least number of nodes", node_group.min_size, 0, boundary),
-        ("MaxSize", "Greatest number of nodes", node_group.max_size, max(least_maximum, 1), MAX_NODES),
+        ("MinSize", "Minimum number of nodes", node_group.min_size, 0, boundary),
+        ("MaxSize", "Maximum number of nodes", node_group.max_size, max(least_maximum, 1), MAX_NODES),
     )
     min_size, max_size = (
         stack.parameter(
@@ -168,13 +165,13 @@ def _add_size_parameters(
             type="Number",
             label=label,
             parameter_group=parameter_group,
-            description=f"{label} of group {node_group.name}, {lowest} to {highest}",
+            description=f"{label} in the group {node_group.name}, from {lowest} to {highest}",
             default=default,
             only_in_this_nested_stack=True,
             MinValue=lowest,
             MaxValue=highest,
-            ConstraintDescription=f"must be {lowest} to {highest}: {boundary_note}, "
-            "and another cluster file makes another one",
+            ConstraintDescription=f"must be from {lowest} to {highest}; for another number change minSize or maxSize "
+            "of the group in the cluster file, and generate the templates again",
         )
         for id_part, label, default, lowest, highest in size_parameters
     )

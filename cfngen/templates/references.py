@@ -22,7 +22,7 @@ from cfngen.templates.stack import ACCESS, Stack
 
 _NAME_CONSTRAINTS = {
     "AllowedPattern": "^(/[A-Za-z0-9_.-]+)+$",
-    "ConstraintDescription": "must be the name of a parameter of Parameter Store, /…",
+    "ConstraintDescription": "must be the name of a parameter in Parameter Store, which begins with /",
 }
 
 
@@ -58,7 +58,7 @@ def part_parameter(
             type=f"AWS::SSM::Parameter::Value<{kind.parameter_type}>",
             label=label,
             parameter_group=parameter_group,
-            description=f"{description}; the name of the parameter of Parameter Store that has its id",
+            description=f"{description}: name of the parameter in Parameter Store that contains its id",
             default=reference.name,
             **_NAME_CONSTRAINTS,
         )

@@ -21,7 +21,7 @@ _TEMPLATE_LOCATION_PARAMETERS = (
     Parameter(
         "TemplateBucket",
         type="String",
-        label="Bucket of the templates",
+        label="S3 bucket of the templates",
         parameter_group=TEMPLATES,
         description="S3 bucket, in this region, that holds the templates of the nested stacks",
         constraints={
@@ -34,7 +34,7 @@ _TEMPLATE_LOCATION_PARAMETERS = (
         type="String",
         label="Folder of the templates",
         parameter_group=TEMPLATES,
-        description="Folder in the bucket, ending in a slash; empty if the templates lie at the top",
+        description="Folder in the bucket, ending in a slash; empty if the templates are at the top level",
         default="",
         constraints={
             "AllowedPattern": r"^([A-Za-z0-9!_.*'()-]+/)*$",
@@ -54,7 +54,9 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     """
     template = troposphere.Template()
     template.set_version()
-    template.set_description(f"Kubernetes cluster {cluster.name}: root of its nested stacks")
+    template.set_description(
+        f"Kubernetes cluster {cluster.name}, version {cluster.kubernetes_version}: root stack, which nests the others"
+    )
     parameters = [*wiring.root_parameters.values(), *_TEMPLATE_LOCATION_PARAMETERS]
     for parameter in parameters:
         add_parameter(template, parameter, type=_type_in_root(parameter))

@@ -29,7 +29,7 @@ ACCESS = "Access"
 MASTERS = "Masters"
 NODES = "All nodes"
 BASTION = "Bastion"
-TEMPLATES = "Where the templates are"
+TEMPLATES = "Location of the templates"
 
 # Attributes of resources that contain data, but are deleted together with the stack.
 DELETED_WITH_STACK = {"DeletionPolicy": "Delete", "UpdateReplacePolicy": "Delete"}
@@ -237,7 +237,7 @@ class Stack:
                 name,
                 type="String",
                 label=name,
-                parameter_group="From the other stacks",
+                parameter_group="From other stacks",
                 description=description,
                 is_from_other_stack=True,
             )
@@ -258,7 +258,7 @@ class Stack:
                 name,
                 type="String",
                 label=name,
-                parameter_group="From the other stacks",
+                parameter_group="From other stacks",
                 description=description,
                 is_from_other_stack=True,
                 value_of_root=as_json(value),
@@ -343,11 +343,15 @@ def complete_template(
     """
     names_by_parameter_group: dict[str, list[str]] = {}
     parameter_labels: dict[str, dict[str, str]] = {}
+    parameters = list(parameters)
     for parameter in parameters:
-        names_by_parameter_group.setdefault(parameter.parameter_group, []).append(parameter.name)
         parameter_labels[parameter.name] = {"default": parameter.label}
+    # Within a group, what has no default comes first.
+    for parameter in sorted(parameters, key=lambda parameter: parameter.default is not None):
+        names_by_parameter_group.setdefault(parameter.parameter_group, []).append(parameter.name)
     # The headings of node groups are not listed; they come between NODES and TEMPLATES.
-    heading_order = {NETWORK: 0, ACCESS: 1, BASTION: 2, MASTERS: 3, NODES: 4, TEMPLATES: 6}
+    # Access is first, since it has the question without a default in a new cluster: who may reach the API.
+    heading_order = {ACCESS: 0, NETWORK: 1, BASTION: 2, MASTERS: 3, NODES: 4, TEMPLATES: 6}
     node_group_order = 5
     cfngen_metadata: dict[str, object] = {"cluster": cluster.name, "stack": name}
     if settings_to_record:

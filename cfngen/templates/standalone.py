@@ -38,7 +38,9 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     """
     template = troposphere.Template()
     template.set_version()
-    template.set_description(f"Kubernetes cluster {cluster.name}: all of it in one template")
+    template.set_description(
+        f"Kubernetes cluster {cluster.name}, version {cluster.kubernetes_version}: the whole cluster in one template"
+    )
     for parameter in wiring.root_parameters.values():
         add_parameter(template, parameter)
     body = complete_template(

@@ -94,7 +94,7 @@ def build(cluster: Cluster) -> Stack | None:
     stack.output("VpcId", value=vpc, description="VPC of the cluster", also_output_of_root=True)
     if network_plugin(cluster).uses_vpc_routes and not any(subnet.id for subnet in network.subnets):
         pods_table = private_tables[network.subnets[0].zone] if is_private(cluster) else Ref(public_route_table)
-        stack.output("RouteTableId", value=pods_table, description="Route table that holds the pods' routes")
+        stack.output("RouteTableId", value=pods_table, description="Route table with the routes to pods")
     return stack
 
 
@@ -128,7 +128,7 @@ def _contents(cluster: Cluster) -> str:
             contents.append("public subnets")
         if nat_gateway_zones(cluster):
             contents.append("NAT gateways")
-    return " and ".join(contents) + (" in an existing VPC" if cluster.network.vpc.id else "")
+    return ", ".join(contents) + (" in an existing VPC" if cluster.network.vpc.id else "")
 
 
 def _add_vpc(stack: Stack, cluster: Cluster) -> ec2.VPC:
@@ -137,7 +137,7 @@ def _add_vpc(stack: Stack, cluster: Cluster) -> ec2.VPC:
         "VpcCidr",
         label="Address range of the VPC",
         parameter_group=NETWORK,
-        description="IPv4 address range of the VPC; the subnets and the masters' addresses lie in it. Decided once",
+        description="IPv4 address range of the VPC. It cannot be changed later",
         default=str(cluster.network.vpc.cidr),
         AllowedPattern=VPC_CIDR_PATTERN,
         ConstraintDescription="must be an IPv4 CIDR from /16 to /28",
@@ -241,7 +241,7 @@ def _add_subnet(
         str(SubnetId(short_zone, "Cidr", is_public=is_public)),
         label=f"Address range of {name} {short_zone}",
         parameter_group=NETWORK,
-        description=f"IPv4 address range of the {name} in zone {short_zone}. Decided once",
+        description=f"IPv4 address range of the {name} in zone {short_zone}. It cannot be changed later",
         default=cidr,
         AllowedPattern=VPC_CIDR_PATTERN,
         ConstraintDescription="must be an IPv4 CIDR from /16 to /28 inside the VPC's",

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from cfngen.cluster.logical_ids import ProgramId
 from cfngen.errors import CfngenError
 from cfngen.userdata.references import MAX_LENGTHS
-from cfngen.userdata.source import program_path, source_text, stripped_source, with_imported_modules
-from cfngen.userdata.steps import first_stage_steps
+from cfngen.userdata.source import PROGRAM_FOLDER, program_path, source_text, stripped_source, with_imported_modules
+from cfngen.userdata.steps import first_stage_steps, steps_page
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import Config, JsonObject
@@ -115,8 +115,9 @@ class UserData:
         resource: logical id of the resource, in the same stack, whose metadata is the second stage.
         program: the packed second stage, for the metadata of that resource.
         files: texts by path, which `cfngen userdata` shows. `user-data.py` is the loader, with `${name}` for each
-            reference and without the packed program. All others are the files unpacked to /opt/cfngen; Python sources
-            have their comments here.
+            reference and without the packed program; `steps.md` lists the steps. All others are the files unpacked to
+            /opt/cfngen; Python sources have their comments here.
+        instance_files: texts by path below /opt/cfngen, as an instance gets them, with `${name}` for each reference.
         limit: the maximum bytes of user data (before base64) that EC2 allows.
     """
 
@@ -126,7 +127,18 @@ class UserData:
     resource: str
     program: str
     files: Mapping[str, str]
+    instance_files: Mapping[str, str]
     limit: int = MAX_USER_DATA_BYTES
+
+    @property
+    def files_to_review(self) -> dict[str, str]:
+        """What the cluster file decides of `files`: all but the sources of the boot program."""
+        return {path: text for path, text in self.files.items() if not path.startswith(PROGRAM_FOLDER)}
+
+    @property
+    def is_near_limit(self) -> bool:
+        """Whether the size is worth mentioning, since it takes nine tenths of what EC2 allows."""
+        return self.size >= 0.9 * self.limit
 
 
 def pack(
@@ -166,7 +178,7 @@ def pack(
     second_files["role.json"] = _compact_json(role_config)
     second_files.update({path: text for path, text in files.items() if path != BOOT_UNIT_NAME})
     program = _compress(_join_files(second_files))
-    sha256 = hashlib.sha256(program.encode()).hexdigest()
+    sha256 = _sha256(program)
     resource = str(ProgramId(prefix, sha256[:12]))
 
     first_config = {
@@ -203,18 +215,38 @@ def pack(
         "user-data.py": "".join(piece if isinstance(piece, str) else f"${{{piece.name}}}" for piece in view_pieces),
         "config.json": json.dumps(first_config, indent=2, ensure_ascii=False) + "\n",
         "role.json": json.dumps(role_config, indent=2, ensure_ascii=False) + "\n",
+        "steps.md": steps_page(
+            role,
+            config["steps"],
+            config["tasks"],
+            _sha256(_join_files({module: stripped_source(module) for module in sorted(all_program_modules)})),
+        ),
     }
     if cloud_config_text:
         shown_files["cloud-config.yaml"] = cloud_config_text + "\n"
     shown_files.update(files)
     shown_files.update({program_path(module): source_text(module) for module in sorted(all_program_modules)})
     value = Join("", [piece if isinstance(piece, str) else piece.value for piece in pieces])
-    return UserData(role=role, value=Base64(value), size=size, resource=resource, program=program, files=shown_files)
+    reference_texts = {name: text if isinstance(text, str) else f"${{{name}}}" for name, text in references.items()}
+    return UserData(
+        role=role,
+        value=Base64(value),
+        size=size,
+        resource=resource,
+        program=program,
+        files=shown_files,
+        instance_files={"references.json": json.dumps(reference_texts), **first_files, **second_files},
+    )
 
 
 def _module_of_function(function: str) -> str:
     """Return the module of a step's function, e.g. `host.system` of `host.system.settings`."""
     return function.rpartition(".")[0]
+
+
+def _sha256(text: str) -> str:
+    """Return the SHA-256 digest of a text in hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _compact_json(value: object) -> str:

@@ -10,8 +10,33 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from cfngen.errors import CfngenError
+
 if TYPE_CHECKING:
     from importlib.abc import Traversable
+
+# Of the supported distributions' Pythons the oldest: that of Amazon Linux 2023.
+OLDEST_INSTANCE_PYTHON = (3, 9)
+# Folder of the boot program on an instance, below /opt/cfngen.
+PROGRAM_FOLDER = "boot/"
+
+
+class BrokenProgramError(CfngenError):
+    """A module of the boot program would not run on an instance.
+
+    Attributes:
+        module: the module of `cfngen.boot`, e.g. `host.system`.
+    """
+
+    code = "broken-program"
+
+    def __init__(self, module: str, reason: str) -> None:
+        oldest = ".".join(map(str, OLDEST_INSTANCE_PYTHON))
+        super().__init__(
+            f"the boot program's module {module} is not valid for Python {oldest}, which instances may have: {reason}",
+            hint="instances would never boot with it, so nothing was written; install cfngen again, or report this.",
+        )
+        self.module = module
 
 
 @cache
@@ -20,9 +45,17 @@ def source_text(module: str) -> str:
     return _file(module).read_text(encoding="utf-8")
 
 
+def summary(function: str) -> str:
+    """Return the first sentence of the docstring of a function of `cfngen.boot`, e.g. `host.system.settings`."""
+    module, _, name = function.rpartition(".")
+    nodes = ast.parse(source_text(module)).body
+    [definition] = [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == name]
+    return (ast.get_docstring(definition) or "").partition("\n\n")[0]
+
+
 def program_path(module: str) -> str:
     """Return the path of a module on an instance, below /opt/cfngen."""
-    return f"boot/{module.replace('.', '/')}.py"
+    return f"{PROGRAM_FOLDER}{module.replace('.', '/')}.py"
 
 
 def with_imported_modules(modules: Iterable[str]) -> tuple[str, ...]:
@@ -38,9 +71,17 @@ def with_imported_modules(modules: Iterable[str]) -> tuple[str, ...]:
 
 @cache
 def imported_modules(module: str) -> frozenset[str]:
-    """Return the names of the modules of `cfngen.boot` that a module imports when it runs."""
+    """Return the names of the modules of `cfngen.boot` that a module imports when it runs.
+
+    Raises:
+        BrokenProgramError: it is no Python program.
+    """
     names: set[str] = set()
-    for node in _statements(ast.parse(source_text(module)).body):
+    try:
+        tree = ast.parse(source_text(module))
+    except SyntaxError as error:
+        raise BrokenProgramError(module, str(error)) from error
+    for node in _statements(tree.body):
         if isinstance(node, ast.ImportFrom) and node.level:
             # Each dot of a relative import removes the last part of the importing module's name: for
             # `from ..host import kubelet` in `master.helm` no part is left, and the base is `host`.
@@ -62,8 +103,17 @@ def _file(module: str) -> Traversable:
 
 @cache
 def stripped_source(module: str) -> str:
-    """Return the text of a module of `cfngen.boot` as instances get it: stripped, to save space in user data."""
-    return strip_source(source_text(module))
+    """Return the text of a module of `cfngen.boot` as instances get it: stripped, to save space in user data.
+
+    Raises:
+        BrokenProgramError: the result is no program for the oldest Python of the instances.
+    """
+    try:
+        stripped = strip_source(source_text(module))
+        ast.parse(stripped, feature_version=OLDEST_INSTANCE_PYTHON)
+    except SyntaxError as error:
+        raise BrokenProgramError(module, str(error)) from error
+    return stripped
 
 
 def strip_source(text: str) -> str:
@@ -74,7 +124,11 @@ def strip_source(text: str) -> str:
     result is made from the source's tokens and is therefore the same with all Python versions (that of `ast.unparse` is
     not).
     """
-    removable = _removable_parts(ast.parse(text))
+    lines = text.split("\n")
+    removable = {
+        _in_characters(start, lines): (_in_characters(end, lines), replacement)
+        for start, (end, replacement) in _removable_parts(ast.parse(text)).items()
+    }
     output: list[str] = []
     level = 0  # of indentation
     previous = "\n"  # the string that was copied last
@@ -108,8 +162,13 @@ def strip_source(text: str) -> str:
 
 # Tokens that `strip_source` does not copy: comments, and white space, which it writes itself.
 _INVISIBLE = {tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-# A line, counted from 1, and a column, counted from 0.
+# A line, counted from 1, and a column, counted from 0: in characters by `tokenize`, in bytes of UTF-8 by `ast`.
 Position = tuple[int, int]
+
+
+def _in_characters(position: Position, lines: Sequence[str]) -> Position:
+    line, column = position
+    return line, len(lines[line - 1].encode()[:column].decode())
 
 
 def _is_word_character(character: str) -> bool:
@@ -179,20 +238,47 @@ def _end(node: ast.stmt | ast.expr) -> Position:
 def _tokens(text: str) -> list[tokenize.TokenInfo]:
     """Return the tokens of Python source, with each f-string as one token in every version of Python.
 
-    Since Python 3.12 `tokenize` splits f-strings into several tokens.
+    Since Python 3.12 `tokenize` splits f-strings into several tokens (PEP 701), since 3.14 template strings too.
+
+    Raises:
+        SyntaxError: an f-string holds what only Python 3.12 and newer understand.
     """
-    lines = text.splitlines()
+    lines = text.split("\n")
     tokens: list[tokenize.TokenInfo] = []
-    open_fstrings: list[tokenize.TokenInfo] = []
+    parts: list[tokenize.TokenInfo] = []  # of the f-string that is open
+    depth = 0  # of f-strings within each other
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         kind = tokenize.tok_name[token.type]
-        if kind == "FSTRING_START":
-            open_fstrings.append(token)
-        elif kind == "FSTRING_END":
-            first = open_fstrings.pop()
-            if not open_fstrings:
-                string = lines[first.start[0] - 1][first.start[1] : token.end[1]]
-                tokens.append(tokenize.TokenInfo(tokenize.STRING, string, first.start, token.end, token.line))
-        elif not open_fstrings:
+        depth += kind in ("FSTRING_START", "TSTRING_START")
+        if not depth:
             tokens.append(token)
+            continue
+        # What stands between the braces of the outermost f-string.
+        if parts and not (depth == 1 and kind in _FSTRING_PARTS):
+            _check_within_fstring(token, quote=parts[0].string.lstrip(_STRING_PREFIXES))
+        parts.append(token)
+        depth -= kind in ("FSTRING_END", "TSTRING_END")
+        if not depth:
+            (first_line, first_column), (last_line, last_column) = parts[0].start, token.end
+            string_lines = [*lines[first_line - 1 : last_line - 1], lines[last_line - 1][:last_column]]
+            string_lines[0] = string_lines[0][first_column:]
+            string = "\n".join(string_lines)
+            tokens.append(tokenize.TokenInfo(tokenize.STRING, string, parts[0].start, token.end, parts[0].line))
+            parts = []
     return tokens
+
+
+_FSTRING_PARTS = ("FSTRING_MIDDLE", "FSTRING_END", "TSTRING_MIDDLE", "TSTRING_END")
+_STRING_PREFIXES = "fFrRtT"
+
+
+def _check_within_fstring(token: tokenize.TokenInfo, *, quote: str) -> None:
+    """Refuse what Python could not read within an f-string before 3.12 (PEP 701); `ast` does not check it.
+
+    Raises:
+        SyntaxError: the token has a quote like those around the f-string, a backslash, a comment or a line break.
+    """
+    is_line_break = token.type == tokenize.NL and len(quote) == 1
+    if quote in token.string or "\\" in token.string or token.type == tokenize.COMMENT or is_line_break:
+        message = f"{token.string!r} within an f-string needs Python 3.12"
+        raise SyntaxError(message, ("", *token.start, token.line))

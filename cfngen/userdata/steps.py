@@ -6,13 +6,14 @@ The boot program also runs the step `identity` before all others and `signal` af
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from cfngen.cluster.issuer_documents import masters_publish_documents
 from cfngen.cluster.model import Cluster, Instances, NodeGroup
 from cfngen.userdata import extra_volumes, proxy
 from cfngen.userdata.pod_network import ROUTE_MAKING_PLUGINS
+from cfngen.userdata.source import summary
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import Steps
@@ -205,6 +206,40 @@ def tasks(cluster: Cluster, group: Instances) -> dict[str, Steps]:
     """Return the tasks of a group's timers and services: the steps of each, by the task's name."""
     role_tasks = NODE_TASKS if isinstance(group, NodeGroup) else MASTER_TASKS
     return {name: {step.title: step.function} for name, step in role_tasks.items() if step.is_needed(cluster, group)}
+
+
+def steps_page(role: str, all_steps: Steps, all_tasks: Mapping[str, Steps], program_sha256: str) -> str:
+    """Return a page that lists what the instances of a role do: the steps of a boot by number, and the tasks.
+
+    Args:
+        role: the role's display name.
+        all_steps: the steps of a boot.
+        all_tasks: the tasks of timers and services.
+        program_sha256: a digest of the boot program, which differs if one of its modules does.
+    """
+    numbered = {"identity": "runner.identity", **all_steps, "signal": "runner.signal_success"}
+    lines = [
+        f"# What instances of the role {role} do",
+        "",
+        "At each boot, in this order; the log has the same numbers and titles:",
+        "",
+        "| | step | what it does |",
+        "|---|---|---|",
+        *(
+            f"| {number} | {title} | {summary(function)} |"
+            for number, (title, function) in enumerate(numbered.items(), start=1)
+        ),
+        "",
+        "Later, started by systemd timers and services:",
+        "",
+        "| task | what it does |",
+        "|---|---|",
+        *(f"| {name} | {summary(function)} |" for name, task in all_tasks.items() for function in task.values()),
+        "",
+        f"The program that does this has the SHA-256 digest `{program_sha256}`.",
+        f"`cfngen userdata {role}` shows it, and `--unpack` writes it as instances get it.",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def first_stage_steps(all_steps: Steps) -> Steps:

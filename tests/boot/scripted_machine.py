@@ -13,7 +13,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import IO, Any
 
 import instance_files
@@ -26,7 +26,7 @@ from cfngen.boot.host.system import FILES_FOLDER
 from cfngen.boot.machine import TOKEN, BootError, Machine
 from cfngen.boot.node.first_pod import MANIFEST as FIRST_POD
 
-START = datetime(2026, 9, 1, 12, 0, 0, tzinfo=timezone.utc)
+START = datetime(2026, 9, 1, 12, 0, 0, tzinfo=UTC)
 # The version that a secret has when a test begins.
 FIRST_VERSION = "00000000-0000-4000-8000-000000000001"
 IDENTITY = {"instanceId": "i-0123456789abcdef0", "availabilityZone": "us-west-2a", "privateIp": "172.20.0.9"}

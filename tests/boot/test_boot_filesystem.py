@@ -39,8 +39,6 @@ def test_errors_that_are_left_need_a_person(code: int) -> None:
 
 @pytest.fixture
 def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    if not shutil.which("e2fsck"):
-        pytest.skip("e2fsck is not installed")
     monkeypatch.setattr(seam, "LOG", str(tmp_path / "log"))
     path = tmp_path / "disk"
     with path.open("wb") as file:
@@ -64,6 +62,8 @@ class Telling(Machine):
         self.said.append(text)
 
 
+@pytest.mark.drill
+@pytest.mark.skipif(not shutil.which("e2fsck"), reason="e2fsck is not installed")
 def test_real_file_system_with_an_error_noted_is_repaired(disk: Path) -> None:
     debugfs(disk, "set_super_value state 2")
     machine = Telling()
@@ -73,6 +73,8 @@ def test_real_file_system_with_an_error_noted_is_repaired(disk: Path) -> None:
     assert len(machine.said) == 1
 
 
+@pytest.mark.drill
+@pytest.mark.skipif(not shutil.which("e2fsck"), reason="e2fsck is not installed")
 def test_real_file_system_whose_root_is_gone_needs_a_person(disk: Path) -> None:
     debugfs(disk, "clri <2>")
     debugfs(disk, "set_super_value state 2")

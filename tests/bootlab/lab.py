@@ -153,7 +153,7 @@ class Lab:
         while not self._stopped.wait(LOOK):
             try:
                 self._follow()
-            except Exception as error:  # noqa: BLE001, PERF203 - likewise
+            except Exception as error:  # noqa: BLE001 - likewise
                 self.fault = f"{type(error).__name__}: {error}"
 
     def _follow(self) -> None:

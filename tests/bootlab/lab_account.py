@@ -71,7 +71,7 @@ class Account:
         self.cloud.on_terminating = self._held
         self.cloud.parameter_store = PublicParameters(region)
         # Instances know the real time, and the operator's programs compare it with the account's.
-        self.cloud.clock.now = (datetime.datetime.now(datetime.timezone.utc) - SIMULATION_START).total_seconds()
+        self.cloud.clock.now = (datetime.datetime.now(datetime.UTC) - SIMULATION_START).total_seconds()
         self.served: Served
         self.refusals: list[str] = []
         self._roles: dict[str, Role] = {}

@@ -64,7 +64,7 @@ class Identity:
     def tree(self) -> dict[str, Any]:
         """What is below a version."""
         name = f"ip-{self.address.replace('.', '-')}.{self.region}.compute.internal"
-        ends = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=6)
+        ends = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=6)
         credentials = {
             "Code": "Success",
             "Type": "AWS-HMAC",
@@ -127,7 +127,7 @@ def _text(moment: datetime.datetime) -> str:
 
 
 def _now(minutes: int = 0) -> str:
-    return _text(datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=minutes))
+    return _text(datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=minutes))
 
 
 class Metadata:

@@ -149,7 +149,7 @@ def test_the_secret_of_the_authorities_is_written(lab, master):
 def test_the_join_information_holds_a_token_of_a_day(lab):
     information = lab.secret("joinSecretArn")
     expires = datetime.datetime.fromisoformat(information["expires"].replace("Z", "+00:00"))
-    left = expires - datetime.datetime.now(datetime.timezone.utc)
+    left = expires - datetime.datetime.now(datetime.UTC)
     assert datetime.timedelta(hours=23) < left <= datetime.timedelta(hours=24)
     assert re.fullmatch(r"[a-z0-9]{6}\.[a-z0-9]{16}", information["token"])
 

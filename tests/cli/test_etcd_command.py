@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import pytest
 from deployed_cluster import Command, Place
@@ -145,7 +145,7 @@ def test_a_long_list_is_cut_unless_all_is_asked_for(where: Place) -> None:
 
 
 def test_what_a_restore_means_wraps() -> None:
-    noon = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
+    noon = datetime(2026, 11, 21, 12, tzinfo=UTC)
     snapshot = Snapshot("kubernetes/etcd/2026-11-21T120000Z.db", "hourly", noon, 9, 60.0)
     texts = ("everything written to Kubernetes since then is lost, and so is what was made of it meanwhile",) * 2
     plan = RestorePlan("k8s", "us-west-2", "123456789012", "bucket", snapshot, (), False, texts)

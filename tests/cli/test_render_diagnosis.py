@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import click
 
@@ -12,7 +12,7 @@ from cfngen.deploy.messages import Event
 from cfngen.deploy.watching.console_output import ConsoleExcerpt
 from cfngen.deploy.watching.diagnosis import Cause, Diagnosis, NextStep
 
-NOON = datetime(2026, 9, 1, 12, 4, 5, tzinfo=timezone.utc)
+NOON = datetime(2026, 9, 1, 12, 4, 5, tzinfo=UTC)
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
 EVENT = Event(
     "1",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import click
 
@@ -11,7 +11,7 @@ from cfngen.cli.render.events import event_lines, history_lines
 from cfngen.cli.render.resource_names import resource_name, stack_title
 from cfngen.deploy.messages import Event
 
-NOON = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
+NOON = datetime(2026, 9, 1, 12, tzinfo=UTC)
 ROOT = "arn:aws:cloudformation:us-west-2:123456789012:stack/k8s/1"
 SUBNET = Event("1", NOON, "k8s-Vpc-1", ("VpcStack",), "SubnetA", "subnet-1", "AWS::EC2::Subnet", "CREATE_COMPLETE")
 REASON = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import click
 import pytest
@@ -15,7 +15,7 @@ from cfngen.deploy.messages import Event
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.watching.progress import Progress, ResourceProgress, StackProgress
 
-NOON = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
+NOON = datetime(2026, 9, 1, 12, tzinfo=UTC)
 VPC = StackProgress(("VpcStack",), "k8s-Vpc-1", "CREATE_COMPLETE", 9, 9, 75)
 NODES = StackProgress(
     ("NodeGroupNodesStack",),

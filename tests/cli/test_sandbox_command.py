@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +18,7 @@ from cfngen.sandbox import process
 from cfngen.sandbox.last_sandbox import LastSandbox, write_last_sandbox
 from cfngen.sandbox.status import SandboxFault, SandboxStack, SandboxStatus
 
-NOW = datetime(2026, 11, 22, 12, 0, tzinfo=timezone.utc)
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 LAST = LastSandbox("token", ("k8s in us-west-2",), "idle", "2026-11-22T11:00:00+00:00")
 
 
@@ -77,7 +77,7 @@ def test_the_status_of_a_sandbox_says_what_is_in_it() -> None:
         process=42,
         speed=12.0,
         started=NOW - timedelta(minutes=10),
-        time=datetime(2026, 1, 1, 2, tzinfo=timezone.utc),
+        time=datetime(2026, 1, 1, 2, tzinfo=UTC),
         age=7200,
         stacks=(SandboxStack("us-west-2", "k8s", "CREATE_COMPLETE", "https://127.0.0.1:1", ("nodes", "master-a")),),
         faults=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from deployed import STACK
@@ -117,7 +117,7 @@ def test_what_ends_soon_stands_out(where: Place) -> None:
 def test_what_is_not_well_is_named(where: Place) -> None:
     status = read_status(where.account, where.name, where.cluster, find_url_override=where.override)
     [master], [group] = status.masters, status.node_groups
-    old = datetime(2024, 1, 1, tzinfo=timezone.utc)
+    old = datetime(2024, 1, 1, tzinfo=UTC)
     ill = replace(
         status,
         api=ApiState("1.36.3", ready=False, failing=("etcd",)),

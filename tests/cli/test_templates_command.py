@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
+import random
+import re
 import signal
 import time
 
 import pytest
 
 from cfngen.lint import Finding
+from cfngen.userdata import source
 
 STACKS = ("vpc", "security-groups", "secrets", "iam", "master", "nodes-nodes", "cluster", "standalone")
 
@@ -33,18 +37,36 @@ def test_it_writes_every_stack_and_says_what_it_did(cfngen, directory):
     assert (directory / "output" / "README.md").exists()
     assert (directory / "output" / "userdata" / "master" / "config.json").exists()
     assert "the built-in default cluster; there is no cluster.yaml here" in ran.out
-    assert "UserData of master" in ran.out
-    assert "16,384 bytes" in ran.out
+    assert "UserData" not in ran.out
     assert "8 templates linted, nothing found." in ran.out
     assert "upload output/standalone.json in the CloudFormation console" in ran.out
+
+
+def test_a_broken_boot_program_is_never_written(cfngen, directory, monkeypatch):
+    """A Python whose tokens are others than expected once lost the text of f-strings."""
+    strip = source.strip_source
+    source.stripped_source.cache_clear()
+    monkeypatch.setattr(source, "strip_source", lambda text: strip(text).replace('HOME="', 'HOME "'))
+    ran = cfngen("templates")
+    source.stripped_source.cache_clear()
+    assert ran.code == 1
+    assert "the boot program's module machine is not valid for Python 3.9, which instances may have" in ran.err
+    assert list(directory.iterdir()) == []
 
 
 def test_a_second_run_writes_nothing(cfngen, written):
     before = {path: path.stat().st_mtime_ns for path in written.rglob("*")}
     ran = cfngen("templates", "--defaults")
     assert "0 files written" in ran.out
-    assert " written\n" not in ran.out.partition("UserData")[0]
+    assert " written\n" not in ran.out
     assert {path: path.stat().st_mtime_ns for path in written.rglob("*")} == before
+
+
+def test_the_size_of_user_data_is_told_when_it_comes_near_the_limit(cfngen):
+    incompressible = base64.b64encode(random.Random(1).randbytes(4700)).decode()
+    ran = cfngen("templates", "--set", f"nodeGroups=[{{preBootCommands: [{incompressible}]}}]")
+    assert ran.code == 0
+    assert re.findall(r"UserData of (\S+) +1[45],\d{3} of 16,384 bytes", ran.out) == ["nodes-nodes"]
 
 
 def test_the_environment_is_named_when_it_had_a_part(cfngen):

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+
+from cfngen.cluster.load import parse
+from cfngen.userdata import roles
 
 
 def test_the_roles_are_listed(cfngen):
@@ -51,6 +55,28 @@ def test_a_file_needs_a_role(cfngen):
     ran = cfngen("userdata", "--file", "config.json")
     assert ran.code == 64
     assert ran.err.endswith("error: specify a role: `cfngen userdata master --file config.json`\n")
+
+
+def test_the_program_is_unpacked_as_an_instance_gets_it(cfngen, directory):
+    ran = cfngen("userdata", "nodes-nodes", "--unpack", "node")
+    [node] = [each for each in roles(parse({})) if each.role == "nodes-nodes"]
+    assert ran.out == f"node: {len(node.instance_files)} files of the role nodes-nodes.\n"
+    unpacked = {str(path.relative_to("node")): path.read_text() for path in Path("node").rglob("*") if path.is_file()}
+    assert unpacked == node.instance_files
+    assert json.loads(unpacked["references.json"])["joinSecretArn"] == "${joinSecretArn}"
+    assert cfngen("userdata", "nodes-nodes", "--unpack", "node").code == 0
+
+
+def test_nothing_is_unpacked_over_what_is_there(cfngen, directory):
+    Path("node/boot").mkdir(parents=True)
+    Path("node/boot/machine.py").write_text("mine")
+    ran = cfngen("userdata", "nodes-nodes", "--unpack", "node")
+    assert ran.code == 1
+    assert "was not written by cfngen and would be replaced" in ran.err
+    assert [path.name for path in Path("node").rglob("*")] == ["boot", "machine.py"]
+    assert cfngen("userdata", "--unpack", "node").err.endswith(
+        "specify a role: `cfngen userdata master --unpack node`\n"
+    )
 
 
 def test_a_file_or_the_size(cfngen):

@@ -69,7 +69,7 @@ ROWS = [
         ["network.subnets"],
     ),
     (
-        "network: {topology: private, nat: perZone, subnets: [{zone: us-west-2a}, {zone: us-west-2b}]}",
+        "network: {plugin: vpc-routes, topology: private, nat: perZone, subnets: [{}, {}]}",
         "network.nat",
         ["network.plugin", "network.subnets"],
     ),

@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from golden_cases import CASES, load_case
 
-from cfngen.cluster.load import Origin, load
+from cfngen.cluster.checks.lasting_defaults import HARMLESS_DEFAULTS, LASTING_DEFAULTS
+from cfngen.cluster.issuer_stages import state_to_record
+from cfngen.cluster.load import Origin, load, parse
 from cfngen.cluster.paths import dotted, leaves
+from cfngen.templates.immutable_settings import immutable_settings
 
 FILE = """\
 name: blue
@@ -77,3 +81,13 @@ def test_every_leaf_has_an_origin() -> None:
         dotted(path) for path, _ in leaves(loaded.cluster.model_dump(mode="json", by_alias=True))
     }
     assert {origin.kind for origin in loaded.origins.values()} == {"default"}
+
+
+def test_every_setting_that_lasts_warns_of_its_default_or_has_a_harmless_one() -> None:
+    issuer = {"discovery": "url", "url": "https://tokens.example.com", "bucket": "tokens"}
+    recorded = {*immutable_settings(parse({})), *state_to_record(parse({"serviceAccountIssuer": issuer}))}
+    assert {*LASTING_DEFAULTS, *HARMLESS_DEFAULTS} == recorded | {"network.vpc", "network.subnets"}
+    assert not LASTING_DEFAULTS.keys() & HARMLESS_DEFAULTS.keys()
+    constants = {key for key, reason in HARMLESS_DEFAULTS.items() if reason.startswith("the default is the same")}
+    for case in CASES:
+        assert not [key for key in constants if getattr(load_case(case).origins.get(key), "kind", "") == "derived"]

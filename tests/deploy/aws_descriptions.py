@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 from answering import REGION, Aws, RefusedError, pairs
@@ -15,7 +15,7 @@ from cfngen.deploy.messages import Event, Message, Question, Report
 from cfngen.deploy.stacks import ResourceView, StackResource
 from cfngen.deploy.watching.watch import InterruptChoice
 
-NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 OWNED = {"kubernetes.io/cluster/one": "owned"}
 KINDS = {
     "vpc": "AWS::EC2::VPC",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import boto3
@@ -25,7 +25,7 @@ class StillClock:
     """A clock that only waiting moves."""
 
     def __init__(self) -> None:
-        self.time = datetime(2026, 1, 1, tzinfo=timezone.utc)
+        self.time = datetime(2026, 1, 1, tzinfo=UTC)
 
     def now(self) -> datetime:
         return self.time

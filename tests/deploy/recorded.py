@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -23,7 +23,7 @@ from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE
 from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.templates import generate
 
-NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 STACK_ID = "arn:aws:cloudformation:us-west-2:123456789012:stack/kubernetes/11111111-1111-1111-1111-111111111111"
 CHANGE_SET = (
     "arn:aws:cloudformation:us-west-2:123456789012:changeSet/cfngen-plan-one/22222222-2222-2222-2222-222222222222"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -111,7 +111,7 @@ def test_join_information_is_read_as_masters_write_it(aws: Aws) -> None:
     aws.answers[READ] = {"SecretString": json.dumps({**JOIN, "token": "x"})}
     found = read_join_information(aws.account, SECRET)
     assert found.endpoint == "api.example:6443"
-    assert found.expires == datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
+    assert found.expires == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     assert aws.sent(READ) == [{"SecretId": SECRET}]
 
 
@@ -195,7 +195,7 @@ def test_a_connection_for_the_occasion_ends_with_the_authority(
 
     monkeypatch.setattr(cluster_access, "issue_client_certificate", issue)
     monkeypatch.setattr(cluster_access, "KubernetesClient", lambda *arguments: arguments)
-    now = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    now = datetime(2026, 1, 1, tzinfo=UTC)
     authority, where = Authority(KeyPair("PEM", "key"), now + left), Endpoint("https://api.example")
     opened: Any = cluster_access.connect_as_administrator(where, authority, "arn:aws:iam::1:user/alice", now)
     assert opened == (where, "PEM", None)

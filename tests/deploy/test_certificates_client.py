@@ -25,7 +25,7 @@ from cfngen.deploy.access.certificates import (
 from cfngen.deploy.access.cluster_access import kubernetes_user_name
 from cfngen.sandbox import certificates
 
-NOW = datetime.datetime(2026, 3, 4, 5, 6, 7, tzinfo=datetime.timezone.utc)
+NOW = datetime.datetime(2026, 3, 4, 5, 6, 7, tzinfo=datetime.UTC)
 HOUR = datetime.timedelta(hours=1)
 ALICE = Identity("Admin/alice@cfngen", ("system:masters", "oncall"))
 

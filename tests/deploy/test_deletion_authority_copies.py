@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,7 @@ def test_a_file_that_cannot_be_made_is_told_with_its_reason(aws: Aws, tmp_path: 
 
 def test_a_copy_in_a_secret_is_deleted_at_once_and_can_be_brought_back(aws: Aws) -> None:
     aws.answers["secretsmanager:CreateSecret"] = {"ARN": "arn-of-the-copied-secret"}
-    aws.answers["secretsmanager:DeleteSecret"] = {"DeletionDate": datetime(2026, 1, 31, 12, tzinfo=timezone.utc)}
+    aws.answers["secretsmanager:DeleteSecret"] = {"DeletionDate": datetime(2026, 1, 31, 12, tzinfo=UTC)}
     [copy], said = kept(aws, AuthorityCopy())
     name = "cfngen/one/authorities-20260101T000000Z"
     assert name.startswith(authority_copy_prefix("one"))

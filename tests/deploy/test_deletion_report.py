@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -108,7 +108,7 @@ def test_what_still_exists_of_a_kind_is_counted(aws: Aws, kind: str) -> None:
     ],
 )
 def test_what_is_asked_for_by_its_name_is_counted(aws: Aws, kind: str, call: str, argument: str, absent: str) -> None:
-    made = {"Path": "/", "Arn": "arn-of-something-made", "CreateDate": datetime(2026, 1, 1, tzinfo=timezone.utc)}
+    made = {"Path": "/", "Arn": "arn-of-something-made", "CreateDate": datetime(2026, 1, 1, tzinfo=UTC)}
     profile = {"InstanceProfileName": "x", "InstanceProfileId": "0123456789abcdef", "Roles": []}
     described: dict[str, dict[str, Any]] = {
         "iam:GetRole": {"Role": {**made, "RoleName": "x", "RoleId": "0123456789abcdef"}},
@@ -131,7 +131,7 @@ def test_what_is_asked_for_by_its_name_is_counted(aws: Aws, kind: str, call: str
 
 
 def test_a_secret_in_its_recovery_window_counts_as_gone(aws: Aws) -> None:
-    aws.answers["secretsmanager:DescribeSecret"] = {"DeletedDate": datetime(2026, 2, 3, tzinfo=timezone.utc)}
+    aws.answers["secretsmanager:DescribeSecret"] = {"DeletedDate": datetime(2026, 2, 3, tzinfo=UTC)}
     [counted] = deletion_report.count_deleted_resources(
         aws.account, had("AWS::SecretsManager::Secret", "a-secret-with-a-name")
     )
@@ -169,7 +169,7 @@ def test_groups_that_still_exist_are_counted(aws: Aws) -> None:
         "DefaultCooldown": 300,
         "AvailabilityZones": ["us-west-2a"],
         "HealthCheckType": "EC2",
-        "CreatedTime": datetime(2026, 1, 1, tzinfo=timezone.utc),
+        "CreatedTime": datetime(2026, 1, 1, tzinfo=UTC),
     }
     aws.answers["autoscaling:DescribeAutoScalingGroups"] = {"AutoScalingGroups": [group]}
     [counted] = deletion_report.count_deleted_resources(

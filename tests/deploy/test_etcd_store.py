@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -26,7 +26,7 @@ from cfngen.deploy.etcd.snapshots import (
 from cfngen.deploy.messages import Message, Step
 
 NAME = "2025-12-31T235900Z.db"
-TAKEN = datetime(2025, 12, 31, 23, 59, tzinfo=timezone.utc)
+TAKEN = datetime(2025, 12, 31, 23, 59, tzinfo=UTC)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from watched import NAME, Operator, lines, operating
@@ -16,7 +16,7 @@ from cfngen.deploy.watching.event_order import merge_events
 from cfngen.deploy.watching.event_scope import LastOperation
 from cfngen.deploy.watching.events import is_worth_showing, parse_event, read_history, read_last_event
 
-NOON = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
+NOON = datetime(2026, 9, 1, 12, tzinfo=UTC)
 ROOT = "arn:aws:cloudformation:us-west-2:123456789012:stack/k8s/1"
 CHILD = "arn:aws:cloudformation:us-west-2:123456789012:stack/k8s-VpcStack-ABC/2"
 STACK = "AWS::CloudFormation::Stack"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ from cfngen.deploy.deletion.leftovers import (
 from cfngen.deploy.messages import Message, Notice
 from cfngen.deploy.stacks import StackResource, StackView, find_stack
 
-KEY = {"KeyId": "key-1", "KeyState": "PendingDeletion", "DeletionDate": datetime(2026, 2, 3, tzinfo=timezone.utc)}
+KEY = {"KeyId": "key-1", "KeyState": "PendingDeletion", "DeletionDate": datetime(2026, 2, 3, tzinfo=UTC)}
 
 
 @pytest.fixture

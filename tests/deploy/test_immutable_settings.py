@@ -56,12 +56,28 @@ def test_what_is_decided_once_is_refused(key: str) -> None:
     error = refused({key: "another"}, NOW)
     [problem] = error.problems
     assert problem.startswith(f"{key}: was another when the cluster was created and cannot be changed to ")
-    assert (str(error), error.hint) == (problem, NEW_CLUSTER)
+    section, _, name = key.rpartition(".")
+    hint = f"in the cluster file, write `{name}: another` below `{section}`; or create a new cluster."
+    assert (str(error), error.hint) == (problem, hint)
     # What was not noted, or is not decided any more, is not judged.
     cluster = parse(NOW)
     notes = {name: value for name, value in immutable_settings(cluster).items() if name != key}
     assert setting_impacts({"Metadata": {"cfngen": {"immutableSettings": notes}}}, cluster) == ()
     assert told({"network.other": "another"}, NOW) == []
+
+
+def test_a_cluster_of_an_earlier_default_is_told_the_lines_that_keep_it() -> None:
+    network: dict[str, Any] = {"topology": "private", "subnets": ZONES}
+    was = {"network.plugin": "vpc-routes", "secrets.kmsKey": "a key made with the cluster"}
+    error = refused(was, {**NOW, "network": network, "secrets": {"kmsKey": f"arn:aws:kms:us-west-2:{'1' * 12}:key/1"}})
+    assert error.hint == (
+        "in the cluster file, remove secrets.kmsKey, and write `plugin: vpc-routes` below `network`; "
+        "or create a new cluster."
+    )
+    kept = {**NOW, "network": {**network, "plugin": "vpc-routes"}}
+    assert told(was, kept) == []
+    # So is what the file left to the default beside it.
+    assert parse(kept).network.nat == "single"
 
 
 def test_all_that_cannot_be_is_said_at_once() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import pytest
 from answering import Aws
@@ -20,7 +20,7 @@ from cfngen.deploy.pausing.checks import (
 from cfngen.deploy.pausing.kept_sizes import KeptSizes, Sizes, parse_tags, tag_value
 from cfngen.deploy.pausing.state import find_pause
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def group(role: str = "node", name: str = "general", **attributes: object) -> GroupView:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -21,7 +21,7 @@ from cfngen.deploy.inspection.validation import validate_state
 from cfngen.deploy.stacks import ResourceView, StackView
 from cfngen.deploy.status import StackStatus
 
-NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ROOT = "arn:aws:cloudformation:us-west-2:123456789012:stack/kubernetes/1-2"
 PRIVATE = parse({"network": {"topology": "private"}})
 TYPES = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -29,7 +29,7 @@ def events(aws: Aws, *volumes: str) -> None:
                 "StackId": arn("one"),
                 "EventId": f"event-{volume}",
                 "StackName": "one",
-                "Timestamp": datetime(2026, 1, 1, tzinfo=timezone.utc),
+                "Timestamp": datetime(2026, 1, 1, tzinfo=UTC),
                 "ResourceType": volume.partition("=")[0],
                 **({"PhysicalResourceId": volume.partition("=")[2]} if volume.partition("=")[2] else {}),
             }
@@ -85,7 +85,7 @@ def test_snapshots_are_asked_for_a_hundred_volumes_at_a_time(aws: Aws, number: i
     assert [len(filtered(each, "volume-id")) for each in aws.sent("ec2:DescribeSnapshots")] == calls
 
 
-KEY = {"KeyId": "key-1", "KeyState": "PendingDeletion", "DeletionDate": datetime(2026, 2, 3, tzinfo=timezone.utc)}
+KEY = {"KeyId": "key-1", "KeyState": "PendingDeletion", "DeletionDate": datetime(2026, 2, 3, tzinfo=UTC)}
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_key_that_cannot_be_looked_at_for_another_reason_is_an_error(aws: Aws)
 @pytest.mark.parametrize(
     ("answer", "named"),
     [
-        ({"DeletedDate": datetime(2026, 2, 3, tzinfo=timezone.utc)}, True),
+        ({"DeletedDate": datetime(2026, 2, 3, tzinfo=UTC)}, True),
         ({"ARN": "arn:secret-1-of-a-stack"}, False),
         (refusing("ResourceNotFoundException"), False),
         (refusing("AccessDeniedException"), False),

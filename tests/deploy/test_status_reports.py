@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import pytest
 from deployed import STACK, Place, place
@@ -23,7 +23,7 @@ from cfngen.deploy.inspection.reports import parse_addons, parse_certificates
 from cfngen.deploy.inspection.status_reader import read_status
 
 MASTERS = (MasterState("a", "i-1"), MasterState("b", "i-2"), MasterState("c"))
-ENDS = datetime(2027, 3, 1, 12, 0, tzinfo=timezone.utc)
+ENDS = datetime(2027, 3, 1, 12, 0, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")

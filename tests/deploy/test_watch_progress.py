@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from clusters import golden
@@ -23,7 +23,7 @@ from cfngen.deploy.watching.expectations import (
 from cfngen.deploy.watching.progress import ProgressTracker, ResourceProgress, StackProgress
 from cfngen.templates import generate
 
-NOON = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
+NOON = datetime(2026, 9, 1, 12, tzinfo=UTC)
 ROOT = "arn:aws:cloudformation:us-west-2:123456789012:stack/k8s/1"
 NODES = ("NodesStack",)
 CHILD = "arn:aws:cloudformation:us-west-2:123456789012:stack/k8s-NodesStack-ABC/2"

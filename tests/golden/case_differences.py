@@ -67,9 +67,16 @@ def replaced(value: Any, changes: dict[str, Any]) -> Any:
 
 @lru_cache(maxsize=8)  # the default case, which every other one is compared with, and what is being compared
 def masked(case: str) -> Contents:
-    """The files of a case, parsed, without digests of the boot program."""
+    """The files of a case, parsed, without digests of the boot program.
+
+    The list of steps for people is left out: it has the steps of `config.json`, by number.
+    """
     resources = [role.resource for role in userdata.roles(load_case(case).cluster)]
-    return {path: parsed(path, without_digests(path, text, resources)) for path, text in rendered(case).items()}
+    return {
+        path: parsed(path, without_digests(path, text, resources))
+        for path, text in rendered(case).items()
+        if not path.endswith("/steps.md")
+    }
 
 
 def without_digests(path: str, text: str, resources: Sequence[str]) -> str:

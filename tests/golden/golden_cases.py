@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import sys
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -37,7 +39,7 @@ def rendered(case: str) -> Files:
         Document(document.name, without_program(document.body), document.module) for document in generate(cluster)
     ]
     files = output.render(documents, userdata.roles(cluster), "json")
-    return {path: data.decode() for path, data in files.items() if "/boot/" not in path and path != "README.md"}
+    return {path: data.decode() for path, data in files.items() if path != "README.md"}
 
 
 def without_program(value: Any) -> Any:
@@ -58,3 +60,16 @@ def joined(pieces: list[Any]) -> list[Any]:
         for is_text, group in groupby(pieces, key=lambda piece: isinstance(piece, str))
         for item in (["".join(group)] if is_text else group)
     ]
+
+
+def print_digests() -> None:
+    """Print a digest of every file of every case, packed programs and all; two Pythons have to print the same."""
+    for case in CASES:
+        cluster = load_case(case).cluster
+        files = output.render(generate(cluster), userdata.roles(cluster), "json")
+        for path, data in files.items():
+            sys.stdout.write(f"{hashlib.sha256(data).hexdigest()}  {case}/{path}\n")
+
+
+if __name__ == "__main__":
+    print_digests()

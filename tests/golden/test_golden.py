@@ -1,7 +1,7 @@
 """Golden cases: a small cluster file in, every template and UserData out.
 
-Of the default case `expected/` holds every file, byte for byte, but for the packed boot program, which output/ shows
-unpacked. Of each other case `differences.json` holds what it has otherwise (see `case_differences`).
+Of the default case `expected/` holds every file, byte for byte, but for the packed boot program, whose digest
+steps.md has. Of each other case `differences.json` holds what it has otherwise (see `case_differences`).
 `CFNGEN_UPDATE_GOLDEN=1` rewrites them and still fails, so that a change of output is always looked at.
 """
 

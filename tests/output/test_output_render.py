@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -12,17 +11,12 @@ import yaml
 from cfngen.output import render
 from cfngen.output.readme import MARKER, files_listed_in
 from cfngen.templates.document import Document
+from cfngen.userdata import UserData
 
 
-@dataclass(frozen=True)
-class Role:
-    """Stands for a `cfngen.userdata.UserData`."""
-
-    role: str = "master"
-    value: Any = None
-    size: int = 12345
-    limit: int = 16384
-    files: dict[str, str] = field(default_factory=lambda: {"user-data.py": "loader ü\n", "boot/master.py": "code\n"})
+def user_data(role: str = "master", size: int = 12345, **files: str) -> UserData:
+    files = files or {"user-data.py": "loader ü\n", "boot/master.py": "code\n"}
+    return UserData(role, value=None, size=size, resource="", program="", files=files, instance_files={})
 
 
 def vpc() -> Document:
@@ -58,13 +52,14 @@ def standalone() -> Document:
 
 
 def test_every_file_is_there() -> None:
-    files = render([vpc(), root(), standalone()], [Role(), Role("nodes-gpu", files={"config.json": "{}"})], "json")
+    files = render(
+        [vpc(), root(), standalone()], [user_data(), user_data("nodes-gpu", **{"config.json": "{}"})], "json"
+    )
     assert list(files) == [
         "README.md",
         "vpc.json",
         "cluster.json",
         "standalone.json",
-        "userdata/master/boot/master.py",
         "userdata/master/user-data.py",
         "userdata/nodes-gpu/config.json",
     ]
@@ -85,7 +80,7 @@ def test_json_is_in_the_order_of_reading_and_keeps_the_order_of_names() -> None:
 
 def test_the_same_input_gives_the_same_bytes() -> None:
     for form in ("json", "yaml"):
-        assert render([vpc(), root()], [Role()], form) == render([vpc(), root()], [Role()], form)
+        assert render([vpc(), root()], [user_data()], form) == render([vpc(), root()], [user_data()], form)
 
 
 AWKWARD = {
@@ -146,22 +141,24 @@ def test_rendering_does_not_change_the_documents() -> None:
 
 
 def test_the_readme_says_what_each_file_is_and_what_to_upload() -> None:
-    files = render([vpc(), root(), standalone()], [Role()], "json")
+    files = render([vpc(), root(), standalone()], [user_data()], "json")
     text = files["README.md"].decode()
     assert text.startswith(MARKER)
     for line in (
         "| `vpc.json` | Network \\| of the cluster … all of it |",
         "| `cluster.json` | The root |",
-        "12,345 of 16,384 bytes",
+        "| `userdata/master/` | what these instances get at boot: steps (`steps.md`), configuration and files |",
         "`standalone.json` is the whole cluster",
         "stack from the S3 URL of `cluster.json`",
     ):
         assert line in text
     assert files_listed_in(text) == files.keys() - {"README.md"}
+    nearly_full = render([vpc()], [user_data(size=14746)], "json")["README.md"].decode()
+    assert "files; packed, 14,746 of 16,384 bytes |" in nearly_full
 
 
 def test_the_readme_of_a_cluster_too_large_for_one_template() -> None:
-    text = render([vpc(), root()], [Role()], "yaml")["README.md"].decode()
+    text = render([vpc(), root()], [user_data()], "yaml")["README.md"].decode()
     assert "There is no `standalone.yaml`: the cluster exceeds the limits of one template (1 MB, 500" in text
     assert "The two ways" not in text
     assert "There is no" not in render([vpc(), root(), standalone()], [], "json")["README.md"].decode()

@@ -28,7 +28,7 @@ OPERATION = Operation(
 REHEARSAL = Rehearsal(
     version="1.0",
     boto3="1.40",
-    began=datetime.datetime(2026, 11, 22, 14, 0, tzinfo=datetime.timezone.utc),
+    began=datetime.datetime(2026, 11, 22, 14, 0, tzinfo=datetime.UTC),
     region="us-west-2",
     partition="aws",
     default_vpc=False,

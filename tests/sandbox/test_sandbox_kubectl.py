@@ -11,7 +11,7 @@ import ssl
 import threading
 import urllib.parse
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from cfngen.sandbox.service_account_tokens import TokenIssuer, token_issuer
 from cfngen.sandbox.services import json_web_tokens
 
 # Later than this machine's clock, so that only the simulated time can make a certificate good.
-START = datetime(2040, 1, 1, tzinfo=timezone.utc)
+START = datetime(2040, 1, 1, tzinfo=UTC)
 SPEED = 12.0
 TABLE = (
     "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json"

@@ -9,7 +9,7 @@ import json
 import ssl
 import urllib.parse
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -193,7 +193,7 @@ def test_a_certificate_of_another_authority_is_refused(reached: Reached) -> None
         connection.getresponse()
 
 
-@pytest.mark.parametrize("now", [SIMULATION_START, datetime.now(timezone.utc)])
+@pytest.mark.parametrize("now", [SIMULATION_START, datetime.now(UTC)])
 def test_certificates_are_good_by_the_simulated_clock_or_the_real_one(
     reached: Reached, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:

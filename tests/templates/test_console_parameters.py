@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from typing import Any
 
 import pytest
@@ -168,15 +169,33 @@ HEADINGS = {
 def test_under_which_heading_a_parameter_stands(bodies: Bodies, cluster: str) -> None:
     interface = bodies[cluster]["standalone"]["Metadata"]["AWS::CloudFormation::Interface"]
     groups = {group["Label"]["default"]: group["Parameters"] for group in interface["ParameterGroups"]}
-    known = ["Network", "Access", "Masters", "All nodes"]
+    known = ["Access", "Network", "Masters", "All nodes"]
     assert [heading for heading in groups if heading in known] == [heading for heading in known if heading in groups]
     for heading, names in HEADINGS[cluster].items():
         assert [name for name in names if name not in groups[heading]] == []
     of_root = bodies[cluster]["cluster"]["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
     assert of_root[-1] == {
-        "Label": {"default": "Where the templates are"},
+        "Label": {"default": "Location of the templates"},
         "Parameters": ["TemplateBucket", "TemplatePrefix"],
     }
+
+
+def test_who_may_reach_the_api_is_the_first_question(bodies: Bodies) -> None:
+    for cluster, template in product(bodies, ("cluster", "standalone")):
+        body = bodies[cluster][template]
+        groups = body["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
+        if "Default" not in body["Parameters"].get("ApiAllowedCidr", {"Default": ""}):
+            assert groups[0]["Parameters"][0] == "ApiAllowedCidr"
+        for group in groups:
+            have_default = ["Default" in body["Parameters"][name] for name in group["Parameters"]]
+            assert have_default == sorted(have_default)
+
+
+def test_the_description_names_the_version_where_an_upgrade_changes_the_template(bodies: Bodies) -> None:
+    for documents in bodies.values():
+        named = {name for name, body in documents.items() if "version 1." in body["Description"]}
+        nodes = {name for name in documents if name.startswith("nodes-")}
+        assert named == {"cluster", "standalone", "master", *nodes}
 
 
 def test_what_the_root_takes_for_the_place_of_its_templates(bodies: Bodies) -> None:

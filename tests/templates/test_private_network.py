@@ -10,7 +10,7 @@ ZONES = [{"zone": f"us-west-2{letter}"} for letter in "abc"]
 MASTERS = {"controlPlane": {"count": 3}}
 PRIVATE: dict[str, Any] = {"network": {"topology": "private", "plugin": "cilium", "subnets": ZONES}}
 SINGLE: dict[str, Any] = {"network": {**PRIVATE["network"], "nat": "single"}}
-ROUTES: dict[str, Any] = {"network": {"topology": "private", "subnets": ZONES}}
+ROUTES: dict[str, Any] = {"network": {**PRIVATE["network"], "plugin": "vpc-routes"}}
 ISOLATED: dict[str, Any] = {"network": {**PRIVATE["network"], "nat": "none"}, "api": {"public": False}}
 SHAPES = {
     "a NAT gateway in each zone": {**PRIVATE, **MASTERS},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from importlib import import_module
 from typing import Any
 
@@ -64,7 +65,6 @@ def test_mirror_holds_the_files_by_host_and_path_of_their_origin() -> None:
 
 
 def test_containerd_configuration() -> None:
-    tomllib = pytest.importorskip("tomllib", reason="Python 3.10 has no TOML parser")
     found = tomllib.loads(of("master").files["files/etc/containerd/config.toml"])
     assert found["version"] == 4
     runtime = found["plugins"]["io.containerd.cri.v1.runtime"]

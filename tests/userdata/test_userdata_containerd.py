@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+import tomllib
 from typing import Any
 
 import pytest
@@ -10,7 +11,6 @@ import pytest
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import UserData, containerd, roles
 
-tomllib = pytest.importorskip("tomllib", reason="Python 3.10 has no TOML parser")
 IMAGES, RUNTIME = "io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime"
 
 

@@ -136,6 +136,7 @@ def test_kubeadm_is_chosen_by_the_clusters_version(tmp_path: Path, monkeypatch: 
     assert chosen == {"1.34.9": "v1.34.10", "1.35.6": "v1.35.6", "1.35.7": "v1.35.7", "1.36.3": "none"}
 
 
+@pytest.mark.drill
 @pytest.mark.skipif(not os.environ.get("KUBERNETES_BINARIES"), reason="KUBERNETES_BINARIES names no folder")
 @pytest.mark.parametrize("case", NAMES)
 def test_kubeadm_accepts_the_documents(case: str, tmp_path: Path) -> None:

@@ -97,6 +97,10 @@ def test_user_data_unpacks_the_program_and_starts_it(build: Any, tmp_path: Path)
             ast.parse(content, feature_version=(3, 9))
     assert files["cfngen-boot.service"] == found.files["cfngen-boot.service"]
     assert json.loads(files["config.json"]) == json.loads(found.files["config.json"])
+    assert files == {
+        **{path: found.instance_files[path] for path in files},
+        "references.json": files["references.json"],
+    }
     references = json.loads(files["references.json"])
     assert references["stack"] == VALUES["stack"]
     assert references["joinSecretArn"] == VALUES["joinSecretArn"]
@@ -202,6 +206,19 @@ def test_readable_view_names_references_and_leaves_the_packed_program_out() -> N
     assert len(files["user-data.py"]) < 1500
     assert "the master's data volume" in files["boot/master/volume.py"], "people read the sources with their comments"
     assert "\n  " in files["config.json"]
+
+
+def test_a_reviewer_reads_the_steps_and_not_the_program() -> None:
+    found = of_master(Cluster())
+    assert not [path for path in found.files_to_review if path.startswith("boot/")]
+    page = found.files_to_review["steps.md"]
+    titles = re.findall(r"^\| \d+ \| ([^|]+) \| [A-Z][^|]+\. \|$", page, re.MULTILINE)
+    assert titles == ["identity", *json.loads(found.files["config.json"])["steps"], "signal"]
+    tasks = re.findall(r"^\| ([a-z]+) \| [A-Z][^|]+\. \|$", page, re.MULTILINE)
+    assert tasks == list(json.loads(found.files["role.json"])["tasks"])
+    digest = re.compile("`[0-9a-f]{64}`")
+    assert digest.findall(page) == digest.findall(of_master(cluster(api={"port": 6443})).files["steps.md"])
+    assert digest.findall(page) != digest.findall(of_node(Cluster()).files["steps.md"])
 
 
 def test_nodes_get_nothing_that_only_masters_need() -> None:

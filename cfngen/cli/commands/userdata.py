@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from cfngen.cli import shell_completion
+from cfngen.cli.paths import PathArgument
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.terminal import align_columns, examples_epilog
 from cfngen.cli.typography import print_verbatim
+from cfngen.text import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from cfngen.userdata import UserData
 
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
         "cfngen userdata",
         "cfngen userdata master | less",
         "cfngen userdata master --file config.json",
+        "cfngen userdata master --unpack master/",
         "cfngen userdata --size",
     ),
 )
@@ -34,16 +38,25 @@ if TYPE_CHECKING:
     "--size", "size_only", is_flag=True, help="Show only the size in bytes, EC2's limit and the remaining bytes."
 )
 @click.option("--file", "file_name", metavar="NAME", help="Show only this file, without headings, e.g. config.json.")
-def command(role: str | None, source: Source, size_only: bool, file_name: str | None) -> None:
+@click.option(
+    "--unpack",
+    "directory",
+    type=PathArgument("give a directory, or . for the current one", directories=True),
+    help="Write all files of the program into this directory, as instances have them in /opt/cfngen.",
+)
+def command(role: str | None, source: Source, size_only: bool, file_name: str | None, directory: Path | None) -> None:
     """Show what instances of ROLE will run at boot: the loader, its configuration, and every module of the program.
 
     ROLE is `master` or `nodes-<group>`; without ROLE the roles are listed. In a template the same files are packed into
     the launch template's UserData; CloudFormation replaces each ${Name}.
     """
-    if file_name is not None and size_only:
-        raise click.UsageError("--file and --size cannot be used together; remove one of them.")
-    if file_name is not None and role is None:
-        raise click.UsageError(f"specify a role: `cfngen userdata master --file {shlex.quote(file_name)}`")
+    given = {"--file": file_name is not None, "--size": size_only, "--unpack": directory is not None}
+    options = [option for option, is_given in given.items() if is_given]
+    if len(options) > 1:
+        raise click.UsageError(f"{' and '.join(options)} cannot be used together; remove {len(options) - 1} of them.")
+    value = file_name if directory is None else str(directory)
+    if value is not None and role is None:
+        raise click.UsageError(f"specify a role: `cfngen userdata master {options[0]} {shlex.quote(value)}`")
     from cfngen.userdata import roles
 
     all_userdata = roles(source.load().cluster)
@@ -54,6 +67,11 @@ def command(role: str | None, source: Source, size_only: bool, file_name: str | 
         )
     if size_only:
         click.echo("\n".join(size_lines(selected)))
+    elif directory is not None:
+        from cfngen import output
+
+        output.write(directory, {path: text.encode() for path, text in selected[0].instance_files.items()})
+        click.echo(f"{directory}: {pluralize(len(selected[0].instance_files), 'file')} of the role {role}.")
     elif role is None:
         click.echo("\n".join(userdata.role for userdata in selected))
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from cfngen.cli.render.durations import duration_text
@@ -25,7 +25,7 @@ def status_lines(status: SandboxStatus, now: datetime | None = None) -> Iterator
         if status.lost:
             yield f"{status.ended[:1].upper()}{status.ended[1:]}; its stacks are lost: {', '.join(status.lost)}."
         return
-    real_duration = duration_text(((now or datetime.now(timezone.utc)) - status.started).total_seconds())
+    real_duration = duration_text(((now or datetime.now(UTC)) - status.started).total_seconds())
     emulated_duration = duration_text(status.age)
     yield f"The sandbox listens on {status.endpoint}, as process {status.process}."
     yield f"It has been running for {real_duration}; its clock is {status.speed:g} times as fast: {emulated_duration}."

@@ -26,6 +26,7 @@ from cfngen.cluster.checks import (
     instances,
     interruptions,
     kubernetes,
+    lasting_defaults,
     local_zones,
     naming,
     networking,
@@ -95,6 +96,7 @@ PROBLEM_CHECKS: tuple[Check, ...] = (
 )
 # Checks of what works but may not be intended; their problems are warnings.
 WARNING_CHECKS: tuple[Check, ...] = (
+    *lasting_defaults.WARNING_CHECKS,
     *placement.WARNING_CHECKS,
     *local_zones.WARNING_CHECKS,
     *addresses.WARNING_CHECKS,

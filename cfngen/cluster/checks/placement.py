@@ -69,7 +69,7 @@ def _warn_of_untested_partition(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(("region",), message)
 
 
-def _warn_of_masters_in_few_zones(cluster: Cluster) -> Iterator[Problem]:
+def warn_of_masters_in_few_zones(cluster: Cluster) -> Iterator[Problem]:
     """Warn if most of several masters are in one zone: without that zone, etcd would lose its quorum."""
     master_count = cluster.control_plane.count
     # One zone for each master that has an address. `cfngen.cluster.checks.addresses` reports missing addresses.
@@ -84,10 +84,10 @@ def _warn_of_masters_in_few_zones(cluster: Cluster) -> Iterator[Problem]:
     message = (
         f"{masters_in_zone if masters_in_zone < master_count else 'all'} of {master_count} masters are in "
         f"{fullest_zone}: they survive the failure of an instance, but not of that zone; "
-        f"add subnets in {missing_zones} (network.subnets)"
+        f"add subnets in {missing_zones} (network.subnets) before the cluster is created: masters stay in their zones"
     )
     yield Problem(("controlPlane", "count"), message)
 
 
 PROBLEM_CHECKS = (_check_region_exists, _check_zones_in_region, _check_zones_distinct, _check_group_zones)
-WARNING_CHECKS = (_warn_of_masters_in_few_zones, _warn_of_untested_partition)
+WARNING_CHECKS = (_warn_of_untested_partition,)

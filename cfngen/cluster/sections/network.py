@@ -214,7 +214,7 @@ class Network(Model):
         None,
         description="How private subnets reach the internet: through a NAT gateway in each zone (`perZone`), through a "
         "`single` one for all zones, or not at all (`none`). Only if `topology` is `private`. Default: `perZone`; "
-        "`single` with `vpc-routes`, whose routes are in one table.",
+        "`single` with `vpc-routes`, whose routes are in one table: if its zone fails, no zone reaches the internet.",
     )
     endpoints: Endpoints = Field(default_factory=Endpoints, description="VPC endpoints of a private cluster.")
     proxy: Proxy | None = Field(
@@ -256,7 +256,8 @@ class Network(Model):
     plugin: Plugin = Field(
         "vpc-routes",
         description="How pods reach each other: `vpc-routes` (one VPC route for each node, as kube-up's kubenet did), "
-        "an overlay (`cilium`, `calico`, `flannel`), VPC addresses (`amazon-vpc`), or `none`: you install a plug-in.",
+        "an overlay (`cilium`, `calico`, `flannel`), VPC addresses (`amazon-vpc`), or `none`: you install a plug-in. "
+        "Default of private subnets in several zones: `cilium`, unless `nat` is `single` or `none`. It cannot change.",
     )
     plugin_values: dict[str, Any] = Field(
         default_factory=dict,

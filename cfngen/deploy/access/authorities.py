@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from cfngen.deploy.access.certificates import CertificateError, KeyPair, certificate_validity, is_matching_pair
 from cfngen.deploy.account import Account
@@ -120,7 +120,7 @@ def read_join_information(account: Account, arn: str) -> JoinInformation:
     """
     secret = _read_secret(account, arn)
     try:
-        expires = datetime.strptime(secret["expires"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)
+        expires = datetime.strptime(secret["expires"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
         return JoinInformation(str(secret["endpoint"]), expires)
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedSecretError(

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import ClassVar
 
 from cfngen.cluster.model import Cluster
@@ -275,7 +275,7 @@ def _parse_snapshot(prefix: str, s3_object: AwsObject, now: datetime) -> Snapsho
     if not match:
         return None
     # The time is taken from the key: LastModified in S3 is the time of the upload or copy.
-    time = datetime.strptime(match["time"], "%Y-%m-%dT%H%M%SZ").replace(tzinfo=timezone.utc)
+    time = datetime.strptime(match["time"], "%Y-%m-%dT%H%M%SZ").replace(tzinfo=UTC)
     return Snapshot(
         key=str(s3_object["Key"]),
         period=match["period"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import ClassVar
 
 from cfngen.deploy.messages import Message
@@ -12,7 +12,7 @@ from cfngen.hints import CommandText, suggest
 from cfngen.text import pluralize
 
 
-class Severity(str, Enum):
+class Severity(StrEnum):
     """How serious a finding is."""
 
     PROBLEM = "problem"

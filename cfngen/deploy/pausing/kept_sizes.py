@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from cfngen.cluster.tag_keys import PAUSED
 
@@ -57,7 +57,7 @@ class KeptSizes:
 
 def tag_value(sizes: Sizes, since: datetime) -> str:
     """Return the value of the tag that keeps the sizes of a group."""
-    time = since.astimezone(timezone.utc).strftime(_TIME_FORMAT)
+    time = since.astimezone(UTC).strftime(_TIME_FORMAT)
     return f"min={sizes.minimum} max={sizes.maximum} desired={sizes.desired} since={time}"
 
 
@@ -74,7 +74,7 @@ def parse_tags(tags: dict[str, str]) -> KeptSizes | None:
     if match is None:
         return KeptSizes(text)
     try:
-        since = datetime.strptime(match["since"], _TIME_FORMAT).replace(tzinfo=timezone.utc)
+        since = datetime.strptime(match["since"], _TIME_FORMAT).replace(tzinfo=UTC)
     except ValueError:
         return KeptSizes(text)
     sizes = Sizes(minimum=int(match["minimum"]), maximum=int(match["maximum"]), desired=int(match["desired"]))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 
 
-class Danger(str, Enum):
+class Danger(StrEnum):
     """How dangerous a change is."""
 
     NONE = "none"
@@ -22,7 +22,7 @@ class Danger(str, Enum):
         return list(Danger).index(self)
 
 
-class Replacement(str, Enum):
+class Replacement(StrEnum):
     """Whether a change replaces the resource with a new one."""
 
     NO = "no"

@@ -75,11 +75,13 @@ def setting_impacts(deployed_root_template: TemplatePart, cluster: Cluster) -> t
     """
     recorded = recorded_settings(deployed_root_template)
     requested = immutable_settings(cluster)
+    changed_keys = [key for key in _REASONS if key in recorded and key in requested and recorded[key] != requested[key]]
     problems = [
-        f"{key}: was {recorded[key]} when the cluster was created and cannot be changed to {requested[key]}: {reason}"
-        for key, reason in _REASONS.items()
-        if key in recorded and key in requested and recorded[key] != requested[key]
+        f"{key}: was {recorded[key]} when the cluster was created and cannot be changed to {requested[key]}: "
+        f"{_REASONS[key]}"
+        for key in changed_keys
     ]
+    restoring_steps = [_restoring_step(key, recorded[key]) for key in changed_keys]
     problems += _master_problems(recorded, requested)
     version_impact, hint = None, ""
     if recorded.get(VERSION_KEY, requested[VERSION_KEY]) != requested[VERSION_KEY]:
@@ -107,9 +109,25 @@ def setting_impacts(deployed_root_template: TemplatePart, cluster: Cluster) -> t
         else:
             version_impact = Impact(f"Kubernetes {old} becomes {new}", Danger.DISRUPTIVE)
     if problems:
+        if not hint and len(restoring_steps) == len(problems):
+            hint = f"in the cluster file, {', and '.join(restoring_steps)}; or create a new cluster."
         raise ImmutableSettingError(tuple(problems), hint)
     impacts = (version_impact, _added_masters_impact(recorded, requested, cluster))
     return tuple(impact for impact in impacts if impact)
+
+
+def _restoring_step(key: str, recorded_value: str) -> str:
+    """Return the line to write in the cluster file, also where the new value is a default that the file does not have.
+
+    Args:
+        key: the key of the setting.
+        recorded_value: its value in the deployed cluster; a text with spaces describes the default of a key for which
+            the file had none.
+    """
+    section, _, name = key.rpartition(".")
+    if " " in recorded_value:
+        return f"remove {key}"
+    return f"write `{name}: {recorded_value}` below `{section}`"
 
 
 def _master_problems(recorded: Mapping[str, str], requested: Mapping[str, str]) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import Enum
+from enum import StrEnum
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, ThrottledError, UnreachableError, as_aws_error, is_transient
@@ -38,7 +38,7 @@ MAX_BOTO3_ATTEMPTS = 2  # attempts of boto3 for one call; the watch itself retri
 _COMPLETING_ACTIONS = ("create", "update", "import", "delete")
 
 
-class InterruptChoice(str, Enum):
+class InterruptChoice(StrEnum):
     """What to do after Ctrl-C."""
 
     WAIT = "wait"

@@ -31,7 +31,7 @@ from cfngen.sandbox.moto_types import MotoBackend
 Rule = Callable[["PendingCall"], None]  # raises Refused if the service refuses the call
 Clock = Callable[[], float]  # returns seconds of simulated time
 
-CLOCK_START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)  # the date at which clocks show 0
+CLOCK_START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)  # the date at which clocks show 0
 
 _RULES: dict[tuple[str, str], list[Rule]] = defaultdict(list)  # by service and operation
 _CLOCKS: dict[str, Clock] = {}  # by region

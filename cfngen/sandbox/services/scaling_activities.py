@@ -289,7 +289,7 @@ def record_activity(group: MotoModel, *, instance_id: str = "", launch_error: st
     """
     observer = _OBSERVERS.get(group.region)
     recorded = recorded_activities(group.autoscaling_backend, group.name)
-    now = observer.time() if observer else datetime.datetime.now(datetime.timezone.utc)
+    now = observer.time() if observer else datetime.datetime.now(datetime.UTC)
     activity: JsonDict = {
         "ActivityId": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{group.arn} {len(recorded)}")),
         "AutoScalingGroupName": group.name,

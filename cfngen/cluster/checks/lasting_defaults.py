@@ -1,0 +1,71 @@
+"""The settings that an existing cluster cannot change, and which of their defaults deserve a warning before it exists.
+
+A default that follows from another key is easily overlooked. If it also lasts as long as the cluster, and lowers
+availability or security, it is said when templates are written. Each setting that the root template records
+(`cfngen.templates.immutable_settings`) is in one of the two tables; a test compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from cfngen.cluster.checks.placement import warn_of_masters_in_few_zones
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.problems import Problem
+from cfngen.cluster.topology import created_subnets, is_private, nat_gateway_zones
+from cfngen.cluster.zones import is_local_zone
+
+
+def _warn_of_one_nat_gateway(cluster: Cluster) -> Iterator[Problem]:
+    """Warn that all zones lose their way to the internet with the zone of the only NAT gateway."""
+    zones = [
+        subnet.zone for subnet in created_subnets(cluster) if not subnet.route_table and not is_local_zone(subnet.zone)
+    ]
+    if not is_private(cluster) or cluster.network.nat != "single" or len(zones) < 2:
+        return
+    [nat_zone] = nat_gateway_zones(cluster)
+    consequence = (
+        f"one NAT gateway, in {nat_zone}, serves all zones: if {nat_zone} fails, no zone reaches the internet; "
+    )
+    if network_plugin(cluster).uses_vpc_routes:
+        message = (
+            f"{consequence}vpc-routes has one route table, so this stays as long as the cluster exists; for a new "
+            "cluster choose cilium, calico, flannel or amazon-vpc, and network.nat perZone"
+        )
+        yield Problem(("network", "plugin"), message)
+    else:
+        yield Problem(("network", "nat"), f"{consequence}perZone gives each zone a NAT gateway")
+
+
+LASTING_DEFAULTS: Mapping[str, Callable[[Cluster], Iterator[Problem]]] = {
+    "network.plugin": _warn_of_one_nat_gateway,
+    "controlPlane.zones": warn_of_masters_in_few_zones,
+}
+"""For a setting whose default follows from other keys and may lower availability or security: what warns of it."""
+
+_CONSTANT = "the default is the same for all clusters"
+HARMLESS_DEFAULTS: Mapping[str, str] = {
+    "api.port": _CONSTANT,
+    "certificateAuthority.secret": _CONSTANT,
+    "controlPlane.count": f"{_CONSTANT}, and masters can be added",
+    "controlPlane.volume.kmsKey": f"{_CONSTANT}: the account's key, so volumes are always encrypted",
+    "iam.addonRoles": "an existing cluster can change it",
+    "kubernetesVersion": "the newest version, which only gets newer",
+    "network.dnsDomain": _CONSTANT,
+    "network.dnsServiceIp": "an address of network.serviceCidr; every address serves as well",
+    "network.podCidr": _CONSTANT,
+    "network.serviceCidr": _CONSTANT,
+    "network.subnets": "the zones are those of the file; checks compare the ranges with the sizes of node groups",
+    "network.topology": _CONSTANT,
+    "network.vpc": f"{_CONSTANT}; only the VPC's name follows from the cluster's",
+    "secrets.kmsKey": f"{_CONSTANT}: a key of the cluster's own",
+    "serviceAccountIssuer.bucket": "has no default",
+    # The documents hold public keys, and AWS STS reads them from the internet.
+    "serviceAccountIssuer.discovery": "the issuer's documents are public, wherever they are",
+    "serviceAccountIssuer.signTokens": "an existing cluster can change it",
+    "serviceAccountIssuer.url": "has no default",
+}
+"""For each other setting that lasts: why its default lowers neither availability nor security by surprise."""
+
+WARNING_CHECKS = tuple(LASTING_DEFAULTS.values())

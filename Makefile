@@ -2,7 +2,7 @@
 #
 #   make templates CLUSTER=examples/production.yaml OUTPUT=/tmp/production
 #   make plan CLUSTER=production.yaml
-#   make deploy CLUSTER=production.yaml ARGS="--profile production --parameter ApiAllowedCidr=203.0.113.7/32"
+#   make deploy CLUSTER=production.yaml ARGS="--profile production"
 #   make test TESTS=tests/cli
 #   make soak EXAMPLES=500 SEED=7
 #   make PYTHON=python3.12 test

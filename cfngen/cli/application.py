@@ -44,6 +44,7 @@ COMMANDS = (
     "rehearse",
     "sandbox",
     "completion",
+    "version",
 )
 GETTING_STARTED_HELP = """\b
 Getting started:

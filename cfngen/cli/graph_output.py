@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
+from cfngen.cli.paths import replace_file
 from cfngen.errors import CfngenError
 
 if TYPE_CHECKING:
@@ -89,25 +88,10 @@ def write(path: Path, text: str) -> None:
     Raises:
         PictureFileError: it cannot be written.
     """
-    temporary = ""
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.absolute().parent)
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        # mkstemp makes a file for its owner alone; a picture is as readable as any new file.
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(path)
+        replace_file(path, text)
     except OSError as error:
-        with suppress(OSError):
-            Path(temporary).unlink()
         reason = (error.strerror or str(error)).lower()
         raise PictureFileError(
             f"the picture cannot be written to {path}: {reason}", hint="give another file."
         ) from error
-
-
-def _umask() -> int:
-    """Return the permissions that new files do not get."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -274,6 +274,11 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
         commands=("sandbox status",),
         renderer="sandbox.status_lines",
     ),
+    "versions": MessageType(
+        class_name="cli.commands.version.Versions",
+        commands=("version",),
+        renderer="notices.version_lines",
+    ),
 }
 """The type of each message, by its `kind`, which is its `type` in JSON and must not change."""
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
+from contextlib import suppress
 from pathlib import Path, PosixPath
 from typing import TYPE_CHECKING
 
@@ -63,3 +65,33 @@ class PathArgument(click.Path):
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(incomplete, type="dir" if self.directories else "file")]
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a file, in UTF-8, so that it has either its old or its complete new content; it keeps its permissions.
+
+    A symbolic link stays, and its target is written.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    target = path.resolve()
+    temporary = ""
+    try:
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text.encode())
+        # mkstemp makes a file for its owner alone.
+        Path(temporary).chmod(target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask())
+        Path(temporary).replace(target)
+    except OSError:
+        with suppress(OSError):
+            Path(temporary).unlink()
+        raise
+
+
+def _umask() -> int:
+    """Return the permissions that new files do not get."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,6 +84,12 @@ class Source:
             ClusterFileError: with all problems of the cluster file.
         """
         return self._loaded
+
+    def reread(self) -> Source:
+        """Return the source with its file read anew; the warnings, which were shown before, are not shown again."""
+        source = replace(self)
+        vars(source)["_loaded"] = source.read()  # where `cached_property` looks for it
+        return source
 
     @cached_property
     def _loaded(self) -> Loaded:

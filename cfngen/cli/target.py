@@ -23,6 +23,7 @@ from cfngen.cli.suggested_commands import complete_commands
 from cfngen.cli.terminal import show_warning
 from cfngen.errors import CfngenError
 from cfngen.hints import Hint, SuggestedOption
+from cfngen.text import join_and
 
 if TYPE_CHECKING:
     from cfngen.cluster.model import Cluster
@@ -141,8 +142,11 @@ class Target:
 
         return SystemClock()
 
-    def connect(self) -> Account:
+    def connect(self, *, furnish: bool = False) -> Account:
         """Return the account and region, after checking the credentials.
+
+        Args:
+            furnish: whether a sandbox makes what the cluster file names as existing.
 
         Raises:
             AwsError: credentials are missing or refused, the region does not exist, or AWS does not answer.
@@ -152,8 +156,19 @@ class Target:
         from cfngen.deploy.account import connect
         from cfngen.deploy.aws_errors import translate_aws_errors
 
+        if self.sandbox and furnish:
+            self._furnish_sandbox()
         with translate_aws_errors():
             return connect(self._session(), self.region, clock=self.clock, expected_account=self.account_number)
+
+    def _furnish_sandbox(self) -> None:
+        """Make in the sandbox what the cluster file names as existing and is missing there, and say so."""
+        from cfngen.deploy.messages import Step
+
+        network = self.cluster.network.model_dump(mode="json", by_alias=True)
+        roles = [account.role for account in self.cluster.iam.service_accounts if account.role]
+        if made := self._running_sandbox.furnish(self.region, network, roles):
+            self.show(Step(f"the sandbox begins empty: made {join_and(made)}, which the cluster file names"))
 
     def kubernetes_override(self, endpoint: str) -> str:
         """Return the URL at which the sandbox serves the Kubernetes API of this endpoint; empty without a sandbox."""

@@ -52,11 +52,40 @@ OPTIONS_OF_OTHER_TOOLS = {
     ),
 }
 """The advice for each option of another tool, by the option's name."""
+_ADVICE_BY_COMMANDS = {
+    ("apply", "up", "install", "launch"): "`cfngen deploy` creates the cluster or updates it to what its file says.",
+    ("backup", "restore", "snapshot"): "`cfngen etcd` lists, takes and restores snapshots of etcd.",
+    ("connect", "exec", "shell", "ssh"): "`cfngen status` shows the ids of instances, and `aws ssm start-session "
+    "--target ID` opens a shell on one; docs/deploy/deploy.md has SSH.",
+    ("create", "new"): "`cfngen init` writes a cluster file, and `cfngen deploy` creates the cluster.",
+    ("describe", "get", "info", "list", "ls", "show"): "`cfngen status` shows a cluster, `cfngen config` the values of "
+    "its file, and `kubectl get` what is in it, after `cfngen kubeconfig`.",
+    ("destroy", "down", "remove", "rm", "terminate", "uninstall"): "`cfngen delete` deletes the cluster, with what "
+    "Kubernetes made for it.",
+    ("diff", "preview"): "`cfngen plan` shows what `cfngen deploy` would change.",
+    ("edit", "set"): "change the cluster file, and run `cfngen deploy`; `--set KEY=VALUE` changes a value for one run.",
+    ("export", "login"): "`cfngen kubeconfig` gives kubectl access; `cfngen templates` writes the templates, and "
+    "`cfngen config --output yaml` the complete cluster file.",
+    ("generate", "render", "synth"): "`cfngen templates` writes the templates.",
+    ("log", "logs"): "`cfngen events` shows the stacks' events; an instance's boot log is in `aws ec2 "
+    "get-console-output --latest --output text --instance-id ID`, and `cfngen status` shows the ids.",
+    ("nodegroup", "nodegroups", "scale"): "change minSize and maxSize of the node group in the cluster file, and run "
+    "`cfngen deploy`.",
+    ("reboot", "restart", "rolling-update"): "`cfngen deploy` replaces the instances that a change concerns, and "
+    "`cfngen replace INSTANCE` replaces one.",
+    ("start",): "`cfngen resume` starts a cluster that `cfngen pause` has stopped.",
+    ("stop",): "`cfngen pause` stops a cluster's instances until `cfngen resume`.",
+    ("update",): "`cfngen deploy` updates the cluster to what its file says; `cfngen plan` shows it beforehand.",
+    ("upgrade",): "change kubernetesVersion in the cluster file, see what follows with `cfngen plan`, and run `cfngen "
+    "deploy`; docs/operate/operations.md has the order.",
+}
+COMMANDS_OF_OTHER_TOOLS = {name: text for names, text in _ADVICE_BY_COMMANDS.items() for name in names}
+"""The advice for each command that other tools have, by the command's name."""
 _EXTRA_ARGUMENTS_PATTERN = re.compile(r"Got unexpected extra arguments? \((?P<words>.*)\)")
 
 
 class SuggestingGroup(click.Group):
-    """A click group that suggests the nearest command for an unknown one."""
+    """A click group that suggests a command for an unknown one: what does the same here, or has a similar name."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -64,7 +93,8 @@ class SuggestingGroup(click.Group):
         """Resolve a command as click does, but suggest the nearest one if it is unknown."""
         name, names = args[0], self.list_commands(ctx)
         if not name.startswith("-") and name not in names:
-            suggestion = did_you_mean(name, names) or f"the commands are {', '.join(names)}."
+            advice = COMMANDS_OF_OTHER_TOOLS.get(name) if ctx.parent is None else None
+            suggestion = advice or did_you_mean(name, names) or f"the commands are {', '.join(names)}."
             ctx.fail(f"no such command {name!r}; {suggestion}")
         return super().resolve_command(ctx, args)
 
@@ -113,8 +143,9 @@ def _visible_options(command: click.Command) -> list[str]:
 
 
 def did_you_mean(name: str, names: Sequence[str]) -> str:
-    """Return the question `did you mean …?` with up to three similar names; empty if no name is similar."""
-    matches = [repr(match) for match in get_close_matches(name, names, n=3)]
+    """Return the question `did you mean …?` with up to three names that are similar or begin so, else an empty text."""
+    beginning_with = [candidate for candidate in names if candidate.startswith(name)]
+    matches = [repr(match) for match in get_close_matches(name, names, n=3) or beginning_with[:3]]
     if not matches:
         return ""
     *other_matches, last_match = matches

@@ -20,6 +20,66 @@ _EXPLAINED_KEYS: Mapping[Path, str] = {
     _DASHBOARD_PATH: "Kubernetes Dashboard has ended (its repository is archived since January 2026); "
     "use addons.headlamp, its successor, and remove this key",
 }
+_SPOT = "for Spot Instances write `instancesDistribution: {onDemandPercentage: 0}` in the node group"
+_PORTS = "a port is opened by a security group of yours: write it in additionalSecurityGroups"
+_FIXED_NUMBER = "write minSize and maxSize; both are the same for a fixed number"
+_ZONES = "write a subnet for each zone: `network: {subnets: [{zone: us-west-2a}]}`"
+_COUNT = "write count: 1, 3 or 5 masters"
+# What to write in place of keys of kops, eksctl and others, by section without list positions, and by key.
+_ADVICE_ON_KEYS: Mapping[Path, Mapping[str, str]] = {
+    (): {
+        **dict.fromkeys(("allowedCidrs", "access"), "write api.allowedCidrs, or ssh.allowedCidrs"),
+        **dict.fromkeys(("availabilityZones", "zones"), _ZONES),
+        **dict.fromkeys(("cidr", "networkCIDR", "vpcCidr"), "write network.vpc.cidr"),
+        **dict.fromkeys(("cni", "networking"), "write network.plugin"),
+        **dict.fromkeys(
+            ("count", "desiredCapacity", "max", "min", "replicas", "size"),
+            "write nodeGroups[].minSize and maxSize, or controlPlane.count",
+        ),
+        **dict.fromkeys(("instanceGroups", "managedNodeGroups", "nodePools", "nodes", "workers"), "write nodeGroups"),
+        "instanceType": "write nodeGroups[].instanceType, or controlPlane.instanceType",
+        "kubernetesApiAccess": "write api.allowedCidrs",
+        **dict.fromkeys(("master", "masters"), "write controlPlane"),
+        "ports": f"{_PORTS} of controlPlane or of a node group",
+        "spot": _SPOT,
+        "sshAccess": "write ssh.allowedCidrs",
+        "sshKeyName": "write ssh.keyName",
+        "version": "write kubernetesVersion",
+    },
+    ("api",): dict.fromkeys(("access", "cidr", "cidrs", "sourceRanges"), "write allowedCidrs"),
+    ("controlPlane",): {
+        **dict.fromkeys(("max", "maxSize", "min", "minSize", "nodes", "replicas", "size"), _COUNT),
+        **dict.fromkeys(("machineType", "type"), "write instanceType"),
+        "ports": _PORTS,
+        "spot": "masters are On-Demand Instances; remove the key",
+        **dict.fromkeys(("availabilityZones", "subnets", "zones"), f"masters are in the first subnets; {_ZONES}"),
+    },
+    ("network",): {
+        **dict.fromkeys(("availabilityZones", "zones"), _ZONES),
+        **dict.fromkeys(("cidr", "networkCIDR"), "write vpc.cidr"),
+        **dict.fromkeys(("cni", "networking"), "write plugin"),
+        **dict.fromkeys(("natGateway", "natGateways"), "write nat, with topology: private"),
+        **dict.fromkeys(("private", "privateSubnets"), "write topology: private"),
+    },
+    ("nodeGroups",): {
+        "ami": "write `image: {id: …}`",
+        "amiFamily": "write `image: {distribution: …}`",
+        **dict.fromkeys(("availabilityZones", "subnets"), "write zones"),
+        **dict.fromkeys(("count", "replicas", "size"), _FIXED_NUMBER),
+        **dict.fromkeys(("desired", "desiredCapacity"), "write desiredSize"),
+        **dict.fromkeys(("diskSize", "rootVolumeSize", "volumeSize"), "write `rootVolume: {size: …}`"),
+        **dict.fromkeys(("machineType", "type"), "write instanceType"),
+        **dict.fromkeys(("max", "maxCount"), "write maxSize"),
+        "maxPrice": "write spotPrice",
+        **dict.fromkeys(("min", "minCount"), "write minSize"),
+        "nodeLabels": "write labels",
+        "ports": _PORTS,
+        "privateNetworking": "write network.topology: private, which is for all instances",
+        "spot": _SPOT,
+        **dict.fromkeys(("rootVolumeType", "volumeType"), "write `rootVolume: {type: …}`"),
+        "userData": "write cloudConfig, files, units or preBootCommands",
+    },
+}
 _MISSING_ROLE = (
     "is missing; enter the ARN of the role, also if there is an instance profile that holds it: whoever launches "
     "instances must be allowed to pass this role"
@@ -42,6 +102,11 @@ def describe_error(error: ErrorDetails) -> str:
         return unknown_key(error["loc"])
     if kind == "missing" and error["loc"][-1:] == ("role",):
         return _MISSING_ROLE
+    if kind.startswith("model_") and isinstance(error["input"], bool):
+        section = section_at(error["loc"])
+        if section and "enabled" in fields(section):
+            value = describe_value(error["input"])
+            return f"must be keys with values, not {value}; write {{enabled: {value}}}"
     write_message = _MESSAGE_WRITERS.get(kind)
     if write_message is None:
         return str(error["msg"])
@@ -66,7 +131,10 @@ def unknown_key(path: Path) -> str:
     if path in _EXPLAINED_KEYS:
         return _EXPLAINED_KEYS[path]
     key = str(path[-1])
-    section = section_at(path[:-1])
+    section_path = tuple(part for part in path[:-1] if isinstance(part, str))
+    if advice := _ADVICE_ON_KEYS.get(section_path, {}).get(key):
+        return f"there is no such key; {advice}"
+    section = section_at(section_path)
     known_keys = list(fields(section)) if section else []
     # Compared without case and word separators, so that `pod_cidr` is close to `podCidr`.
     known_key_by_lower_case = {known_key.lower(): known_key for known_key in known_keys}
@@ -74,6 +142,8 @@ def unknown_key(path: Path) -> str:
     close_matches = difflib.get_close_matches(simplified_key, known_key_by_lower_case, n=1, cutoff=0.65)
     if close_matches:
         return f"there is no such key; did you mean {known_key_by_lower_case[close_matches[0]]}?"
+    if section_path == ("addons",):
+        return "there is no such add-on; any Helm chart goes into addons.charts (docs/build/addons.md)"
     paths_elsewhere = [dotted(path_elsewhere) for path_elsewhere in sections_with(key)]
     if len(paths_elsewhere) == 1:
         section_name = paths_elsewhere[0].rpartition(".")[0] or "the top level"

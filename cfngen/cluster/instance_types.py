@@ -24,6 +24,10 @@ _PARAVIRTUAL_FAMILIES = ("c1", "m1", "m2", "t1")
 # The burstable families whose medium size has two vCPU; in every other family it has one:
 # https://docs.aws.amazon.com/ec2/latest/instancetypes/gp.html
 _TWO_VCPU_MEDIUM_FAMILIES = ("t2", "t3", "t3a", "t4g", "t8i")
+# The name of a type: https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
+_TYPE_NAME = re.compile(r"(?P<family>[a-z]+)(?P<generation>[0-9]+)(?P<options>[a-z0-9-]*)\.(?P<size>[a-z0-9-]+)")
+# What most families have behind the generation: Intel's, the oldest, AMD's and AWS's processors.
+_USUAL_OPTIONS = ("i", "", "a", "g")
 _MAC = "is a Mac, which runs no Linux"
 # What kube-up used its default instance types for.
 _KUBE_UP_TYPES = {"m3.medium": "masters", "t2.micro": "nodes", "t2.small": "nodes of larger clusters"}
@@ -82,12 +86,49 @@ def regions_of(instance_type: str) -> list[str]:
 
 
 def similar(instance_type: str, region: str) -> list[str]:
-    """Return up to three suitable types of a region with a name similar to `instance_type`."""
+    """Return up to three suitable types of a region that are near to `instance_type`.
+
+    These are the types of the same family and size in the nearest generations, or else those with similar names.
+    """
     offered_types = types_in_region(region) or ()
     candidates = [candidate for candidate in offered_types if not why_unsuitable(candidate, role="node")]
     wanted_architecture = architecture(instance_type)
     same_architecture = [candidate for candidate in candidates if architecture(candidate) == wanted_architecture]
-    return difflib.get_close_matches(instance_type, sorted(same_architecture or candidates), n=3, cutoff=0.6)
+    candidates = sorted(same_architecture or candidates)
+    return _in_other_generations(instance_type, candidates) or difflib.get_close_matches(
+        instance_type, candidates, n=3, cutoff=0.6
+    )
+
+
+def _in_other_generations(instance_type: str, candidates: Collection[str]) -> list[str]:
+    """Return one type of each of the three nearest generations in which there is one of the same family and size.
+
+    Args:
+        instance_type: a type that does not exist, e.g. `m9x.large`.
+        candidates: existing types.
+    """
+    wanted = _TYPE_NAME.fullmatch(instance_type)
+    if not wanted:
+        return []
+
+    def distance(name: re.Match[str]) -> tuple[int, int, int, str]:
+        """Return a sort key: how far the generation is, newer ones first, then how unlike the rest is."""
+        options = name["options"]
+        likely_options = (wanted["options"], *_USUAL_OPTIONS)
+        rank = likely_options.index(options) if options in likely_options else len(likely_options)
+        generation = int(name["generation"])
+        return abs(generation - int(wanted["generation"])), -generation, rank, options
+
+    names = [
+        name
+        for candidate in candidates
+        if (name := _TYPE_NAME.fullmatch(candidate))
+        and (name["family"], name["size"]) == wanted.group("family", "size")
+    ]
+    by_generation: dict[str, str] = {}
+    for name in sorted(names, key=distance):
+        by_generation.setdefault(name["generation"], name[0])
+    return list(by_generation.values())[:3]
 
 
 def _why_too_small(family: str, size: str) -> str | None:

@@ -161,7 +161,11 @@ class MergedValues:
     def _set_value(self, path: Path, new: object, source: Source) -> None:
         """Set the value at `path` to `new`, or remove the key if `new` is None, and record the source.
 
-        If the parent is neither a mapping nor a list, as the path requires, nothing is set: validation reports it.
+        If the parent is neither a mapping nor a list, as the path of a variable requires, nothing is set: validation
+        reports the parent.
+
+        Raises:
+            IndexError: the parent is not what the path of a flag requires, or ends before an index of the path.
         """
         old_source = self.sources.get(path)
         if old_source and old_source.kind == "file" and source.kind == "environment" and lookup(self.data, path) != new:
@@ -178,6 +182,8 @@ class MergedValues:
             # Append an item if the list ends before it.
             self._get_or_create(path, default=None)
             parent[last_part] = copy.deepcopy(new)
+        elif source.kind == "flag":
+            raise IndexError(_why_unreachable(parent, path))
         else:
             return
         outdated_paths = [old_path for old_path in self.sources if within(old_path, path)]
@@ -185,6 +191,16 @@ class MergedValues:
             del self.sources[outdated_path]
         leaf_paths = [leaf_path for leaf_path, _ in leaves(new, path)]
         self.sources.update(dict.fromkeys([path, *leaf_paths], source))
+
+
+def _why_unreachable(parent: object, path: Path) -> str:
+    """Return the message for a path whose last part is neither a key of its parent nor a position in it."""
+    parent_name = dotted(path[:-1])
+    if isinstance(parent, list):
+        return f"{parent_name} is a list; name one of its items, such as {parent_name}[0].{path[-1]}"
+    if isinstance(path[-1], int):
+        return f"{parent_name} is no list; leave out [{path[-1]}]"
+    return f"{parent_name} is a single value and has no keys; write --set {parent_name}=VALUE"
 
 
 def parse_overrides(texts: Sequence[str]) -> tuple[list[Assignment], list[Problem]]:

@@ -155,10 +155,24 @@ class ValidationResult:
         return ()
 
     def with_source(self, problem: Problem) -> Problem:
-        """Return the problem with the place where its value, or the value it is derived from, was written."""
+        """Return the problem with the place where its value, or the value it is derived from, was written.
+
+        If a flag sets a value on which the problem depends, that is the place: the file may be right without it.
+        """
         if problem.source:
             return problem
-        return replace(problem, source=self._source_of(problem.path))
+        source = self._source_of(problem.path)
+        if source is None or source.kind != "flag":
+            flags = (flag for path in problem.related_paths if (flag := self._flag_at(path)))
+            source = next(flags, source)
+        return replace(problem, source=source)
+
+    def _flag_at(self, path: Path) -> Source | None:
+        """Return a flag that sets the value at a path, a section around it or a part of it; None if there is none."""
+        flags = (
+            source for written, source in self._sources.items() if source.kind == "flag" and _overlaps(written, path)
+        )
+        return next(flags, None)
 
     def _source_of(self, path: Path) -> Source | None:
         """Return where a value, the value it is derived from, or else the section around it was written."""
@@ -167,8 +181,9 @@ class ValidationResult:
             visited.add(path)
             path = source
         for length in range(len(path), 0, -1):
-            if path[:length] in self._sources:
-                return self._sources[path[:length]]
+            written = self._sources.get(path[:length]) or self._flag_at(path[:length])
+            if written:
+                return written
         return self._file
 
     def origins(self, cluster: Cluster) -> dict[str, Origin]:

@@ -73,12 +73,23 @@ def read(file: FilePath) -> YamlFile:
     """Read a cluster file.
 
     Raises:
-        ClusterFileError: it does not exist, is a directory, cannot be read, is not UTF-8, is empty, is not YAML, or is
-            not a single mapping with unique keys.
+        ClusterFileError: it does not exist, is a directory, cannot be read or is not UTF-8, or `parse_text` refuses it.
     """
     file_name = str(file)
-    text = _read_text(file, file_name)
-    node = _root_node(text, file_name)
+    return parse_text(_read_text(file, file_name), file_name)
+
+
+def parse_text(text: str, file_name: str) -> YamlFile:
+    """Return the content of a cluster file's text.
+
+    Args:
+        text: the file's text.
+        file_name: how messages call the file.
+
+    Raises:
+        ClusterFileError: the text is empty, is not YAML, or is not a single mapping with unique keys.
+    """
+    node = root_node(text, file_name)
     if node is None:
         content = "holds nothing but comments" if text.strip() else "is empty"
         message = f"the file {content}; write a cluster into it (`cfngen init` makes one to start from)"
@@ -185,7 +196,7 @@ def _read_text(file: FilePath, file_name: str) -> str:
     return text
 
 
-def _root_node(text: str, file_name: str) -> yaml.Node | None:
+def root_node(text: str, file_name: str) -> yaml.Node | None:
     """Return the node of the only YAML document in a file, or None if the file has comments only.
 
     Args:
@@ -229,19 +240,25 @@ def _check_size_limits(text: str) -> None:
     """
     depth = 0
     node_count = 0
-    for event in yaml.parse(text, Loader=_Parser):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if isinstance(event, yaml.NodeEvent):
-            node_count += 1
-        if depth > MAX_DEPTH:
-            raise SizeLimitError(TOO_DEEP_MESSAGE, _line_number(event))
-        # Twice, since each key of a mapping is a node, too.
-        if node_count > 2 * MAX_VALUES:
-            message = f"the file goes on beyond {MAX_VALUES:,} values, and no cluster needs as many; shorten it"
-            raise SizeLimitError(message, _line_number(event))
+    try:
+        for event in yaml.parse(text, Loader=_Parser):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            if isinstance(event, yaml.NodeEvent):
+                node_count += 1
+            if depth > MAX_DEPTH:
+                raise SizeLimitError(TOO_DEEP_MESSAGE, _line_number(event))
+            # Twice, since each key of a mapping is a node, too.
+            if node_count > 2 * MAX_VALUES:
+                message = f"the file goes on beyond {MAX_VALUES:,} values, and no cluster needs as many; shorten it"
+                raise SizeLimitError(message, _line_number(event))
+    except yaml.MarkedYAMLError as error:
+        # libyaml in PyYAML 6.0.4 looks ahead over up to 1,000 brackets, and refuses more before the first event.
+        if error.problem_mark and "nesting depth" in str(error.problem):
+            raise SizeLimitError(TOO_DEEP_MESSAGE, error.problem_mark.line + 1) from None
+        raise
 
 
 def _line_number(event: yaml.Event) -> int:
@@ -256,7 +273,7 @@ def _describe_yaml_error(error: yaml.YAMLError, text: str) -> str:
     line = lines[mark.line] if mark and mark.line < len(lines) else ""
     indentation = line[: len(line) - len(line.lstrip())]
     if "\t" in indentation or (mark and line[mark.column : mark.column + 1] == "\t"):
-        return "a tab stands where YAML wants spaces; indent with spaces"
+        return "a tab stands where YAML wants spaces; write spaces in its place"
     problem = str(getattr(error, "problem", None) or error)
     for message_part, likely_cause in _LIKELY_CAUSES.items():
         if message_part in problem:

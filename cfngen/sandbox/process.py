@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -128,6 +128,11 @@ class RunningSandbox:
         from cfngen.sandbox.session import session
 
         return session(self.endpoint, region)
+
+    def furnish(self, region: str, network: JsonObject, roles: Sequence[str]) -> list[str]:
+        """Make what a cluster file names as existing and is missing; see `cfngen.sandbox.existing_parts.furnish`."""
+        report = request_report(self.state, region=region, network=network, roles=list(roles))
+        return list(report["made"])
 
     def inject_failure(self, region: str, group: str, step: str, message: str, hint: str = "", times: int = 0) -> bool:
         """Make instances that are launched from now on fail to boot.

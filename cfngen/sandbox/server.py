@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 import boto3
 from moto import mock_aws
 from moto.core.config import DefaultConfig
+from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from werkzeug.serving import make_server
 
@@ -37,6 +38,7 @@ from cfngen.sandbox.cloudformation.clock import SIMULATION_START
 from cfngen.sandbox.control_api import CONTROL_PATH, DEFAULT_SPEED, HOST, STATUS_PATH, SandboxState, write_state
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.emulated_account import EmulatedAccount
+from cfngen.sandbox.existing_parts import furnish
 from cfngen.sandbox.groups import designates_group, scaling_groups
 from cfngen.sandbox.interruptions import Notice, send_notice
 from cfngen.sandbox.json_types import JsonDict, JsonObject
@@ -146,7 +148,9 @@ class Sandbox:
             command = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
             if command.get("token") == self.token:
                 result = {"known": self._has_group(command["region"], command.get("resource", ""))}
-                if command.get("notice"):
+                if "network" in command:
+                    result["made"] = furnish(command["region"], command["network"], command["roles"])
+                elif command.get("notice"):
                     machines = self.accounts[command["region"]].machines
                     result["instances"] = send_notice(
                         machines, command["resource"], Notice(command["notice"]), command.get("times", 0)
@@ -251,7 +255,13 @@ def _json_response(status: str, content: object, start_response: StartResponse) 
 def sandbox(speed: float = DEFAULT_SPEED) -> Iterator[Sandbox]:
     """Serve a new account from this process, on loopback, until the end of the block."""
     lock = threading.RLock()
-    regions = boto3.Session().get_available_regions("cloudformation")
+    session = boto3.Session()
+    regions = [
+        region
+        for partition in session.get_available_partitions()
+        for region in session.get_available_regions("cloudformation", partition_name=partition)
+        if region in RegionsAndZonesBackend.zones
+    ]
     with mock_aws(config=MOTO_CONFIG):
         accounts = {region: EmulatedAccount(region, lock=lock, durations=DURATIONS, speed=speed) for region in regions}
         with serving({region: account.cloud for region, account in accounts.items()}) as served:

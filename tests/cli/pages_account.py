@@ -7,7 +7,7 @@ ends the one before with all that was in it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
@@ -26,6 +26,7 @@ from served_api import serving  # noqa: E402
 
 from cfngen.cli.target import Target  # noqa: E402
 from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account  # noqa: E402
+from cfngen.sandbox.existing_parts import furnish  # noqa: E402
 
 REGIONS = ("us-west-2", "eu-central-1")  # of the default cluster, and of the README's
 LONGER = 12  # times that a sleep takes
@@ -51,6 +52,7 @@ class PagesAccount:
 
     Args:
         patch: puts it in their place.
+        regions: of the account.
 
     Attributes:
         worlds: of the account that is there, by region.
@@ -60,7 +62,8 @@ class PagesAccount:
     endpoint = "http://127.0.0.1:1"
     pid = 1
 
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, patch: pytest.MonkeyPatch, regions: Sequence[str] = REGIONS) -> None:
+        self._regions = regions
         self.worlds: dict[str, EmulatedAccount] = {}
         self.clocks: dict[str, WorldClock] = {}
         self._opened = ExitStack()
@@ -81,7 +84,7 @@ class PagesAccount:
             return
         self.close()
         self._sandbox = sandbox
-        [first, *others] = REGIONS
+        [first, *others] = self._regions
         self.worlds[first] = self._opened.enter_context(open_emulated_account(first))
         lock = self.worlds[first].lock
         self.worlds |= {
@@ -115,6 +118,8 @@ class PagesAccount:
         return session().client(service, region_name=region)
 
     # What `--sandbox` asks of the sandbox's process.
+
+    furnish = staticmethod(furnish)
 
     @property
     def kubernetes(self) -> Mapping[str, str]:

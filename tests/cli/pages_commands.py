@@ -251,8 +251,8 @@ ASKS_FOR_NAME = ("NAME",)
 DELETION = ("r", "NAME")  # what becomes of the certificate authorities, and the cluster's name
 # What is typed at the questions of a command, where the page's own table below has nothing; `NAME` is the cluster's.
 ANSWERS: Mapping[str, tuple[str, ...]] = {
-    "init": ("",) * 9,  # Enter takes the default
     "deploy": ("y",),
+    "init": ("",) * 5,  # the default of every question
     "delete": DELETION,
     "etcd restore": ASKS_FOR_NAME,
     "replace": ("y",),

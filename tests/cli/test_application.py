@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import subprocess
@@ -17,7 +18,7 @@ from cfngen.cli.application import COMMANDS, application
 from cfngen.cli.exit_codes import EXIT_CODE_MEANINGS
 from cfngen.cli.template_file import TemplateFileError
 from cfngen.cli.typography import ASCII_REPLACEMENTS
-from cfngen.cli.usage import OPTIONS_OF_OTHER_TOOLS
+from cfngen.cli.usage import COMMANDS_OF_OTHER_TOOLS, OPTIONS_OF_OTHER_TOOLS
 from cfngen.cluster.load import load
 from cfngen.errors import CfngenError
 from cfngen.templates import generate
@@ -67,6 +68,19 @@ def test_version(cfngen):
     assert cfngen("--version").out == f"cfngen {package.__version__}\n"
 
 
+def test_versions(cfngen):
+    ran = cfngen("version", "--output", "json")
+    versions = json.loads(ran.out)
+    assert versions["cfngen"] == package.__version__
+    assert versions["defaultKubernetesVersion"] in versions["kubernetesVersions"]
+    assert versions["packages"].keys() == {"cfn-lint", "troposphere", "boto3"}
+    lines = cfngen("version").out.splitlines()
+    assert lines[0] == f"cfngen       {package.__version__}"
+    assert lines[1].startswith(f"Kubernetes   {versions['defaultKubernetesVersion']} by default; also ")
+    assert all(version in lines[1] for version in versions["kubernetesVersions"])
+    assert f"boto3        {versions['packages']['boto3']}" in lines
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -103,6 +117,20 @@ def test_an_option_that_belongs_elsewhere_is_told_where(line, hint, cfngen):
     assert ran.code == 64
     assert f"Try 'cfngen {line.partition(' --')[0]} --help'." in ran.err
     assert f"\nhint: {hint}" in ran.err
+
+
+@pytest.mark.parametrize("name", COMMANDS_OF_OTHER_TOOLS)
+def test_a_command_of_another_tool_is_told_what_does_it_here(name, cfngen):
+    assert name not in COMMANDS
+    advice = COMMANDS_OF_OTHER_TOOLS[name]
+    ran = cfngen(name, "cluster", "--yes")
+    assert (ran.code, ran.out) == (64, "")
+    assert f"error: no such command {name!r}; {advice}\n" in ran.err
+    commands = re.findall(r"`cfngen ([a-z-]+)([^`]*)`", advice)
+    assert commands
+    for command, arguments in commands:
+        assert set(re.findall(r"--[a-z-]+", arguments)) <= options_of(command)
+    assert [page for page in re.findall(r"docs/[a-z/]+\.md", advice) if not (PACKAGE.parent / page).exists()] == []
 
 
 def options_of(name):

@@ -11,6 +11,7 @@ import pytest
 
 import cfngen
 from cfngen.cli.application import application
+from cfngen.cli.commands.version import Versions
 from cfngen.cli.message_types import MESSAGE_TYPES, MessageType
 from cfngen.deploy.messages import Event, Message
 from cfngen.deploy.watching.progress import Progress
@@ -30,7 +31,7 @@ def test_every_message_is_in_the_table() -> None:
         if module.name.startswith(("cfngen.deploy.", "cfngen.rehearse.")):
             importlib.import_module(module.name)
     defined = {each for each in messages() if each.__module__.startswith("cfngen.")}
-    assert {each.message_class for each in MESSAGE_TYPES.values()} == {*defined, Policy, SandboxStatus}
+    assert {each.message_class for each in MESSAGE_TYPES.values()} == {*defined, Policy, SandboxStatus, Versions}
 
 
 @pytest.mark.parametrize(("kind", "message_type"), MESSAGE_TYPES.items(), ids=list(MESSAGE_TYPES))

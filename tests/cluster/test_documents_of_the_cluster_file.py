@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -10,18 +11,20 @@ from typing import Any
 
 import pytest
 import yaml
+from jsonschema import Draft7Validator
 
-from cfngen.cluster import kube_up, reference, starter
-from cfngen.cluster.keys import fields
+from cfngen.cluster import error_messages, examples, kube_up, reference
+from cfngen.cluster.keys import fields, section_at, sections_with
 from cfngen.cluster.load import load, parse
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.schema import json_schema
 
 ROOT = Path(__file__).parents[2]
-UNCOMMENTED = re.sub(r"(?m)^#(?=\S)", "", starter.STARTER_FILE)
+STARTER = examples.text_of(examples.DEFAULT)
+UNCOMMENTED = re.sub(r"(?m)^#(?=[a-zA-Z]|  )", "", STARTER)
 
 
-@pytest.mark.parametrize("text", [starter.STARTER_FILE, UNCOMMENTED], ids=["as it is", "uncommented"])
+@pytest.mark.parametrize("text", [STARTER, UNCOMMENTED], ids=["as it is", "uncommented"])
 def test_the_starter_file_is_the_default_cluster(tmp_path: Path, text: str) -> None:
     (tmp_path / "cluster.yaml").write_text(text)
     loaded = load(tmp_path / "cluster.yaml", environ={})
@@ -44,13 +47,16 @@ def test_what_the_starter_file_hints_at_is_accepted(tmp_path: Path) -> None:
             load(tmp_path / "cluster.yaml", environ={})
 
 
-@pytest.mark.parametrize("name", ["kube-up", "production", "existing-vpc", "fully-private", "gpu-spot", "small-cheap"])
+@pytest.mark.parametrize("name", examples.names())
 def test_an_example_is_accepted_without_warnings(name: str) -> None:
     assert load(ROOT / "examples" / f"{name}.yaml", environ={}).warnings == ()
 
 
-def test_the_kube_up_example_is_the_default_cluster() -> None:
-    assert load(ROOT / "examples" / "kube-up.yaml", environ={}).cluster == parse({})
+def test_the_package_has_the_examples_of_the_project() -> None:
+    files = sorted((ROOT / "examples").glob("*.yaml"))
+    assert {name: examples.text_of(name) for name in examples.names()} == {
+        file.stem: file.read_text() for file in files
+    }
 
 
 def test_the_production_example_shows_what_it_promises() -> None:
@@ -81,7 +87,7 @@ def test_the_reference_names_every_key_and_every_variable() -> None:
         return set(schema.get("properties", {}))
 
     schema = json_schema()
-    keys = names(schema).union(*(names(each) for each in schema["$defs"].values()))
+    keys = names(schema).union(*(names(each) for each in schema["definitions"].values()))
     assert {key for key in keys if f"| `{key}` |" not in pages["configuration.md"]} == set()
     spelt = {name for variable in kube_up.VARIABLES.values() for name in (variable.name, *variable.old_names)}
     assert {name for name in spelt if f"`{name}`" not in pages["kube-up.md"]} == set()
@@ -90,27 +96,52 @@ def test_the_reference_names_every_key_and_every_variable() -> None:
 def every(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """All properties of a schema, and sections where one stands, with their places."""
     found: list[tuple[str, dict[str, Any]]] = []
-    for owner, section in {"": schema, **schema["$defs"]}.items():
+    for owner, section in {"": schema, **schema["definitions"]}.items():
         for key, value in section["properties"].items():
-            pointed = schema["$defs"].get(value.get("$ref", "").rpartition("/")[2], {})
+            reference = value.get("$ref") or value.get("allOf", [{}])[0].get("$ref", "")
+            pointed = schema["definitions"].get(reference.rpartition("/")[2], {})
             found.append((f"{owner}.{key}", {**pointed, **value}))
     return found
 
 
+def advice_on_keys() -> list[tuple[tuple[str | int, ...], str]]:
+    return [(path, key) for path, keys in error_messages._ADVICE_ON_KEYS.items() for key in keys]
+
+
+@pytest.mark.parametrize(("path", "key"), advice_on_keys(), ids=str)
+def test_a_key_of_another_tool_is_answered_with_one_that_exists(path: tuple[str | int, ...], key: str) -> None:
+    section = section_at(path)
+    assert section is not None
+    assert key not in fields(section)
+    message = error_messages.unknown_key((*path, 0, key) if path == ("nodeGroups",) else (*path, key))
+    words = set(re.findall(r"[A-Za-z]+", message))
+    assert [word for word in words if sections_with(word)] or "remove the key" in message
+    assert [word for word in words if re.search(r"[a-z][A-Z]", word) and not sections_with(word)] == []
+
+
 def test_the_schema_describes_every_key() -> None:
     schema = json_schema()
-    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    Draft7Validator.check_schema(schema)
+    assert schema["$schema"] == "http://json-schema.org/draft-07/schema#"
     assert schema["$id"]
     assert schema["title"] == "cfngen cluster file"
     assert schema["type"] == "object"
     assert schema["additionalProperties"] is False
-    assert all(section["additionalProperties"] is False for section in schema["$defs"].values())
+    assert all(section["additionalProperties"] is False for section in schema["definitions"].values())
     assert [place for place, value in every(schema) if not value.get("description")] == []
+
+
+def test_the_schema_is_one_that_schemastore_takes() -> None:
+    """In draft-07 nothing that stands beside a reference counts; references lead nowhere else."""
+    text = json.dumps(json_schema())
+    references = re.findall(r'\{[^{}]*"\$ref": "([^"]*)"[^{}]*\}', text)
+    assert len(references) == text.count('"$ref"') == len(re.findall(r'\{"\$ref": "#/definitions/[A-Za-z]+"\}', text))
+    assert '"$defs"' not in text
 
 
 def test_the_schema_knows_types_patterns_and_choices() -> None:
     schema = json_schema()
-    definitions = schema["$defs"]
+    definitions = schema["definitions"]
     assert schema["properties"]["kubernetesVersion"]["type"] == ["string", "number"]
     assert definitions["Volume"]["properties"]["type"]["enum"] == ["gp3", "gp2", "io1", "io2"]
     assert definitions["Api"]["properties"]["port"]["maximum"] == 65535

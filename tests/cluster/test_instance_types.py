@@ -82,3 +82,20 @@ def test_every_type_of_cfn_lints_lists_has_an_architecture_and_a_verdict() -> No
     assert {name.partition(".")[2] for name in names - fit} <= {"nano", "micro", "small", "medium", "metal"} | {
         size for name in names - fit if name.startswith(("m1.", "m2.", "c1.")) for size in [name.partition(".")[2]]
     }
+
+
+@pytest.mark.parametrize(
+    ("wanted", "near"),
+    [
+        ("m9x.large", ["m8i.large", "m7i.large", "m6i.large"]),
+        ("m6.large", ["m6i.large", "m7i.large", "m5.large"]),
+        ("m5x.large", ["m5.large", "m6i.large", "m4.large"]),
+        ("c99g.xlarge", ["c9g.xlarge", "c8g.xlarge", "c7g.xlarge"]),
+        ("g9.xlarge", ["g6.xlarge", "g5.xlarge", "g4ad.xlarge"]),
+        ("t5.medium", ["t3.medium", "t8i.medium", "t2.medium"]),
+        ("m5.lagre", ["m5.large", "m5n.large", "m5d.large"]),
+        ("xyzzy", []),
+    ],
+)
+def test_the_nearest_type_is_of_the_same_family_and_size(wanted: str, near: list[str]) -> None:
+    assert instance_types.similar(wanted, "us-west-2") == near

@@ -14,6 +14,7 @@ import pytest
 from botocore.exceptions import ClientError
 from sandboxed import NODES, golden
 
+from cfngen.cluster.load import parse
 from cfngen.sandbox import process
 from cfngen.sandbox.cloudformation.clock import SIMULATION_START
 from cfngen.sandbox.control_api import SandboxClock, SandboxGoneError, SandboxState, request_report
@@ -142,6 +143,22 @@ def test_each_region_is_its_own(running: process.RunningSandbox) -> None:
     assert [stack["StackName"] for stack in frankfurt.describe_stacks()["Stacks"]] == ["tiny"]
     with pytest.raises(ClientError, match="tiny does not exist"):
         running.session("us-west-2").client("cloudformation").describe_stacks(StackName="tiny")
+
+
+def test_what_a_cluster_file_names_is_made(running: process.RunningSandbox) -> None:
+    """In any region: GovCloud has instance types there, too."""
+    region = "us-gov-west-1"
+    vpc = {"id": "vpc-0000000a", "cidr": "10.20.0.0/16"}
+    subnet = {"zone": f"{region}a", "id": "subnet-0000000a", "cidr": "10.20.0.0/20"}
+    network = parse({"network": {"vpc": vpc, "subnets": [subnet], "routeTable": "rtb-0000000a"}}).network
+    made = running.furnish(region, network.model_dump(mode="json", by_alias=True), [])
+    assert sorted(made) == ["rtb-0000000a", "subnet-0000000a", "vpc-0000000a"]
+    ec2 = running.session(region).client("ec2")
+    assert ec2.describe_vpcs(VpcIds=["vpc-0000000a"])["Vpcs"][0]["CidrBlock"] == "10.20.0.0/16"
+    offered = ec2.describe_instance_type_offerings(
+        LocationType="availability-zone", Filters=[{"Name": "instance-type", "Values": ["t3.medium"]}]
+    )["InstanceTypeOfferings"]
+    assert {offering["Location"] for offering in offered} == {f"{region}{letter}" for letter in "abc"}
 
 
 def test_the_same_sandbox_is_found_again(running: process.RunningSandbox) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cfngen.cli.api_range import with_api_range
 from cfngen.cli.deployment import DeploymentOptions, deployment_options
 from cfngen.cli.exit_codes import operation_exit_code, validation_exit_code
 from cfngen.cli.options import allow_danger_option, yes_option
@@ -29,7 +30,7 @@ SETTLING_TIME = timedelta(minutes=5)
     "deploy",
     short_help="Create or update the cluster.",
     epilog=examples_epilog(
-        "cfngen deploy --parameter ApiAllowedCidr=203.0.113.7/32",
+        "cfngen deploy",
         "cfngen deploy -f prod.yaml --profile prod --account 123456789012",
         "cfngen deploy --yes --output json        in a pipeline: never asks, one JSON object a line",
         "cfngen deploy --on-failure keep          keep what failed, to inspect it",
@@ -65,16 +66,26 @@ def command(
     You can repeat it at any time: if there is nothing to change, it says so and succeeds. Ctrl-C asks whether to
     continue watching, to detach while CloudFormation continues (`cfngen watch` attaches again), or to cancel.
 
+    On a terminal, it asks who may reach the Kubernetes API if neither api.allowedCidrs in the cluster file nor the
+    parameter ApiAllowedCidr says it, and offers to write it into the file. With --yes it does not ask.
+
     Exits with 2 if the stacks are deployed but the cluster does not work. If the Kubernetes API cannot be reached from
     here, that is only reported.
     """
     request = deployment.request(target, protect=protect)
     from cfngen.deploy.operation import deploy
 
-    account = target.connect()
+    account = target.connect(furnish=True)
     with screen(target, account, full=deployment.full) as display:
         interaction = display.interaction(target.consent(yes=yes, allow_danger=allow_danger))
-        finished = deploy(account, request, interaction)
+        finished = with_api_range(
+            lambda request: deploy(account, request, interaction),
+            request,
+            target,
+            display.report,
+            may_ask=not yes,
+            request_of=lambda target: deployment.request(target, protect=protect),
+        )
         display.report(finished)
         if not finished.succeeded:
             context.exit(operation_exit_code(finished))

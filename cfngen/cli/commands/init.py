@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shlex
+import sys
 from pathlib import Path
+from typing import Literal
 
 import click
 
+from cfngen.cli.init_questions import ask_for_cluster_file, example_lines
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.source import DEFAULT_FILE
-from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.terminal import examples_epilog, show_warning
+from cfngen.cli.usage import did_you_mean
+from cfngen.cluster import examples
 from cfngen.errors import CfngenError
+
+SCHEMA_FILE = "cluster.schema.json"
+"""Name of the file with the JSON Schema, beside the cluster file."""
 
 
 class FileExistsAlreadyError(CfngenError):
@@ -55,40 +65,120 @@ class FileNotWrittenError(CfngenError):
         self.path = path
 
 
+_HELP = """Write a commented cluster file to start from: FILE, or cluster.yaml. An existing file is never overwritten.
+
+It begins as one of the examples of cfngen. On a terminal you are asked which one, and for name, region, zones and who
+may reach the API, unless an option is given; otherwise it is kube-up. These are the examples:
+
+\b
+{examples}
+
+Beside it goes {schema}, by which editors with the YAML language server complete and check the file.
+"""
+
+
+def _complete_example(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of examples that begin with an incomplete word, for shell completion."""
+    return [name for name in examples.names() if name.startswith(incomplete)]
+
+
+def _check_example(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    """Reject the name of an example that does not exist; a click callback."""
+    if value and value not in examples.names():
+        advice = did_you_mean(value, examples.names()) or f"there are {', '.join(examples.names())}."
+        raise click.BadParameter(f"there is no example {value!r}; {advice}")
+    return value
+
+
 @click.command(
     "init",
+    help=_HELP.format(examples="\n".join(example_lines()), schema=SCHEMA_FILE),
     short_help="Write a commented cluster.yaml to start from.",
     epilog=examples_epilog(
         "cfngen init",
+        "cfngen init --from production --name blue --region eu-west-1",
         "cfngen init staging.yaml && cfngen templates -f staging.yaml --output-dir staging/",
     ),
 )
 @click.argument("file", type=PathArgument("give a name, or omit it for cluster.yaml"), default=DEFAULT_FILE)
-def command(file: Path) -> None:
-    """Write a commented cluster file to start from: FILE, or cluster.yaml.
-
-    The file describes kube-up's default cluster, and explains the values that are changed most often. An existing file
-    is never overwritten.
-    """
-    from cfngen.cluster.starter import STARTER_FILE
-
-    write_new_file(file, STARTER_FILE)
+@click.option(
+    "--from",
+    "example",
+    metavar="NAME",
+    default="",
+    callback=_check_example,
+    shell_complete=_complete_example,
+    help=f"The example to begin with. Without a terminal to ask on: {examples.DEFAULT}.",
+)
+@click.option("--name", metavar="NAME", default="", help="Name of the cluster. Default: that of the example.")
+@click.option("--region", metavar="REGION", default="", help="AWS region. Default: that of the example.")
+def command(file: Path, example: str, name: str, region: str) -> None:  # noqa: D103 - the help stands above
+    # Before any question.
+    if os.path.lexists(file):
+        raise FileExistsAlreadyError(file)
+    if not (example or name or region) and sys.stdin and sys.stdin.isatty():
+        text = ask_for_cluster_file()
+    else:
+        text = examples.text_of(example or examples.DEFAULT)
+        text = examples.with_region(text, region) if region else text
+        text = examples.with_name(text, name) if name else text
+        examples.cluster_of(text)
+    schema = file.with_name(SCHEMA_FILE)
+    has_own_schema = _write_with_schema(file, text, schema)
     option = "" if file == DEFAULT_FILE else f" -f {file}"
-    click.echo(f"Wrote {file}: kube-up's default cluster, with comments.")
+    click.echo(f"Wrote {file}" + (f", and {schema} for editors." if has_own_schema else "."))
     click.echo(
         f"Next: edit it, and run `cfngen templates{option}`; `cfngen config{option}` shows every value in effect."
     )
 
 
-def write_new_file(path: Path, text: str) -> None:
-    """Write a file that does not exist yet; remove it again if it cannot be written completely.
+def _write_with_schema(file: Path, text: str, schema: Path) -> bool:
+    """Write a cluster file, and beside it the schema that its first line names; return False for the file alone.
+
+    A schema of an earlier run is written again. Another file of that name stays, with a warning.
+    """
+    from cfngen.cluster.schema import schema_text
+
+    exists = os.path.lexists(schema)
+    is_refreshed = exists and _is_schema(schema)
+    if exists and not is_refreshed:
+        show_warning(f"{schema} is not cfngen's and was not changed, so {file} does not name a schema for editors.")
+        write_new_file(file, text)
+        return False
+    write_new_file(file, f"# yaml-language-server: $schema={schema.name}\n{text}")
+    try:
+        write_new_file(schema, f"{schema_text()}\n", mode="w" if is_refreshed else "x")
+    except BaseException:
+        file.unlink()
+        raise
+    return True
+
+
+def _is_schema(path: Path) -> bool:
+    """Return whether a file is a JSON Schema of the cluster file."""
+    from cfngen.cluster.schema import SCHEMA_ID
+
+    try:
+        schema = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(schema, dict) and schema.get("$id") == SCHEMA_ID
+
+
+def write_new_file(path: Path, text: str, *, mode: Literal["x", "w"] = "x") -> None:
+    """Write a file; remove it again if it cannot be written completely.
+
+    Args:
+        path: the file.
+        text: its content.
+        mode: `x` for a file that does not exist yet, `w` to write one again.
 
     Raises:
-        FileExistsAlreadyError: the path exists.
+        FileExistsAlreadyError: the path exists, with the mode `x`.
         FileNotWrittenError: the directory does not exist or cannot be written, the disk is full, …
     """
     try:
-        file = path.open("x", encoding="utf-8")
+        file = path.open(mode, encoding="utf-8")
     except FileExistsError:
         raise FileExistsAlreadyError(path) from None
     except OSError as failure:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from cfngen.cli import graph_output
+from cfngen.cli.api_range import with_api_range
 from cfngen.cli.deployment import DeploymentOptions, deployment_options
 from cfngen.cli.exit_codes import plan_exit_code
 from cfngen.cli.paths import PathArgument
@@ -22,7 +23,6 @@ from cfngen.cli.terminal import examples_epilog
     epilog=examples_epilog(
         "cfngen plan",
         "cfngen plan -f prod.yaml --profile prod",
-        "cfngen plan --parameter ApiAllowedCidr=203.0.113.7/32",
         "cfngen plan --output json | jq 'select(.type == \"plan\").stacks'",
         "cfngen plan --full           with long values whole",
         "cfngen plan --prices prices.yaml",
@@ -47,6 +47,9 @@ def command(context: click.Context, target: Target, deployment: DeploymentOption
     The templates are generated, linted and uploaded, and CloudFormation computes the changes with a change set, which
     is deleted afterwards. The plan distinguishes resources that will be replaced from those that might be.
 
+    On a terminal, it asks who may reach the Kubernetes API if neither api.allowedCidrs in the cluster file nor the
+    parameter ApiAllowedCidr says it.
+
     Exits with 0 if there is nothing to do, 4 if there are changes, and 5 if some of them may lose data, addresses or
     the cluster.
     """
@@ -56,10 +59,17 @@ def command(context: click.Context, target: Target, deployment: DeploymentOption
     request = deployment.request(target)
     from cfngen.deploy.operation import prepare_plan
 
-    account = target.connect()
+    account = target.connect(furnish=True)
     with screen(target, account, full=deployment.full) as display:
         interaction = display.interaction(target.consent(yes=False))
-        preparation = prepare_plan(account, request, interaction)
+        request, preparation = with_api_range(
+            lambda request: (request, prepare_plan(account, request, interaction)),
+            request,
+            target,
+            display.report,
+            may_ask=True,
+            request_of=deployment.request,
+        )
         result = preparation.plan
         if graph_path is not None:
             write_plan_graph(graph_path, account, request, preparation, interaction)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from cfngen.cli.terminal import examples_epilog
@@ -14,13 +12,13 @@ from cfngen.cli.typography import print_verbatim
     "schema",
     short_help="Print the JSON Schema of the cluster file.",
     epilog=examples_epilog(
-        "cfngen schema > cluster.schema.json",
+        "cfngen schema > cluster.schema.json  # as `cfngen init` does",
         "# The first line of cluster.yaml, for editors with the YAML language server:",
         "# yaml-language-server: $schema=cluster.schema.json",
     ),
 )
 def command() -> None:
     """Print the JSON Schema of the cluster file, for editors and for checks in your own pipeline."""
-    from cfngen.cluster.schema import json_schema
+    from cfngen.cluster.schema import schema_text
 
-    print_verbatim(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    print_verbatim(schema_text())

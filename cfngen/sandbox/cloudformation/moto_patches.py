@@ -6,6 +6,8 @@ Each function below replaces methods of one of moto's classes; `original` is the
 from __future__ import annotations
 
 import functools
+import json
+from importlib import resources
 from typing import Any
 
 from cfngen.sandbox.json_types import JsonDict
@@ -53,6 +55,33 @@ def apply() -> None:
     _allow_single_subnet()
     _allow_an_hour_of_draining()
     _name_hosted_zones()
+    _offer_instance_types_everywhere()
+
+
+def _offer_instance_types_everywhere() -> None:
+    """Offer instance types in the regions for which moto 5.2.5 has none, such as those of GovCloud and China.
+
+    They are those of AWS's price list, as cfn-lint has them. The list is by region; each zone gets all of them.
+    """
+    from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
+    from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS
+
+    file = resources.files("cfnlint") / "data/schemas/extensions/aws_ec2_instance/instancetype_enum.json"
+    types_by_region = json.loads(file.read_text("utf-8"))
+    for region in RegionsAndZonesBackend.zones.keys() & types_by_region.keys():
+        zones = RegionsAndZonesBackend.zones[region]
+        locations_by_type = {
+            "region": [region],
+            "availability-zone": [zone.name for zone in zones],
+            "availability-zone-id": [zone.zone_id for zone in zones],
+        }
+        for location_type, locations in locations_by_type.items():
+            offerings = [
+                {"InstanceType": instance_type, "LocationType": location_type, "Location": location}
+                for location in locations
+                for instance_type in types_by_region[region]["enum"]
+            ]
+            INSTANCE_TYPE_OFFERINGS[location_type].setdefault(region, offerings)
 
 
 def _name_hosted_zones() -> None:

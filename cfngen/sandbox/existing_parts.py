@@ -1,0 +1,154 @@
+"""Makes what a cluster file names as existing, with the ids in the file: a network, and roles for pods.
+
+In AWS it is there before the cluster; a sandbox begins empty. Subnets get the ways to the internet that the file says.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+from contextlib import nullcontext, suppress
+from unittest import mock
+
+from botocore.exceptions import ClientError
+from moto.ec2.models import ec2_backends
+
+from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.cloudformation.region import ACCOUNT_ID
+from cfngen.sandbox.json_types import JsonObject
+
+# Where moto takes the id of a new object from.
+_ID_SOURCES = {
+    "vpc": "vpcs.random_vpc_id",
+    "internet_gateway": "internet_gateways.random_internet_gateway_id",
+    "subnet": "subnets.random_subnet_id",
+    "route_table": "route_tables.random_route_table_id",
+    "nat_gateway": "nat_gateways.random_nat_gateway_id",
+}
+_NOBODY = {"Version": "2012-10-17", "Statement": [{"Effect": "Deny", "Principal": "*", "Action": "sts:AssumeRole"}]}
+
+
+def furnish(region: str, network: JsonObject, roles: list[str]) -> list[str]:
+    """Make what is missing, and return the ids and ARNs of it that the cluster file names.
+
+    Args:
+        region: the cluster's region.
+        network: the section `network` of the cluster file, complete.
+        roles: ARNs of roles; those of other accounts are not made.
+    """
+    made: list[str] = []
+    if _is_id(network["vpc"]["id"]):
+        # What EC2 refuses, such as a subnet in the range of another one, stays missing; the checks of a plan say so.
+        with suppress(ClientError, StopIteration):
+            _Network(region, network, made).make()
+    iam = client("iam", region)
+    existing_roles = {role["Arn"] for page in iam.get_paginator("list_roles").paginate() for role in page["Roles"]}
+    for arn in roles:
+        path, _, name = arn.partition(":role/")[2].rpartition("/")
+        if arn not in existing_roles and arn.split(":")[4] == ACCOUNT_ID:
+            path = f"/{path}/" if path else "/"
+            with suppress(ClientError):  # a role of this name may have another path
+                iam.create_role(RoleName=name, Path=path, AssumeRolePolicyDocument=json.dumps(_NOBODY))
+                made.append(arn)
+    return made
+
+
+def _is_id(value: object) -> bool:
+    """Return whether a value of the cluster file is an id: it may be None, or a reference to another stack."""
+    return isinstance(value, str) and re.fullmatch(r"[a-z]+-[0-9a-f]+", value) is not None
+
+
+class _Network:
+    """The existing network of a cluster file.
+
+    Args:
+        region: the region.
+        network: the section `network` of the file, complete.
+        made: gets the ids that the file names and that are made.
+    """
+
+    def __init__(self, region: str, network: JsonObject, made: list[str]) -> None:
+        self._ec2 = client("ec2", region)
+        self._file = network
+        self._vpc: str = network["vpc"]["id"]
+        self._made = made
+        backend = ec2_backends[ACCOUNT_ID][region]
+        kinds = (backend.vpcs, backend.internet_gateways, backend.route_tables, backend.nat_gateways)
+        self._existing = set[str]().union(*kinds, *backend.subnets.values())
+
+    def make(self) -> None:
+        """Make what is missing."""
+        network = self._file
+        if self._is_missing(self._vpc):
+            self._create("vpc", self._vpc, CidrBlock=network["vpc"]["cidr"])
+            self._ec2.modify_vpc_attribute(VpcId=self._vpc, EnableDnsHostnames={"Value": True})
+        gateway = self._internet_gateway()
+        is_private = network["topology"] == "private"
+        for subnet in network["subnets"]:
+            public_subnet, nat_gateway = (subnet["public"] or {}).get("id"), subnet["natGateway"]
+            table = subnet["routeTable"] or network["routeTable"]
+            needs_route = self._is_missing(subnet["id"]) or self._is_missing(table)
+            needs_nat_gateway = self._is_missing(nat_gateway) or (is_private and needs_route and not nat_gateway)
+            if self._is_missing(public_subnet) or (needs_nat_gateway and not public_subnet):
+                public_table = self._table(None, GatewayId=gateway)
+                public_subnet = self._subnet(public_subnet, subnet["zone"], self._free_cidr(), public_table, role="elb")
+            if needs_nat_gateway:
+                allocation = self._ec2.allocate_address(Domain="vpc")["AllocationId"]
+                nat_gateway = self._create("nat_gateway", nat_gateway, SubnetId=public_subnet, AllocationId=allocation)
+            if needs_route:
+                table = self._table(table, **({"NatGatewayId": nat_gateway} if is_private else {"GatewayId": gateway}))
+            if self._is_missing(subnet["id"]):
+                role = "internal-elb" if is_private else "elb"
+                self._subnet(subnet["id"], subnet["zone"], subnet["cidr"], table, role)
+
+    def _is_missing(self, identifier: object) -> bool:
+        """Return whether the file names an object that does not exist."""
+        return _is_id(identifier) and identifier not in self._existing
+
+    def _create(self, kind: str, identifier: str | None, **arguments: object) -> str:
+        """Create an object of EC2 with this id, or any, and return its id."""
+        source = f"moto.ec2.models.{_ID_SOURCES[kind]}"
+        with mock.patch(source, return_value=identifier) if identifier else nullcontext():
+            answer = getattr(self._ec2, f"create_{kind}")(**arguments)
+        noun = "".join(map(str.capitalize, kind.split("_")))
+        created_id = str(answer[noun][f"{noun}Id"])
+        self._existing.add(created_id)
+        self._made += [created_id] if identifier else []
+        return created_id
+
+    def _internet_gateway(self) -> str:
+        """Return the VPC's internet gateway; make it if it is missing."""
+        filters = [{"Name": "attachment.vpc-id", "Values": [self._vpc]}]
+        for gateway in self._ec2.describe_internet_gateways(Filters=filters)["InternetGateways"]:
+            return str(gateway["InternetGatewayId"])
+        identifier = self._file["internetGateway"]
+        created_id = self._create("internet_gateway", identifier if _is_id(identifier) else None)
+        self._ec2.attach_internet_gateway(InternetGatewayId=created_id, VpcId=self._vpc)
+        return created_id
+
+    def _table(self, identifier: str | None, **target: str) -> str:
+        """Return a route table with a default route to a target; make it unless it exists."""
+        if identifier in self._existing:
+            return str(identifier)
+        created_id = self._create("route_table", identifier, VpcId=self._vpc)
+        self._ec2.create_route(RouteTableId=created_id, DestinationCidrBlock="0.0.0.0/0", **target)
+        return created_id
+
+    def _subnet(self, identifier: str | None, zone: str, cidr: str, table: str, role: str) -> str:
+        """Make a subnet with a route table, tagged for load balancers."""
+        created_id = self._create("subnet", identifier, VpcId=self._vpc, CidrBlock=cidr, AvailabilityZone=zone)
+        self._ec2.associate_route_table(RouteTableId=table, SubnetId=created_id)
+        self._ec2.create_tags(Resources=[created_id], Tags=[{"Key": f"kubernetes.io/role/{role}", "Value": "1"}])
+        return created_id
+
+    def _free_cidr(self) -> str:
+        """Return a range of the VPC, near its end, that neither the VPC nor the file has a subnet in."""
+        filters = [{"Name": "vpc-id", "Values": [self._vpc]}]
+        ranges = [subnet["CidrBlock"] for subnet in self._ec2.describe_subnets(Filters=filters)["Subnets"]]
+        for subnet in self._file["subnets"]:
+            ranges += filter(None, (subnet["cidr"], (subnet["public"] or {}).get("cidr")))
+        taken = [ipaddress.IPv4Network(cidr) for cidr in ranges]
+        vpc = ipaddress.IPv4Network(self._file["vpc"]["cidr"])
+        candidates = reversed(list(vpc.subnets(new_prefix=max(26, vpc.prefixlen))))
+        return str(next(cidr for cidr in candidates if not any(cidr.overlaps(other) for other in taken)))

@@ -278,7 +278,10 @@ COPY = {"CLUSTER": lambda reader: reader.stack, "TIME": time_of_copy}
 
 # By page; then by section and command.
 TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
-    "cfngen init --help": {("", "cfngen init"): Typed(before=no_cluster_file)},
+    "cfngen init --help": {
+        ("", "cfngen init"): Typed(before=no_cluster_file),
+        ("", "cfngen init --from production --name blue --region eu-west-1"): Typed(before=no_cluster_file),
+    },
     "cfngen templates --help": {("", "cfngen templates --check"): Typed(before=templates_written)},
     "cfngen lint --help": {
         ("", "cfngen lint output/*.json"): Typed(before=templates_written),
@@ -480,6 +483,7 @@ MENTIONED: Mapping[str, Mapping[str, str]] = {
         "cfngen deploy": COMMANDS_PAGE,
         "cfngen plan": COMMANDS_PAGE,
     },
+    "docs/README.md": {"cfngen plan": COMMANDS_PAGE},
     COMMANDS_PAGE: {
         "cfngen check network": _CHECK,
         "cfngen rehearse": _REHEARSE,
@@ -535,6 +539,10 @@ MAKE_ELSEWHERE: Mapping[str, str] = {
     "demo": "starts a sandbox as a process; its commands are run below, and as a process by tests/sandbox",
     "sandbox": "installs packages: tests/test_make.py",
     "plan": "tests/test_make.py",
+    "lock": "writes files of the project",
+    "oldest": "installs packages, and runs tests with them",
+    "newest": "installs packages, and runs tests with them",
+    "pythons": "runs tests under other Pythons",
     "lint": "ruff, mypy and `cfngen templates --check`, which the pipeline runs",
     "boot-test": "needs root and containers: tests/bootlab",
     "drills": "this test is one of them",

@@ -260,8 +260,12 @@ def ready_nodes() -> str:
     """What `kubectl get nodes` shows, with the kubeconfig that is current; all nodes have to be Ready."""
     from kubernetes import client, config
 
-    nodes = client.CoreV1Api(config.new_client_from_config()).list_node().items
-    ready = {node.metadata.name: {each.type: each.status for each in node.status.conditions}["Ready"] for node in nodes}
+    # The client itself looks at the environment only when it is imported.
+    nodes = client.CoreV1Api(config.new_client_from_config(os.environ["KUBECONFIG"])).list_node().items
+    ready = {
+        node.metadata.name: next(condition.status for condition in node.status.conditions if condition.type == "Ready")
+        for node in nodes
+    }
     assert ready
     assert set(ready.values()) == {"True"}
     return "".join(f"{name}\n" for name in ready)

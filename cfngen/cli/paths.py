@@ -84,7 +84,7 @@ def replace_file(path: Path, text: str) -> None:
         # mkstemp makes a file for its owner alone.
         Path(temporary).chmod(target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask())
         Path(temporary).replace(target)
-    except OSError:
+    except BaseException:
         with suppress(OSError):
             Path(temporary).unlink()
         raise

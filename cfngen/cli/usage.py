@@ -77,7 +77,7 @@ _ADVICE_BY_COMMANDS = {
     ("stop",): "`cfngen pause` stops a cluster's instances until `cfngen resume`.",
     ("update",): "`cfngen deploy` updates the cluster to what its file says; `cfngen plan` shows it beforehand.",
     ("upgrade",): "change kubernetesVersion in the cluster file, see what follows with `cfngen plan`, and run `cfngen "
-    "deploy`; docs/operate/operations.md has the order.",
+    "deploy`; docs/operate/upgrade.md has the order.",
 }
 COMMANDS_OF_OTHER_TOOLS = {name: text for names, text in _ADVICE_BY_COMMANDS.items() for name in names}
 """The advice for each command that other tools have, by the command's name."""

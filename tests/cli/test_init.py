@@ -110,8 +110,7 @@ def test_a_directory_that_may_not_be_written(cfngen, directory, opening):
     )
 
 
-@pytest.mark.parametrize("name", ["cluster.yaml", "cluster.schema.json"])
-def test_a_full_disk_leaves_nothing(cfngen, directory, opening, name):
+def test_a_full_disk_leaves_nothing(cfngen, directory, opening):
     class Full(io.StringIO):
         def write(self, text):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -120,10 +119,21 @@ def test_a_full_disk_leaves_nothing(cfngen, directory, opening, name):
         path.touch()
         return Full()
 
-    with opening(name, made):
+    with opening("cluster.yaml", made):
         ran = cfngen("init")
     assert ran.code == 1
-    assert ran.err.startswith(f"error: {name} cannot be written: no space left on device\nhint: ")
+    assert ran.err.startswith("error: cluster.yaml cannot be written: no space left on device\nhint: ")
+    assert list(directory.iterdir()) == []
+
+
+def test_without_room_for_the_schema_there_is_no_cluster_file(cfngen, directory, monkeypatch):
+    def full(**_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("cfngen.cli.paths.tempfile.mkstemp", full)
+    ran = cfngen("init")
+    assert ran.code == 1
+    assert ran.err.startswith("error: cluster.schema.json cannot be written: no space left on device\nhint: ")
     assert list(directory.iterdir()) == []
 
 

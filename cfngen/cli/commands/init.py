@@ -7,12 +7,11 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Literal
 
 import click
 
 from cfngen.cli.init_questions import ask_for_cluster_file, example_lines
-from cfngen.cli.paths import PathArgument
+from cfngen.cli.paths import PathArgument, replace_file
 from cfngen.cli.source import DEFAULT_FILE
 from cfngen.cli.terminal import examples_epilog, show_warning
 from cfngen.cli.usage import did_you_mean
@@ -139,15 +138,16 @@ def _write_with_schema(file: Path, text: str, schema: Path) -> bool:
     """
     from cfngen.cluster.schema import schema_text
 
-    exists = os.path.lexists(schema)
-    is_refreshed = exists and _is_schema(schema)
-    if exists and not is_refreshed:
+    if os.path.lexists(schema) and not _is_schema(schema):
         show_warning(f"{schema} is not cfngen's and was not changed, so {file} does not name a schema for editors.")
         write_new_file(file, text)
         return False
     write_new_file(file, f"# yaml-language-server: $schema={schema.name}\n{text}")
     try:
-        write_new_file(schema, f"{schema_text()}\n", mode="w" if is_refreshed else "x")
+        replace_file(schema, f"{schema_text()}\n")
+    except OSError as failure:
+        file.unlink()
+        raise FileNotWrittenError(schema, failure) from failure
     except BaseException:
         file.unlink()
         raise
@@ -165,20 +165,15 @@ def _is_schema(path: Path) -> bool:
     return isinstance(schema, dict) and schema.get("$id") == SCHEMA_ID
 
 
-def write_new_file(path: Path, text: str, *, mode: Literal["x", "w"] = "x") -> None:
-    """Write a file; remove it again if it cannot be written completely.
-
-    Args:
-        path: the file.
-        text: its content.
-        mode: `x` for a file that does not exist yet, `w` to write one again.
+def write_new_file(path: Path, text: str) -> None:
+    """Write a file that does not exist yet; remove it again if it cannot be written completely.
 
     Raises:
-        FileExistsAlreadyError: the path exists, with the mode `x`.
+        FileExistsAlreadyError: the path exists.
         FileNotWrittenError: the directory does not exist or cannot be written, the disk is full, …
     """
     try:
-        file = path.open(mode, encoding="utf-8")
+        file = path.open("x", encoding="utf-8")
     except FileExistsError:
         raise FileExistsAlreadyError(path) from None
     except OSError as failure:

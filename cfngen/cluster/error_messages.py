@@ -21,7 +21,7 @@ _EXPLAINED_KEYS: Mapping[Path, str] = {
     "use addons.headlamp, its successor, and remove this key",
 }
 _SPOT = "for Spot Instances write `instancesDistribution: {onDemandPercentage: 0}` in the node group"
-_PORTS = "a port is opened by a security group of yours: write it in additionalSecurityGroups"
+_PORTS = "a port is opened by your own security group: write it in additionalSecurityGroups"
 _FIXED_NUMBER = "write minSize and maxSize; both are the same for a fixed number"
 _ZONES = "write a subnet for each zone: `network: {subnets: [{zone: us-west-2a}]}`"
 _COUNT = "write count: 1, 3 or 5 masters"

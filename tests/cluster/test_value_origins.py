@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from golden_cases import CASES, load_case
 
-from cfngen.cluster.checks.lasting_defaults import HARMLESS_DEFAULTS, LASTING_DEFAULTS
+from cfngen.cluster.checks.lasting_defaults import LASTING_DEFAULTS
 from cfngen.cluster.issuer_stages import state_to_record
 from cfngen.cluster.load import Origin, load, parse
 from cfngen.cluster.paths import dotted, leaves
@@ -73,6 +73,31 @@ def origins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Origin
 )
 def test_origin_of_a_value(origins: dict[str, Origin], key: str, kind: str, where: str) -> None:
     assert origins[key] == Origin(kind, where)
+
+
+# For each other setting that lasts: why its default lowers neither availability nor security by surprise.
+_CONSTANT = "the default is the same for all clusters"
+HARMLESS_DEFAULTS = {
+    "api.port": _CONSTANT,
+    "certificateAuthority.secret": _CONSTANT,
+    "controlPlane.count": f"{_CONSTANT}, and masters can be added",
+    "controlPlane.volume.kmsKey": f"{_CONSTANT}: the account's key, so volumes are always encrypted",
+    "iam.addonRoles": "an existing cluster can change it",
+    "kubernetesVersion": "the newest version, which only gets newer",
+    "network.dnsDomain": _CONSTANT,
+    "network.dnsServiceIp": "an address of network.serviceCidr; every address serves as well",
+    "network.podCidr": _CONSTANT,
+    "network.serviceCidr": _CONSTANT,
+    "network.subnets": "the zones are those of the file; checks compare the ranges with the sizes of node groups",
+    "network.topology": _CONSTANT,
+    "network.vpc": f"{_CONSTANT}; only the VPC's name follows from the cluster's",
+    "secrets.kmsKey": f"{_CONSTANT}: a key of the cluster's own",
+    "serviceAccountIssuer.bucket": "has no default",
+    # The documents hold public keys, and AWS STS reads them from the internet.
+    "serviceAccountIssuer.discovery": "the issuer's documents are public, wherever they are",
+    "serviceAccountIssuer.signTokens": "an existing cluster can change it",
+    "serviceAccountIssuer.url": "has no default",
+}
 
 
 def test_every_leaf_has_an_origin() -> None:

@@ -85,7 +85,7 @@ def command(
     """Draw the cluster from its CloudFormation templates.
 
     The picture shows what the templates say and nothing else: the same templates give the same picture, byte for byte,
-    so it can be committed beside them. Nothing is asked of AWS. Parts that exist already, such as a VPC of yours, are
+    so it can be committed beside them. Nothing is asked of AWS. Parts that exist already, such as your own VPC, are
     drawn as existing. To see what a deployment would change, use `cfngen plan --graph FILE`.
     """
     if output_path is not None:

@@ -2,7 +2,7 @@
 
 A default that follows from another key is easily overlooked. If it also lasts as long as the cluster, and lowers
 availability or security, it is said when templates are written. Each setting that the root template records
-(`cfngen.templates.immutable_settings`) is in one of the two tables; a test compares them.
+(`cfngen.templates.immutable_settings`) is in this table, or in that of a test, which has the reasons of the others.
 """
 
 from __future__ import annotations
@@ -43,29 +43,5 @@ LASTING_DEFAULTS: Mapping[str, Callable[[Cluster], Iterator[Problem]]] = {
     "controlPlane.zones": warn_of_masters_in_few_zones,
 }
 """For a setting whose default follows from other keys and may lower availability or security: what warns of it."""
-
-_CONSTANT = "the default is the same for all clusters"
-HARMLESS_DEFAULTS: Mapping[str, str] = {
-    "api.port": _CONSTANT,
-    "certificateAuthority.secret": _CONSTANT,
-    "controlPlane.count": f"{_CONSTANT}, and masters can be added",
-    "controlPlane.volume.kmsKey": f"{_CONSTANT}: the account's key, so volumes are always encrypted",
-    "iam.addonRoles": "an existing cluster can change it",
-    "kubernetesVersion": "the newest version, which only gets newer",
-    "network.dnsDomain": _CONSTANT,
-    "network.dnsServiceIp": "an address of network.serviceCidr; every address serves as well",
-    "network.podCidr": _CONSTANT,
-    "network.serviceCidr": _CONSTANT,
-    "network.subnets": "the zones are those of the file; checks compare the ranges with the sizes of node groups",
-    "network.topology": _CONSTANT,
-    "network.vpc": f"{_CONSTANT}; only the VPC's name follows from the cluster's",
-    "secrets.kmsKey": f"{_CONSTANT}: a key of the cluster's own",
-    "serviceAccountIssuer.bucket": "has no default",
-    # The documents hold public keys, and AWS STS reads them from the internet.
-    "serviceAccountIssuer.discovery": "the issuer's documents are public, wherever they are",
-    "serviceAccountIssuer.signTokens": "an existing cluster can change it",
-    "serviceAccountIssuer.url": "has no default",
-}
-"""For each other setting that lasts: why its default lowers neither availability nor security by surprise."""
 
 WARNING_CHECKS = tuple(LASTING_DEFAULTS.values())

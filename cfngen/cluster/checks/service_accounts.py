@@ -79,7 +79,7 @@ def _check_discovery(cluster: Cluster) -> Iterator[Problem]:
     discovery: Path = (*_ISSUER, "discovery")
     if issuer.discovery == "url":
         if issuer.url is None:
-            message = "says that a web server of yours has the documents; add serviceAccountIssuer.url"
+            message = "says that your own web server has the documents; add serviceAccountIssuer.url"
             yield Problem(discovery, message, related_paths=((*_ISSUER, "url"),))
         return
     yield from _superfluous_keys(issuer)

@@ -28,8 +28,8 @@ ReservationPreference = Literal["capacity-reservations-only", "capacity-reservat
 class VcpuRange(Model):
     """A number of vCPUs."""
 
-    min: int = Field(ge=2, le=1024, description="Least number; Kubernetes needs 2.")
-    max: int | None = Field(None, ge=2, le=1024, description="Greatest number. Default: no limit.")
+    min: int = Field(ge=2, le=1024, description="Minimum; Kubernetes needs 2.")
+    max: int | None = Field(None, ge=2, le=1024, description="Maximum. Default: no limit.")
 
 
 class MemoryRange(Model):
@@ -42,8 +42,8 @@ class MemoryRange(Model):
 class GpuRange(Model):
     """A number of GPUs."""
 
-    min: int = Field(1, ge=1, le=64, description="Least number.")
-    max: int | None = Field(None, ge=1, le=64, description="Greatest number. Default: no limit.")
+    min: int = Field(1, ge=1, le=64, description="Minimum.")
+    max: int | None = Field(None, ge=1, le=64, description="Maximum. Default: no limit.")
 
 
 class Accelerators(Model):

@@ -250,8 +250,8 @@ class NodeGroup(Instances):
     """One Auto Scaling group of nodes."""
 
     name: field_types.GroupName = Field("nodes", description="Name of the group, unique in the cluster.")
-    min_size: int = Field(4, ge=0, le=5000, description="Least number of nodes.")
-    max_size: int = Field(4, ge=1, le=5000, description="Greatest number of nodes. Default: the least, at least 1.")
+    min_size: int = Field(4, ge=0, le=5000, description="Minimum number of nodes.")
+    max_size: int = Field(4, ge=1, le=5000, description="Maximum number of nodes. Default: the minimum, at least 1.")
     desired_size: int | None = Field(
         None, ge=0, le=5000, description="Number of nodes to start with. Default: the Auto Scaling group decides."
     )
@@ -340,7 +340,7 @@ class NodeGroup(Instances):
         None,
         ge=5,
         le=500,
-        description="Greatest number of pods on each node. Default: the kubelet's 110, or with the Amazon VPC plug-in "
+        description="Maximum number of pods on each node. Default: the kubelet's 110, or with the Amazon VPC plug-in "
         "the number of pods for which the instance type has addresses, if that is less.",
     )
     autoscaler: GroupAutoscaler = Field(

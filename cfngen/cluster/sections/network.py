@@ -303,7 +303,7 @@ class DnsZone(Model):
 
 
 class ApiDns(Model):
-    """A DNS name of yours for the API, in Route 53."""
+    """Your own DNS name for the API, in Route 53."""
 
     name: field_types.HostName = Field(
         description="The API's name, e.g. `api.example.com`; it goes into the API server's certificate and kubeconfigs."

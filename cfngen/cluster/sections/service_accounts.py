@@ -20,7 +20,7 @@ class ServiceAccountIssuer(Model):
         "cloudFront",
         description="Where AWS reads the issuer's documents, which hold no secret: from a private bucket behind a "
         "CloudFront distribution (`cloudFront`), from a bucket that lets everybody read these two objects (`bucket`), "
-        "or from a web server of yours (`url`). Default: `cloudFront`; `bucket` in regions of China and GovCloud, "
+        "or from your own web server (`url`). Default: `cloudFront`; `bucket` in regions of China and GovCloud, "
         "where CloudFront does not serve the account.",
     )
     url: field_types.IssuerUrl | None = Field(

@@ -141,5 +141,5 @@ def _find_public_access_problem(account: Account) -> Iterator[str]:
     if configuration.get("BlockPublicPolicy") or configuration.get("RestrictPublicBuckets"):
         yield (
             f"serviceAccountIssuer.discovery: account {account.id} blocks public buckets (S3 Block Public Access), so "
-            "S3 would refuse the policy of the issuer's bucket; use cloudFront, or url with a web server of yours"
+            "S3 would refuse the policy of the issuer's bucket; use cloudFront, or url with your own web server"
         )

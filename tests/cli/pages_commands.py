@@ -541,7 +541,6 @@ MAKE_ELSEWHERE: Mapping[str, str] = {
     "plan": "tests/test_make.py",
     "lock": "writes files of the project",
     "oldest": "installs packages, and runs tests with them",
-    "newest": "installs packages, and runs tests with them",
     "pythons": "runs tests under other Pythons",
     "lint": "ruff, mypy and `cfngen templates --check`, which the pipeline runs",
     "boot-test": "needs root and containers: tests/bootlab",

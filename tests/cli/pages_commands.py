@@ -274,6 +274,7 @@ CREATES_STACK = (
     "--template-file output/standalone.json --s3-bucket my-templates "
     "--parameter-overrides ApiAllowedCidr=203.0.113.7/32"
 )
+PLANS_IN_JOB = "code=0; cfngen plan --account 123456789012 --graph plan.html > plan.txt || code=$?"
 COPY = {"CLUSTER": lambda reader: reader.stack, "TIME": time_of_copy}
 
 # By page; then by section and command.
@@ -330,7 +331,7 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
     "docs/start/first-deployment.md": {
         ("3. The plan", "cfngen plan"): Typed(answers=WHO_AND_KEPT, code=4),
         ("4. The cluster", "cfngen deploy"): Typed(answers=("y",)),
-        ("7. Back to nothing", "cfngen delete"): Typed(answers=DELETION),
+        ("7. Delete the cluster", "cfngen delete"): Typed(answers=DELETION),
         ("Where next", "cfngen init --from production"): Typed(before=no_cluster_file),
     },
     "docs/reference/commands.md": {
@@ -377,6 +378,7 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
         ("Deploying with cfngen", "cfngen plan"): Typed(before=nothing, code=4),
         ("Deploying with cfngen", "cfngen deploy"): Typed(answers=("y",)),
         ("Deploying with cfngen", "cfngen delete"): Typed(answers=DELETION),
+        ("Several clusters, several regions", "cfngen plan -f trial.yaml"): Typed(answers=WHO_AND_KEPT, code=4),
         ("When something fails", "cfngen rollback"): Typed(before=failed_and_kept),
         ("Reaching the cluster", "cfngen kubeconfig"): Typed(before=deployed),
     },
@@ -384,6 +386,7 @@ TYPED: Mapping[str, Mapping[tuple[str, str], Typed]] = {
         ("Without an AWS account", "cfngen templates --check"): Typed(before=templates_written),
         ("With an account", "cfngen plan --output json"): Typed(code=4),
         ("With an account", "cfngen plan --graph plan.html"): Typed(code=4),
+        ("A whole job", PLANS_IN_JOB): Typed(code=4),
     },
     "docs/start/coming-from.md": {
         ("From kube-up", "cfngen init --from kube-up"): Typed(before=no_cluster_file),

@@ -66,13 +66,14 @@ def with_api_range(
         missing_error = _missing(API_CIDR_PARAMETER, target.source)
     if target.sandbox:
         cidr = SANDBOX_RANGE
-        text = f"in the sandbox {cidr}, addresses for documentation, may reach the API; in AWS, set {_KEY_TEXT}"
+        text = f"the sandbox uses {cidr}, a range for documentation, as {_KEY_TEXT}; in AWS, set it"
         report(Step(text))
     elif may_ask and not target.json and sys.stdin and sys.stdin.isatty():
         cidr = _ask_for_range(target)
         if not cidr:
             raise missing_error
-        path, question = target.source.path, f"Write it into {target.source.path} as {_KEY_TEXT}?"
+        path = target.source.file
+        question = f"Write it into {path} as {_KEY_TEXT}?"
         if path and click.confirm(question, default=False, err=True) and _write(path, cidr):
             return run(request_of(replace(target, source=target.source.reread())))
     else:
@@ -85,15 +86,15 @@ def _missing(parameter: str, source: Source) -> MissingParameterError:
     from cfngen.deploy.parameters.parameter_values import MissingParameterError
 
     text = f"{source.description}: {_KEY_TEXT} is missing, the address ranges that may reach the Kubernetes API"
-    file = f"{source.path}" if source.path else "a cluster file, which `cfngen init` writes"
+    file = f"{source.file}" if source.file else "a cluster file, which `cfngen init` writes"
     hint = f"write `allowedCidrs: [{_EXAMPLE}]` below `api:` into {file}, or give --parameter {parameter}={_EXAMPLE}"
     return MissingParameterError([text], [parameter], hint=hint)
 
 
 def _ask_for_range(target: Target) -> str:
     """Ask for a range, until the answer is one or empty."""
-    click.echo(f"Nobody has said who may reach the Kubernetes API of {target.cluster.name}.", err=True)
-    if target.source.path is None:
+    click.echo(f"It is not set who may reach the Kubernetes API of {target.cluster.name}.", err=True)
+    if target.source.file is None:
         click.echo("There is no cluster file to write it into; `cfngen init` makes one.", err=True)
     text = click.style(f"Address range that may reach it (such as {_EXAMPLE}, for one address)", bold=True)
     answer: str = click.prompt(text, default="", show_default=False, value_proc=_parse_range, err=True)

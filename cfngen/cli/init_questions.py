@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from ipaddress import IPv4Network
 
 import click
 
 from cfngen.cluster import examples
 from cfngen.cluster.problems import ClusterFileError
-
-# Address ranges for documentation (RFC 5737): nobody's network, so an answer has to replace them.
-_PLACEHOLDERS = tuple(map(IPv4Network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")))
 
 
 def example_lines(*, numbered: bool = False) -> list[str]:
@@ -33,7 +29,7 @@ def ask_for_cluster_file() -> str:
     Raises:
         click.Abort: the user has pressed Ctrl-C or ended the input.
     """
-    click.echo("\n".join(["Which example is the cluster to begin with?", *example_lines(numbered=True)]), err=True)
+    click.echo("\n".join(["Start from which example?", *example_lines(numbered=True)]), err=True)
     text = _ask("Number or name", examples.names().index(examples.DEFAULT) + 1, _example_text)
     cluster = examples.cluster_of(text)
     text = _ask("Name of the cluster", cluster.name, lambda answer: examples.with_name(text, answer))
@@ -41,14 +37,14 @@ def ask_for_cluster_file() -> str:
     cluster = examples.cluster_of(text)
     zones = ", ".join(subnet.zone for subnet in cluster.network.subnets)
     text = _ask("Availability Zones", zones, lambda answer: examples.with_zones(text, _words(answer)))
-    cidrs = [cidr for cidr in cluster.api.allowed_cidrs if not any(map(cidr.subnet_of, _PLACEHOLDERS))]
+    cidrs = examples.real_cidrs(cluster)
     click.echo(
         "Who may reach the Kubernetes API? Address ranges such as 203.0.113.7/32, with commas between them"
         + ("." if cidrs else "; press Enter to decide when you deploy."),
         err=True,
     )
     return _ask(
-        "Address ranges", ", ".join(map(str, cidrs)), lambda answer: examples.with_allowed_cidrs(text, _words(answer))
+        "Address ranges", ", ".join(map(str, cidrs)), lambda answer: examples.with_allowed_cidrs(text, _ranges(answer))
     )
 
 
@@ -82,6 +78,11 @@ def _example_text(answer: str) -> str:
     if answer not in names:
         raise click.UsageError(f"enter a number from 1 to {len(names)}, or a name")
     return examples.text_of(answer)
+
+
+def _ranges(answer: str) -> list[str]:
+    """Return the ranges of an answer; an address stands for itself alone."""
+    return [f"{word}/32" if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", word) else word for word in _words(answer)]
 
 
 def _words(answer: str) -> list[str]:

@@ -75,12 +75,14 @@ def replace_file(path: Path, text: str) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    target = path.resolve()
     temporary = ""
     try:
+        target = Path(os.path.realpath(path))
         descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         with os.fdopen(descriptor, "wb") as file:
             file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
         # mkstemp makes a file for its owner alone.
         Path(temporary).chmod(target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask())
         Path(temporary).replace(target)

@@ -63,6 +63,11 @@ class Source:
         return f"the built-in default cluster{reason}"
 
     @property
+    def file(self) -> Path | None:
+        """The cluster file, which can be written too; None for standard input and for the default cluster."""
+        return None if self.standard_input else self.path
+
+    @property
     def standard_input(self) -> bool:
         """Whether the cluster file is standard input."""
         return isinstance(self.path, StandardInput)

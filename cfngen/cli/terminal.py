@@ -116,4 +116,4 @@ def examples_epilog(*lines: str) -> str:
     What follows a command after three spaces explains it, and becomes a comment: every line can be pasted.
     """
     # "\b" tells click not to wrap the paragraph.
-    return "\n".join(("\b", "Examples:", *(re.sub(r"(?<=\S)( {3,})(?!#)", r"\1# ", f"  {line}") for line in lines)))
+    return "\n".join(("\b", "Examples:", *(re.sub(r"(?<=\S)( {3,})(?![ #])", r"\1# ", f"  {line}") for line in lines)))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from importlib import resources
+from ipaddress import IPv4Network
 from typing import TYPE_CHECKING
 
+from cfngen.cluster import instance_types
 from cfngen.cluster.paths import lookup
 from cfngen.cluster.problems import ClusterFileError, Problem
 from cfngen.text import pluralize
@@ -19,6 +21,7 @@ DEFAULT = "kube-up"
 
 _DIRECTORY = resources.files("cfngen").joinpath("examples")
 _SUBNETS = ("network", "subnets")
+_DOCUMENTATION_RANGES = tuple(map(IPv4Network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")))  # RFC 5737
 
 
 def names() -> tuple[str, ...]:
@@ -55,6 +58,7 @@ def with_region(text: str, region: str) -> str:
         ClusterFileError: there is no such region.
     """
     from cfngen.cluster.load import parse
+    from cfngen.cluster.names import aws_partition
 
     try:
         parse({"region": region})
@@ -63,9 +67,28 @@ def with_region(text: str, region: str) -> str:
         if problems := [problem for problem in error.problems if problem.path == ("region",)]:
             raise ClusterFileError(problems) from None
     current_region = cluster_of(text).region
-    partition = "aws-cn" if region.startswith("cn-") else "aws-us-gov" if region.startswith("us-gov-") else "aws"
-    text = re.sub(r"\barn:aws[a-z-]*:", f"arn:{partition}:", text)
-    return re.sub(rf"\b{current_region}(?=[a-z]?\b)", lambda match: region, text)
+    text = re.sub(r"\barn:aws[a-z-]*:", f"arn:{aws_partition(region)}:", text)
+    text = re.sub(rf"\b{current_region}(?=[a-z]?\b)", lambda match: region, text)
+    for instance_type, offered_type in replaced_types(text, region).items():
+        text = re.sub(rf"(?<![\w.-]){re.escape(instance_type)}\b", offered_type, text)
+    return text
+
+
+def replaced_types(text: str, region: str) -> dict[str, str]:
+    """Return the nearest type of the same kind, for each instance type of a text that a region does not offer.
+
+    A type that the text has already is no replacement: types of a node group are all different.
+    """
+    offered_types = instance_types.types_in_region(region) or ()
+    words = set(re.findall(r"(?<![\w.-])[a-z][a-z0-9-]+\.[a-z0-9-]+\b", text))
+    lacking_types = [word for word in sorted(words) if instance_types.regions_of(word) and word not in offered_types]
+    replacements = {
+        name: similar_type
+        for name in lacking_types
+        for similar_type in instance_types.similar(name, region)[:1]
+        if similar_type[0] == name[0] and similar_type not in words
+    }
+    return replacements if len({*replacements.values()}) == len(replacements) else {}
 
 
 def with_zones(text: str, zones: Sequence[str]) -> str:
@@ -100,6 +123,16 @@ def with_allowed_cidrs(text: str, cidrs: Sequence[str]) -> str:
     """Return the text of an example for other address ranges that may reach the API."""
     current_cidrs = [str(cidr) for cidr in cluster_of(text).api.allowed_cidrs]
     return text if current_cidrs == list(cidrs) else _set_key(text, ("api", "allowedCidrs"), list(cidrs))
+
+
+def without_placeholders(text: str) -> str:
+    """Return the text of an example without ranges for documentation among those that may reach the API."""
+    return with_allowed_cidrs(text, [str(cidr) for cidr in real_cidrs(cluster_of(text))])
+
+
+def real_cidrs(cluster: Cluster) -> list[IPv4Network]:
+    """Return the ranges that may reach the API and are not for documentation, which are nobody's network."""
+    return [cidr for cidr in cluster.api.allowed_cidrs if not any(map(cidr.subnet_of, _DOCUMENTATION_RANGES))]
 
 
 def _data_of(text: str) -> dict[str, object]:

@@ -34,7 +34,7 @@ def parse_cidr(value: object) -> IPv4Network:
     ):
         raise _invalid_value(reason)
     if isinstance(value, str) and re.fullmatch(r"([0-9]{1,3}\.){3}[1-9][0-9]{0,2}", value):
-        raise _invalid_value(f"{value!r} is an address, not an IPv4 CIDR; write {value}/32 for this address alone")
+        raise _invalid_value(f"{value!r} is an address, not an IPv4 CIDR; {value}/32 is this address alone")
     if not isinstance(value, str) or "/" not in value:
         raise _invalid_value(f"{value!r} is not an IPv4 CIDR such as 172.20.0.0/16")
     try:

@@ -15,12 +15,21 @@ from typing import Any
 import yaml
 
 from cfngen.cluster import yaml_file
-from cfngen.cluster.paths import Path
+from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import ClusterFileError
+from cfngen.errors import CfngenError
 
 
-class NotEditableError(Exception):
-    """The key cannot be set without a change of something else."""
+class NotEditableError(CfngenError):
+    """A key cannot be set in a cluster file without a change of something else."""
+
+    code = "file-not-editable"
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{dotted(path)} cannot be set in this file without a change of something else",
+            hint="write it into the file with an editor.",
+        )
 
 
 def set_key(text: str, path: Path, value: object) -> str:
@@ -42,11 +51,11 @@ def set_key(text: str, path: Path, value: object) -> str:
         has_content = root is not None and not _is_empty(root)
         expected_data = _with_value(yaml_file.parse_text(text, "").data if has_content else {}, path, value)
     except (ClusterFileError, LookupError, TypeError):
-        raise NotEditableError from None
+        raise NotEditableError(path) from None
     for edited_text in _edited_texts(text, root, path, value):
         if _data(edited_text) == expected_data:
             return edited_text
-    raise NotEditableError
+    raise NotEditableError(path)
 
 
 def _data(text: str) -> dict[str, object] | None:
@@ -98,6 +107,10 @@ def _edited_texts(text: str, root: yaml.Node | None, path: Path, value: object) 
         if node is not None and not _has_comments(text, node):
             space = " " if _is_empty(node) else ""
             yield text[: node.start_mark.index] + space + _flow(value) + text[_end(text, node) :]
+            # A list may be indented no further than its key, and what takes its place may not.
+            if key_node is not None:
+                colon = text.index(":", key_node.end_mark.index)
+                yield f"{text[: colon + 1]} {_flow(value)}{text[_end(text, node) :]}"
         return
     nested_value = value
     for part in reversed(missing_path[1:]):

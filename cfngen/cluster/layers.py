@@ -183,7 +183,7 @@ class MergedValues:
             self._get_or_create(path, default=None)
             parent[last_part] = copy.deepcopy(new)
         elif source.kind == "flag":
-            raise IndexError(_why_unreachable(parent, path))
+            raise IndexError(_why_unreachable(self.data, path))
         else:
             return
         outdated_paths = [old_path for old_path in self.sources if within(old_path, path)]
@@ -193,14 +193,21 @@ class MergedValues:
         self.sources.update(dict.fromkeys([path, *leaf_paths], source))
 
 
-def _why_unreachable(parent: object, path: Path) -> str:
-    """Return the message for a path whose last part is neither a key of its parent nor a position in it."""
-    parent_name = dotted(path[:-1])
-    if isinstance(parent, list):
-        return f"{parent_name} is a list; name one of its items, such as {parent_name}[0].{path[-1]}"
-    if isinstance(path[-1], int):
-        return f"{parent_name} is no list; leave out [{path[-1]}]"
-    return f"{parent_name} is a single value and has no keys; write --set {parent_name}=VALUE"
+def _why_unreachable(data: object, path: Path) -> str:
+    """Return the message for a path on which a value is neither a mapping nor a list, as the next part requires."""
+    value = data
+    for depth, part in enumerate(path):
+        name = dotted(path[:depth])
+        if isinstance(value, list) and not isinstance(part, int):
+            return f"{name} is a list; name one of its items, such as {name}[0].{part}"
+        if isinstance(value, dict) and isinstance(part, int):
+            return f"{name} is not a list; leave out [{part}]"
+        if not isinstance(value, dict | list):
+            return (
+                f"{name} is a single value, and has no {f'item [{part}]' if isinstance(part, int) else f'key {part}'}"
+            )
+        value = lookup(data, path[: depth + 1])
+    return f"there is no {dotted(path)}"
 
 
 def parse_overrides(texts: Sequence[str]) -> tuple[list[Assignment], list[Problem]]:

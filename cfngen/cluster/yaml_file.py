@@ -273,7 +273,7 @@ def _describe_yaml_error(error: yaml.YAMLError, text: str) -> str:
     line = lines[mark.line] if mark and mark.line < len(lines) else ""
     indentation = line[: len(line) - len(line.lstrip())]
     if "\t" in indentation or (mark and line[mark.column : mark.column + 1] == "\t"):
-        return "a tab stands where YAML wants spaces; write spaces in its place"
+        return "there is a tab here, and YAML allows only spaces; write spaces in its place"
     problem = str(getattr(error, "problem", None) or error)
     for message_part, likely_cause in _LIKELY_CAUSES.items():
         if message_part in problem:

@@ -82,6 +82,8 @@ class _Network:
         network = self._file
         if self._is_missing(self._vpc):
             self._create("vpc", self._vpc, CidrBlock=network["vpc"]["cidr"])
+            for cidr in network["vpc"]["additionalCidrs"]:
+                self._ec2.associate_vpc_cidr_block(VpcId=self._vpc, CidrBlock=cidr)
             self._ec2.modify_vpc_attribute(VpcId=self._vpc, EnableDnsHostnames={"Value": True})
         gateway = self._internet_gateway()
         is_private = network["topology"] == "private"

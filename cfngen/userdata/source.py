@@ -106,7 +106,7 @@ def stripped_source(module: str) -> str:
     """Return the text of a module of `cfngen.boot` as instances get it: stripped, to save space in user data.
 
     Raises:
-        BrokenProgramError: the result is no program for the oldest Python of the instances.
+        BrokenProgramError: the result is no program for the oldest Python of the instances, as far as `ast` tells.
     """
     try:
         stripped = strip_source(source_text(module))
@@ -255,7 +255,7 @@ def _tokens(text: str) -> list[tokenize.TokenInfo]:
             continue
         # What stands between the braces of the outermost f-string.
         if parts and not (depth == 1 and kind in _FSTRING_PARTS):
-            _check_within_fstring(token, quote=parts[0].string.lstrip(_STRING_PREFIXES))
+            _check_within_fstring(token, parts[-1], quote=parts[0].string.lstrip(_STRING_PREFIXES))
         parts.append(token)
         depth -= kind in ("FSTRING_END", "TSTRING_END")
         if not depth:
@@ -272,13 +272,13 @@ _FSTRING_PARTS = ("FSTRING_MIDDLE", "FSTRING_END", "TSTRING_MIDDLE", "TSTRING_EN
 _STRING_PREFIXES = "fFrRtT"
 
 
-def _check_within_fstring(token: tokenize.TokenInfo, *, quote: str) -> None:
+def _check_within_fstring(token: tokenize.TokenInfo, previous: tokenize.TokenInfo, *, quote: str) -> None:
     """Refuse what Python could not read within an f-string before 3.12 (PEP 701); `ast` does not check it.
 
     Raises:
         SyntaxError: the token has a quote like those around the f-string, a backslash, a comment or a line break.
     """
-    is_line_break = token.type == tokenize.NL and len(quote) == 1
-    if quote in token.string or "\\" in token.string or token.type == tokenize.COMMENT or is_line_break:
+    has_line_break = len(quote) == 1 and token.end[0] > previous.end[0]
+    if quote in token.string or "\\" in token.string or token.type == tokenize.COMMENT or has_line_break:
         message = f"{token.string!r} within an f-string needs Python 3.12"
         raise SyntaxError(message, ("", *token.start, token.line))

@@ -16,7 +16,7 @@ BAD_FILES = {
     "wrong type": (b"name: staging\nnodeGroups: 3\n", "cluster.yaml:2: nodeGroups"),
     "unknown key": (b"nodeGroop: []\n", "nodeGroups"),
     "duplicate key": (b"name: a\nname: b\n", "cluster.yaml:2: name: the key appears twice, first in line 1"),
-    "tab": (b"api:\n\tport: 443\n", "cluster.yaml:2: a tab stands where YAML wants spaces"),
+    "tab": (b"api:\n\tport: 443\n", "cluster.yaml:2: there is a tab here, and YAML allows only spaces"),
     "not UTF-8": (b"name: caf\xe9\n", "cluster.yaml:1: byte 0xe9 is not UTF-8"),
     "binary": (b"\x00\x01\x02", "control character"),
     "two documents": (b"name: a\n---\nname: b\n", "a second document begins here"),

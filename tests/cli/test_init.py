@@ -154,7 +154,7 @@ def test_the_schema_is_beside_the_file_and_accepts_it(cfngen, directory):
     for name in examples.names():
         assert cfngen("init", f"{name}.yaml", "--from", name).code == 0
         text = (directory / f"{name}.yaml").read_text()
-        assert text == f"{SCHEMA_LINE}\n{examples.text_of(name)}"
+        assert text == f"{SCHEMA_LINE}\n{examples.without_placeholders(examples.text_of(name))}"
         schema = json.loads((directory / "cluster.schema.json").read_text())
         Draft7Validator(schema).validate(yaml.safe_load(text))
     assert (directory / "cluster.schema.json").read_text() == cfngen("schema").out
@@ -196,7 +196,30 @@ def test_an_example_goes_to_another_region_under_another_name(cfngen, directory,
     assert [subnet.zone for subnet in loaded.cluster.network.subnets] == [region + letter for letter in letters]
     # Nothing else has changed, comments included.
     text = Path("cluster.yaml").read_text().replace(region, example.region).replace("arn:aws-us-gov:", "arn:aws:")
-    assert text.replace("name: blue", f"name: {example.name}") == f"{SCHEMA_LINE}\n{examples.text_of(name)}"
+    for instance_type, similar_type in examples.replaced_types(examples.text_of(name), region).items():
+        text = text.replace(similar_type, instance_type)
+    expected = examples.without_placeholders(examples.text_of(name))
+    assert text.replace("name: blue", f"name: {example.name}") == f"{SCHEMA_LINE}\n{expected}"
+
+
+def test_ranges_for_documentation_are_no_answer_to_who_may_reach_the_api(cfngen):
+    assert cfngen("init", "--from", "production").code == 0
+    assert load(Path("cluster.yaml"), environ={}).cluster.api.allowed_cidrs == ()
+
+
+def test_types_that_a_region_lacks_are_replaced_by_similar_ones_and_zones_are_to_be_checked(cfngen):
+    ran = cfngen("init", "--from", "production", "--region", "ap-southeast-4")
+    assert ran.code == 0
+    assert "ap-southeast-4 does not offer m6i.large: the file has m7i.large instead.\n" in ran.out
+    assert "Its zones are ap-southeast-4a, ap-southeast-4b, ap-southeast-4c; not every region has these" in ran.out
+    assert load(Path("cluster.yaml"), environ={}).cluster.control_plane.instance_type == "m7i.large"
+
+
+def test_what_a_region_lacks_for_good_is_to_be_changed_in_the_file(cfngen, directory):
+    ran = cfngen("init", "--from", "gpu-spot", "--region", "eu-west-1")
+    assert ran.code == 0
+    assert "warning: change this in the file: nodeGroups[1].instanceTypes[0]: g6.xlarge is not offered in" in ran.err
+    assert (directory / "cluster.yaml").exists()
 
 
 @pytest.mark.parametrize(
@@ -206,7 +229,7 @@ def test_an_example_goes_to_another_region_under_another_name(cfngen, directory,
         (("--from", "xyzzy"), "there is no example 'xyzzy'; there are existing-vpc, fully-private,"),
         (("--name", "Blue"), "name: 'Blue' is not a cluster name"),
         (("--region", "us-wets-2"), "region: AWS has no region us-wets-2; did you mean us-west-2"),
-        (("--from", "gpu-spot", "--region", "eu-west-1"), "g6.xlarge is not offered in eu-west-1"),
+        (("cluster.schema.json",), "cluster.schema.json is the name of the schema; choose another name"),
     ],
 )
 def test_an_example_that_cannot_be_so_is_not_written(cfngen, tree, options, message):
@@ -273,9 +296,9 @@ def test_a_wrong_answer_is_explained_and_asked_for_again(typing, directory):
         "Blue": "name: 'Blue' is not a cluster name",
         "mars": "region: 'mars' is not an AWS region such as us-west-2",
         "us-east-1a": "network.subnets: the example has 2 subnets; name a zone for each",
-        "203.0.113.7": "api.allowedCidrs[0]: ",
+        "203.0.113.7/8": "api.allowedCidrs[0]: ",
     }
-    right = ["existing-vpc", "blue", "us-east-1", "us-east-1c us-east-1d", "203.0.113.7/32"]
+    right = ["existing-vpc", "blue", "us-east-1", "us-east-1c us-east-1d", "203.0.113.7"]
     ran = typing(*(line for answers in zip(refused, right, strict=True) for line in answers))
     assert ran.code == 0
     assert all(message in ran.err for message in refused.values())

@@ -74,6 +74,13 @@ def test_the_environment_is_named_when_it_had_a_part(cfngen):
     assert "with VPC_NAME from the environment" in ran.out
 
 
+def test_a_plug_in_that_nobody_chose_is_named_with_the_reason(cfngen):
+    options = ("--set", "network.topology=private", "--set", "network.subnets=[{zone: us-west-2a}, {zone: us-west-2b}]")
+    ran = cfngen("templates", "--only", "vpc", *options)
+    assert "network.plugin is cilium (private subnets in several zones), for as long as the cluster exists; " in ran.out
+    assert "network.plugin" not in cfngen("templates", "--only", "vpc", *options, "--set", "network.plugin=cilium").out
+
+
 def test_only_writes_one_stack_and_removes_nothing(cfngen, written, tree):
     before = tree()
     (written / "iam.json").unlink()

@@ -169,7 +169,10 @@ def test_the_characters_beside_them_may_stand_in_a_comment(code: int) -> None:
         ("a: 1\n<<: {b: 2}\n", "cluster.yaml:2: <<: merge keys are not part of YAML 1.2; write the keys out"),
         ("a: 1\n---\nb: 2\n", "cluster.yaml:3: a second document begins here; a cluster file holds one"),
         ("a: 1\nb: *c\n", "cluster.yaml:2: an alias (*) names an anchor (&) that is not there; write the value out"),
-        ("a: 1\nb:\n\tc: 2\n", "cluster.yaml:3: a tab stands where YAML wants spaces; write spaces in its place"),
+        (
+            "a: 1\nb:\n\tc: 2\n",
+            "cluster.yaml:3: there is a tab here, and YAML allows only spaces; write spaces in its place",
+        ),
         ("\n\n- a\n", "cluster.yaml:3: the file holds a list; a cluster file is keys and values"),
         ("\n\na\n", "cluster.yaml:3: the file holds a single value; a cluster file is keys and values"),
         ("a: 1\nb: {c: [d}\n", "cluster.yaml:2: a bracket [ is not closed; close it with ]"),

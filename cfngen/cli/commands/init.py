@@ -16,6 +16,7 @@ from cfngen.cli.source import DEFAULT_FILE
 from cfngen.cli.terminal import examples_epilog, show_warning
 from cfngen.cli.usage import did_you_mean
 from cfngen.cluster import examples
+from cfngen.cluster.problems import ClusterFileError
 from cfngen.errors import CfngenError
 
 SCHEMA_FILE = "cluster.schema.json"
@@ -113,15 +114,21 @@ def _check_example(context: click.Context, parameter: click.Parameter, value: st
 @click.option("--region", metavar="REGION", default="", help="AWS region. Default: that of the example.")
 def command(file: Path, example: str, name: str, region: str) -> None:  # noqa: D103 - the help stands above
     # Before any question.
+    if file.name == SCHEMA_FILE:
+        raise click.UsageError(f"{SCHEMA_FILE} is the name of the schema; choose another name for the cluster file.")
     if os.path.lexists(file):
         raise FileExistsAlreadyError(file)
     if not (example or name or region) and sys.stdin and sys.stdin.isatty():
         text = ask_for_cluster_file()
     else:
-        text = examples.text_of(example or examples.DEFAULT)
-        text = examples.with_region(text, region) if region else text
+        text = examples.without_placeholders(examples.text_of(example or examples.DEFAULT))
         text = examples.with_name(text, name) if name else text
         examples.cluster_of(text)
+        if region:
+            for instance_type, similar_type in examples.replaced_types(text, region).items():
+                click.echo(f"{region} does not offer {instance_type}: the file has {similar_type} instead.")
+            text = examples.with_region(text, region)
+            _show_what_to_change(text, region)
     schema = file.with_name(SCHEMA_FILE)
     has_own_schema = _write_with_schema(file, text, schema)
     option = "" if file == DEFAULT_FILE else f" -f {file}"
@@ -129,6 +136,17 @@ def command(file: Path, example: str, name: str, region: str) -> None:  # noqa: 
     click.echo(
         f"Next: edit it, and run `cfngen templates{option}`; `cfngen config{option}` shows every value in effect."
     )
+
+
+def _show_what_to_change(text: str, region: str) -> None:
+    """Say what is to be changed in a file for another region before templates can be made of it."""
+    try:
+        zones = [subnet.zone for subnet in examples.cluster_of(text).network.subnets]
+    except ClusterFileError as error:
+        for problem in error.problems:
+            show_warning(f"change this in the file: {problem}")
+    else:
+        click.echo(f"Its zones are {', '.join(zones)}; not every region has these letters, so check them.")
 
 
 def _write_with_schema(file: Path, text: str, schema: Path) -> bool:

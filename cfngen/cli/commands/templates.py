@@ -190,6 +190,12 @@ def _print_report(
     click.echo(f"from {source.description}")
     if generated.environment_variables:
         click.echo(f"with {', '.join(generated.environment_variables)} from the environment")
+    plugin = source.load().origins["network.plugin"]
+    if plugin.kind == "derived":
+        click.echo(
+            f"network.plugin is {generated.cluster.network.plugin} ({plugin.where}), for as long as the cluster "
+            "exists; a cluster that has vpc-routes keeps it with `plugin: vpc-routes` below `network`"
+        )
     click.echo()
     # The last column says whether the file was written.
     rows = [("template", "resources", "bytes", "")]

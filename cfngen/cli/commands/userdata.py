@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     "--unpack",
     "directory",
     type=PathArgument("give a directory, or . for the current one", directories=True),
-    help="Write all files of the program into this directory, as instances have them in /opt/cfngen.",
+    help="Write all files of the program into this new directory, as instances have them in /opt/cfngen.",
 )
 def command(role: str | None, source: Source, size_only: bool, file_name: str | None, directory: Path | None) -> None:
     """Show what instances of ROLE will run at boot: the loader, its configuration, and every module of the program.

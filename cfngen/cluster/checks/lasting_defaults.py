@@ -1,8 +1,8 @@
 """The settings that an existing cluster cannot change, and which of their defaults deserve a warning before it exists.
 
-A default that follows from another key is easily overlooked. If it also lasts as long as the cluster, and lowers
-availability or security, it is said when templates are written. Each setting that the root template records
-(`cfngen.templates.immutable_settings`) is in this table, or in that of a test, which has the reasons of the others.
+A default that follows from another key is easily overlooked. If an existing cluster cannot change it, and it lowers
+availability or security, there is a warning. A test compares the table with the settings that the root template records
+(`cfngen.templates.immutable_settings`), and has the reason why each of the others needs no warning.
 """
 
 from __future__ import annotations
@@ -22,20 +22,16 @@ def _warn_of_one_nat_gateway(cluster: Cluster) -> Iterator[Problem]:
     zones = [
         subnet.zone for subnet in created_subnets(cluster) if not subnet.route_table and not is_local_zone(subnet.zone)
     ]
-    if not is_private(cluster) or cluster.network.nat != "single" or len(zones) < 2:
+    if not network_plugin(cluster).uses_vpc_routes or not is_private(cluster) or len(zones) < 2:
         return
-    [nat_zone] = nat_gateway_zones(cluster)
-    consequence = (
-        f"one NAT gateway, in {nat_zone}, serves all zones: if {nat_zone} fails, no zone reaches the internet; "
-    )
-    if network_plugin(cluster).uses_vpc_routes:
+    if cluster.network.nat == "single":
+        [nat_zone] = nat_gateway_zones(cluster)
         message = (
-            f"{consequence}vpc-routes has one route table, so this stays as long as the cluster exists; for a new "
-            "cluster choose cilium, calico, flannel or amazon-vpc, and network.nat perZone"
+            f"one NAT gateway, in {nat_zone}, serves all zones: if {nat_zone} fails, no zone reaches the internet; "
+            "vpc-routes has one route table, so this stays as long as the cluster exists; for a new cluster choose "
+            "cilium, calico, flannel or amazon-vpc, and network.nat perZone"
         )
         yield Problem(("network", "plugin"), message)
-    else:
-        yield Problem(("network", "nat"), f"{consequence}perZone gives each zone a NAT gateway")
 
 
 LASTING_DEFAULTS: Mapping[str, Callable[[Cluster], Iterator[Problem]]] = {

@@ -68,7 +68,7 @@ def public_addresses() -> dict[str, str]:
 @FORMS
 def test_a_nat_gateway_in_each_zone_changes_routes_only(form: str) -> None:
     """From a single NAT gateway and back: the first one keeps its address, no subnet moves."""
-    single = cluster("private-nat-per-zone", "network.nat=single")
+    single = cluster("private-nat-per-zone", "network.nat=single", "network.plugin=cilium")
     where = prepared(single)
     before = inventory(REGION)
     stack = where.create(form)

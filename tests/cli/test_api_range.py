@@ -147,9 +147,9 @@ def test_where_nobody_is_asked_the_key_is_named_first(
 def test_the_first_commands_work_as_printed_from_an_empty_folder(typing: Typing, account: PagesAccount) -> None:
     for _ in range(2):
         ran = typing("deploy", "--sandbox", answers=("y",))
-        assert (ran.code, ran.err.count("addresses for documentation")) == (0, 1), ran.err
+        assert (ran.code, ran.err.count("a range for documentation")) == (0, 1), ran.err
         assert set(groups_of_the_api()) >= {"203.0.113.0/24"}
         again = typing("deploy", "--sandbox", answers=("y",))
-        assert (again.code, "addresses for documentation" in again.err) == (0, False)
+        assert (again.code, "a range for documentation" in again.err) == (0, False)
         account.close()
         typing("init")

@@ -107,23 +107,23 @@ def _in_other_generations(instance_type: str, candidates: Collection[str]) -> li
         instance_type: a type that does not exist, e.g. `m9x.large`.
         candidates: existing types.
     """
-    wanted = _TYPE_NAME.fullmatch(instance_type)
-    if not wanted:
+    asked_name = _TYPE_NAME.fullmatch(instance_type)
+    if not asked_name:
         return []
 
     def distance(name: re.Match[str]) -> tuple[int, int, int, str]:
         """Return a sort key: how far the generation is, newer ones first, then how unlike the rest is."""
         options = name["options"]
-        likely_options = (wanted["options"], *_USUAL_OPTIONS)
+        likely_options = (asked_name["options"], *_USUAL_OPTIONS)
         rank = likely_options.index(options) if options in likely_options else len(likely_options)
         generation = int(name["generation"])
-        return abs(generation - int(wanted["generation"])), -generation, rank, options
+        return abs(generation - int(asked_name["generation"])), -generation, rank, options
 
     names = [
         name
         for candidate in candidates
         if (name := _TYPE_NAME.fullmatch(candidate))
-        and (name["family"], name["size"]) == wanted.group("family", "size")
+        and (name["family"], name["size"]) == asked_name.group("family", "size")
     ]
     by_generation: dict[str, str] = {}
     for name in sorted(names, key=distance):

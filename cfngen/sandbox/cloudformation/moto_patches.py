@@ -76,12 +76,12 @@ def _offer_instance_types_everywhere() -> None:
             "availability-zone-id": [zone.zone_id for zone in zones],
         }
         for location_type, locations in locations_by_type.items():
-            offerings = [
-                {"InstanceType": instance_type, "LocationType": location_type, "Location": location}
-                for location in locations
-                for instance_type in types_by_region[region]["enum"]
-            ]
-            INSTANCE_TYPE_OFFERINGS[location_type].setdefault(region, offerings)
+            if region not in INSTANCE_TYPE_OFFERINGS[location_type]:
+                INSTANCE_TYPE_OFFERINGS[location_type][region] = [
+                    {"InstanceType": instance_type, "LocationType": location_type, "Location": location}
+                    for location in locations
+                    for instance_type in types_by_region[region]["enum"]
+                ]
 
 
 def _name_hosted_zones() -> None:

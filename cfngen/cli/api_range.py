@@ -21,7 +21,7 @@ from cfngen.cli.target import Target
 
 if TYPE_CHECKING:
     from cfngen.deploy.deployment_request import DeploymentRequest
-    from cfngen.deploy.messages import Report
+    from cfngen.deploy.messages.message import Report
     from cfngen.deploy.parameters.parameter_values import MissingParameterError
 
 _Result = TypeVar("_Result")
@@ -54,7 +54,7 @@ def with_api_range(
     Raises:
         MissingParameterError: nobody can be asked, or the answer was empty.
     """
-    from cfngen.deploy.messages import Step
+    from cfngen.deploy.messages.message import Step
     from cfngen.deploy.parameters.left_out import API_CIDR_PARAMETER
     from cfngen.deploy.parameters.parameter_values import MissingParameterError
 

@@ -98,7 +98,7 @@ def _whole_plan(account: Account, request: DeploymentRequest, plan: Plan, intera
     """Return the plan of the whole way to the wanted cluster."""
     if not plan.updates:
         return plan
-    from cfngen.deploy.messages import Step
+    from cfngen.deploy.messages.message import Step
     from cfngen.deploy.operation import plan_all_updates
 
     interaction.report(Step(f"computing what all {len(plan.updates)} updates change together, for the picture"))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cfngen.cli.target import Target
     from cfngen.deploy.account import Account
     from cfngen.deploy.interaction import Interaction
-    from cfngen.deploy.messages import Consent, Message, Question
+    from cfngen.deploy.messages.message import Consent, Message, Question
     from cfngen.deploy.watching.watch import InterruptChoice
 
 
@@ -68,7 +68,7 @@ class Screen:
 
     def report(self, message: Message) -> None:
         """Show a message."""
-        from cfngen.deploy.messages import Event
+        from cfngen.deploy.messages.message import Event
         from cfngen.deploy.watching.progress import Progress
 
         if isinstance(message, Progress):
@@ -102,7 +102,7 @@ class Screen:
 
         To cancel is only offered where CloudFormation can cancel: not for a deletion or a rollback.
         """
-        from cfngen.deploy.status import StackStatus
+        from cfngen.deploy.messages.stack_status import StackStatus
         from cfngen.deploy.watching.watch import InterruptChoice
 
         self.close()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cfngen.cluster.model import Cluster
     from cfngen.deploy.account import Account
     from cfngen.deploy.clock import Clock
-    from cfngen.deploy.messages import Consent, Message, Question
+    from cfngen.deploy.messages.message import Consent, Message, Question
     from cfngen.sandbox.process import RunningSandbox
 
 _HintOrMessage = TypeVar("_HintOrMessage")
@@ -163,7 +163,7 @@ class Target:
 
     def _furnish_sandbox(self) -> None:
         """Make in the sandbox what the cluster file names as existing and is missing there, and say so."""
-        from cfngen.deploy.messages import Step
+        from cfngen.deploy.messages.message import Step
 
         network = self.cluster.network.model_dump(mode="json", by_alias=True)
         roles = [account.role for account in self.cluster.iam.service_accounts if account.role]

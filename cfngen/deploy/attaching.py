@@ -11,11 +11,11 @@ from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.creation_cancellation import cancel_creation
 from cfngen.deploy.deletion import leftovers
 from cfngen.deploy.interaction import Interaction
-from cfngen.deploy.messages import Finished, Notice, Report
-from cfngen.deploy.next_steps import as_hint, next_steps
+from cfngen.deploy.messages.message import Finished, Notice, Report
+from cfngen.deploy.messages.next_steps import as_hint, next_steps
+from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.ownership import check_stack_owner
 from cfngen.deploy.stacks import StackView, require_stack, reread_stack
-from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.deploy.watching.watch import WatchResult, watch
 from cfngen.errors import CfngenError

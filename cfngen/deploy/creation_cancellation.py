@@ -7,7 +7,7 @@ from dataclasses import replace
 from cfngen.deploy import protection
 from cfngen.deploy.account import Account
 from cfngen.deploy.interaction import Interaction
-from cfngen.deploy.messages import Question
+from cfngen.deploy.messages.message import Question
 from cfngen.deploy.stacks import find_stack
 from cfngen.deploy.watching.events import read_last_event
 from cfngen.deploy.watching.watch import WatchResult, watch

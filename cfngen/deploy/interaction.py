@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cfngen.deploy.messages import Consent, Question, Report
+from cfngen.deploy.messages.message import Consent, Question, Report
 from cfngen.deploy.watching.watch import InterruptChoice
 from cfngen.errors import CfngenError
 

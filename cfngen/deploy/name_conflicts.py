@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
+from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.stacks import StackView, parse_stack
-from cfngen.deploy.status import StackHealth
 from cfngen.errors import CfngenError
 
 EMPTY_STACK_STATUSES = frozenset({"ROLLBACK_COMPLETE"})

@@ -26,7 +26,8 @@ from cfngen.deploy.creation_cancellation import cancel_creation
 from cfngen.deploy.deletion import issuer_buckets, leftovers
 from cfngen.deploy.deployment_request import DeploymentRequest
 from cfngen.deploy.interaction import Interaction
-from cfngen.deploy.messages import Finished, Notice, Question, Step
+from cfngen.deploy.messages.message import Finished, Notice, Question, Step
+from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.pausing.state import ensure_not_paused
 from cfngen.deploy.phasing import update
 from cfngen.deploy.planning_account import PlanningAccount
@@ -38,7 +39,6 @@ from cfngen.deploy.preview.changes import Change, Replacement
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.publishing.publish import nested_template_names
 from cfngen.deploy.stacks import StackView, find_stack
-from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.deploy.watching.expectations import Expectation, ResourceAction, expect_operation
 from cfngen.deploy.watching.watch import WatchResult, watch

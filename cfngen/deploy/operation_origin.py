@@ -16,7 +16,7 @@ from cfngen.cluster.names import CHANGE_SET_PREFIX
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
-from cfngen.deploy.messages import Event, Notice, Report
+from cfngen.deploy.messages.message import Event, Notice, Report
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.watching.event_scope import LastOperation
 from cfngen.deploy.watching.events import parse_event

@@ -17,7 +17,7 @@ from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.deployment_request import DeploymentRequest
 from cfngen.deploy.interaction import Interaction
-from cfngen.deploy.messages import Notice, Step
+from cfngen.deploy.messages.message import Notice, Step
 from cfngen.deploy.network_check.checks import QUOTAS, ensure_network
 from cfngen.deploy.overridden_keys import OverriddenKeys
 from cfngen.deploy.parameters import parameter_values

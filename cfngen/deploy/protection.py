@@ -17,9 +17,9 @@ from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
-from cfngen.deploy.messages import Notice, Report
+from cfngen.deploy.messages.message import Notice, Report
+from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.stacks import NESTED_STACK, StackView, find_stack, list_resources, stack_name
-from cfngen.deploy.status import StackHealth
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 

@@ -16,9 +16,9 @@ from typing import NamedTuple
 from cfngen.cluster.logical_ids import BASTION_ASSOCIATION, BASTION_ELASTIC_IP, BASTION_NETWORK_INTERFACE, MasterId
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
-from cfngen.deploy.messages import Notice, Report
+from cfngen.deploy.messages.message import Notice, Report
+from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.stacks import ResourceView, StackView, list_resource_tree
-from cfngen.deploy.status import StackHealth
 
 
 @dataclass(frozen=True)

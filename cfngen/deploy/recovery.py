@@ -15,14 +15,14 @@ from cfngen.deploy.aws_types import AwsArguments
 from cfngen.deploy.busy_stack import busy_error
 from cfngen.deploy.deletion import leftovers
 from cfngen.deploy.interaction import Interaction
-from cfngen.deploy.messages import Event, Notice, Question, Step
-from cfngen.deploy.next_steps import as_hint, next_steps
+from cfngen.deploy.messages.message import Event, Notice, Question, Step
+from cfngen.deploy.messages.next_steps import as_hint, next_steps
+from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
 from cfngen.deploy.ownership import check_stack_owner
 from cfngen.deploy.protection import disable_termination_protection
 from cfngen.deploy.rollback_blockers import find_rollback_blockers
 from cfngen.deploy.stacks import StackView, find_stack, list_resource_tree, list_resources, require_stack, reread_stack
 from cfngen.deploy.stale_groups import find_stale_groups
-from cfngen.deploy.status import StackHealth, StackStatus
 from cfngen.deploy.watching.events import read_last_event
 from cfngen.deploy.watching.watch import WatchResult, watch
 from cfngen.errors import CfngenError

@@ -24,7 +24,7 @@ from cfngen.cluster.problems import Problem
 from cfngen.cluster.references import StackOutput, StoredParameter
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, DeniedError, translate_aws_errors
-from cfngen.deploy.preview.changes import Danger, Impact
+from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.stacks import StackView, find_stack
 from cfngen.errors import CfngenError
 

@@ -12,7 +12,7 @@ from cfngen.cluster.reference_ids import RecordedId
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code
 from cfngen.deploy.aws_types import AwsObject
-from cfngen.deploy.status import StackStatus
+from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 

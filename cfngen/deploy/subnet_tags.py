@@ -16,7 +16,7 @@ from cfngen.cluster.topology import is_private
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.deletion.kubernetes_tags import CLUSTER_TAG_PREFIX, cluster_tag, tag_map
-from cfngen.deploy.messages import Report, Step
+from cfngen.deploy.messages.message import Report, Step
 from cfngen.deploy.network_check.network import NamedSubnet, named_subnets
 from cfngen.deploy.network_check.situation import default_route
 from cfngen.deploy.quotas.route_tables import route_table_of

@@ -14,7 +14,7 @@ from cfngen.cluster.issuer_stages import IssuerState
 from cfngen.deploy.account import Account
 from cfngen.deploy.deployment_request import DeploymentRequest
 from cfngen.deploy.interaction import DeclinedError, Interaction
-from cfngen.deploy.messages import Finished, Notice, Step
+from cfngen.deploy.messages.message import Finished, Notice, Step
 from cfngen.deploy.phasing.update import UnfinishedError
 from cfngen.deploy.preview.issuer_updates import TOKEN_LIFETIME
 from cfngen.deploy.preview.plan import Plan, PlannedUpdate

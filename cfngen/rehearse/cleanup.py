@@ -17,11 +17,11 @@ from cfngen.deploy.deletion.execution import delete
 from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.deletion.result import Deleted
 from cfngen.deploy.interaction import Interaction
-from cfngen.deploy.messages import Notice, Report, Step
+from cfngen.deploy.messages.message import Notice, Report, Step
+from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.publishing import template_objects
 from cfngen.deploy.publishing.bucket import default_name
 from cfngen.deploy.stacks import CLUSTER_TAG, StackView, find_stack, list_resource_tree
-from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching.watch import watch
 from cfngen.errors import CfngenError
 from cfngen.rehearse.clusters import REHEARSAL_NAME

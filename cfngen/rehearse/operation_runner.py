@@ -24,7 +24,7 @@ from cfngen.deploy.aws_errors import (
 from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.deployment_request import DeploymentRequest
 from cfngen.deploy.interaction import DeclinedError, Interaction
-from cfngen.deploy.messages import Event, Message, Notice, Report, Step
+from cfngen.deploy.messages.message import Event, Message, Notice, Report, Step
 from cfngen.deploy.preview.changes import Replacement
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.publishing.bucket import BucketError

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from cfngen.cluster.logical_ids import ProgramId
 from cfngen.cluster.subnet_ids import SubnetId, ZoneId, zone_id
-from cfngen.deploy.messages import Event
+from cfngen.deploy.messages.message import Event
 from cfngen.rehearse.masking import Masks
 
 STACK_ITSELF = "(stack)"

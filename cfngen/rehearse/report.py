@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from cfngen.deploy.messages import Message
+from cfngen.deploy.messages.message import Message
 from cfngen.errors import CfngenError
 from cfngen.rehearse.comparison import Surprise
 from cfngen.rehearse.operations import Operation

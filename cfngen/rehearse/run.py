@@ -14,7 +14,7 @@ from cfngen import __version__
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.interaction import Interaction
-from cfngen.deploy.messages import Notice, Question, Step
+from cfngen.deploy.messages.message import Notice, Question, Step
 from cfngen.deploy.watching.watch import InterruptChoice
 from cfngen.errors import CfngenError
 from cfngen.rehearse import cleanup, observations

@@ -8,7 +8,7 @@ from itertools import groupby
 from status_walk import STACK, Known, Ran, shortened
 from walked_commands import ACTING, CANCELLING, LEADING, READING, Found
 
-from cfngen.deploy.status import StackHealth
+from cfngen.deploy.messages.stack_status import StackHealth
 
 BEGIN = "<!-- What follows was recorded by tests/cli/test_status_walk.py; change the program, not this table. -->"
 END = "<!-- End of what was recorded. -->"

@@ -39,7 +39,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID  # noqa: E402
 from cfngen.cli.application import application  # noqa: E402
 from cfngen.cli.screen import Screen  # noqa: E402
 from cfngen.cli.target import Target  # noqa: E402
-from cfngen.deploy.status import StackHealth, StackStatus  # noqa: E402
+from cfngen.deploy.messages.stack_status import StackHealth, StackStatus  # noqa: E402
 from cfngen.deploy.watching.watch import InterruptChoice  # noqa: E402
 from cfngen.sandbox.cloudformation import Stack  # noqa: E402
 

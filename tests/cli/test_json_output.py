@@ -12,7 +12,7 @@ from json_lines import lines
 
 from cfngen.cli import json_reference
 from cfngen.cli.json_output import camel_case, to_json_value
-from cfngen.deploy.messages import Step
+from cfngen.deploy.messages.message import Step
 
 DOCS = Path(__file__).parents[2] / "docs/reference"
 

@@ -13,7 +13,7 @@ import cfngen
 from cfngen.cli.application import application
 from cfngen.cli.commands.version import Versions
 from cfngen.cli.message_types import MESSAGE_TYPES, MessageType
-from cfngen.deploy.messages import Event, Message
+from cfngen.deploy.messages.message import Event, Message
 from cfngen.deploy.watching.progress import Progress
 from cfngen.permissions.grants import Policy
 from cfngen.sandbox.status import SandboxStatus

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import click
 
 from cfngen.cli.render.diagnosis import diagnosis_lines
-from cfngen.deploy.messages import Event
+from cfngen.deploy.messages.message import Event
 from cfngen.deploy.watching.console_output import ConsoleExcerpt
 from cfngen.deploy.watching.diagnosis import Cause, Diagnosis, NextStep
 

@@ -9,7 +9,7 @@ import click
 from cfngen.cli.render.durations import duration_text
 from cfngen.cli.render.events import event_lines, history_lines
 from cfngen.cli.render.resource_names import resource_name, stack_title
-from cfngen.deploy.messages import Event
+from cfngen.deploy.messages.message import Event
 
 NOON = datetime(2026, 9, 1, 12, tzinfo=UTC)
 ROOT = "arn:aws:cloudformation:us-west-2:123456789012:stack/k8s/1"

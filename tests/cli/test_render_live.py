@@ -11,7 +11,7 @@ import click
 import pytest
 
 from cfngen.cli.render.live import HEARTBEAT_SECONDS, LiveScreen, fit_to_height, heartbeat_line, tree_lines
-from cfngen.deploy.messages import Event
+from cfngen.deploy.messages.message import Event
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.watching.progress import Progress, ResourceProgress, StackProgress
 

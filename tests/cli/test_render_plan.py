@@ -14,8 +14,9 @@ from cfngen.cli.render.plan import plan_lines
 from cfngen.cli.render.plan_changes import shorten_to_difference
 from cfngen.cli.render.plan_costs import bill_lines
 from cfngen.cli.render.styled_text import flow
+from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.preview.bill_of_materials import ComponentCount, Cost, CreationSummary
-from cfngen.deploy.preview.changes import Change, Counts, Danger, Impact, PropertyChange, Replacement, StackPlan
+from cfngen.deploy.preview.changes import Change, Counts, PropertyChange, Replacement, StackPlan
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.prices.monthly_costs import MonthlyBill, MonthlyCost
 from cfngen.deploy.quotas.quota import Quota

@@ -15,8 +15,8 @@ from cfngen.cli.render.status import status_lines
 from cfngen.deploy.inspection.cluster_status import ApiState, Expiry, Unknown, next_command
 from cfngen.deploy.inspection.drift import Difference, Drift, DriftedResource
 from cfngen.deploy.inspection.status_reader import read_status
+from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.stale_groups import StaleGroup
-from cfngen.deploy.status import StackStatus
 
 NODES = "NodeGroupNodesAutoScalingGroup"
 

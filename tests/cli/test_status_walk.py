@@ -11,7 +11,7 @@ from status_page import placed, section
 from status_walk import walking
 from walked_commands import violations, walk
 
-from cfngen.deploy.status import StackHealth, StackStatus
+from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
 
 PAGE = Path(__file__).parents[2] / "docs/operate/operations.md"
 

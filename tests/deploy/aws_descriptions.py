@@ -11,7 +11,7 @@ from answering import REGION, Aws, RefusedError, pairs
 from in_moto import NUMBER
 
 from cfngen.deploy.interaction import Interaction
-from cfngen.deploy.messages import Event, Message, Question, Report
+from cfngen.deploy.messages.message import Event, Message, Question, Report
 from cfngen.deploy.stacks import ResourceView, StackResource
 from cfngen.deploy.watching.watch import InterruptChoice
 

@@ -18,7 +18,7 @@ from in_moto import Calls, in_moto
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion import stack_removal
-from cfngen.deploy.messages import Message
+from cfngen.deploy.messages.message import Message
 
 
 @pytest.fixture

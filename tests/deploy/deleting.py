@@ -16,7 +16,7 @@ from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.deletion.result import Deleted
 from cfngen.deploy.deletion.stack_removal import DeletionFailed
 from cfngen.deploy.interaction import Interaction
-from cfngen.deploy.messages import Message, Question
+from cfngen.deploy.messages.message import Message, Question
 from cfngen.deploy.watching.watch import InterruptChoice
 
 REGION = "us-west-2"

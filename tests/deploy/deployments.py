@@ -14,7 +14,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account, connect
 from cfngen.deploy.deployment_request import DeploymentRequest
 from cfngen.deploy.interaction import Interaction
-from cfngen.deploy.messages import Finished, Message, Question
+from cfngen.deploy.messages.message import Finished, Message, Question
 from cfngen.deploy.operation import deploy, plan
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.watching.watch import InterruptChoice

@@ -10,7 +10,7 @@ from typing import Any
 from recorded import NESTED, NOW, STACK_ID, Recorded, RefusedError
 
 from cfngen.deploy.interaction import Interaction
-from cfngen.deploy.messages import Message, Notice, Question, Step
+from cfngen.deploy.messages.message import Message, Notice, Question, Step
 from cfngen.deploy.stacks import CLUSTER_TAG, StackView, find_stack
 from cfngen.deploy.watching.watch import InterruptChoice
 

@@ -10,7 +10,7 @@ from deployments import Operator, groups
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.inspection.validation import validate
-from cfngen.deploy.messages import Question
+from cfngen.deploy.messages.message import Question
 from cfngen.deploy.replacing.replace import replace
 from cfngen.deploy.replacing.replacement_messages import Replaced, ReplacementPlan, ReplacementProgress
 from cfngen.deploy.retyped_slots import RetypedSlot, find_retyped_slots

@@ -10,7 +10,7 @@ from recorded_stack import NAME, End, RecordedStack, Told, event
 
 from cfngen.deploy.attaching import EmptyStackError, attach
 from cfngen.deploy.creation_cancellation import cancel_creation
-from cfngen.deploy.messages import Event, Finished
+from cfngen.deploy.messages.message import Event, Finished
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.stacks import NoStackError
 from cfngen.deploy.watching.watch import InterruptChoice, watch

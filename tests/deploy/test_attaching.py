@@ -11,7 +11,7 @@ from deployments import Operator, groups
 from cfngen.deploy import protection
 from cfngen.deploy.attaching import attach
 from cfngen.deploy.busy_stack import BusyError
-from cfngen.deploy.messages import Event, Finished, Notice
+from cfngen.deploy.messages.message import Event, Finished, Notice
 from cfngen.deploy.recovery import rollback
 from cfngen.deploy.stacks import find_stack
 

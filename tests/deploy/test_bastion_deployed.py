@@ -13,7 +13,7 @@ from deployments import ALLOWED, Operator
 from cfngen.deploy.deletion.execution import delete, preview_deletion
 from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.inspection.machines import find_groups
-from cfngen.deploy.preview.changes import Danger
+from cfngen.deploy.messages.message import Danger
 from cfngen.deploy.public_addresses import find_lost_addresses
 from cfngen.deploy.stacks import ResourceView, find_stack, list_resource_tree
 

@@ -9,7 +9,7 @@ import pytest
 from in_moto import NUMBER, in_moto
 
 from cfngen.deploy.aws_errors import DeniedError, translate_aws_errors
-from cfngen.deploy.messages import Notice, Step
+from cfngen.deploy.messages.message import Notice, Step
 from cfngen.deploy.publishing import bucket
 
 OWN = f"cfngen-{NUMBER}-us-west-2"

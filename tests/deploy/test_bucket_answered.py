@@ -11,7 +11,7 @@ from answers import DENIED, Answer, Answers
 from recorded import RefusedError
 
 from cfngen.deploy.aws_errors import DeniedError, translate_aws_errors
-from cfngen.deploy.messages import Message, Notice
+from cfngen.deploy.messages.message import Message, Notice
 from cfngen.deploy.publishing import bucket
 
 OWN = "cfngen-123456789012-us-west-2"

@@ -23,7 +23,7 @@ from recorded import (
 )
 
 from cfngen.deploy.aws_errors import DeniedError, ThrottledError
-from cfngen.deploy.messages import Notice
+from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.preview.change_sets import (
     ChangeSetTimeoutError,
     PlanOutdatedError,

@@ -9,7 +9,7 @@ import pytest
 from recorded import CHANGE_SET, NOW, STACK_ID, Recorded, RefusedError, change, description, detail, request
 
 from cfngen.deploy.aws_errors import AwsError
-from cfngen.deploy.messages import Notice
+from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.preview.change_sets import (
     PlanOutdatedError,
     ReplacementRefusedError,

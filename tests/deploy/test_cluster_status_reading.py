@@ -23,8 +23,8 @@ from cfngen.deploy.inspection.cluster_status import (
 )
 from cfngen.deploy.inspection.drift import Difference
 from cfngen.deploy.inspection.status_reader import read_status
+from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.stacks import StackView
-from cfngen.deploy.status import StackStatus
 from cfngen.sandbox.cloudformation import client
 
 MASTERS, NODES = "MasterAAutoScalingGroup", "NodeGroupNodesAutoScalingGroup"

@@ -24,7 +24,7 @@ from cfngen.deploy.deletion.orphaned_resource import OrphanRemoved
 from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.deletion.stack_removal import DeletionFailed
 from cfngen.deploy.interaction import DeclinedError
-from cfngen.deploy.messages import Event, Notice, Report
+from cfngen.deploy.messages.message import Event, Notice, Report
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.publishing.template_objects import TemplatesInUseError
 from cfngen.deploy.stacks import find_stack

@@ -18,7 +18,7 @@ from cfngen.deploy.deletion.authority_copies import (
     CopyError,
     UnreadableAuthoritiesError,
 )
-from cfngen.deploy.messages import Message, Step
+from cfngen.deploy.messages.message import Message, Step
 
 ONE = AuthoritySecret("arn-of-a-secret-for-one", '{"ca.crt": "certificate"}')
 READ = "secretsmanager:GetSecretValue"

@@ -20,7 +20,7 @@ from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
 from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest
 from cfngen.deploy.deletion.result import Deleted
 from cfngen.deploy.interaction import DeclinedError
-from cfngen.deploy.messages import Event, Notice, Step
+from cfngen.deploy.messages.message import Event, Notice, Step
 from cfngen.errors import CfngenError
 
 CA = resource("arn-of-the-authorities", type_name="AWS::SecretsManager::Secret", name="CaSecret")

@@ -8,7 +8,7 @@ import pytest
 from answering import Aws, RefusedError, refusing
 
 from cfngen.deploy.deletion.drain_hooks import DrainHooks
-from cfngen.deploy.messages import Message, Notice
+from cfngen.deploy.messages.message import Message, Notice
 
 HOOK = {
     "LifecycleHookName": "cfngen-drain",

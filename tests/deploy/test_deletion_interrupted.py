@@ -17,7 +17,7 @@ from cfngen.deploy.deletion.execution import preview_deletion
 from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
 from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.deletion.service_deletion import delete_load_balancer_services
-from cfngen.deploy.messages import Report, Step
+from cfngen.deploy.messages.message import Report, Step
 from cfngen.deploy.publishing.template_objects import TemplatesInUseError
 from cfngen.sandbox.api.dependencies import refuse_dependency_violations as dependencies
 

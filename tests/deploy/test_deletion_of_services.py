@@ -9,7 +9,7 @@ from in_moto import StillClock
 
 from cfngen.deploy.access.kubernetes_objects import LoadBalancer
 from cfngen.deploy.deletion.service_deletion import delete_load_balancer_services
-from cfngen.deploy.messages import Message, Step
+from cfngen.deploy.messages.message import Message, Step
 
 
 class Services:

@@ -10,7 +10,7 @@ from aws_descriptions import NOW, Asked, Deletions, arn, resource
 
 from cfngen.deploy.deletion.blockers import Blocker
 from cfngen.deploy.deletion.stack_removal import DeletionFailed, UndeletedResource, delete_stack
-from cfngen.deploy.messages import Event, Step
+from cfngen.deploy.messages.message import Event, Step
 from cfngen.deploy.stacks import StackResource, StackView, find_stack
 
 FAILED = resource("vpc-1", "DELETE_FAILED", reason="has dependencies", name="Vpc")

@@ -11,7 +11,7 @@ from aws_descriptions import OWNED, resource
 from cfngen.deploy.deletion import kubernetes_tags, volumes
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, OrphanRemoved
-from cfngen.deploy.messages import Message
+from cfngen.deploy.messages.message import Message
 
 CSI = {"ebs.csi.aws.com/cluster": "true", "CSIVolumeName": "pvc-1"}
 CLAIM = {"kubernetes.io/created-for/pvc/name": "data", "kubernetes.io/created-for/pvc/namespace": "shop"}

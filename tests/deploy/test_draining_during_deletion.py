@@ -8,7 +8,7 @@ from clusters import resources
 from deleting import NAME, REGION, Operator, created
 
 from cfngen.deploy.account import connect
-from cfngen.deploy.messages import Notice
+from cfngen.deploy.messages.message import Notice
 
 pytestmark = pytest.mark.drill
 

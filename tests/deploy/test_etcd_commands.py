@@ -34,7 +34,7 @@ from cfngen.deploy.etcd.snapshots import (
 )
 from cfngen.deploy.etcd.watch import RestoreFailedError, RestoreProgress
 from cfngen.deploy.interaction import DeclinedError
-from cfngen.deploy.messages import Message, Notice, Question, Step
+from cfngen.deploy.messages.message import Message, Notice, Question, Step
 from cfngen.permissions.policies import etcd_policy, operator_policy
 from cfngen.permissions.scope import Scope
 from cfngen.sandbox.cloudformation import client

@@ -28,7 +28,7 @@ from cfngen.deploy.etcd.restore import (
 )
 from cfngen.deploy.inspection.machines import GroupView, InstanceView
 from cfngen.deploy.interaction import DeclinedError
-from cfngen.deploy.messages import Message, Notice, Question, Step
+from cfngen.deploy.messages.message import Message, Notice, Question, Step
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.stacks import NoStackError
 

@@ -23,7 +23,7 @@ from cfngen.deploy.etcd.snapshots import (
     find_snapshot,
     find_store,
 )
-from cfngen.deploy.messages import Message, Step
+from cfngen.deploy.messages.message import Message, Step
 
 NAME = "2025-12-31T235900Z.db"
 TAKEN = datetime(2025, 12, 31, 23, 59, tzinfo=UTC)

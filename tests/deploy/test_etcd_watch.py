@@ -16,7 +16,7 @@ from cfngen.deploy.access.api_connection import ApiUnreachableError
 from cfngen.deploy.access.kubernetes_objects import Node, Readiness
 from cfngen.deploy.etcd.watch import MasterReplacement, RestoreFailedError, RestoreProgress
 from cfngen.deploy.inspection.machines import GroupView, InstanceView
-from cfngen.deploy.messages import Message, Notice
+from cfngen.deploy.messages.message import Message, Notice
 from cfngen.deploy.stacks import find_stack
 from cfngen.deploy.watching import console_output
 from cfngen.deploy.watching.console_output import ConsoleExcerpt

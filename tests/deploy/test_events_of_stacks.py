@@ -11,7 +11,7 @@ import pytest
 from watched import NAME, Operator, lines, operating
 
 from cfngen.deploy.aws_errors import DeniedError
-from cfngen.deploy.messages import Event
+from cfngen.deploy.messages.message import Event
 from cfngen.deploy.watching.event_order import merge_events
 from cfngen.deploy.watching.event_scope import LastOperation
 from cfngen.deploy.watching.events import is_worth_showing, parse_event, read_history, read_last_event

@@ -10,7 +10,7 @@ from recorded import NESTED, NOW, STACK_ID, Recorded, RefusedError
 from recorded_stack import NAME, arn, event
 
 from cfngen.deploy.aws_errors import AwsError
-from cfngen.deploy.messages import Event
+from cfngen.deploy.messages.message import Event
 from cfngen.deploy.watching.event_scope import LastOperation, all_events, is_at_rest, since_event, since_time
 from cfngen.deploy.watching.events import (
     MAX_EMPTY_READS,

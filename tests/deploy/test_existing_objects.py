@@ -19,10 +19,10 @@ from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import ClusterFileError
 from cfngen.deploy.account import Account
+from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.preview import existing_objects
 from cfngen.deploy.preview.existing_objects import ForeignObjectsError
 from cfngen.deploy.stacks import StackView
-from cfngen.deploy.status import StackStatus
 from cfngen.sandbox.services.endpoint_services import services_of_aws
 
 REGION, ZONE = "us-west-2", "us-west-2a"

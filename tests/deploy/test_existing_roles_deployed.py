@@ -13,7 +13,7 @@ from deployments import ALLOWED, Operator
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account, connect
-from cfngen.deploy.messages import Notice
+from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.operation import deploy
 from cfngen.deploy.preview import existing_key, role_permissions
 from cfngen.deploy.preview.immutable_changes import ImmutableSettingError

@@ -10,7 +10,7 @@ from deployments import Operator
 
 from cfngen.deploy.deletion.execution import delete
 from cfngen.deploy.deletion.plan import DeletionRequest
-from cfngen.deploy.preview.changes import Danger
+from cfngen.deploy.messages.message import Danger
 
 pytestmark = pytest.mark.drill
 

@@ -15,7 +15,7 @@ from cfngen.deploy.deletion.leftovers import (
     report_earlier_stacks,
     report_failed_creation,
 )
-from cfngen.deploy.messages import Message, Notice
+from cfngen.deploy.messages.message import Message, Notice
 from cfngen.deploy.stacks import StackResource, StackView, find_stack
 
 KEY = {"KeyId": "key-1", "KeyState": "PendingDeletion", "DeletionDate": datetime(2026, 2, 3, tzinfo=UTC)}

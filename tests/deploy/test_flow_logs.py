@@ -14,8 +14,9 @@ from deployments import ALLOWED, Operator
 from cfngen.cluster.load import parse
 from cfngen.deploy.account import connect
 from cfngen.deploy.deletion.log_groups import find_flow_log_groups
+from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.preview.change_set_reading import ResourceChange
-from cfngen.deploy.preview.changes import Change, Danger, Impact, PropertyChange, Replacement
+from cfngen.deploy.preview.changes import Change, PropertyChange, Replacement
 from cfngen.deploy.preview.existing_buckets import find_problems
 from cfngen.deploy.preview.existing_objects import ForeignObjectsError
 from cfngen.deploy.preview.impact import ImpactAssessment

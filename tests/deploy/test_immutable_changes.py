@@ -8,8 +8,8 @@ from clusters import inventory
 from deployments import Operator, groups
 
 from cfngen.cluster.load import parse
+from cfngen.deploy.messages.message import Danger
 from cfngen.deploy.parameters.parameter_values import MissingParameterError
-from cfngen.deploy.preview.changes import Danger
 from cfngen.deploy.preview.immutable_changes import ImmutableSettingError, setting_impacts
 from cfngen.templates import generate
 

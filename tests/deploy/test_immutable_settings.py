@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.preview.changes import Danger
+from cfngen.deploy.messages.message import Danger
 from cfngen.deploy.preview.foundations import check
 from cfngen.deploy.preview.immutable_changes import ImmutableSettingError, setting_impacts
 from cfngen.templates.immutable_settings import immutable_settings

@@ -25,8 +25,9 @@ from test_impact_of_several_masters import THREE
 from test_impact_worded import BALANCER, LISTENER, TARGETS
 
 from cfngen.cluster.model import Cluster
+from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE, ResourceChange
-from cfngen.deploy.preview.changes import Change, Danger, Impact, PropertyChange, Replacement
+from cfngen.deploy.preview.changes import Change, PropertyChange, Replacement
 from cfngen.deploy.preview.impact import ImpactAssessment
 from cfngen.deploy.preview.impact.context import owner_of
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from recorded import default_cluster
 
+from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.preview.change_set_reading import ResourceChange
-from cfngen.deploy.preview.changes import Change, Danger, Impact, PropertyChange, Replacement
+from cfngen.deploy.preview.changes import Change, PropertyChange, Replacement
 from cfngen.deploy.preview.impact import ImpactAssessment
 
 GROUP = "NodeGroupNodesAutoScalingGroup"

@@ -9,7 +9,7 @@ from test_impact import ASG, DISRUPTIVE, NONE, WILL, meaning
 
 from cfngen.cluster.logical_ids import ServiceAccountRoleId
 from cfngen.cluster.service_accounts import EBS_CSI_DRIVER, ServiceAccount
-from cfngen.deploy.preview.changes import Danger
+from cfngen.deploy.messages.message import Danger
 
 ROLE, BUCKET, POLICY = "AWS::IAM::Role", "AWS::S3::Bucket", "AWS::S3::BucketPolicy"
 DISTRIBUTION, PROVIDER = "AWS::CloudFront::Distribution", "AWS::IAM::OIDCProvider"

@@ -9,8 +9,9 @@ from recorded import default_cluster
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
+from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.preview.change_set_reading import ResourceChange
-from cfngen.deploy.preview.changes import Change, Danger, Impact, PropertyChange, Replacement
+from cfngen.deploy.preview.changes import Change, PropertyChange, Replacement
 from cfngen.deploy.preview.impact import ImpactAssessment
 
 NONE, DISRUPTIVE, DANGEROUS = Danger.NONE, Danger.DISRUPTIVE, Danger.DANGEROUS

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cfngen.cluster.load import parse
+from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.preview.change_set_reading import ResourceChange
-from cfngen.deploy.preview.changes import Change, Danger, Impact, PropertyChange, Replacement
+from cfngen.deploy.preview.changes import Change, PropertyChange, Replacement
 from cfngen.deploy.preview.impact import ImpactAssessment
 
 ASG = "AWS::AutoScaling::AutoScalingGroup"

@@ -16,9 +16,9 @@ from cfngen.deploy.inspection import drift
 from cfngen.deploy.inspection.drift import Difference, Drift, DriftedResource
 from cfngen.deploy.inspection.machines import GroupView, InstanceView, find_groups
 from cfngen.deploy.inspection.pod_routes import InstanceRoute, find_instance_routes
+from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.quotas import route_tables
 from cfngen.deploy.stacks import ResourceView, StackView
-from cfngen.deploy.status import StackStatus
 
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
 

@@ -17,7 +17,7 @@ from cfngen.deploy.deletion.execution import delete, preview_deletion
 from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.inspection.issuer import find_issuer_problems
-from cfngen.deploy.messages import Step
+from cfngen.deploy.messages.message import Step
 from cfngen.deploy.preview.existing_objects import ForeignObjectsError
 from cfngen.deploy.stacks import list_resource_tree, require_stack
 

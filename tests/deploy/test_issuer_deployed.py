@@ -11,7 +11,7 @@ from cloud import Cloud
 from deployments import Operator, groups
 
 from cfngen.cluster.issuer_stages import ACCEPTED, OFF, SIGNING, WITH_ADDON_ROLES, recorded_state
-from cfngen.deploy.messages import Message, Notice, Step
+from cfngen.deploy.messages.message import Message, Notice, Step
 from cfngen.deploy.operation import deploy
 from cfngen.deploy.preview.existing_objects import ForeignObjectsError
 from cfngen.deploy.preview.immutable_changes import ImmutableSettingError

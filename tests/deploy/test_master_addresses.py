@@ -10,10 +10,10 @@ from deployments import Operator, groups
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.account import Account
+from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.preview import master_addresses
 from cfngen.deploy.preview.master_addresses import AddressesInUseError
 from cfngen.deploy.stacks import StackView
-from cfngen.deploy.status import StackStatus
 
 THREE = {"name": "one", "controlPlane": {"count": 3}, "nodeGroups": groups("general")}
 VALUES = {"MasterAAddress": "172.20.0.9", "MasterBAddress": "172.20.0.10", "MasterCAddress": "172.20.0.11"}

@@ -8,7 +8,7 @@ import pytest
 from cloud import Cloud
 from deployments import Operator
 
-from cfngen.deploy.preview.changes import Danger
+from cfngen.deploy.messages.message import Danger
 from cfngen.sandbox.cloudformation import client
 
 pytestmark = pytest.mark.drill

@@ -17,12 +17,12 @@ from cfngen.deploy.attaching import EmptyStackError, attach
 from cfngen.deploy.deletion.execution import delete
 from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.interaction import Interaction
-from cfngen.deploy.messages import Message, Question
-from cfngen.deploy.next_steps import as_hint, next_steps
+from cfngen.deploy.messages.message import Message, Question
+from cfngen.deploy.messages.next_steps import as_hint, next_steps
+from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.recovery import NothingToRollBackError, rollback
 from cfngen.deploy.stacks import find_stack
-from cfngen.deploy.status import StackStatus
 from cfngen.deploy.watching.watch import InterruptChoice
 from cfngen.sandbox.cloudformation import CloudFormation
 

@@ -13,7 +13,7 @@ from cfngen.deploy.account import WrongAccountError, connect
 from cfngen.deploy.aws_errors import CredentialsError, ExpiredCredentialsError, UnreachableError
 from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.interaction import DeclinedError
-from cfngen.deploy.messages import Event, Notice
+from cfngen.deploy.messages.message import Event, Notice
 from cfngen.deploy.operation import ImpossiblePlanError, StartInterruptedError
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.parameters.parameter_values import MissingParameterError

@@ -10,9 +10,9 @@ from recorded import CHANGE_SET, NOW, STACK_ID, Recorded, RefusedError, descript
 
 from cfngen.deploy import operation_origin
 from cfngen.deploy.aws_errors import AwsError
-from cfngen.deploy.messages import Message, Notice
+from cfngen.deploy.messages.message import Message, Notice
+from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.stacks import StackView
-from cfngen.deploy.status import StackStatus
 
 STACK = StackView("kubernetes", STACK_ID, StackStatus("UPDATE_IN_PROGRESS"))
 SOMEBODY = "arn:aws:iam::123456789012:user/colleague"

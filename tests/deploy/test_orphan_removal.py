@@ -12,7 +12,7 @@ from cfngen.deploy.deletion import orphan_removal, pod_routes
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, OrphanRemoved
-from cfngen.deploy.messages import Message, Step
+from cfngen.deploy.messages.message import Message, Step
 
 VPC = Inventory("one", (resource("vpc-1"),), vpc_id="vpc-1", own_vpc=True)
 

@@ -12,7 +12,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.deletion import volumes
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanRemoved
-from cfngen.deploy.messages import Message
+from cfngen.deploy.messages.message import Message
 from cfngen.deploy.stacks import ResourceView, StackResource
 
 SCOPE = Inventory("one")

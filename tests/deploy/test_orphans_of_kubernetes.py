@@ -16,7 +16,7 @@ from cfngen.deploy.deletion import orphan_removal, pod_routes
 from cfngen.deploy.deletion.inventory import Inventory, read_inventory
 from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
 from cfngen.deploy.deletion.orphaned_resource import OrphanRemoved
-from cfngen.deploy.messages import Message, Step
+from cfngen.deploy.messages.message import Message, Step
 from cfngen.deploy.stacks import ResourceView, StackResource
 from cfngen.sandbox.api.dependencies import refuse_dependency_violations as dependencies
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cfngen.cluster.load import parse
+from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.parameters.left_out import left_out_parameters
 from cfngen.deploy.parameters.parameter_file import ParameterFile
 from cfngen.deploy.parameters.parameter_values import (
@@ -13,7 +14,6 @@ from cfngen.deploy.parameters.parameter_values import (
     choose_values,
 )
 from cfngen.deploy.stacks import StackView
-from cfngen.deploy.status import StackStatus
 from cfngen.templates import generate
 
 ROOT = {

@@ -16,7 +16,7 @@ from cfngen.deploy.etcd.snapshots import find_store
 from cfngen.deploy.inspection.cluster_status import Unknown
 from cfngen.deploy.inspection.status_reader import read_status
 from cfngen.deploy.interaction import DeclinedError
-from cfngen.deploy.messages import Notice, Step
+from cfngen.deploy.messages.message import Notice, Step
 from cfngen.deploy.pausing.checks import CannotPauseError, CannotResumeError
 from cfngen.deploy.pausing.pause import PauseTimeoutError
 from cfngen.deploy.pausing.readiness import ResumeTimeoutError

@@ -11,7 +11,7 @@ from pausing import LARGE, NAME, SMALL, Pauser, running
 from cfngen.deploy.deletion.execution import delete
 from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.etcd.backup import BackupTaken
-from cfngen.deploy.messages import Step
+from cfngen.deploy.messages.message import Step
 from cfngen.deploy.pausing.pause import PauseInterruptedError
 from cfngen.deploy.pausing.resume import ResumeInterruptedError
 from cfngen.permissions.policies import operator_policy, pause_policy

@@ -10,7 +10,7 @@ from cloud import Cloud
 from deployments import Operator, groups
 
 from cfngen.cli.exit_codes import error_exit_code
-from cfngen.deploy.messages import Event, Notice, Step
+from cfngen.deploy.messages.message import Event, Notice, Step
 from cfngen.deploy.phasing.update import UnfinishedError
 from cfngen.deploy.preview.plan import Plan
 from cfngen.sandbox.cloudformation import client

@@ -8,8 +8,8 @@ import pytest
 from recorded import NOW, STACK_ID, Recorded, RefusedError
 
 from cfngen.deploy.aws_errors import AwsError
+from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.preview import retrying, volumes
-from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.stacks import require_stack
 

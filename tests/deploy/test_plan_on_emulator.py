@@ -15,8 +15,9 @@ from clusters import templates_of
 from cfngen.cli.render.plan import plan_lines
 from cfngen.cluster.load import parse
 from cfngen.deploy.account import Account, connect
+from cfngen.deploy.messages.message import Danger
 from cfngen.deploy.preview.change_sets import discard, execute, make_plan
-from cfngen.deploy.preview.changes import Change, Danger, Replacement
+from cfngen.deploy.preview.changes import Change, Replacement
 from cfngen.deploy.preview.early_validation import ChangeSetFailedError, EarlyValidationError
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.preview.plan_request import PlanRequest

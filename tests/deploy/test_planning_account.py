@@ -12,9 +12,9 @@ from deployments import Operator, groups
 
 from cfngen.cli.exit_codes import error_exit_code
 from cfngen.deploy.busy_stack import BusyError
+from cfngen.deploy.messages.stack_status import _HEALTH_BY_STATUS
 from cfngen.deploy.planning_account import PlanChangesError, PlanningAccount
 from cfngen.deploy.recovery import BlockedError, FailedCreationError, ImportRollbackFailedError
-from cfngen.deploy.status import _HEALTH_BY_STATUS
 
 pytestmark = pytest.mark.drill
 

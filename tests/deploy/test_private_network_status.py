@@ -18,8 +18,8 @@ from cfngen.deploy.inspection.cluster_status import ClusterStatus, Unknown
 from cfngen.deploy.inspection.private_network import read_private_network
 from cfngen.deploy.inspection.status_reader import read_status
 from cfngen.deploy.inspection.validation import validate_state
+from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.stacks import ResourceView, StackView
-from cfngen.deploy.status import StackStatus
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ROOT = "arn:aws:cloudformation:us-west-2:123456789012:stack/kubernetes/1-2"

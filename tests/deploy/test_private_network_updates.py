@@ -11,8 +11,7 @@ from deployments import Operator
 
 from cfngen.cluster.endpoints import interface_endpoints
 from cfngen.cluster.load import parse
-from cfngen.deploy.messages import Message
-from cfngen.deploy.preview.changes import Danger
+from cfngen.deploy.messages.message import Danger, Message
 from cfngen.deploy.preview.plan import Plan
 
 pytestmark = pytest.mark.drill

@@ -24,8 +24,8 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.inspection.cluster_problems import Problem
 from cfngen.deploy.inspection.network_problems import find_network_problems
 from cfngen.deploy.inspection.private_network import PrivateNetwork, read_private_network
+from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.stacks import ResourceView, StackView
-from cfngen.deploy.status import StackStatus
 from cfngen.templates import generate
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"

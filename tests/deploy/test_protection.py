@@ -14,8 +14,8 @@ from cfngen.deploy import protection
 from cfngen.deploy.account import connect
 from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.interaction import Interaction
+from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.stacks import find_stack, list_resources
-from cfngen.deploy.status import StackStatus
 from cfngen.deploy.watching.watch import InterruptChoice
 
 pytestmark = pytest.mark.drill

@@ -13,10 +13,10 @@ from recorded_stack import NAME, arn, resource
 
 from cfngen.deploy import protection
 from cfngen.deploy.aws_errors import AwsError
-from cfngen.deploy.messages import Message, Notice
+from cfngen.deploy.messages.message import Message, Notice
+from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.protection import ALLOW_ALL_POLICY, PolicyNotRestoredError
 from cfngen.deploy.stacks import StackView
-from cfngen.deploy.status import StackStatus
 
 MASTER, SECRETS = f"{NAME}-MasterStack-1", f"{NAME}-SecretsStack-1"
 ALLOW = {"Effect": "Allow", "Action": "Update:*", "Principal": "*", "Resource": "*"}

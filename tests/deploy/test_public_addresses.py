@@ -13,7 +13,7 @@ from cfngen.cli.render.status import status_lines
 from cfngen.cluster.load import parse
 from cfngen.deploy.account import Account
 from cfngen.deploy.inspection.status_reader import read_status
-from cfngen.deploy.messages import Notice
+from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.public_addresses import LostAddress, find_lost_addresses
 from cfngen.deploy.recovery import rollback
 from cfngen.deploy.stacks import ResourceView, find_stack, list_resource_tree

@@ -12,7 +12,7 @@ from in_moto import NUMBER
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.aws_errors import AwsError
-from cfngen.deploy.messages import Step
+from cfngen.deploy.messages.message import Step
 from cfngen.deploy.publishing.publish import TemplateTooLargeError, UploadError, assign_template_urls, publish
 from cfngen.templates import generate
 

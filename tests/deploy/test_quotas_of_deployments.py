@@ -9,7 +9,7 @@ from deployments import Operator, groups
 
 from cfngen.deploy import preparation
 from cfngen.deploy.aws_errors import AwsError
-from cfngen.deploy.messages import Notice
+from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.operation import ImpossiblePlanError
 from cfngen.deploy.stacks import find_stack
 

@@ -12,7 +12,7 @@ from deployments import Operator, groups
 from cfngen.cli.exit_codes import error_exit_code
 from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.interaction import DeclinedError
-from cfngen.deploy.messages import Notice, Step
+from cfngen.deploy.messages.message import Notice, Step
 from cfngen.deploy.name_conflicts import NameConflictError
 from cfngen.deploy.recovery import (
     BlockedError,

@@ -14,7 +14,7 @@ from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.inspection.machines import find_groups
 from cfngen.deploy.inspection.status_reader import read_status
 from cfngen.deploy.interaction import DeclinedError
-from cfngen.deploy.messages import Notice
+from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.replacing.master_type import UnsuitableTypeError
 from cfngen.deploy.replacing.members import UnknownInstanceError
 from cfngen.deploy.replacing.replace import GroupStoppedError, replace

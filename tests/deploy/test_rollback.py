@@ -11,7 +11,7 @@ from recorded_stack import NAME, End, RecordedStack, Told, event, resource
 from cfngen.cli.exit_codes import error_exit_code
 from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.interaction import DeclinedError
-from cfngen.deploy.messages import Event, Notice
+from cfngen.deploy.messages.message import Event, Notice
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.recovery import MAX_ROLLBACK_ATTEMPTS, ImportRollbackFailedError, NothingToRollBackError, rollback
 from cfngen.deploy.rollback_blockers import find_rollback_blockers

@@ -14,7 +14,7 @@ from test_security_groups_checked import permission_of
 from cfngen.cluster.load import parse
 from cfngen.cluster.needed_rules import needed_rules
 from cfngen.deploy.account import connect
-from cfngen.deploy.messages import Finished, Message
+from cfngen.deploy.messages.message import Finished, Message
 from cfngen.deploy.network_check.findings import NetworkProblemsError
 from cfngen.deploy.preview.plan import Plan
 

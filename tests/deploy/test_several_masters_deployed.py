@@ -15,7 +15,7 @@ from cfngen.cluster.load import parse
 from cfngen.deploy.account import connect
 from cfngen.deploy.deletion import blockers, orphan_removal
 from cfngen.deploy.deletion.inventory import read_inventory
-from cfngen.deploy.preview.changes import Danger
+from cfngen.deploy.messages.message import Danger
 from cfngen.deploy.preview.immutable_changes import ImmutableSettingError
 from cfngen.deploy.protection import STATEFUL_STACK_POLICY
 from cfngen.deploy.quotas import service_quotas

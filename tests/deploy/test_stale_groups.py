@@ -10,8 +10,7 @@ import pytest
 from cloud import Cloud
 from deployments import Operator, groups
 
-from cfngen.deploy.messages import Notice
-from cfngen.deploy.preview.changes import Danger
+from cfngen.deploy.messages.message import Danger, Notice
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.recovery import rollback
 from cfngen.deploy.stacks import find_stack, list_resource_tree

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cfngen.deploy.status import StackHealth, StackStatus
+from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
 
 # Standing, whether the last operation succeeded, whether a rollback did, whether one is going on, and what may be done.
 ROWS = [

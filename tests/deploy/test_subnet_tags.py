@@ -19,7 +19,7 @@ from cfngen.deploy.account import Account, connect
 from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.deletion import subnet_tags as tags_at_the_end
 from cfngen.deploy.deletion.kubernetes_tags import tag_map
-from cfngen.deploy.messages import Message, Step
+from cfngen.deploy.messages.message import Message, Step
 from cfngen.deploy.network_check.findings import Severity
 from cfngen.deploy.network_check.network import parameter_values
 from cfngen.deploy.subnet_tags import SubnetTag, SubnetTagsError

@@ -11,7 +11,7 @@ from deployments import Operator
 from earlier import CASES, Earlier, earlier
 
 from cfngen.cli.render.plan import plan_lines
-from cfngen.deploy.messages import Event
+from cfngen.deploy.messages.message import Event
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.stacks import CLUSTER_TAG
 

@@ -19,8 +19,8 @@ from cfngen.deploy.inspection.machines import GroupView, InstanceView
 from cfngen.deploy.inspection.pod_routes import InstanceRoute
 from cfngen.deploy.inspection.validation import Validation, validate, validate_state, wait_until_valid
 from cfngen.deploy.inspection.versions import describe_skew
+from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.stacks import NoStackError
-from cfngen.deploy.status import StackStatus
 from cfngen.sandbox.cloudformation import client
 
 MASTERS, NODES = "MasterAAutoScalingGroup", "NodeGroupNodesAutoScalingGroup"

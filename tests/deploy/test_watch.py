@@ -12,7 +12,7 @@ from watched import NAME, OFTEN, SECONDS, Operator, lines, operating
 
 from cfngen.cli.exit_codes import error_exit_code
 from cfngen.deploy.aws_errors import DeniedError, ExpiredCredentialsError
-from cfngen.deploy.messages import Event
+from cfngen.deploy.messages.message import Event
 from cfngen.deploy.stacks import NoStackError
 from cfngen.deploy.watching.event_scope import all_events
 from cfngen.deploy.watching.events import TreeEvents

@@ -16,7 +16,7 @@ from served_api import Served, serving
 from small_stacks import GATEWAY, REGION, VOLUME, group, nested, running, text, vpc
 
 from cfngen.deploy.account import Account, connect
-from cfngen.deploy.messages import Event, Message, Notice
+from cfngen.deploy.messages.message import Event, Message, Notice
 from cfngen.deploy.watching.events import read_last_event
 from cfngen.deploy.watching.progress import Progress
 from cfngen.deploy.watching.watch import InterruptChoice, PollingBudget, WatchResult, watch

@@ -11,7 +11,7 @@ from deployed import Place
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.interaction import Interaction
-from cfngen.deploy.messages import Message, Question
+from cfngen.deploy.messages.message import Message, Question
 from cfngen.deploy.watching.watch import InterruptChoice
 from cfngen.rehearse import clusters, expectations
 from cfngen.rehearse.expectations import Expectations

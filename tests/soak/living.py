@@ -38,7 +38,7 @@ from cfngen.deploy.deletion.leftovers import Remains
 from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.deletion.result import Deleted
 from cfngen.deploy.interaction import Interaction
-from cfngen.deploy.messages import Finished, Message, Step
+from cfngen.deploy.messages.message import Finished, Message, Step
 from cfngen.deploy.preview.changes import Replacement
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.watching.watch import InterruptChoice

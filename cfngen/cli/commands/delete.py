@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cfngen.deploy.deletion.authority_copies import AuthorityCopy, CopyMethod
     from cfngen.deploy.deletion.plan import DeletionRequest
     from cfngen.deploy.deletion.service_deletion import DeleteServices
-    from cfngen.deploy.messages import Consent, Question, Report
+    from cfngen.deploy.messages.message import Consent, Question, Report
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ def _with_referenced_vpc(
     """
     from cfngen.deploy.aws_errors import translate_aws_errors
     from cfngen.deploy.deletion.planning import find_last_deleted
-    from cfngen.deploy.messages import Notice
+    from cfngen.deploy.messages.message import Notice
     from cfngen.deploy.references import UnresolvedReferenceError, resolve_vpc
     from cfngen.deploy.stacks import find_stack
 

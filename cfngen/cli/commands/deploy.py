@@ -101,7 +101,7 @@ def _cluster_works(target: Target, account: Account, display: Screen) -> bool:
     Returns True, too, if the cluster cannot be checked, e.g. because its API cannot be reached from this machine.
     """
     from cfngen.deploy.inspection.validation import validate, wait_until_valid
-    from cfngen.deploy.messages import Notice, Step
+    from cfngen.deploy.messages.message import Notice, Step
     from cfngen.errors import CfngenError
     from cfngen.hints import CommandText, suggest
 

@@ -11,7 +11,7 @@ import click
 
 from cfngen.cli.render.durations import duration_text
 from cfngen.cli.render.resource_names import resource_path, stack_path
-from cfngen.deploy.messages import Event
+from cfngen.deploy.messages.message import Event
 
 _MIN_WIDTH = 40
 _STATUS_WIDTH = 20  # characters; most statuses of resources fit

@@ -11,7 +11,7 @@ from cfngen.cli.suggested_commands import next_line
 from cfngen.hints import Line, suggest
 
 if TYPE_CHECKING:
-    from cfngen.deploy.messages import Finished
+    from cfngen.deploy.messages.message import Finished
 
 
 def result_lines(finished: Finished) -> list[Line]:

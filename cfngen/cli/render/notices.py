@@ -11,7 +11,7 @@ from cfngen.hints import CommandText, Line
 
 if TYPE_CHECKING:
     from cfngen.cli.commands.version import Versions
-    from cfngen.deploy.messages import Notice, Step
+    from cfngen.deploy.messages.message import Notice, Step
 
 
 def step_lines(message: Step) -> list[str]:

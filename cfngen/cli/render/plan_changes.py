@@ -13,7 +13,8 @@ import click
 from cfngen.cli.render.styled_text import FAINT, PLAIN, Piece, Style, flow
 
 if TYPE_CHECKING:
-    from cfngen.deploy.preview.changes import Change, Impact, PropertyChange
+    from cfngen.deploy.messages.message import Impact
+    from cfngen.deploy.preview.changes import Change, PropertyChange
 
 CHANGE_SYMBOLS = {"add": "+", "import": "+", "update": "~", "remove": "-", "will-replace": "±", "might-replace": "±?"}
 """The symbol before a resource, by the kind of change."""

@@ -18,7 +18,7 @@ import yaml
 
 from cfngen.deploy.access.certificates import KeyPair
 from cfngen.deploy.aws_types import JsonObject
-from cfngen.deploy.messages import Message
+from cfngen.deploy.messages.message import Message
 from cfngen.errors import CfngenError
 
 EXTENSION_NAME = "cfngen"

@@ -19,7 +19,7 @@ from cfngen.cluster.names import authority_copy_prefix
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.deletion.retained_resources import RetainedResource
-from cfngen.deploy.messages import Report, Step
+from cfngen.deploy.messages.message import Report, Step
 from cfngen.errors import CfngenError
 
 CopyMethod = Literal["file", "recovery-window", "destroy"]

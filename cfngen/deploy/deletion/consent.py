@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from cfngen.deploy.deletion.authority_copies import AuthorityCopy
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
 from cfngen.deploy.deletion.plan import DeletionRequest, PreparedDeletion
-from cfngen.deploy.messages import Consent, Question
-from cfngen.deploy.status import StackHealth
+from cfngen.deploy.messages.message import Consent, Question
+from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.hints import suggest
 from cfngen.text import join_and, pluralize, verb_form
 

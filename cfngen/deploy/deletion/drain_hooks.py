@@ -16,7 +16,7 @@ from cfngen.cluster.names import DRAIN_HOOK
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
 from cfngen.deploy.aws_types import AwsArguments, AwsObject
-from cfngen.deploy.messages import Notice, Report
+from cfngen.deploy.messages.message import Notice, Report
 from cfngen.hints import CommandText, suggest
 
 _PUT_HOOK_KEYS = (

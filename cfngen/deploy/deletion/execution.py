@@ -46,7 +46,7 @@ from cfngen.deploy.deletion.result import Deleted
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.deletion.service_deletion import DeleteServices
 from cfngen.deploy.interaction import DeclinedError, Interaction
-from cfngen.deploy.messages import Event, Message, Notice, Report, Step
+from cfngen.deploy.messages.message import Event, Message, Notice, Report, Step
 from cfngen.deploy.publishing import template_objects
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackView, find_stack
 from cfngen.deploy.subnet_tags import SubnetTag

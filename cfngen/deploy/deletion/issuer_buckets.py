@@ -13,7 +13,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, AwsError, error_code, translate_aws_errors
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.retained_resources import COST_BY_RESOURCE_TYPE, RetainedResource
-from cfngen.deploy.messages import Notice, Report, Step
+from cfngen.deploy.messages.message import Notice, Report, Step
 
 BUCKET_TYPE = "AWS::S3::Bucket"
 # HeadBucket answers without a body, so its error code is the HTTP status.

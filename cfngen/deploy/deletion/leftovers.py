@@ -17,7 +17,7 @@ from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.deletion import issuer_buckets, log_groups, pending_deletions, retained_resources, snapshot_buckets
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.retained_resources import RetainedResource
-from cfngen.deploy.messages import Message, Notice, Report
+from cfngen.deploy.messages.message import Message, Notice, Report
 from cfngen.deploy.stacks import NESTED_STACK, StackView, find_stack, list_resource_tree
 
 MAX_EARLIER_STACKS = 5

@@ -15,7 +15,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.deletion import load_balancers, network_interfaces, pod_routes, security_groups
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, OrphanRemoved
-from cfngen.deploy.messages import Report, Step
+from cfngen.deploy.messages.message import Report, Step
 from cfngen.errors import CfngenError
 
 TIMEOUT_SECONDS = 600.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from cfngen.deploy.aws_errors import error_code
-from cfngen.deploy.messages import Message
+from cfngen.deploy.messages.message import Message
 
 OrphanKind = Literal[
     "load balancer",

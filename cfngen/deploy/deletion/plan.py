@@ -10,7 +10,7 @@ from cfngen.deploy.deletion.blockers import Blocker
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
 from cfngen.deploy.deletion.retained_resources import RetainedResource
-from cfngen.deploy.messages import Message
+from cfngen.deploy.messages.message import Message
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.subnet_tags import SubnetTag
 

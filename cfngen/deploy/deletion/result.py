@@ -9,7 +9,7 @@ from cfngen.deploy.deletion.blockers import Blocker
 from cfngen.deploy.deletion.deletion_report import DeletionCount
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
 from cfngen.deploy.deletion.retained_resources import RetainedResource
-from cfngen.deploy.messages import Message
+from cfngen.deploy.messages.message import Message
 from cfngen.deploy.subnet_tags import SubnetTag
 
 

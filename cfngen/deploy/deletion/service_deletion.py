@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from cfngen.deploy.access.kubernetes import KubernetesClient
 from cfngen.deploy.clock import Clock
-from cfngen.deploy.messages import Report, Step
+from cfngen.deploy.messages.message import Report, Step
 
 TIMEOUT_SECONDS = 300.0  # the cloud controller manager takes about a second for each load balancer
 POLL_INTERVAL_SECONDS = 5.0

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code
+from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.ownership import ForeignStackError, check_stack_owner
 from cfngen.deploy.stacks import CLUSTER_TAG, StackView, stack_name
-from cfngen.deploy.status import StackHealth
 from cfngen.hints import CommandText, suggest
 
 

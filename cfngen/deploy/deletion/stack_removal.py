@@ -10,10 +10,10 @@ from typing import ClassVar
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion.blockers import Blocker
 from cfngen.deploy.interaction import Interaction
-from cfngen.deploy.messages import Event, Message, Question, Report, Step
+from cfngen.deploy.messages.message import Event, Message, Question, Report, Step
+from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.protection import disable_termination_protection
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackView, find_stack, list_resource_tree
-from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching.events import read_last_event
 from cfngen.deploy.watching.reasons import EXPORT_IN_USE
 from cfngen.deploy.watching.watch import watch

@@ -13,7 +13,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.deletion.kubernetes_tags import cluster_tag, tag_map
 from cfngen.deploy.deletion.retained_resources import RetainedResource
-from cfngen.deploy.messages import Notice, Report, Step
+from cfngen.deploy.messages.message import Notice, Report, Step
 from cfngen.deploy.subnet_tags import SHARED, SubnetTag
 from cfngen.text import pluralize
 

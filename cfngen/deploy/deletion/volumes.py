@@ -22,7 +22,7 @@ from cfngen.deploy.deletion.orphaned_resource import (
     OrphanRemoved,
     catch_missing_or_in_use,
 )
-from cfngen.deploy.messages import Report
+from cfngen.deploy.messages.message import Report
 
 FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
 TIMEOUT_SECONDS = 300.0  # a volume takes some time to be detached from its instance

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from cfngen.deploy.etcd.snapshots import Snapshot, SnapshotStore
-from cfngen.deploy.messages import Message, Report, Step
+from cfngen.deploy.messages.message import Message, Report, Step
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 

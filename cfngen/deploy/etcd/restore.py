@@ -24,7 +24,7 @@ from cfngen.deploy.etcd.snapshots import LATEST_SNAPSHOT, Snapshot, SnapshotStor
 from cfngen.deploy.etcd.watch import MasterReplacement
 from cfngen.deploy.inspection.machines import GroupView, find_groups
 from cfngen.deploy.interaction import DeclinedError
-from cfngen.deploy.messages import Consent, Message, Notice, Question, Report, Step
+from cfngen.deploy.messages.message import Consent, Message, Notice, Question, Report, Step
 from cfngen.deploy.pausing.state import ensure_not_paused
 from cfngen.deploy.stacks import ResourceView, StackView, list_resource_tree
 from cfngen.errors import CfngenError

@@ -14,7 +14,7 @@ from cfngen.deploy.access import cluster_access
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject, JsonObject
-from cfngen.deploy.messages import Message
+from cfngen.deploy.messages.message import Message
 from cfngen.deploy.stacks import find_stack
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest

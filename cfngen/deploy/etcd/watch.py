@@ -13,7 +13,7 @@ from cfngen.deploy.access.authorities import Authority
 from cfngen.deploy.access.cluster_access import FindApiUrlOverride
 from cfngen.deploy.account import Account
 from cfngen.deploy.inspection.machines import GroupView
-from cfngen.deploy.messages import Message, Notice, Report
+from cfngen.deploy.messages.message import Message, Notice, Report
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.watching import console_output
 from cfngen.errors import CfngenError

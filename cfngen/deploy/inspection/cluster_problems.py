@@ -11,11 +11,10 @@ from cfngen.deploy.inspection.machines import GroupView, InstanceView
 from cfngen.deploy.inspection.pod_routes import InstanceRoute
 from cfngen.deploy.inspection.private_network import PrivateNetwork
 from cfngen.deploy.inspection.versions import describe_skew, target_version
-from cfngen.deploy.next_steps import as_hint, next_steps
+from cfngen.deploy.messages.next_steps import as_hint, next_steps, replace_command
+from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.pausing.state import find_pause
-from cfngen.deploy.replacing.similar_types import replace_command
 from cfngen.deploy.stacks import StackView
-from cfngen.deploy.status import StackHealth
 from cfngen.hints import CommandText, Hint, suggest
 
 API_SERVER = "API server"

@@ -12,14 +12,14 @@ from typing import ClassVar
 
 from cfngen.deploy.inspection.cluster_problems import Problem
 from cfngen.deploy.inspection.drift import Drift
-from cfngen.deploy.messages import Message
-from cfngen.deploy.next_steps import next_steps
+from cfngen.deploy.messages.message import Message
+from cfngen.deploy.messages.next_steps import next_steps
+from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
 from cfngen.deploy.pausing.state import PauseState
 from cfngen.deploy.public_addresses import LostAddress
 from cfngen.deploy.retyped_slots import RetypedSlot
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.stale_groups import StaleGroup
-from cfngen.deploy.status import StackHealth, StackStatus
 from cfngen.hints import Hint, SuggestedCommand, suggest
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cfngen.deploy.inspection.cluster_status import BackupState, ClusterStatus, Unknown
+from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.pausing.state import PauseState
-from cfngen.deploy.status import StackHealth
 from cfngen.hints import suggest
 
 

@@ -43,13 +43,13 @@ from cfngen.deploy.inspection.network_problems import find_network_problems
 from cfngen.deploy.inspection.paused_status import with_pause
 from cfngen.deploy.inspection.private_network import read_private_network
 from cfngen.deploy.inspection.versions import target_version
-from cfngen.deploy.messages import Report, Step
+from cfngen.deploy.messages.message import Report, Step
+from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.pausing.state import find_pause
 from cfngen.deploy.public_addresses import find_lost_addresses
 from cfngen.deploy.retyped_slots import find_retyped_slots
 from cfngen.deploy.stacks import NESTED_STACK, ResourceView, StackView, find_stack, list_resources, stack_name
 from cfngen.deploy.stale_groups import find_stale_groups
-from cfngen.deploy.status import StackStatus
 from cfngen.errors import CfngenError
 
 # Services whose clients the reading threads use.

@@ -34,7 +34,7 @@ from cfngen.deploy.inspection.machines import find_groups
 from cfngen.deploy.inspection.network_problems import find_network_problems
 from cfngen.deploy.inspection.pod_routes import find_instance_routes
 from cfngen.deploy.inspection.private_network import read_private_network
-from cfngen.deploy.messages import Message, Report
+from cfngen.deploy.messages.message import Message, Report
 from cfngen.deploy.stacks import StackView, list_resource_tree
 
 POLL_INTERVAL_SECONDS = 10.0  # seconds between two validations

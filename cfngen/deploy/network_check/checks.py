@@ -11,7 +11,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError
-from cfngen.deploy.messages import Report, Step
+from cfngen.deploy.messages.message import Report, Step
 from cfngen.deploy.network_check import access_lists, addresses, endpoints, routes, security_groups, tags, vpc
 from cfngen.deploy.network_check.findings import (
     Finding,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from cfngen.deploy.messages import Message
+from cfngen.deploy.messages.message import Message
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 from cfngen.text import pluralize

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cfngen.deploy.aws_types import AwsArguments, TemplatePart
-from cfngen.deploy.messages import Notice
+from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.parameters.left_out import API_CIDR_PARAMETER
 from cfngen.deploy.parameters.parameter_file import ParameterFile
 from cfngen.deploy.parameters.parameter_rules import broken_rule

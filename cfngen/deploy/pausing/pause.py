@@ -21,8 +21,9 @@ from cfngen.deploy.etcd.restore import REQUEST_KEY, RestoreInProgressError
 from cfngen.deploy.etcd.snapshots import BackupsOffError, SnapshotStore, find_store
 from cfngen.deploy.inspection.machines import GroupView, find_groups
 from cfngen.deploy.interaction import Interaction
-from cfngen.deploy.messages import Notice, Question, Report, Step
-from cfngen.deploy.next_steps import as_hint, next_steps
+from cfngen.deploy.messages.message import Notice, Question, Report, Step
+from cfngen.deploy.messages.next_steps import as_hint, next_steps
+from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.pausing import group_changes
 from cfngen.deploy.pausing.checks import CannotPauseError, check_groups_exist, check_pausable
 from cfngen.deploy.pausing.kept_sizes import NO_INSTANCES
@@ -31,7 +32,6 @@ from cfngen.deploy.pausing.reports import GroupPlan, Paused, PausePlan, PausePro
 from cfngen.deploy.pausing.scheduled_actions import report_scheduled_actions
 from cfngen.deploy.pausing.state import PauseState, find_pause
 from cfngen.deploy.stacks import StackView, list_resource_tree
-from cfngen.deploy.status import StackHealth
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 from cfngen.text import pluralize

@@ -16,7 +16,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ThrottledError, UnreachableError
 from cfngen.deploy.inspection.cluster_problems import STATIC_PODS, ClusterState, Problem, find_working_problems
 from cfngen.deploy.inspection.validation import read_cluster_state
-from cfngen.deploy.messages import Report
+from cfngen.deploy.messages.message import Report
 from cfngen.deploy.pausing.reports import ResumeProgress
 from cfngen.deploy.watching import console_output
 from cfngen.errors import CfngenError

@@ -14,7 +14,7 @@ from cfngen.deploy.deletion import volumes
 from cfngen.deploy.deletion.inventory import Inventory, read_inventory
 from cfngen.deploy.deletion.load_balancers import find_orphaned_load_balancers
 from cfngen.deploy.etcd.snapshots import BUCKET_OUTPUT
-from cfngen.deploy.messages import Notice, Report
+from cfngen.deploy.messages.message import Notice, Report
 from cfngen.deploy.preview.bill_of_materials import Cost
 from cfngen.deploy.stacks import StackView
 from cfngen.text import join_and, pluralize

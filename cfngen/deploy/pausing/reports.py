@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from cfngen.deploy.inspection.machines import GroupView
-from cfngen.deploy.messages import Message
+from cfngen.deploy.messages.message import Message
 from cfngen.deploy.pausing.kept_sizes import Sizes
 from cfngen.deploy.pausing.state import PauseState
 from cfngen.deploy.preview.bill_of_materials import Cost

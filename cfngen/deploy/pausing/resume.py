@@ -20,7 +20,7 @@ from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.busy_stack import require_idle_stack
 from cfngen.deploy.inspection.machines import GroupView, find_groups
 from cfngen.deploy.interaction import Interaction
-from cfngen.deploy.messages import Notice, Question, Report, Step
+from cfngen.deploy.messages.message import Notice, Question, Report, Step
 from cfngen.deploy.pausing import group_changes
 from cfngen.deploy.pausing.checks import check_groups_exist, check_resumable
 from cfngen.deploy.pausing.kept_sizes import ONE_INSTANCE, Sizes

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.inspection.machines import GroupView
-from cfngen.deploy.messages import Notice, Report
+from cfngen.deploy.messages.message import Notice, Report
 from cfngen.text import join_and
 
 

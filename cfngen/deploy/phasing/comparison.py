@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from cfngen.deploy.preview.changes import Change, Danger, StackPlan
+from cfngen.deploy.messages.message import Danger
+from cfngen.deploy.preview.changes import Change, StackPlan
 from cfngen.deploy.preview.plan import Plan
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
-from cfngen.deploy.messages import Report, Step
+from cfngen.deploy.messages.message import Report, Step
 from cfngen.deploy.phasing.documents import parameters_of_volumes
 from cfngen.deploy.phasing.parts import UpdatePart
 from cfngen.deploy.preview import change_sets

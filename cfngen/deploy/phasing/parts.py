@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cfngen.cluster.logical_ids import MASTER_STACK
-from cfngen.deploy.preview.changes import Change, Danger, Replacement, StackPlan
+from cfngen.deploy.messages.message import Danger
+from cfngen.deploy.preview.changes import Change, Replacement, StackPlan
 from cfngen.deploy.preview.plan import Phase, PhaseKind, Plan
 
 VOLUME = "AWS::EC2::Volume"

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from cfngen.cluster.security_group_ids import RuleId
 from cfngen.deploy.account import Account
 from cfngen.deploy.interaction import Interaction
-from cfngen.deploy.messages import Notice, Question, Step
+from cfngen.deploy.messages.message import Danger, Notice, Question, Step
 from cfngen.deploy.phasing import comparison, documents
 from cfngen.deploy.phasing.deployed import DeployedTemplates
 from cfngen.deploy.phasing.part_planning import NO_ROLLBACK
 from cfngen.deploy.phasing.parts import UpdatePart, divide_into_parts
 from cfngen.deploy.preview import change_sets
-from cfngen.deploy.preview.changes import Change, Danger
+from cfngen.deploy.preview.changes import Change
 from cfngen.deploy.preview.plan import Phase, Plan
 from cfngen.deploy.watching.watch import WatchResult
 from cfngen.errors import CfngenError

@@ -12,7 +12,8 @@ from cfngen.cluster.names import CHANGE_SET_PREFIX
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, DeniedError, translate_aws_errors
 from cfngen.deploy.aws_types import AwsArguments, AwsObject, Client
-from cfngen.deploy.messages import Notice, Report
+from cfngen.deploy.messages.message import Notice, Report
+from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
 from cfngen.deploy.preview import retrying
 from cfngen.deploy.preview.change_set_reading import (
     ChangeSet,
@@ -27,7 +28,6 @@ from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.preview.planning import plan_from_change_set
 from cfngen.deploy.protection import disable_termination_protection
 from cfngen.deploy.stacks import find_stack
-from cfngen.deploy.status import StackHealth, StackStatus
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 

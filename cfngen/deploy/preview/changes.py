@@ -5,21 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-
-class Danger(StrEnum):
-    """How dangerous a change is."""
-
-    NONE = "none"
-    """Nothing is interrupted."""
-    DISRUPTIVE = "disruptive"
-    """Something is interrupted or removed, or network access changes; no data is lost."""
-    DANGEROUS = "dangerous"
-    """Data, addresses or the cluster itself may be lost."""
-
-    @property
-    def rank(self) -> int:
-        """Its position in the order; the most dangerous has the highest."""
-        return list(Danger).index(self)
+from cfngen.deploy.messages.message import Danger, Impact
 
 
 class Replacement(StrEnum):
@@ -58,23 +44,6 @@ class PropertyChange:
     replaces: Replacement = Replacement.NO
     cause: str = ""
     note: str = ""
-
-
-@dataclass(frozen=True)
-class Impact:
-    """What a change means for the cluster.
-
-    Attributes:
-        text: one or two sentences.
-        danger: how dangerous it is.
-        fails: whether AWS refuses it, so that the whole deployment would fail.
-        dangerous_part: the part of the text that describes the danger, if the rest of the text is harmless; else empty.
-    """
-
-    text: str
-    danger: Danger = Danger.NONE
-    fails: bool = False
-    dangerous_part: str = ""
 
 
 @dataclass(frozen=True)

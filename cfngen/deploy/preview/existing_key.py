@@ -16,7 +16,7 @@ from cfngen.cluster.existing_roles import existing_roles
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
-from cfngen.deploy.messages import Notice
+from cfngen.deploy.messages.message import Notice
 
 _KEY = "secrets.kmsKey"
 _ENCRYPTION, _SYMMETRIC = "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT"

@@ -20,7 +20,7 @@ from cfngen.cluster.subnet_ids import SubnetId, ZoneId, zone_id
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
-from cfngen.deploy.messages import Notice
+from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.preview import (
     existing_buckets,
     existing_key,

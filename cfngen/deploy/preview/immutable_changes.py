@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.topology import is_private
 from cfngen.deploy.aws_types import TemplatePart
-from cfngen.deploy.preview.changes import Danger, Impact
+from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.errors import CfngenError
 from cfngen.templates.immutable_settings import (
     MASTER_COUNT_KEY,

@@ -21,7 +21,7 @@ from cfngen.cluster.issuer_stages import (
 )
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.aws_types import TemplatePart
-from cfngen.deploy.preview.changes import Danger, Impact
+from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.preview.immutable_changes import ImmutableSettingError
 from cfngen.deploy.preview.plan import PlannedUpdate
 from cfngen.templates.immutable_settings import recorded_settings

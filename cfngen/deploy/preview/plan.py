@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import ClassVar, Literal
 
 from cfngen.cluster.logical_ids import NodeGroupId
-from cfngen.deploy.messages import Message
+from cfngen.deploy.messages.message import Danger, Impact, Message
 from cfngen.deploy.preview.bill_of_materials import Cost, CreationSummary
-from cfngen.deploy.preview.changes import Change, Counts, Danger, Impact, Replacement, StackPlan
+from cfngen.deploy.preview.changes import Change, Counts, Replacement, StackPlan
 from cfngen.deploy.prices.monthly_costs import MonthlyBill
 from cfngen.deploy.quotas.quota import Quota
 from cfngen.deploy.subnet_tags import SubnetTag

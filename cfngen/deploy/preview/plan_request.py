@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.aws_types import AwsObject
+from cfngen.deploy.messages.message import Impact
 from cfngen.deploy.preview.bill_of_materials import Cost
-from cfngen.deploy.preview.changes import Impact
 from cfngen.deploy.prices.monthly_costs import MonthlyBill
 from cfngen.deploy.quotas.quota import Quota
 from cfngen.templates.document import Document

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
-from cfngen.deploy.messages import Notice, Report
+from cfngen.deploy.messages.message import Danger, Notice, Report
 from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE, ChangeDetail, ChangeSet, ResourceChange
-from cfngen.deploy.preview.changes import Change, Counts, Danger, PropertyChange, Replacement, StackPlan
+from cfngen.deploy.preview.changes import Change, Counts, PropertyChange, Replacement, StackPlan
 from cfngen.deploy.preview.creation import summarize_creation
 from cfngen.deploy.preview.impact import ImpactAssessment
 from cfngen.deploy.preview.keyed_lists import KeyedList, find_keyed_list

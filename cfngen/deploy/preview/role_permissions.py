@@ -14,7 +14,7 @@ from cfngen.cluster.paths import Path, dotted
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject
-from cfngen.deploy.messages import Notice
+from cfngen.deploy.messages.message import Notice
 from cfngen.permissions.grants import Grant, grants, scope_of
 from cfngen.permissions.statements import Condition, Statement, merge_statements
 from cfngen.text import join_and

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import DeniedError, translate_aws_errors
-from cfngen.deploy.messages import Notice
-from cfngen.deploy.preview.changes import Danger, Impact
+from cfngen.deploy.messages.message import Danger, Impact, Notice
 from cfngen.deploy.stacks import StackView, list_resource_tree
 
 SIZE_PARAMETER = "MasterVolumeSize"

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from cfngen.cluster.names import template_bucket
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
-from cfngen.deploy.messages import Notice, Report, Step
+from cfngen.deploy.messages.message import Notice, Report, Step
 from cfngen.deploy.publishing import hardening
 from cfngen.errors import CfngenError
 

@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import TemplatePart
-from cfngen.deploy.messages import Notice, Report
-from cfngen.deploy.preview.changes import Danger, Impact
+from cfngen.deploy.messages.message import Danger, Impact, Notice, Report
 from cfngen.deploy.publishing import bucket as buckets
 from cfngen.deploy.retyped_slots import find_retyped_slots
 from cfngen.deploy.stacks import StackView, list_resource_tree, read_template

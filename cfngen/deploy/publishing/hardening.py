@@ -14,7 +14,7 @@ from typing import NamedTuple
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.aws_types import AwsArguments, AwsObject
-from cfngen.deploy.messages import Notice, Report
+from cfngen.deploy.messages.message import Notice, Report
 
 # Only old versions and unfinished uploads expire. Current objects never do: a rollback or an update of a live stack
 # reads the stack's templates again, however old they are.

@@ -18,7 +18,7 @@ from typing import TypeVar
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, AwsError, as_aws_error, error_code, translate_aws_errors
 from cfngen.deploy.aws_types import JsonObject, TemplatePart
-from cfngen.deploy.messages import Report, Step
+from cfngen.deploy.messages.message import Report, Step
 from cfngen.deploy.publishing import bucket as buckets
 from cfngen.deploy.stacks import NESTED_STACK
 from cfngen.errors import CfngenError

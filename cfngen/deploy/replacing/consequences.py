@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.cluster.model import Cluster
+from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.replacing.master_type import SlotTemplate
 from cfngen.deploy.replacing.members import Member
 from cfngen.deploy.stacks import StackView
-from cfngen.deploy.status import StackHealth
 from cfngen.text import pluralize
 
 

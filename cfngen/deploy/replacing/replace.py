@@ -22,7 +22,7 @@ from cfngen.deploy.inspection.cluster_problems import KubernetesReading, Problem
 from cfngen.deploy.inspection.machines import GroupView, InstanceView, find_groups
 from cfngen.deploy.inspection.validation import read_kubernetes
 from cfngen.deploy.interaction import DeclinedError
-from cfngen.deploy.messages import Consent, Question, Report, Step
+from cfngen.deploy.messages.message import Consent, Question, Report, Step
 from cfngen.deploy.pausing.state import ensure_not_paused
 from cfngen.deploy.replacing.consequences import consequences_of
 from cfngen.deploy.replacing.master_health import check_quorum, why_not_working

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from cfngen.deploy.messages import Message
+from cfngen.deploy.messages.message import Message
 from cfngen.errors import CfngenError
 
 DRAINING, TERMINATING, WAITING_FOR_INSTANCE, BOOTING, READY = (

@@ -9,7 +9,7 @@ from datetime import timedelta
 from cfngen.deploy.account import Account
 from cfngen.deploy.inspection.cluster_problems import KubernetesReading, Problem
 from cfngen.deploy.inspection.machines import GroupView, InstanceView
-from cfngen.deploy.messages import Notice, Report
+from cfngen.deploy.messages.message import Notice, Report
 from cfngen.deploy.replacing.master_health import why_not_working
 from cfngen.deploy.replacing.replacement_messages import (
     BOOTING,

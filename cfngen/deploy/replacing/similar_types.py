@@ -5,7 +5,8 @@ from __future__ import annotations
 from cfngen.cluster.instance_types import architecture, why_unsuitable
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
-from cfngen.hints import CommandText, SuggestedCommand
+from cfngen.deploy.messages.next_steps import replace_command
+from cfngen.hints import CommandText
 
 _MAX_TYPES = 3
 _PROCESSOR_BY_ARCHITECTURE = {"amd64": "x86_64", "arm64": "arm64"}
@@ -22,11 +23,6 @@ def find_similar_types(account: Account, instance_type: str, zone: str) -> tuple
             return _read_similar_types(account, instance_type, zone)
     except AwsError:
         return ()
-
-
-def replace_command(slot: str, instance_type: str = "TYPE") -> SuggestedCommand:
-    """Return the command that replaces a master by an instance of another type."""
-    return SuggestedCommand(f"replace {slot}", (("--instance-type", instance_type),))
 
 
 def sold_out_hint(account: Account, slot: str, instance_type: str, zone: str) -> CommandText:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import as_aws_error, is_transient
-from cfngen.deploy.messages import Notice
+from cfngen.deploy.messages.message import Notice
+from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
 from cfngen.deploy.stacks import StackView, find_stack
-from cfngen.deploy.status import StackHealth, StackStatus
 
 
 class Cancellation(NamedTuple):

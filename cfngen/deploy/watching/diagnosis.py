@@ -17,10 +17,10 @@ from typing import ClassVar
 from cfngen.cluster.logical_ids import MasterId
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, DeniedError, as_aws_error, error_code, translate_aws_errors
-from cfngen.deploy.messages import Event, Message
-from cfngen.deploy.next_steps import NextStep, next_steps
+from cfngen.deploy.messages.message import Event, Message
+from cfngen.deploy.messages.next_steps import NextStep, next_steps
+from cfngen.deploy.messages.stack_status import StackHealth
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackView, find_stack, list_resource_tree, stack_name
-from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching import console_output
 from cfngen.deploy.watching.console_output import ConsoleExcerpt
 from cfngen.deploy.watching.event_order import merge_events

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from cfngen.deploy.messages import Event
-from cfngen.deploy.status import StackHealth, StackStatus
+from cfngen.deploy.messages.message import Event
+from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
 
 Boundary = Callable[[Event], bool]
 """Called with every event of a stack, newest first; returns True for the first event that is out of scope."""

@@ -15,9 +15,9 @@ from typing import Literal
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject, Client
-from cfngen.deploy.messages import Event
+from cfngen.deploy.messages.message import Event
+from cfngen.deploy.messages.stack_status import StackStatus
 from cfngen.deploy.stacks import NESTED_STACK, stack_name
-from cfngen.deploy.status import StackStatus
 from cfngen.deploy.watching.event_order import merge_events
 from cfngen.deploy.watching.event_scope import (
     Scope,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar
 
-from cfngen.deploy.messages import Event, Message
+from cfngen.deploy.messages.message import Event, Message
 from cfngen.deploy.stacks import NESTED_STACK
 from cfngen.deploy.watching.event_scope import is_at_rest
 from cfngen.deploy.watching.events import is_cancelled

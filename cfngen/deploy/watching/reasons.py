@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from functools import partial
 
-from cfngen.deploy.messages import Event
+from cfngen.deploy.messages.message import Event
 from cfngen.deploy.watching.known_reason import KnownReason
 from cfngen.deploy.watching.known_reason import quota_reason as _quota_reason
 from cfngen.deploy.watching.known_reason import reason as _reason

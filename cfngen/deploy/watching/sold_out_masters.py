@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from cfngen.cluster.logical_ids import MasterId
 from cfngen.deploy.account import Account
-from cfngen.deploy.messages import Event
+from cfngen.deploy.messages.message import Event
 from cfngen.deploy.replacing.similar_types import sold_out_hint
 from cfngen.deploy.watching.reasons import is_lack_of_capacity
 from cfngen.hints import Hint

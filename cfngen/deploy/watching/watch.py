@@ -15,9 +15,9 @@ from enum import StrEnum
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, ThrottledError, UnreachableError, as_aws_error, is_transient
-from cfngen.deploy.messages import Event, Finished, Notice, Report
+from cfngen.deploy.messages.message import Event, Finished, Notice, Report
+from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
 from cfngen.deploy.stacks import NoStackError, StackView, find_stack, stack_name
-from cfngen.deploy.status import StackHealth, StackStatus
 from cfngen.deploy.watching.cancellation import cancel_operation
 from cfngen.deploy.watching.event_scope import LastOperation, Scope, since_change_set, since_event
 from cfngen.deploy.watching.events import TreeEvents

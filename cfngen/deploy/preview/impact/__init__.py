@@ -12,8 +12,9 @@ import re
 from cfngen.cluster.group_types import type_list, types_of
 from cfngen.cluster.logical_ids import BASTION_STACK, NodeGroupId
 from cfngen.cluster.model import Cluster
+from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.preview.change_set_reading import ChangeSet, ResourceChange
-from cfngen.deploy.preview.changes import Change, Danger, Impact, Replacement
+from cfngen.deploy.preview.changes import Change, Replacement
 from cfngen.deploy.preview.impact import (
     backups,
     capacity_reservations,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from cfngen.deploy.preview.changes import Danger, Impact
+from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.preview.impact.context import ChangeContext
 from cfngen.hints import suggest
 

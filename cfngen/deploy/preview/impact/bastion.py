@@ -15,7 +15,8 @@ from cfngen.cluster.logical_ids import (
 )
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.security_group_ids import RuleId
-from cfngen.deploy.preview.changes import Change, Danger, Impact
+from cfngen.deploy.messages.message import Danger, Impact
+from cfngen.deploy.preview.changes import Change
 from cfngen.deploy.preview.impact.context import ChangeContext
 from cfngen.text import join_and
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cfngen.deploy.preview.changes import Impact
+from cfngen.deploy.messages.message import Impact
 from cfngen.deploy.preview.impact.context import ChangeContext
 
 _IF_SOLD_OUT = "if EC2 has no capacity for it, the update fails before an instance is terminated"

@@ -8,7 +8,7 @@ from cfngen.cluster.allowed_sources import ANY_IPV4
 from cfngen.cluster.existing_security_groups import existing_group
 from cfngen.cluster.security_group_ids import RuleId, RuleRole, SecurityGroupId
 from cfngen.cluster.subnet_ids import RouteId, SubnetId, VpcRangeId
-from cfngen.deploy.preview.changes import Danger, Impact
+from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.preview.impact.context import ChangeContext
 
 # Which instances, or which load balancer, use each security group of the cluster.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from cfngen.cluster.logical_ids import ISSUER_BUCKET, ServiceAccountRoleId
 from cfngen.cluster.service_accounts import ACCOUNTS_OF_COMPONENTS
-from cfngen.deploy.preview.changes import Danger, Impact
+from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.preview.impact import backups, instances
 from cfngen.deploy.preview.impact.context import ChangeContext
 

@@ -14,7 +14,8 @@ from cfngen.cluster.logical_ids import EndpointId
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.subnet_ids import SubnetId, ZonalId, ZonalKind
 from cfngen.cluster.topology import created_subnets, nat_gateway_zone, nat_gateway_zones
-from cfngen.deploy.preview.changes import Change, Danger, Impact
+from cfngen.deploy.messages.message import Danger, Impact
+from cfngen.deploy.preview.changes import Change
 from cfngen.deploy.preview.impact.context import ChangeContext
 from cfngen.text import join_and
 

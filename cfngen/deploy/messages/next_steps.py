@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cfngen.deploy.status import StackHealth, StackStatus
+from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
 from cfngen.hints import CommandText, Hint, SuggestedCommand, suggest
 
 
@@ -81,3 +81,8 @@ def as_hint(steps: Sequence[NextStep]) -> Hint:
         return ""
     first, *others = (CommandText(step.command, f" {step.purpose}") for step in steps)
     return CommandText(first, *(CommandText("; ", other) for other in others), ".")
+
+
+def replace_command(slot: str, instance_type: str = "TYPE") -> SuggestedCommand:
+    """Return the command that replaces a master by an instance of another type."""
+    return SuggestedCommand(f"replace {slot}", (("--instance-type", instance_type),))

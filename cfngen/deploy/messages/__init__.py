@@ -1,0 +1,1 @@
+"""Words that all rooms share: messages, the statuses of stacks, next commands."""

@@ -20,9 +20,9 @@ from cfngen.cli.source import Source
 from cfngen.cli.target import Target
 
 if TYPE_CHECKING:
-    from cfngen.deploy.deployment_request import DeploymentRequest
     from cfngen.deploy.messages.message import Report
-    from cfngen.deploy.parameters.parameter_values import MissingParameterError
+    from cfngen.deploy.operations.deployment.preparation import DeploymentRequest
+    from cfngen.deploy.preflight.parameters.parameter_values import MissingParameterError
 
 _Result = TypeVar("_Result")
 _KEY = ("api", "allowedCidrs")
@@ -55,8 +55,7 @@ def with_api_range(
         MissingParameterError: nobody can be asked, or the answer was empty.
     """
     from cfngen.deploy.messages.message import Step
-    from cfngen.deploy.parameters.left_out import API_CIDR_PARAMETER
-    from cfngen.deploy.parameters.parameter_values import MissingParameterError
+    from cfngen.deploy.preflight.parameters.parameter_values import API_CIDR_PARAMETER, MissingParameterError
 
     try:
         return run(request)
@@ -83,7 +82,7 @@ def with_api_range(
 
 def _missing(parameter: str, source: Source) -> MissingParameterError:
     """Return the error that nobody has said who may reach the API; it names the key before the parameter."""
-    from cfngen.deploy.parameters.parameter_values import MissingParameterError
+    from cfngen.deploy.preflight.parameters.parameter_values import MissingParameterError
 
     text = f"{source.description}: {_KEY_TEXT} is missing, the address ranges that may reach the Kubernetes API"
     file = f"{source.file}" if source.file else "a cluster file, which `cfngen init` writes"

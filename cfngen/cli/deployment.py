@@ -20,7 +20,7 @@ from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY, same_but_for_case
 
 if TYPE_CHECKING:
     from cfngen.cluster.model import Cluster
-    from cfngen.deploy.deployment_request import DeploymentRequest, OnFailure
+    from cfngen.deploy.operations.deployment.preparation import DeploymentRequest, OnFailure
     from cfngen.templates.document import Document
 
 
@@ -106,9 +106,9 @@ class DeploymentOptions:
             lint_or_fail(documents, region=cluster.region, use_cache=self.use_lint_cache)
             return documents
 
-        from cfngen.deploy.deployment_request import DeploymentRequest
-        from cfngen.deploy.parameters.parameter_file import read_file
-        from cfngen.deploy.prices.price_list import read_price_list
+        from cfngen.deploy.operations.deployment.preparation import DeploymentRequest
+        from cfngen.deploy.plan.costs.bill import read_price_list
+        from cfngen.deploy.preflight.parameters.parameter_file import read_file
 
         return DeploymentRequest(
             cluster=generated.cluster,
@@ -158,7 +158,7 @@ def _parse_tags(context: click.Context, parameter: click.Parameter, values: tupl
 
     Tags that AWS or cfngen sets are rejected, and keys that differ from another one only in upper and lower case.
     """
-    from cfngen.deploy.stacks import CLUSTER_TAG
+    from cfngen.deploy.aws.stacks import CLUSTER_TAG
 
     tags = parse_key_values(context, parameter, values)
     for other_key, key in same_but_for_case([CLUSTER_TAG, "Name", *tags]):

@@ -12,11 +12,10 @@ from cfngen.cli import graph_output
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from cfngen.deploy.account import Account
-    from cfngen.deploy.deployment_request import DeploymentRequest
-    from cfngen.deploy.interaction import Interaction
-    from cfngen.deploy.preparation import Preparation
-    from cfngen.deploy.preview.plan import Plan
+    from cfngen.deploy.aws.account import Account
+    from cfngen.deploy.operations.deployment.preparation import DeploymentRequest, Preparation
+    from cfngen.deploy.operations.interaction import Interaction
+    from cfngen.deploy.plan.plan import Plan
     from cfngen.graph.picture import Change
     from cfngen.templates.document import Document
 
@@ -69,7 +68,7 @@ def plan_changes(plan: Plan, documents: Sequence[Document] = ()) -> Mapping[str,
 
 def _changes(plan: Plan) -> Iterator[tuple[str, Change]]:
     """Yield what a plan does to each resource."""
-    from cfngen.deploy.preview.changes import Replacement
+    from cfngen.deploy.plan.plan import Replacement
 
     for change in plan.changes:
         if change.action in ("add", "import"):
@@ -84,7 +83,7 @@ def _changes(plan: Plan) -> Iterator[tuple[str, Change]]:
 
 def _additions(plan: Plan, documents: Sequence[Document]) -> Iterator[tuple[str, Change]]:
     """Yield the resources of new nested stacks for which CloudFormation has made no change set."""
-    from cfngen.deploy.publishing.publish import nested_template_names
+    from cfngen.deploy.aws.templates import nested_template_names
 
     bodies = {document.name: document.body for document in documents}
     names = nested_template_names(bodies.get("cluster", {}))
@@ -99,7 +98,7 @@ def _whole_plan(account: Account, request: DeploymentRequest, plan: Plan, intera
     if not plan.updates:
         return plan
     from cfngen.deploy.messages.message import Step
-    from cfngen.deploy.operation import plan_all_updates
+    from cfngen.deploy.operations.deployment.deploy import plan_all_updates
 
     interaction.report(Step(f"computing what all {len(plan.updates)} updates change together, for the picture"))
     # The checks are those of the plan before, and so are their notices.
@@ -116,9 +115,9 @@ def _notes(plan: Plan) -> Sequence[str]:
 
 def _deployed_documents(account: Account, plan: Plan) -> Sequence[Document]:
     """Return the deployed templates; none if one of them cannot be read."""
-    from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
-    from cfngen.deploy.phasing.deployed import read_deployed
-    from cfngen.deploy.stacks import read_template
+    from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+    from cfngen.deploy.aws.stacks import read_template
+    from cfngen.deploy.aws.templates import read_deployed
     from cfngen.templates.document import Document
 
     try:

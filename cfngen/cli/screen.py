@@ -21,9 +21,9 @@ from cfngen.cli.exit_codes import TERMINATED
 if TYPE_CHECKING:
     from cfngen.cli.render.live import LiveScreen
     from cfngen.cli.target import Target
-    from cfngen.deploy.account import Account
-    from cfngen.deploy.interaction import Interaction
+    from cfngen.deploy.aws.account import Account
     from cfngen.deploy.messages.message import Consent, Message, Question
+    from cfngen.deploy.operations.interaction import Interaction
     from cfngen.deploy.watching.watch import InterruptChoice
 
 
@@ -89,7 +89,7 @@ class Screen:
         Args:
             consent: asks the user a question, and returns whether the user agrees.
         """
-        from cfngen.deploy.interaction import Interaction
+        from cfngen.deploy.operations.interaction import Interaction
 
         def ask_below_tree(question: Question) -> bool:
             self.close()

@@ -27,8 +27,8 @@ from cfngen.text import join_and
 
 if TYPE_CHECKING:
     from cfngen.cluster.model import Cluster
-    from cfngen.deploy.account import Account
-    from cfngen.deploy.clock import Clock
+    from cfngen.deploy.aws.account import Account
+    from cfngen.deploy.aws.types import Clock
     from cfngen.deploy.messages.message import Consent, Message, Question
     from cfngen.sandbox.process import RunningSandbox
 
@@ -138,7 +138,7 @@ class Target:
         """The clock of this machine, or that of the sandbox."""
         if self.sandbox:
             return self._running_sandbox.clock()
-        from cfngen.deploy.clock import SystemClock
+        from cfngen.deploy.aws.types import SystemClock
 
         return SystemClock()
 
@@ -153,8 +153,8 @@ class Target:
             WrongAccountError: the credentials belong to another account than --account.
             CfngenError: the sandbox cannot be reached or started.
         """
-        from cfngen.deploy.account import connect
-        from cfngen.deploy.aws_errors import translate_aws_errors
+        from cfngen.deploy.aws.account import connect
+        from cfngen.deploy.aws.errors import translate_aws_errors
 
         if self.sandbox and furnish:
             self._furnish_sandbox()

@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from cfngen.deploy.account import Account
-from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
-from cfngen.deploy.deletion.authority_copies import AuthorityCopy
-from cfngen.deploy.deletion.execution import delete
-from cfngen.deploy.deletion.plan import DeletionRequest
-from cfngen.deploy.deletion.result import Deleted
-from cfngen.deploy.interaction import Interaction
+from cfngen.deploy.aws import templates
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import AwsError, error_code, translate_aws_errors
+from cfngen.deploy.aws.stacks import CLUSTER_TAG, StackView, find_stack, list_resource_tree
 from cfngen.deploy.messages.message import Notice, Report, Step
 from cfngen.deploy.messages.stack_status import StackHealth
-from cfngen.deploy.publishing import template_objects
-from cfngen.deploy.publishing.bucket import default_name
-from cfngen.deploy.stacks import CLUSTER_TAG, StackView, find_stack, list_resource_tree
+from cfngen.deploy.operations.deletion import template_bucket
+from cfngen.deploy.operations.deletion.execution import delete
+from cfngen.deploy.operations.deletion.report import Deleted
+from cfngen.deploy.operations.interaction import Interaction
+from cfngen.deploy.plan.deletion.plan import AuthorityCopy, DeletionRequest
+from cfngen.deploy.plan.publishing.bucket import default_name
 from cfngen.deploy.watching.watch import watch
 from cfngen.errors import CfngenError
 from cfngen.rehearse.clusters import REHEARSAL_NAME
@@ -160,12 +160,12 @@ def remove_templates(
     name = bucket or default_name(account)
     try:
         with translate_aws_errors():
-            if not template_objects.find(account, name, REHEARSAL_NAME).versions:
+            if not templates.find(account, name, REHEARSAL_NAME).versions:
                 return ()
             interaction.report(Step(f"deleting the templates in s3://{name}/{REHEARSAL_NAME}/"))
-            template_objects.empty(account, name, REHEARSAL_NAME)
+            template_bucket.empty(account, name, REHEARSAL_NAME)
             if is_bucket_new:
-                template_objects.delete_bucket(account, name)
+                template_bucket.delete_bucket(account, name)
     except CfngenError as error:
         return (Leftover(kind="templates", id=f"s3://{name}/{REHEARSAL_NAME}/", why=str(error)),)
     return ()
@@ -232,8 +232,8 @@ def _remove_retained_resource(account: Account, kind: str, name: str) -> None:
     if kind == "snapshot":
         account.client("ec2").delete_snapshot(SnapshotId=name)
         return
-    template_objects.empty(account, name, REHEARSAL_NAME)
-    if not template_objects.delete_bucket(account, name):
+    template_bucket.empty(account, name, REHEARSAL_NAME)
+    if not template_bucket.delete_bucket(account, name):
         raise AwsError(f"the bucket {name} contains more than snapshots of the cluster")
 
 

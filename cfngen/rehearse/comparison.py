@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from cfngen.deploy.publishing.publish import nested_template_names
+from cfngen.deploy.aws.templates import nested_template_names
 from cfngen.rehearse.expectations import ExpectedOperation
 from cfngen.rehearse.masking import without_numbers
 from cfngen.rehearse.operations import ROUTINE_REASONS, NameNormalizer, Operation, OperationEvent, status_transitions

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cfngen.cluster.logical_ids import MasterId
-from cfngen.deploy.account import Account
-from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
-from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackResource, list_resource_tree
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
+from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, StackResource, list_resource_tree
 from cfngen.text import pluralize
 
 INTERFACE_TYPE, KEY_TYPE, SECRET_TYPE, BUCKET_TYPE = (

@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from cfngen import __version__
-from cfngen.deploy import operation as deployment
-from cfngen.deploy.account import Account
-from cfngen.deploy.aws_errors import (
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import (
     AwsError,
     CredentialsError,
     DeniedError,
@@ -21,14 +20,14 @@ from cfngen.deploy.aws_errors import (
     UnreachableError,
     translate_aws_errors,
 )
-from cfngen.deploy.busy_stack import BusyError
-from cfngen.deploy.deployment_request import DeploymentRequest
-from cfngen.deploy.interaction import DeclinedError, Interaction
+from cfngen.deploy.aws.stacks import find_stack
 from cfngen.deploy.messages.message import Event, Message, Notice, Report, Step
-from cfngen.deploy.preview.changes import Replacement
-from cfngen.deploy.preview.plan import Plan
-from cfngen.deploy.publishing.bucket import BucketError
-from cfngen.deploy.stacks import find_stack
+from cfngen.deploy.operations.deployment import deploy as deployment
+from cfngen.deploy.operations.deployment.preparation import DeploymentRequest
+from cfngen.deploy.operations.interaction import DeclinedError, Interaction
+from cfngen.deploy.plan.plan import Plan, Replacement
+from cfngen.deploy.plan.publishing.bucket import BucketError
+from cfngen.deploy.preflight.stack_checks import BusyError
 from cfngen.deploy.watching.diagnosis import Diagnosis
 from cfngen.deploy.watching.progress import Progress
 from cfngen.deploy.watching.watch import InterruptChoice, WatchEndedError

@@ -8,9 +8,9 @@ from functools import lru_cache
 from math import ceil
 from typing import Any
 
-from cfngen.deploy.preview.costs import cost_differences
-from cfngen.deploy.publishing.publish import nested_template_names
-from cfngen.deploy.quotas.demand import Demand, count_demand
+from cfngen.deploy.aws.templates import nested_template_names
+from cfngen.deploy.plan.costs.costs import cost_differences
+from cfngen.deploy.preflight.quotas.demand import Demand, count_demand
 from cfngen.deploy.watching.expectations import ResourceAction as ResourceAction
 from cfngen.deploy.watching.expectations import expect_operation
 from cfngen.rehearse.expectations import Expectations, expectation_key

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cfngen import __version__
-from cfngen.deploy.account import Account
-from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
-from cfngen.deploy.interaction import Interaction
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.messages.message import Notice, Question, Step
+from cfngen.deploy.operations.interaction import Interaction
 from cfngen.deploy.watching.watch import InterruptChoice
 from cfngen.errors import CfngenError
 from cfngen.rehearse import cleanup, observations

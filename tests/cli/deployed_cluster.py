@@ -40,7 +40,7 @@ def created() -> Iterator[Place]:
 
 def commanding(where: Place, cfngen: Shell, patch: pytest.MonkeyPatch) -> Command:
     """Return what runs a command of cfngen on the cluster, by its clock, where its API listens on this machine."""
-    patch.setattr("cfngen.deploy.clock.SystemClock", lambda: where.clock)
+    patch.setattr("cfngen.deploy.aws.types.SystemClock", lambda: where.clock)
     patch.setattr(Target, "kubernetes_override", lambda self, endpoint: where.override(endpoint))
     patch.setattr(Target, "_session", lambda self: session())
 

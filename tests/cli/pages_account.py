@@ -71,7 +71,7 @@ class PagesAccount:
         clock = Clock(self)
         for module in ("botocore.endpoint", "botocore.waiter"):
             patch.setattr(f"{module}.time", SimpleNamespace(sleep=clock.sleep))
-        patch.setattr("cfngen.deploy.clock.SystemClock", lambda: clock)
+        patch.setattr("cfngen.deploy.aws.types.SystemClock", lambda: clock)
         patch.setattr(Target, "_session", lambda target: session())
         patch.setattr(Target, "kubernetes_override", lambda target, endpoint: self.kubernetes.get(endpoint, ""))
         patch.setattr("cfngen.sandbox.process.start", lambda environ, **options: self)

@@ -49,7 +49,7 @@ def ending_early(*groups: Mapping[str, Any]) -> Bring:
     def bring(walk: Walk) -> None:
         walk.write(*groups)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("cfngen.deploy.preview.change_sets.discard", lambda *arguments: None)
+            patch.setattr("cfngen.deploy.plan.change_sets.discard", lambda *arguments: None)
             walk.run("plan")
 
     return bring

@@ -205,7 +205,7 @@ class Walk:
         patch.setenv("COLUMNS", "400")
         patch.setenv("LC_ALL", "C.UTF-8")
         patch.chdir(home)
-        patch.setattr("cfngen.deploy.clock.SystemClock", lambda: self.clock)
+        patch.setattr("cfngen.deploy.aws.types.SystemClock", lambda: self.clock)
         patch.setattr(Target, "kubernetes_override", lambda target, endpoint: where.override(endpoint))
         patch.setattr(Target, "_session", lambda target: self._clients)
         patch.setattr("cfngen.lint.lint", lambda documents, **options: ())

@@ -11,7 +11,7 @@ import yaml
 from deployed_cluster import Place, Ran, Shell, commanding, place, session
 from json_lines import lines
 
-from cfngen.deploy.account import connect
+from cfngen.deploy.aws.account import connect
 
 # tests/deploy is on the path as soon as `deployed_cluster` is imported.
 from existing_network import REGION, ExistingNetwork  # isort: skip
@@ -128,13 +128,13 @@ def test_without_permission_to_look_nothing_is_said_to_be_in_order(
 ) -> None:
     from botocore.exceptions import ClientError
 
-    from cfngen.deploy.network_check import checks
+    from cfngen.deploy.preflight.network import checks
 
     def refused(*_: object) -> None:
         raise ClientError({"Error": {"Code": "UnauthorizedOperation", "Message": "no"}}, "DescribeVpcs")
 
     def read(*arguments: object) -> None:
-        from cfngen.deploy.aws_errors import translate_aws_errors
+        from cfngen.deploy.aws.errors import translate_aws_errors
 
         with translate_aws_errors():
             refused(*arguments)

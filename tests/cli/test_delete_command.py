@@ -21,7 +21,7 @@ from cloud import Cloud, default_cloud  # noqa: E402
 from clusters import resources  # noqa: E402
 
 from cfngen.cli.commands import delete as delete_command  # noqa: E402
-from cfngen.deploy.account import connect  # noqa: E402
+from cfngen.deploy.aws.account import connect  # noqa: E402
 
 REGION = "us-west-2"
 Shell = Callable[..., Any]  # as in conftest.py, of which a run of all tests has several
@@ -31,7 +31,7 @@ KEYS = {"AWS_ACCESS_KEY_ID": "AKIAOPERATOROPERATOR", "AWS_SECRET_ACCESS_KEY": "s
 @pytest.fixture
 def cloud(cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
     with default_cloud() as opened:
-        monkeypatch.setattr("cfngen.deploy.clock.SystemClock", lambda: opened.clock)
+        monkeypatch.setattr("cfngen.deploy.aws.types.SystemClock", lambda: opened.clock)
         yield opened
 
 

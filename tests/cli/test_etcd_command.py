@@ -11,15 +11,15 @@ from deployed_cluster import Command, Place
 
 from cfngen.cli.render import etcd as render
 from cfngen.cli.render.status import status_lines
-from cfngen.deploy.etcd.restore import RestorePlan
-from cfngen.deploy.etcd.snapshots import Snapshot, Snapshots
-from cfngen.deploy.inspection.status_reader import read_status
+from cfngen.deploy.aws.snapshots import Snapshot, Snapshots
+from cfngen.deploy.operations.etcd.restore import RestorePlan
+from cfngen.deploy.status.status_reader import read_status
 
 
 @pytest.fixture(autouse=True)
 def owned(where: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The stacks of these tests count as made by `cfngen deploy`, and a snapshot is there."""
-    monkeypatch.setattr("cfngen.deploy.busy_stack.check_stack_owner", lambda stack, cluster: None)
+    monkeypatch.setattr("cfngen.deploy.preflight.stack_checks.check_stack_owner", lambda stack, cluster: None)
     where.clock.sleep(60)
 
 

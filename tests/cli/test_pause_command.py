@@ -8,13 +8,13 @@ import pytest
 from deployed_cluster import Command, Place
 
 from cfngen.cli.render import pausing as render
-from cfngen.deploy.pausing.reports import Resumed, ResumeProgress
+from cfngen.deploy.operations.pausing.reports import Resumed, ResumeProgress
 
 
 @pytest.fixture(autouse=True)
 def owned(where: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The stacks of these tests count as made by `cfngen deploy`."""
-    monkeypatch.setattr("cfngen.deploy.busy_stack.check_stack_owner", lambda stack, cluster: None)
+    monkeypatch.setattr("cfngen.deploy.preflight.stack_checks.check_stack_owner", lambda stack, cluster: None)
     where.clock.sleep(60)
 
 

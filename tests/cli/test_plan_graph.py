@@ -11,8 +11,7 @@ from deployed_cluster import Place, Shell, commanding, place
 
 from cfngen.cli.plan_graph import plan_changes
 from cfngen.cluster.load import load
-from cfngen.deploy.preview.changes import Change, Replacement, StackPlan
-from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.plan.plan import Change, Plan, Replacement, StackPlan
 from cfngen.templates import generate
 
 ALLOWED = ("--parameter", "ApiAllowedCidr=203.0.113.7/32")

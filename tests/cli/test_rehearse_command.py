@@ -21,7 +21,7 @@ LIST = ("rehearse", "--list", "--up-to", "network-plugins")
 def where(cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     """An account of its own, in which the commands work by its clock."""
     with place() as made:
-        monkeypatch.setattr("cfngen.deploy.clock.SystemClock", lambda: made.clock)
+        monkeypatch.setattr("cfngen.deploy.aws.types.SystemClock", lambda: made.clock)
         monkeypatch.setattr(Target, "_session", lambda self: session())
         yield made
 

@@ -10,12 +10,13 @@ import pytest
 
 from cfngen.cli.render import deletion
 from cfngen.cli.screen import Screen
-from cfngen.deploy.deletion.blockers import Blocker
-from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, OrphanRemoved
-from cfngen.deploy.deletion.plan import DeletedResources, DeletionPlan
-from cfngen.deploy.deletion.result import Deleted
-from cfngen.deploy.deletion.stack_removal import DeletionFailed, UndeletedResource
-from cfngen.deploy.subnet_tags import SubnetTag
+from cfngen.deploy.aws.orphaned_resource import OrphanedResource
+from cfngen.deploy.operations.deletion.removal import OrphanRemoved
+from cfngen.deploy.operations.deletion.report import Deleted
+from cfngen.deploy.operations.deletion.stack_removal import DeletionFailed, UndeletedResource
+from cfngen.deploy.plan.deletion.plan import DeletedResources, DeletionPlan
+from cfngen.deploy.preflight.blockers import Blocker
+from cfngen.deploy.preflight.network.subnet_tags import SubnetTag
 from cfngen.deploy.watching.progress import Progress
 from cfngen.deploy.watching.watch import InterruptChoice
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import click
 
 from cfngen.cli.render.diagnosis import diagnosis_lines
+from cfngen.deploy.aws.consoles import ConsoleExcerpt
 from cfngen.deploy.messages.message import Event
-from cfngen.deploy.watching.console_output import ConsoleExcerpt
 from cfngen.deploy.watching.diagnosis import Cause, Diagnosis, NextStep
 
 NOON = datetime(2026, 9, 1, 12, 4, 5, tzinfo=UTC)

@@ -11,8 +11,8 @@ import click
 import pytest
 
 from cfngen.cli.render.live import HEARTBEAT_SECONDS, LiveScreen, fit_to_height, heartbeat_line, tree_lines
+from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.messages.message import Event
-from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.watching.progress import Progress, ResourceProgress, StackProgress
 
 NOON = datetime(2026, 9, 1, 12, tzinfo=UTC)

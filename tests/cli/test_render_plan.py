@@ -15,12 +15,11 @@ from cfngen.cli.render.plan_changes import shorten_to_difference
 from cfngen.cli.render.plan_costs import bill_lines
 from cfngen.cli.render.styled_text import flow
 from cfngen.deploy.messages.message import Danger, Impact
-from cfngen.deploy.preview.bill_of_materials import ComponentCount, Cost, CreationSummary
-from cfngen.deploy.preview.changes import Change, Counts, PropertyChange, Replacement, StackPlan
-from cfngen.deploy.preview.plan import Plan
-from cfngen.deploy.prices.monthly_costs import MonthlyBill, MonthlyCost
-from cfngen.deploy.quotas.quota import Quota
-from cfngen.deploy.subnet_tags import SubnetTag
+from cfngen.deploy.plan.costs.bill import MonthlyBill, MonthlyCost
+from cfngen.deploy.plan.costs.costs import ComponentCount, Cost, CreationSummary
+from cfngen.deploy.plan.plan import Change, Counts, Plan, PropertyChange, Replacement, StackPlan
+from cfngen.deploy.preflight.network.subnet_tags import SubnetTag
+from cfngen.deploy.preflight.quotas.quota import Quota
 from cfngen.userdata.downloads import Downloads
 
 ADDRESS = Impact("API address changes: kubeconfigs and nodes stop reaching it", Danger.DANGEROUS)

@@ -12,11 +12,11 @@ from deployed import STACK
 from deployed_cluster import Command, Place
 
 from cfngen.cli.render.status import status_lines
-from cfngen.deploy.inspection.cluster_status import ApiState, Expiry, Unknown, next_command
-from cfngen.deploy.inspection.drift import Difference, Drift, DriftedResource
-from cfngen.deploy.inspection.status_reader import read_status
+from cfngen.deploy.aws.drift import Difference, Drift, DriftedResource
+from cfngen.deploy.aws.launched_versions import StaleGroup
 from cfngen.deploy.messages.stack_status import StackStatus
-from cfngen.deploy.stale_groups import StaleGroup
+from cfngen.deploy.status.cluster_status import ApiState, Expiry, Unknown, next_command
+from cfngen.deploy.status.status_reader import read_status
 
 NODES = "NodeGroupNodesAutoScalingGroup"
 
@@ -87,7 +87,7 @@ def test_drift_is_asked_for(run: Command, monkeypatch: pytest.MonkeyPatch) -> No
     )
     gone = DriftedResource("k8s-Vpc", "Route", "rtb-1|0.0.0.0/0", "AWS::EC2::Route", "DELETED")
     found = Drift((group, gone), {"k8s-Iam": "no permission"})
-    monkeypatch.setattr("cfngen.deploy.inspection.drift.detect_drift", lambda account, stacks: found)
+    monkeypatch.setattr("cfngen.deploy.aws.drift.detect_drift", lambda account, stacks: found)
     ran = run("status", "--drift")
     assert "CloudFormation is comparing the resources with the templates" in ran.err
     assert under(ran.out, "Drift") == [
@@ -96,7 +96,7 @@ def test_drift_is_asked_for(run: Command, monkeypatch: pytest.MonkeyPatch) -> No
         "  k8s-Vpc/Route  DELETED  rtb-1|0.0.0.0/0",
         "  k8s-Iam: unknown: no permission",
     ]
-    monkeypatch.setattr("cfngen.deploy.inspection.drift.detect_drift", lambda account, stacks: Drift((), {}))
+    monkeypatch.setattr("cfngen.deploy.aws.drift.detect_drift", lambda account, stacks: Drift((), {}))
     assert under(run("status", "--drift").out, "Drift") == ["  none: every resource matches its template"]
 
 

@@ -19,8 +19,8 @@ from cfngen.cli.render import finished
 from cfngen.cli.source import Source
 from cfngen.cli.suggested_commands import colored, complete_commands
 from cfngen.cli.target import Target
-from cfngen.deploy.inspection.cluster_status import Unknown
 from cfngen.deploy.messages.message import Finished, Notice, Step
+from cfngen.deploy.status.cluster_status import Unknown
 from cfngen.deploy.watching.diagnosis import Diagnosis, NextStep
 from cfngen.hints import CommandText, SuggestedCommand, suggest
 

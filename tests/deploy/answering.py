@@ -16,7 +16,7 @@ from botocore.awsrequest import AWSResponse
 from botocore.validate import validate_parameters
 from in_moto import NUMBER, StillClock
 
-from cfngen.deploy.account import Account
+from cfngen.deploy.aws.account import Account
 
 REGION = "us-west-2"
 Answer = dict[str, Any] | Callable[[dict[str, Any]], dict[str, Any]]

@@ -14,7 +14,7 @@ from botocore.awsrequest import AWSResponse
 from botocore.validate import validate_parameters
 from recorded import RefusedError, TestClock
 
-from cfngen.deploy.account import Account
+from cfngen.deploy.aws.account import Account
 
 Answer = Mapping[str, Any] | Callable[[dict[str, Any]], Mapping[str, Any]] | RefusedError
 DENIED = RefusedError("AccessDenied", "no", 403)

@@ -10,9 +10,9 @@ from typing import Any
 from answering import REGION, Aws, RefusedError, pairs
 from in_moto import NUMBER
 
-from cfngen.deploy.interaction import Interaction
+from cfngen.deploy.aws.stacks import ResourceView, StackResource
 from cfngen.deploy.messages.message import Event, Message, Question, Report
-from cfngen.deploy.stacks import ResourceView, StackResource
+from cfngen.deploy.operations.interaction import Interaction
 from cfngen.deploy.watching.watch import InterruptChoice
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -16,9 +16,9 @@ from aws_descriptions import NOW, Deletions, arn
 from cloud import Cloud, default_cloud
 from in_moto import Calls, in_moto
 
-from cfngen.deploy.account import Account
-from cfngen.deploy.deletion import stack_removal
+from cfngen.deploy.aws.account import Account
 from cfngen.deploy.messages.message import Message
+from cfngen.deploy.operations.deletion import stack_removal
 
 
 @pytest.fixture

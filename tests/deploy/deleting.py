@@ -10,13 +10,13 @@ from cloud import Cloud
 from clusters import resources
 from made_by_kubernetes import Place
 
-from cfngen.deploy.account import Account
-from cfngen.deploy.deletion.execution import delete
-from cfngen.deploy.deletion.plan import DeletionRequest
-from cfngen.deploy.deletion.result import Deleted
-from cfngen.deploy.deletion.stack_removal import DeletionFailed
-from cfngen.deploy.interaction import Interaction
+from cfngen.deploy.aws.account import Account
 from cfngen.deploy.messages.message import Message, Question
+from cfngen.deploy.operations.deletion.execution import delete
+from cfngen.deploy.operations.deletion.report import Deleted
+from cfngen.deploy.operations.deletion.stack_removal import DeletionFailed
+from cfngen.deploy.operations.interaction import Interaction
+from cfngen.deploy.plan.deletion.plan import DeletionRequest
 from cfngen.deploy.watching.watch import InterruptChoice
 
 REGION = "us-west-2"

@@ -18,7 +18,7 @@ from clusters import ALLOWED, BUCKET, PREFIX, golden, templates_of
 from served_api import Served, serving
 
 from cfngen.cluster.model import Cluster
-from cfngen.deploy.account import Account, connect
+from cfngen.deploy.aws.account import Account, connect
 from cfngen.sandbox.cloudformation import Stack, client
 from cfngen.sandbox.cluster import KubernetesCluster
 from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account

@@ -11,12 +11,12 @@ from clusters import templates_of
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
-from cfngen.deploy.account import Account, connect
-from cfngen.deploy.deployment_request import DeploymentRequest
-from cfngen.deploy.interaction import Interaction
+from cfngen.deploy.aws.account import Account, connect
 from cfngen.deploy.messages.message import Finished, Message, Question
-from cfngen.deploy.operation import deploy, plan
-from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.operations.deployment.deploy import deploy, plan
+from cfngen.deploy.operations.deployment.preparation import DeploymentRequest
+from cfngen.deploy.operations.interaction import Interaction
+from cfngen.deploy.plan.plan import Plan
 from cfngen.deploy.watching.watch import InterruptChoice
 
 ALLOWED = {"ApiAllowedCidr": "203.0.113.7/32"}

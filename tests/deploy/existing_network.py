@@ -11,9 +11,9 @@ sys.path.append(str(Path(__file__).parents[1] / "cli"))
 from aws_cli import parsed
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.account import Account
-from cfngen.deploy.network_check.checks import check_network
-from cfngen.deploy.network_check.findings import Finding, NetworkCheck
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.preflight.findings import Finding, NetworkCheck
+from cfngen.deploy.preflight.network.checks import check_network
 
 REGION = "us-west-2"
 EVERYWHERE = "0.0.0.0/0"

@@ -15,7 +15,7 @@ from moto import mock_aws
 from moto.iam.access_control import IAMPolicy, PermissionResult
 from moto.s3.models import FakeBucket
 
-from cfngen.deploy.account import Account, connect
+from cfngen.deploy.aws.account import Account, connect
 from cfngen.sandbox.cloudformation import moto_speedups
 
 NUMBER = "123456789012"  # moto's own account

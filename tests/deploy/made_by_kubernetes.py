@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cfngen.deploy.account import Account
+from cfngen.deploy.aws.account import Account
 
 EVERYWHERE = [{"CidrIp": "0.0.0.0/0"}]
 

@@ -16,12 +16,12 @@ from deployments import Operator, groups
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.tag_keys import PAUSED
-from cfngen.deploy.inspection.machines import GroupView, find_groups
-from cfngen.deploy.inspection.validation import Validation, validate, wait_until_valid
-from cfngen.deploy.pausing.pause import pause
-from cfngen.deploy.pausing.reports import Paused, Resumed
-from cfngen.deploy.pausing.resume import resume
-from cfngen.deploy.stacks import find_stack, list_resource_tree
+from cfngen.deploy.aws.groups import GroupView, find_groups
+from cfngen.deploy.aws.stacks import find_stack, list_resource_tree
+from cfngen.deploy.operations.pausing.pause import pause
+from cfngen.deploy.operations.pausing.reports import Paused, Resumed
+from cfngen.deploy.operations.pausing.resume import resume
+from cfngen.deploy.status.validation import Validation, validate, wait_until_valid
 
 NAME = "one"
 SMALL: Mapping[str, Any] = {"name": NAME, "nodeGroups": [{"name": "general", "minSize": 1, "maxSize": 3}]}

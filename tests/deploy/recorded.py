@@ -18,9 +18,9 @@ from botocore.loaders import Loader, create_loader
 from botocore.validate import validate_parameters
 
 from cfngen.cluster.model import Cluster
-from cfngen.deploy.account import Account
-from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE
-from cfngen.deploy.preview.plan_request import PlanRequest
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE
+from cfngen.deploy.plan.plan import PlanRequest
 from cfngen.templates import generate
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

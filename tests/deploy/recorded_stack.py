@@ -9,9 +9,9 @@ from typing import Any
 
 from recorded import NESTED, NOW, STACK_ID, Recorded, RefusedError
 
-from cfngen.deploy.interaction import Interaction
+from cfngen.deploy.aws.stacks import CLUSTER_TAG, StackView, find_stack
 from cfngen.deploy.messages.message import Message, Notice, Question, Step
-from cfngen.deploy.stacks import CLUSTER_TAG, StackView, find_stack
+from cfngen.deploy.operations.interaction import Interaction
 from cfngen.deploy.watching.watch import InterruptChoice
 
 NAME = "kubernetes"

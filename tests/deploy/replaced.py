@@ -9,12 +9,12 @@ from deployed import Place
 from deployments import Operator, groups
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.inspection.validation import validate
+from cfngen.deploy.aws.launched_versions import RetypedSlot, find_retyped_slots
+from cfngen.deploy.aws.stacks import ResourceView, find_stack, list_resource_tree
 from cfngen.deploy.messages.message import Question
-from cfngen.deploy.replacing.replace import replace
-from cfngen.deploy.replacing.replacement_messages import Replaced, ReplacementPlan, ReplacementProgress
-from cfngen.deploy.retyped_slots import RetypedSlot, find_retyped_slots
-from cfngen.deploy.stacks import ResourceView, find_stack, list_resource_tree
+from cfngen.deploy.operations.replacing.messages import Replaced, ReplacementPlan, ReplacementProgress
+from cfngen.deploy.operations.replacing.replace import replace
+from cfngen.deploy.status.validation import validate
 from cfngen.sandbox.services import capacity
 
 NAME = "one"

@@ -23,8 +23,9 @@ from cfngen.deploy.access.authorities import (
 )
 from cfngen.deploy.access.certificates import KeyPair
 from cfngen.deploy.access.cluster_access import NoEndpointError
-from cfngen.deploy.aws_errors import AwsError
-from cfngen.deploy.stacks import StackView, find_stack
+from cfngen.deploy.aws import stacks
+from cfngen.deploy.aws.errors import AwsError
+from cfngen.deploy.aws.stacks import StackView, find_stack
 
 SECRET = "arn-of-a-secret-of-the-cluster"
 READ, DESCRIBE = "secretsmanager:GetSecretValue", "secretsmanager:DescribeSecret"
@@ -55,7 +56,7 @@ def test_outputs_of_nested_stacks_serve_until_the_root_has_its_own(
     gone = resource(arn("gone"), type_name="AWS::CloudFormation::Stack")
     members = (nested, unborn, gone, resource("vpc-1"))
     stacked(aws, stack(outputs=outputs), stack("inner", outputs=inside), resources={"one": members})
-    found = cluster_access.read_outputs(aws.account, root(aws))
+    found = stacks.read_outputs(aws.account, root(aws))
     assert found == ({**inside, **outputs} if asked else outputs)
     assert bool(aws.sent("cloudformation:ListStackResources")) is asked
 

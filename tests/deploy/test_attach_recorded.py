@@ -8,11 +8,10 @@ import pytest
 from recorded import STACK_ID, RefusedError
 from recorded_stack import NAME, End, RecordedStack, Told, event
 
-from cfngen.deploy.attaching import EmptyStackError, attach
-from cfngen.deploy.creation_cancellation import cancel_creation
+from cfngen.deploy.aws.stacks import NoStackError
 from cfngen.deploy.messages.message import Event, Finished
-from cfngen.deploy.ownership import ForeignStackError
-from cfngen.deploy.stacks import NoStackError
+from cfngen.deploy.operations.deployment.attaching import EmptyStackError, attach, cancel_creation
+from cfngen.deploy.preflight.stack_checks import ForeignStackError
 from cfngen.deploy.watching.watch import InterruptChoice, watch
 
 UPDATING = "UPDATE_IN_PROGRESS"

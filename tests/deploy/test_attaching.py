@@ -8,12 +8,12 @@ import pytest
 from cloud import Cloud
 from deployments import Operator, groups
 
-from cfngen.deploy import protection
-from cfngen.deploy.attaching import attach
-from cfngen.deploy.busy_stack import BusyError
+from cfngen.deploy.aws import protection
+from cfngen.deploy.aws.stacks import find_stack
 from cfngen.deploy.messages.message import Event, Finished, Notice
-from cfngen.deploy.recovery import rollback
-from cfngen.deploy.stacks import find_stack
+from cfngen.deploy.operations.deployment.attaching import attach
+from cfngen.deploy.operations.recovery import rollback
+from cfngen.deploy.preflight.stack_checks import BusyError
 
 pytestmark = pytest.mark.drill
 

@@ -7,7 +7,7 @@ from boto3.exceptions import S3UploadFailedError
 from botocore import exceptions
 from botocore.exceptions import ClientError
 
-from cfngen.deploy.aws_errors import (
+from cfngen.deploy.aws.errors import (
     AwsError,
     CredentialsError,
     DeniedError,

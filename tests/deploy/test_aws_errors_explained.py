@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from botocore import exceptions
 
-from cfngen.deploy.aws_errors import (
+from cfngen.deploy.aws.errors import (
     CredentialsError,
     ExpiredCredentialsError,
     UnreachableError,

@@ -10,12 +10,12 @@ from cloud import Cloud
 from clusters import running_instances
 from deployments import ALLOWED, Operator
 
-from cfngen.deploy.deletion.execution import delete, preview_deletion
-from cfngen.deploy.deletion.plan import DeletionRequest
-from cfngen.deploy.inspection.machines import find_groups
+from cfngen.deploy.aws.addresses import find_lost_addresses
+from cfngen.deploy.aws.groups import find_groups
+from cfngen.deploy.aws.stacks import ResourceView, find_stack, list_resource_tree
 from cfngen.deploy.messages.message import Danger
-from cfngen.deploy.public_addresses import find_lost_addresses
-from cfngen.deploy.stacks import ResourceView, find_stack, list_resource_tree
+from cfngen.deploy.operations.deletion.execution import delete, preview_deletion
+from cfngen.deploy.plan.deletion.plan import DeletionRequest
 
 pytestmark = pytest.mark.drill
 

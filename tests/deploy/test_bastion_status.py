@@ -12,14 +12,14 @@ from answers import Answers
 from cfngen.cli.render.status import status_lines
 from cfngen.cluster.load import parse
 from cfngen.deploy.access.kubernetes_objects import Readiness
-from cfngen.deploy.inspection.cluster_problems import ClusterState, KubernetesReading
-from cfngen.deploy.inspection.cluster_status import BastionState, ClusterStatus
-from cfngen.deploy.inspection.machines import find_groups
-from cfngen.deploy.inspection.status_reader import read_status
-from cfngen.deploy.inspection.validation import validate_state
+from cfngen.deploy.aws.addresses import find_lost_addresses
+from cfngen.deploy.aws.groups import find_groups
+from cfngen.deploy.aws.stacks import ResourceView, StackView
 from cfngen.deploy.messages.stack_status import StackStatus
-from cfngen.deploy.public_addresses import find_lost_addresses
-from cfngen.deploy.stacks import ResourceView, StackView
+from cfngen.deploy.status.cluster_problems import ClusterState, KubernetesReading
+from cfngen.deploy.status.cluster_status import BastionState, ClusterStatus
+from cfngen.deploy.status.status_reader import read_status
+from cfngen.deploy.status.validation import validate_state
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ROOT = "arn:aws:cloudformation:us-west-2:123456789012:stack/kubernetes/1-2"

@@ -8,9 +8,9 @@ import boto3
 import pytest
 from in_moto import NUMBER, in_moto
 
-from cfngen.deploy.aws_errors import DeniedError, translate_aws_errors
+from cfngen.deploy.aws.errors import DeniedError, translate_aws_errors
 from cfngen.deploy.messages.message import Notice, Step
-from cfngen.deploy.publishing import bucket
+from cfngen.deploy.plan.publishing import bucket
 
 OWN = f"cfngen-{NUMBER}-us-west-2"
 KEY = f"arn:aws:kms:us-west-2:{NUMBER}:key/11111111-2222-3333-4444-555555555555"

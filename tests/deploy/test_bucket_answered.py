@@ -10,9 +10,9 @@ import pytest
 from answers import DENIED, Answer, Answers
 from recorded import RefusedError
 
-from cfngen.deploy.aws_errors import DeniedError, translate_aws_errors
+from cfngen.deploy.aws.errors import DeniedError, translate_aws_errors
 from cfngen.deploy.messages.message import Message, Notice
-from cfngen.deploy.publishing import bucket
+from cfngen.deploy.plan.publishing import bucket
 
 OWN = "cfngen-123456789012-us-west-2"
 ARN = f"arn:aws:s3:::{OWN}"

@@ -10,9 +10,9 @@ from cloud import Cloud, cloud_of
 from deployments import Operator, groups
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.deletion.execution import preview_deletion
-from cfngen.deploy.deletion.plan import DeletionRequest
-from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.operations.deletion.execution import preview_deletion
+from cfngen.deploy.plan.deletion.plan import DeletionRequest
+from cfngen.deploy.plan.plan import Plan
 from cfngen.sandbox.services import capacity
 
 ONE: dict[str, Any] = {"name": "one", "nodeGroups": groups("general")}

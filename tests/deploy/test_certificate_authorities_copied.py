@@ -12,8 +12,9 @@ from cloud import Cloud
 from clusters import inventory, resources
 from deleting import REGION, Operator, created
 
-from cfngen.deploy.account import connect
-from cfngen.deploy.deletion.authority_copies import AuthorityCopy, CopyError, UnreadableAuthoritiesError
+from cfngen.deploy.aws.account import connect
+from cfngen.deploy.operations.deletion.authority_copies import CopyError, UnreadableAuthoritiesError
+from cfngen.deploy.plan.deletion.plan import AuthorityCopy
 
 pytestmark = pytest.mark.drill
 

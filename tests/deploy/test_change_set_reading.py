@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from recorded import CHANGE_SET, NESTED, NOW, STACK_ID, Recorded, RefusedError, change, description, nested, nested_arn
 
-from cfngen.deploy.aws_errors import AwsError
-from cfngen.deploy.preview.change_set_reading import (
+from cfngen.deploy.aws.change_sets import (
     UNKNOWN_VALUE,
     ChangeDetail,
     ChangeSet,
@@ -19,7 +18,8 @@ from cfngen.deploy.preview.change_set_reading import (
     read_change_set_status,
     retry_transient_errors,
 )
-from cfngen.deploy.preview.early_validation import (
+from cfngen.deploy.aws.errors import AwsError
+from cfngen.deploy.plan.early_validation import (
     ChangeSetFailedError,
     EarlyValidationError,
     ValidationFailure,

@@ -22,20 +22,13 @@ from recorded import (
     request,
 )
 
-from cfngen.deploy.aws_errors import DeniedError, ThrottledError
+from cfngen.deploy.aws.errors import DeniedError, ThrottledError
 from cfngen.deploy.messages.message import Notice
-from cfngen.deploy.preview.change_sets import (
-    ChangeSetTimeoutError,
-    PlanOutdatedError,
-    ReplacementRefusedError,
-    UnplannableError,
-    discard,
-    execute,
-    make_plan,
-)
-from cfngen.deploy.preview.early_validation import ChangeSetFailedError, EarlyValidationError
-from cfngen.deploy.preview.plan import Plan
-from cfngen.deploy.publishing.publish import with_template_urls
+from cfngen.deploy.operations.deployment.execution import PlanOutdatedError, ReplacementRefusedError, execute
+from cfngen.deploy.plan.change_sets import ChangeSetTimeoutError, UnplannableError, discard, make_plan
+from cfngen.deploy.plan.early_validation import ChangeSetFailedError, EarlyValidationError
+from cfngen.deploy.plan.plan import Plan
+from cfngen.deploy.plan.publishing.publish import with_template_urls
 
 ENI = "AWS::EC2::NetworkInterface"
 NO_CHANGES = (

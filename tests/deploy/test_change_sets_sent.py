@@ -8,17 +8,11 @@ from typing import Any
 import pytest
 from recorded import CHANGE_SET, NOW, STACK_ID, Recorded, RefusedError, change, description, detail, request
 
-from cfngen.deploy.aws_errors import AwsError
+from cfngen.deploy.aws.errors import AwsError
 from cfngen.deploy.messages.message import Notice
-from cfngen.deploy.preview.change_sets import (
-    PlanOutdatedError,
-    ReplacementRefusedError,
-    UnplannableError,
-    discard,
-    execute,
-    make_plan,
-)
-from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.operations.deployment.execution import PlanOutdatedError, ReplacementRefusedError, execute
+from cfngen.deploy.plan.change_sets import UnplannableError, discard, make_plan
+from cfngen.deploy.plan.plan import Plan
 
 RESIZED = change("MasterAVolume", "AWS::EC2::Volume", detail("Size", "20", "40"))
 ADDED = change("Vpc", "AWS::EC2::VPC", action="Add")

@@ -10,10 +10,14 @@ import pytest
 from botocore.stub import ANY, Stubber
 from deployed import Place, allow_everything_but, place
 
-from cfngen.deploy.account import Account
-from cfngen.deploy.aws_errors import CredentialsError
-from cfngen.deploy.inspection import drift, status_reader
-from cfngen.deploy.inspection.cluster_status import (
+from cfngen.deploy.aws import drift
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.drift import Difference
+from cfngen.deploy.aws.errors import CredentialsError
+from cfngen.deploy.aws.stacks import StackView
+from cfngen.deploy.messages.stack_status import StackStatus
+from cfngen.deploy.status import status_reader
+from cfngen.deploy.status.cluster_status import (
     ApiState,
     ClusterStatus,
     StackState,
@@ -21,10 +25,7 @@ from cfngen.deploy.inspection.cluster_status import (
     next_command,
     stack_state,
 )
-from cfngen.deploy.inspection.drift import Difference
-from cfngen.deploy.inspection.status_reader import read_status
-from cfngen.deploy.messages.stack_status import StackStatus
-from cfngen.deploy.stacks import StackView
+from cfngen.deploy.status.status_reader import read_status
 from cfngen.sandbox.cloudformation import client
 
 MASTERS, NODES = "MasterAAutoScalingGroup", "NodeGroupNodesAutoScalingGroup"

@@ -15,19 +15,17 @@ from deleting import NAME, OURS, REGION, Operator, created, place_of
 from deployments import Operator as Deployer
 from made_by_kubernetes import Place
 
-from cfngen.deploy.account import connect
-from cfngen.deploy.busy_stack import BusyError
-from cfngen.deploy.deletion.blockers import OccupiedError
-from cfngen.deploy.deletion.execution import preview_deletion, preview_with_refusal
-from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
-from cfngen.deploy.deletion.orphaned_resource import OrphanRemoved
-from cfngen.deploy.deletion.plan import DeletionRequest
-from cfngen.deploy.deletion.stack_removal import DeletionFailed
-from cfngen.deploy.interaction import DeclinedError
+from cfngen.deploy.aws.account import connect
+from cfngen.deploy.aws.stacks import find_stack
 from cfngen.deploy.messages.message import Event, Notice, Report
-from cfngen.deploy.ownership import ForeignStackError
-from cfngen.deploy.publishing.template_objects import TemplatesInUseError
-from cfngen.deploy.stacks import find_stack
+from cfngen.deploy.operations.deletion.execution import preview_deletion, preview_with_refusal
+from cfngen.deploy.operations.deletion.removal import OrphanRemoved
+from cfngen.deploy.operations.deletion.stack_removal import DeletionFailed
+from cfngen.deploy.operations.deletion.template_bucket import TemplatesInUseError
+from cfngen.deploy.operations.interaction import DeclinedError
+from cfngen.deploy.plan.deletion.plan import DeletionRequest
+from cfngen.deploy.preflight.blockers import OccupiedError
+from cfngen.deploy.preflight.stack_checks import BusyError, ForeignStackError, SameNameClusterError
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.errors import CfngenError
 from cfngen.sandbox.api.dependencies import refuse_dependency_violations as dependencies

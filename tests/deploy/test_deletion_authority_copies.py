@@ -11,14 +11,10 @@ import pytest
 from answering import Aws, refusing
 
 from cfngen.cluster.names import authority_copy_prefix
-from cfngen.deploy.deletion import authority_copies
-from cfngen.deploy.deletion.authority_copies import (
-    AuthorityCopy,
-    AuthoritySecret,
-    CopyError,
-    UnreadableAuthoritiesError,
-)
 from cfngen.deploy.messages.message import Message, Step
+from cfngen.deploy.operations.deletion import authority_copies
+from cfngen.deploy.operations.deletion.authority_copies import AuthoritySecret, CopyError, UnreadableAuthoritiesError
+from cfngen.deploy.plan.deletion.plan import AuthorityCopy
 
 ONE = AuthoritySecret("arn-of-a-secret-for-one", '{"ca.crt": "certificate"}')
 READ = "secretsmanager:GetSecretValue"

@@ -11,11 +11,11 @@ from deleting import NAME, REGION, Operator, created, place_of
 from foreign_resources import GUESTS
 from made_by_kubernetes import Place
 
-from cfngen.deploy.account import Account, connect
-from cfngen.deploy.deletion.blockers import OccupiedError
-from cfngen.deploy.deletion.execution import preview_deletion
-from cfngen.deploy.deletion.plan import DeletionRequest
-from cfngen.deploy.stacks import find_stack
+from cfngen.deploy.aws.account import Account, connect
+from cfngen.deploy.aws.stacks import find_stack
+from cfngen.deploy.operations.deletion.execution import preview_deletion
+from cfngen.deploy.plan.deletion.plan import DeletionRequest
+from cfngen.deploy.preflight.blockers import OccupiedError
 
 pytestmark = pytest.mark.drill
 

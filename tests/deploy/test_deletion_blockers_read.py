@@ -8,10 +8,11 @@ import pytest
 from answering import Aws, filtered, pairs, refusing
 from aws_descriptions import OWNED, arn, instance, resource, running
 
-from cfngen.deploy.deletion import blockers, vpc_contents
-from cfngen.deploy.deletion.blockers import Blocker, OccupiedError
-from cfngen.deploy.deletion.inventory import Inventory
-from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
+from cfngen.deploy.aws import vpc_contents
+from cfngen.deploy.aws.inventory import Inventory
+from cfngen.deploy.aws.orphaned_resource import OrphanedResource
+from cfngen.deploy.preflight import blockers
+from cfngen.deploy.preflight.blockers import Blocker, OccupiedError
 
 OWN = Inventory(
     "one",

@@ -12,15 +12,13 @@ import pytest
 from answering import Aws, pairs, refusing
 from aws_descriptions import NOW, OWNED, Asked, Deletions, arn, instance, resource, running, stack
 
-from cfngen.deploy.busy_stack import BusyError
-from cfngen.deploy.deletion.authority_copies import AuthorityCopy
-from cfngen.deploy.deletion.blockers import OccupiedError
-from cfngen.deploy.deletion.execution import delete, preview_with_refusal
-from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
-from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest
-from cfngen.deploy.deletion.result import Deleted
-from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages.message import Event, Notice, Step
+from cfngen.deploy.operations.deletion.execution import delete, preview_with_refusal
+from cfngen.deploy.operations.deletion.report import Deleted
+from cfngen.deploy.operations.interaction import DeclinedError
+from cfngen.deploy.plan.deletion.plan import AuthorityCopy, DeletionPlan, DeletionRequest
+from cfngen.deploy.preflight.blockers import OccupiedError
+from cfngen.deploy.preflight.stack_checks import BusyError, SameNameClusterError
 from cfngen.errors import CfngenError
 
 CA = resource("arn-of-the-authorities", type_name="AWS::SecretsManager::Secret", name="CaSecret")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from answering import Aws, RefusedError, refusing
 
-from cfngen.deploy.deletion.drain_hooks import DrainHooks
 from cfngen.deploy.messages.message import Message, Notice
+from cfngen.deploy.operations.deletion.kubernetes import DrainHooks
 
 HOOK = {
     "LifecycleHookName": "cfngen-drain",

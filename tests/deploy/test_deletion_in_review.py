@@ -9,11 +9,11 @@ from cloud import Cloud
 from deleting import NAME, OURS, REGION, Operator
 from made_by_kubernetes import pairs
 
-from cfngen.deploy.account import connect
-from cfngen.deploy.deletion.execution import preview_deletion
-from cfngen.deploy.deletion.plan import DeletionRequest
-from cfngen.deploy.ownership import ForeignStackError
-from cfngen.deploy.stacks import find_stack
+from cfngen.deploy.aws.account import connect
+from cfngen.deploy.aws.stacks import find_stack
+from cfngen.deploy.operations.deletion.execution import preview_deletion
+from cfngen.deploy.plan.deletion.plan import DeletionRequest
+from cfngen.deploy.preflight.stack_checks import ForeignStackError
 
 BODY = '{"Resources": {"Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}}}}'
 

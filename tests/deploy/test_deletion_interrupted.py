@@ -12,13 +12,14 @@ from deleting import NAME, REGION, Operator, created, place_of
 from deployed import place
 
 from cfngen.deploy.access import cluster_access
-from cfngen.deploy.account import connect
-from cfngen.deploy.deletion.execution import preview_deletion
-from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
-from cfngen.deploy.deletion.plan import DeletionRequest
-from cfngen.deploy.deletion.service_deletion import delete_load_balancer_services
+from cfngen.deploy.aws import stacks
+from cfngen.deploy.aws.account import connect
 from cfngen.deploy.messages.message import Report, Step
-from cfngen.deploy.publishing.template_objects import TemplatesInUseError
+from cfngen.deploy.operations.deletion.execution import preview_deletion
+from cfngen.deploy.operations.deletion.kubernetes import delete_load_balancer_services
+from cfngen.deploy.operations.deletion.template_bucket import TemplatesInUseError
+from cfngen.deploy.plan.deletion.plan import DeletionRequest
+from cfngen.deploy.preflight.stack_checks import SameNameClusterError
 from cfngen.sandbox.api.dependencies import refuse_dependency_violations as dependencies
 
 pytestmark = pytest.mark.drill
@@ -194,8 +195,8 @@ def test_kubernetes_takes_its_load_balancers_down_itself() -> None:
         for name, network in (("web", False), ("api", True)):
             where.kubernetes.controllers.add_load_balancer(name, network_load_balancer=network)
         account = where.account
-        root = cluster_access.require_root_stack(account, where.name)
-        values = cluster_access.read_outputs(account, root)
+        root = stacks.require_root_stack(account, where.name)
+        values = stacks.read_outputs(account, root)
         operator = Operator(account)
 
         def asking(report: Report) -> tuple[str, ...]:

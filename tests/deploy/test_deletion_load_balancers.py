@@ -8,9 +8,10 @@ import pytest
 from answering import Aws, RefusedError, pairs, refusing
 from aws_descriptions import OWNED, resource
 
-from cfngen.deploy.deletion import load_balancers
-from cfngen.deploy.deletion.inventory import Inventory
-from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
+from cfngen.deploy.aws import load_balancers
+from cfngen.deploy.aws.inventory import Inventory
+from cfngen.deploy.aws.orphaned_resource import OrphanedResource
+from cfngen.deploy.operations.deletion import removal
 
 PREFIX = "arn:aws:elasticloadbalancing:us-west-2:123456789012"
 HERE = Inventory("one", vpc_id="vpc-1")
@@ -156,7 +157,7 @@ def test_protection_is_lifted_where_there_is_one(aws: Aws, protection: str) -> N
     orphans = load_balancers.find_orphaned_load_balancers(aws.account, HERE)
     assert orphans[0].protected is (protection == "true")
     assert aws.sent("elbv2:DescribeLoadBalancerAttributes") == [{"LoadBalancerArn": arn("api")}]
-    assert load_balancers.remove(aws.account, orphans) == orphans
+    assert removal.remove_load_balancers(aws.account, orphans) == orphans
     off = {
         "LoadBalancerArn": arn("api"),
         "Attributes": [{"Key": "deletion_protection.enabled", "Value": "false"}],
@@ -183,7 +184,7 @@ def test_each_is_deleted_by_its_own_generation_and_what_is_in_use_stays(aws: Aws
         OrphanedResource("target group", arn("api", "targetgroup"), "api"),
     )
     aws.answers["elbv2:DeleteTargetGroup"] = refusing("ResourceInUse")
-    assert load_balancers.remove(aws.account, found) == found[:1]
+    assert removal.remove_load_balancers(aws.account, found) == found[:1]
     assert aws.sent("elb:DeleteLoadBalancer") == [{"LoadBalancerName": "web"}]
 
 

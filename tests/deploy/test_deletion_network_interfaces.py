@@ -8,10 +8,11 @@ import pytest
 from answering import Aws, filtered, pairs, refusing
 from aws_descriptions import OWNED, resource
 
-from cfngen.deploy.deletion import network_interfaces, security_groups
-from cfngen.deploy.deletion.inventory import Inventory
-from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
-from cfngen.deploy.deletion.security_groups import ReferringGroup
+from cfngen.deploy.aws import kubernetes_made
+from cfngen.deploy.aws.inventory import Inventory
+from cfngen.deploy.aws.kubernetes_made import ReferringGroup
+from cfngen.deploy.aws.orphaned_resource import OrphanedResource
+from cfngen.deploy.operations.deletion import removal
 
 INSTANCE = "node.k8s.amazonaws.com/instance_id"
 SCOPE = Inventory(
@@ -32,7 +33,7 @@ def interface(description: str = "", group: str = "", status: str = "available",
 
 def found(aws: Aws, described: dict[str, Any], scope: Inventory = SCOPE, **more: Any) -> tuple[OrphanedResource, ...]:
     aws.answers["ec2:DescribeNetworkInterfaces"] = {"NetworkInterfaces": [described]}
-    return network_interfaces.find_orphaned_interfaces(aws.account, scope, **more)
+    return kubernetes_made.find_orphaned_interfaces(aws.account, scope, **more)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_an_interface_of_a_load_balancer_that_is_gone_is_waited_for(
     assert [(each.id, each.deleted_by_aws, each.purpose) for each in leftovers] == (
         [("eni-1", True, f"load balancer {balancer}")] if ours else []
     )
-    assert network_interfaces.remove(aws.account, leftovers) == ()
+    assert removal.remove_interfaces(aws.account, leftovers) == ()
     assert aws.writes() == []
 
 
@@ -107,15 +108,15 @@ def test_an_interface_of_a_load_balancer_that_is_gone_is_waited_for(
     ],
 )
 def test_the_load_balancer_is_named_in_the_description(description: str, name: str) -> None:
-    assert network_interfaces.load_balancer_name(description) == name
+    assert kubernetes_made.load_balancer_name(description) == name
 
 
 def test_unused_interfaces_are_deleted_and_used_ones_left(aws: Aws) -> None:
     leftover = OrphanedResource("network interface", "eni-1", "eni-1")
-    assert network_interfaces.remove(aws.account, [leftover]) == (leftover,)
+    assert removal.remove_interfaces(aws.account, [leftover]) == (leftover,)
     assert aws.writes() == [("ec2:DeleteNetworkInterface", {"NetworkInterfaceId": "eni-1"})]
     aws.answers["ec2:DeleteNetworkInterface"] = refusing("InvalidNetworkInterface.InUse")
-    assert network_interfaces.remove(aws.account, [leftover]) == ()
+    assert removal.remove_interfaces(aws.account, [leftover]) == ()
 
 
 def group(identity: str, name: str = "web", **tags: str) -> dict[str, Any]:
@@ -137,9 +138,9 @@ def group(identity: str, name: str = "web", **tags: str) -> dict[str, Any]:
 def test_security_groups_are_known_by_their_tags(aws: Aws, described: dict[str, Any], purpose: str | None) -> None:
     aws.answers["ec2:DescribeSecurityGroups"] = {"SecurityGroups": [described]}
     expected = () if purpose is None else (OrphanedResource("security group", "sg-1", "web", purpose, vpc_id="vpc-1"),)
-    assert security_groups.find_orphaned_groups(aws.account, SCOPE) == expected
+    assert kubernetes_made.find_orphaned_groups(aws.account, SCOPE) == expected
     assert filtered(aws.sent("ec2:DescribeSecurityGroups")[0], "vpc-id") == ["vpc-1"]
-    assert security_groups.find_orphaned_groups(aws.account, Inventory("one", (resource("sg-own"),))) == expected
+    assert kubernetes_made.find_orphaned_groups(aws.account, Inventory("one", (resource("sg-own"),))) == expected
     assert aws.sent("ec2:DescribeSecurityGroups")[1].get("Filters", []) == []
 
 
@@ -149,7 +150,7 @@ def test_groups_whose_rules_name_others_are_found_in_both_directions(aws: Aws) -
         "egress.ip-permission.group-id": [group("sg-tagged", "tagged", **OWNED)],
     }
     aws.answers["ec2:DescribeSecurityGroups"] = lambda sent: {"SecurityGroups": holders[sent["Filters"][0]["Name"]]}
-    assert security_groups.find_references(aws.account, SCOPE, ["sg-1"]) == (
+    assert kubernetes_made.find_references(aws.account, SCOPE, ["sg-1"]) == (
         ReferringGroup("sg-own", "web", owned=True),
         ReferringGroup("sg-db", "database", owned=False),
         ReferringGroup("sg-tagged", "tagged", owned=True),
@@ -159,7 +160,7 @@ def test_groups_whose_rules_name_others_are_found_in_both_directions(aws: Aws) -
 
 @pytest.mark.parametrize(("number", "calls"), [(0, []), (100, [100, 100]), (101, [100, 100, 1, 1])])
 def test_references_are_asked_for_a_hundred_at_a_time(aws: Aws, number: int, calls: list[int]) -> None:
-    security_groups.find_references(aws.account, SCOPE, [f"sg-{each}" for each in range(number)])
+    kubernetes_made.find_references(aws.account, SCOPE, [f"sg-{each}" for each in range(number)])
     assert [len(each["Filters"][0]["Values"]) for each in aws.sent("ec2:DescribeSecurityGroups")] == calls
 
 
@@ -183,7 +184,7 @@ def test_rules_that_name_a_group_leave_the_clusters_groups_before_it_is_deleted(
         "SecurityGroupRules": rules[filtered(sent, "group-id")[0]]
     }
     leftover = OrphanedResource("security group", "sg-1", "web")
-    assert security_groups.remove(aws.account, SCOPE, [leftover]) == (leftover,)
+    assert removal.remove_security_groups(aws.account, SCOPE, [leftover]) == (leftover,)
     assert aws.writes() == [
         ("ec2:RevokeSecurityGroupEgress", {"GroupId": "sg-own", "SecurityGroupRuleIds": ["sgr-2"]}),
         ("ec2:RevokeSecurityGroupIngress", {"GroupId": "sg-own", "SecurityGroupRuleIds": ["sgr-1"]}),
@@ -192,7 +193,7 @@ def test_rules_that_name_a_group_leave_the_clusters_groups_before_it_is_deleted(
     # A rule that someone else has just taken out is no error.
     aws.answers["ec2:RevokeSecurityGroupIngress"] = refusing("InvalidSecurityGroupRuleId.NotFound")
     aws.answers["ec2:DeleteSecurityGroup"] = refusing("DependencyViolation")
-    assert security_groups.remove(aws.account, SCOPE, [leftover]) == ()
+    assert removal.remove_security_groups(aws.account, SCOPE, [leftover]) == ()
 
 
 def test_two_leftover_groups_that_name_each_other_both_go(aws: Aws) -> None:
@@ -206,6 +207,6 @@ def test_two_leftover_groups_that_name_each_other_both_go(aws: Aws) -> None:
         ]
     }
     both = [OrphanedResource("security group", each, each) for each in ("sg-1", "sg-2")]
-    assert security_groups.remove(aws.account, SCOPE, both) == tuple(both)
+    assert removal.remove_security_groups(aws.account, SCOPE, both) == tuple(both)
     revoked = [each["SecurityGroupRuleIds"] for each in aws.sent("ec2:RevokeSecurityGroupIngress")]
     assert revoked == [["sgr-of-sg-1"], ["sgr-of-sg-2"]]

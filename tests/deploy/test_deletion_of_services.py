@@ -8,8 +8,8 @@ import pytest
 from in_moto import StillClock
 
 from cfngen.deploy.access.kubernetes_objects import LoadBalancer
-from cfngen.deploy.deletion.service_deletion import delete_load_balancer_services
 from cfngen.deploy.messages.message import Message, Step
+from cfngen.deploy.operations.deletion.kubernetes import delete_load_balancer_services
 
 
 class Services:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from aws_descriptions import NOW, Asked, Deletions, arn, resource
 
-from cfngen.deploy.deletion.blockers import Blocker
-from cfngen.deploy.deletion.stack_removal import DeletionFailed, UndeletedResource, delete_stack
+from cfngen.deploy.aws.stacks import StackResource, StackView, find_stack
 from cfngen.deploy.messages.message import Event, Step
-from cfngen.deploy.stacks import StackResource, StackView, find_stack
+from cfngen.deploy.operations.deletion.stack_removal import DeletionFailed, UndeletedResource, delete_stack
+from cfngen.deploy.preflight.blockers import Blocker
 
 FAILED = resource("vpc-1", "DELETE_FAILED", reason="has dependencies", name="Vpc")
 NESTED = resource(arn("network"), "DELETE_FAILED", type_name="AWS::CloudFormation::Stack", name="NetworkStack")

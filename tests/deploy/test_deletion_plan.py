@@ -10,11 +10,11 @@ import pytest
 from answering import Aws, pairs, refusing
 from aws_descriptions import NOW, OWNED, arn, instance, resource, running, stack, stacked
 
-from cfngen.deploy.deletion.execution import preview_deletion
-from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest
-from cfngen.deploy.deletion.planning import find_last_deleted, plan_deletion
-from cfngen.deploy.ownership import ForeignStackError
-from cfngen.deploy.stacks import StackResource
+from cfngen.deploy.aws.stacks import StackResource
+from cfngen.deploy.operations.deletion.execution import preview_deletion
+from cfngen.deploy.plan.deletion.plan import DeletionPlan, DeletionRequest
+from cfngen.deploy.plan.deletion.planning import find_last_deleted, plan_deletion
+from cfngen.deploy.preflight.stack_checks import ForeignStackError
 
 REQUEST = DeletionRequest("one", "one")
 PARTS = {

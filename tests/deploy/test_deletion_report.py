@@ -9,8 +9,8 @@ import pytest
 from answering import Aws, filtered, refusing
 from aws_descriptions import resource
 
-from cfngen.deploy.deletion import deletion_report
-from cfngen.deploy.deletion.inventory import Inventory
+from cfngen.deploy.aws.inventory import Inventory
+from cfngen.deploy.operations.deletion import report
 
 HAS: dict[str, tuple[str, dict[str, Any]]] = {
     "AWS::AutoScaling::AutoScalingGroup": ("autoscaling:DescribeAutoScalingGroups", {}),
@@ -87,16 +87,16 @@ def had(kind: str, *ids: str) -> Inventory:
 def test_what_still_exists_of_a_kind_is_counted(aws: Aws, kind: str) -> None:
     call, answer = HAS[kind]
     aws.answers[call] = answer
-    [counted] = deletion_report.count_deleted_resources(aws.account, had(kind, "id-1", "id-2", "id-3"))
+    [counted] = report.count_deleted_resources(aws.account, had(kind, "id-1", "id-2", "id-3"))
     assert (counted.gone, counted.left, counted.unknown) == (2, ("id-1",), ())
     if kind in FILTERS:
         assert filtered(aws.sent(call)[0], FILTERS[kind]) == ["id-1", "id-2", "id-3"]
     aws.answers[call] = refusing("UnauthorizedOperation")
-    [counted] = deletion_report.count_deleted_resources(aws.account, had(kind, "id-2", "id-1"))
+    [counted] = report.count_deleted_resources(aws.account, had(kind, "id-2", "id-1"))
     assert (counted.gone, counted.left, counted.unknown) == (0, (), ("id-1", "id-2"))
     aws.answers[call] = refusing("InternalError")
     with pytest.raises(Exception, match="InternalError"):
-        deletion_report.count_deleted_resources(aws.account, had(kind, "id-1"))
+        report.count_deleted_resources(aws.account, had(kind, "id-1"))
 
 
 @pytest.mark.parametrize(
@@ -121,20 +121,16 @@ def test_what_is_asked_for_by_its_name_is_counted(aws: Aws, kind: str, call: str
         return refusing(absent)(sent) if sent[argument] == "a-name-that-is-gone" else described[call]
 
     aws.answers[call] = answer
-    [counted] = deletion_report.count_deleted_resources(
-        aws.account, had(kind, "a-name-that-is-gone", "a-name-that-stays")
-    )
+    [counted] = report.count_deleted_resources(aws.account, had(kind, "a-name-that-is-gone", "a-name-that-stays"))
     assert (counted.gone, counted.left) == (1, ("a-name-that-stays",))
     aws.answers[call] = refusing("AccessDenied")
-    [counted] = deletion_report.count_deleted_resources(aws.account, had(kind, "a-name-that-stays"))
+    [counted] = report.count_deleted_resources(aws.account, had(kind, "a-name-that-stays"))
     assert counted.unknown == ("a-name-that-stays",)
 
 
 def test_a_secret_in_its_recovery_window_counts_as_gone(aws: Aws) -> None:
     aws.answers["secretsmanager:DescribeSecret"] = {"DeletedDate": datetime(2026, 2, 3, tzinfo=UTC)}
-    [counted] = deletion_report.count_deleted_resources(
-        aws.account, had("AWS::SecretsManager::Secret", "a-secret-with-a-name")
-    )
+    [counted] = report.count_deleted_resources(aws.account, had("AWS::SecretsManager::Secret", "a-secret-with-a-name"))
     assert (counted.gone, counted.left) == (1, ())
 
 
@@ -149,7 +145,7 @@ def test_a_secret_in_its_recovery_window_counts_as_gone(aws: Aws) -> None:
 )
 def test_services_are_asked_for_as_many_as_they_take(aws: Aws, kind: str, number: int, sizes: list[int]) -> None:
     ids = [f"id-{each}" for each in range(number)]
-    [counted] = deletion_report.count_deleted_resources(aws.account, had(kind, *ids))
+    [counted] = report.count_deleted_resources(aws.account, had(kind, *ids))
     assert counted.gone == number
     call = HAS[kind][0]
     batches = [
@@ -172,7 +168,7 @@ def test_groups_that_still_exist_are_counted(aws: Aws) -> None:
         "CreatedTime": datetime(2026, 1, 1, tzinfo=UTC),
     }
     aws.answers["autoscaling:DescribeAutoScalingGroups"] = {"AutoScalingGroups": [group]}
-    [counted] = deletion_report.count_deleted_resources(
+    [counted] = report.count_deleted_resources(
         aws.account, had("AWS::AutoScaling::AutoScalingGroup", "group-1", "group-2")
     )
     assert (counted.kind, counted.gone, counted.left) == ("Auto Scaling groups", 1, ("group-1",))

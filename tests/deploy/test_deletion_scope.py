@@ -8,8 +8,8 @@ import pytest
 from answering import Aws, filtered
 from aws_descriptions import OWNED, arn, instance, pairs, resource, running, stack, stacked
 
-from cfngen.deploy.deletion.inventory import Inventory, read_inventory
-from cfngen.deploy.stacks import find_stack
+from cfngen.deploy.aws.inventory import Inventory, read_inventory
+from cfngen.deploy.aws.stacks import find_stack
 
 LAUNCHED = {**OWNED, "aws:autoscaling:groupName": "group-1"}
 FAMILY = (resource("vpc-1"), resource("group-1"), resource("sg-1"), resource("rtb-1"))

@@ -8,10 +8,13 @@ import pytest
 from answering import Aws, RefusedError, pairs
 from aws_descriptions import OWNED, resource
 
-from cfngen.deploy.deletion import kubernetes_tags, volumes
-from cfngen.deploy.deletion.inventory import Inventory
-from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, OrphanRemoved
+from cfngen.deploy.aws import tags as kubernetes_tags
+from cfngen.deploy.aws import volumes
+from cfngen.deploy.aws.inventory import Inventory
+from cfngen.deploy.aws.orphaned_resource import OrphanedResource
 from cfngen.deploy.messages.message import Message
+from cfngen.deploy.operations.deletion import removal
+from cfngen.deploy.operations.deletion.removal import OrphanRemoved
 
 CSI = {"ebs.csi.aws.com/cluster": "true", "CSIVolumeName": "pvc-1"}
 CLAIM = {"kubernetes.io/created-for/pvc/name": "data", "kubernetes.io/created-for/pvc/namespace": "shop"}
@@ -142,7 +145,7 @@ def test_a_volume_has_five_minutes_to_leave_its_instance(aws: Aws, free_after: f
     aws.answers["ec2:DeleteVolume"] = delete
     both = (OrphanedResource("volume", "vol-1", "data"), OrphanedResource("snapshot", "snap-1", "copy"))
     said: list[Message] = []
-    assert volumes.remove(aws.account, both, said.append) == (both[:1] if remains else ())
+    assert removal.remove_volumes(aws.account, both, said.append) == (both[:1] if remains else ())
     assert sorted(str(message.orphan.id) for message in said if isinstance(message, OrphanRemoved)) == (
         ["snap-1"] if remains else ["snap-1", "vol-1"]
     )

@@ -9,13 +9,16 @@ from recorded import NOW, STACK_ID
 from recorded_stack import NAME, End, RecordedStack, Told, event, resource
 
 from cfngen.cli.exit_codes import error_exit_code
-from cfngen.deploy.busy_stack import BusyError
-from cfngen.deploy.interaction import DeclinedError
-from cfngen.deploy.name_conflicts import NameConflictError
-from cfngen.deploy.ownership import ForeignStackError
-from cfngen.deploy.planning_account import PlanningAccount
-from cfngen.deploy.recovery import BlockedError, FailedCreationError, ImportRollbackFailedError, ensure_deployable
-from cfngen.deploy.stacks import CLUSTER_TAG, StackView
+from cfngen.deploy.aws.planning_account import PlanningAccount
+from cfngen.deploy.aws.stacks import CLUSTER_TAG, StackView
+from cfngen.deploy.operations.interaction import DeclinedError
+from cfngen.deploy.operations.recovery import (
+    BlockedError,
+    FailedCreationError,
+    ImportRollbackFailedError,
+    ensure_deployable,
+)
+from cfngen.deploy.preflight.stack_checks import BusyError, ForeignStackError, NameConflictError
 from cfngen.deploy.watching.watch import InterruptChoice
 
 CHANGES = {"DeleteStack", "ContinueUpdateRollback", "RollbackStack", "UpdateTerminationProtection"}

@@ -15,8 +15,8 @@ from small_stacks import GATEWAY, nested, running, text, vpc
 from watched import NAME, Operator, operating
 
 from cfngen.cli.render.diagnosis import diagnosis_lines
-from cfngen.deploy.account import Account, connect
-from cfngen.deploy.aws_errors import UnreachableError
+from cfngen.deploy.aws.account import Account, connect
+from cfngen.deploy.aws.errors import UnreachableError
 from cfngen.deploy.watching.diagnosis import Diagnosis, diagnose
 from cfngen.sandbox.cloudformation import client
 

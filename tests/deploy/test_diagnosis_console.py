@@ -13,8 +13,8 @@ from in_moto import StillClock
 
 from cfngen.boot.runner import run
 from cfngen.boot.state import Boot
-from cfngen.deploy.account import Account
-from cfngen.deploy.watching.console_output import (
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.consoles import (
     MAX_BOOT_MESSAGES,
     last_boot_messages,
     read_group_consoles,

@@ -13,7 +13,7 @@ from diagnosed import BACK, GROUP, UNDOING, UPDATING, answering, diagnosed, fail
 from recorded import NOW, STACK_ID, RefusedError
 from recorded_stack import NAME, RecordedStack, event, resource
 
-from cfngen.deploy.watching.console_output import (
+from cfngen.deploy.aws.consoles import (
     MAX_INSTANCES,
     read_group_consoles,
     read_instance_console,

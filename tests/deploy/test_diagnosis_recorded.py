@@ -12,7 +12,7 @@ from diagnosed import BACK, UNDOING, UPDATING, answering, cancelled, diagnosed, 
 from recorded import NESTED, NOW, STACK_ID, RefusedError
 from recorded_stack import NAME, RecordedStack, arn, event
 
-from cfngen.deploy.aws_errors import AwsError
+from cfngen.deploy.aws.errors import AwsError
 from cfngen.deploy.watching.diagnosis import diagnose
 
 

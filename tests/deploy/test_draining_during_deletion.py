@@ -7,7 +7,7 @@ from cloud import Cloud
 from clusters import resources
 from deleting import NAME, REGION, Operator, created
 
-from cfngen.deploy.account import connect
+from cfngen.deploy.aws.account import connect
 from cfngen.deploy.messages.message import Notice
 
 pytestmark = pytest.mark.drill

@@ -9,11 +9,11 @@ from botocore.exceptions import ClientError
 from cloud import Cloud
 from deleting import NAME, REGION, Operator
 
-from cfngen.deploy.account import Account, connect
-from cfngen.deploy.aws_errors import DeniedError
-from cfngen.deploy.deletion.execution import preview_deletion
-from cfngen.deploy.deletion.plan import DeletionRequest
-from cfngen.deploy.publishing import template_objects
+from cfngen.deploy.aws import templates
+from cfngen.deploy.aws.account import Account, connect
+from cfngen.deploy.aws.errors import DeniedError
+from cfngen.deploy.operations.deletion.execution import preview_deletion
+from cfngen.deploy.plan.deletion.plan import DeletionRequest
 
 BUCKET = "templates"
 
@@ -50,4 +50,4 @@ def test_who_leaves_the_templates_alone_need_not_be_able_to_read_them(unreadable
 
 @pytest.mark.parametrize("needed", [True, False])
 def test_a_bucket_that_is_gone_holds_nothing(account: Account, needed: bool) -> None:
-    assert template_objects.find(account, "nowhere", NAME, must_be_allowed=needed).versions == 0
+    assert templates.find(account, "nowhere", NAME, must_be_allowed=needed).versions == 0

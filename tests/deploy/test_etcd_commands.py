@@ -13,17 +13,7 @@ from deployed import STACK, Place, place
 from cfngen.cli.exit_codes import error_exit_code
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
-from cfngen.deploy.busy_stack import BusyError
-from cfngen.deploy.etcd.backup import NoAnswerError, take_snapshot
-from cfngen.deploy.etcd.restore import (
-    NoMastersError,
-    Restored,
-    RestoreDetachedError,
-    RestoreInProgressError,
-    RestorePlan,
-    restore,
-)
-from cfngen.deploy.etcd.snapshots import (
+from cfngen.deploy.aws.snapshots import (
     BackupsOffError,
     NoBackupBucketError,
     NoSnapshotError,
@@ -32,9 +22,19 @@ from cfngen.deploy.etcd.snapshots import (
     find_snapshot,
     find_store,
 )
-from cfngen.deploy.etcd.watch import RestoreFailedError, RestoreProgress
-from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages.message import Message, Notice, Question, Step
+from cfngen.deploy.operations.etcd.backup import NoAnswerError, take_snapshot
+from cfngen.deploy.operations.etcd.restore import (
+    NoMastersError,
+    Restored,
+    RestoreDetachedError,
+    RestoreInProgressError,
+    RestorePlan,
+    restore,
+)
+from cfngen.deploy.operations.etcd.watch import RestoreFailedError, RestoreProgress
+from cfngen.deploy.operations.interaction import DeclinedError
+from cfngen.deploy.preflight.stack_checks import BusyError
 from cfngen.permissions.policies import etcd_policy, operator_policy
 from cfngen.permissions.scope import Scope
 from cfngen.sandbox.cloudformation import client
@@ -91,7 +91,7 @@ def set_back(where: Place, said: list[Message], wanted: str = "latest", **change
 @pytest.fixture(autouse=True)
 def owned(monkeypatch: pytest.MonkeyPatch) -> None:
     """The stacks of these tests count as the cluster's own."""
-    monkeypatch.setattr("cfngen.deploy.busy_stack.check_stack_owner", lambda stack, cluster: None)
+    monkeypatch.setattr("cfngen.deploy.preflight.stack_checks.check_stack_owner", lambda stack, cluster: None)
 
 
 def masters(where: Place, letters: str = "A") -> list[str]:
@@ -298,7 +298,7 @@ def test_not_while_cloudformation_works(said: list[Message]) -> None:
 
 
 def test_a_stack_without_masters_is_refused(where: Place, said: list[Message], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cfngen.deploy.etcd.restore.find_groups", lambda account, cluster, members: ())
+    monkeypatch.setattr("cfngen.deploy.operations.etcd.restore.find_groups", lambda account, cluster, members: ())
     with pytest.raises(NoMastersError):
         set_back(where, said)
 

@@ -15,10 +15,12 @@ from aws_descriptions import arn, resource, stack, stacked
 
 from cfngen.cli.exit_codes import error_exit_code
 from cfngen.cluster.load import load
-from cfngen.deploy.aws_errors import AwsError
-from cfngen.deploy.busy_stack import BusyError
-from cfngen.deploy.etcd import restore as module
-from cfngen.deploy.etcd.restore import (
+from cfngen.deploy.aws.errors import AwsError
+from cfngen.deploy.aws.groups import GroupView, InstanceView
+from cfngen.deploy.aws.stacks import NoStackError
+from cfngen.deploy.messages.message import Message, Notice, Question, Step
+from cfngen.deploy.operations.etcd import restore as module
+from cfngen.deploy.operations.etcd.restore import (
     NoMastersError,
     Restored,
     RestoreDetachedError,
@@ -26,11 +28,8 @@ from cfngen.deploy.etcd.restore import (
     RestorePlan,
     restore,
 )
-from cfngen.deploy.inspection.machines import GroupView, InstanceView
-from cfngen.deploy.interaction import DeclinedError
-from cfngen.deploy.messages.message import Message, Notice, Question, Step
-from cfngen.deploy.ownership import ForeignStackError
-from cfngen.deploy.stacks import NoStackError
+from cfngen.deploy.operations.interaction import DeclinedError
+from cfngen.deploy.preflight.stack_checks import BusyError, ForeignStackError
 
 NEWEST, OLDER = "one/etcd/hourly/2025-12-31T235900Z.db", "one/etcd/hourly/2025-12-30T000000Z.db"
 

@@ -12,9 +12,8 @@ from answering import Aws, refusing
 from aws_descriptions import stack, stacked
 
 from cfngen.cluster.load import load
-from cfngen.deploy.aws_errors import AwsError
-from cfngen.deploy.etcd.backup import NoAnswerError, take_snapshot
-from cfngen.deploy.etcd.snapshots import (
+from cfngen.deploy.aws.errors import AwsError
+from cfngen.deploy.aws.snapshots import (
     BackupsOffError,
     NoBackupBucketError,
     NoSnapshotError,
@@ -24,6 +23,7 @@ from cfngen.deploy.etcd.snapshots import (
     find_store,
 )
 from cfngen.deploy.messages.message import Message, Step
+from cfngen.deploy.operations.etcd.backup import NoAnswerError, take_snapshot
 
 NAME = "2025-12-31T235900Z.db"
 TAKEN = datetime(2025, 12, 31, 23, 59, tzinfo=UTC)

@@ -14,12 +14,12 @@ from aws_descriptions import stack, stacked
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.api_connection import ApiUnreachableError
 from cfngen.deploy.access.kubernetes_objects import Node, Readiness
-from cfngen.deploy.etcd.watch import MasterReplacement, RestoreFailedError, RestoreProgress
-from cfngen.deploy.inspection.machines import GroupView, InstanceView
+from cfngen.deploy.aws import consoles
+from cfngen.deploy.aws.consoles import ConsoleExcerpt
+from cfngen.deploy.aws.groups import GroupView, InstanceView
+from cfngen.deploy.aws.stacks import find_stack
 from cfngen.deploy.messages.message import Message, Notice
-from cfngen.deploy.stacks import find_stack
-from cfngen.deploy.watching import console_output
-from cfngen.deploy.watching.console_output import ConsoleExcerpt
+from cfngen.deploy.operations.etcd.watch import MasterReplacement, RestoreFailedError, RestoreProgress
 from cfngen.errors import CfngenError
 
 
@@ -192,7 +192,7 @@ def test_only_what_is_missing_is_named_and_why_no_instance_comes(
         asked.append(group)
         return ["no capacity", "earlier: no capacity"]
 
-    monkeypatch.setattr(console_output, "read_launch_failures", failures)
+    monkeypatch.setattr(consoles, "read_launch_failures", failures)
     watched.api.listed = (node("i-a"),)
     with pytest.raises(RestoreFailedError) as failed:
         watched.wait((slot("a", machine("i-a")), slot("b"), slot("c", machine("i-c"))), minutes=0)
@@ -212,7 +212,7 @@ def test_a_master_that_fails_to_boot_is_heard_each_minute_and_told_once(
         said = words[min(len(heard), len(words)) - 1]
         return ConsoleExcerpt(identity, "", said, failed=len(heard) != 3)
 
-    monkeypatch.setattr(console_output, "read_instance_console", of_instance)
+    monkeypatch.setattr(consoles, "read_instance_console", of_instance)
     with pytest.raises(RestoreFailedError):
         watched.wait((slot("a", machine("i-a")), slot("b")), minutes=4)
     assert heard == [(60, "i-a"), (120, "i-a"), (180, "i-a"), (240, "i-a")]

@@ -10,11 +10,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from watched import NAME, Operator, lines, operating
 
-from cfngen.deploy.aws_errors import DeniedError
+from cfngen.deploy.aws.errors import DeniedError
+from cfngen.deploy.aws.event_lists import LastOperation, merge_events
+from cfngen.deploy.aws.events import is_worth_showing, parse_event, read_history, read_last_event
 from cfngen.deploy.messages.message import Event
-from cfngen.deploy.watching.event_order import merge_events
-from cfngen.deploy.watching.event_scope import LastOperation
-from cfngen.deploy.watching.events import is_worth_showing, parse_event, read_history, read_last_event
 
 NOON = datetime(2026, 9, 1, 12, tzinfo=UTC)
 ROOT = "arn:aws:cloudformation:us-west-2:123456789012:stack/k8s/1"

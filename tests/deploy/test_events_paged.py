@@ -9,10 +9,9 @@ import pytest
 from recorded import NESTED, NOW, STACK_ID, Recorded, RefusedError
 from recorded_stack import NAME, arn, event
 
-from cfngen.deploy.aws_errors import AwsError
-from cfngen.deploy.messages.message import Event
-from cfngen.deploy.watching.event_scope import LastOperation, all_events, is_at_rest, since_event, since_time
-from cfngen.deploy.watching.events import (
+from cfngen.deploy.aws.errors import AwsError
+from cfngen.deploy.aws.event_lists import LastOperation, all_events, is_at_rest, since_event, since_time
+from cfngen.deploy.aws.events import (
     MAX_EMPTY_READS,
     StackEvents,
     TreeEvents,
@@ -21,6 +20,7 @@ from cfngen.deploy.watching.events import (
     read_history,
     read_last_event,
 )
+from cfngen.deploy.messages.message import Event
 
 CHILD = f"{NAME}-VpcStack-1"
 Entry = str | dict[str, Any]

@@ -18,11 +18,11 @@ from cfngen.cluster import field_types
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import ClusterFileError
-from cfngen.deploy.account import Account
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.messages.stack_status import StackStatus
-from cfngen.deploy.preview import existing_objects
-from cfngen.deploy.preview.existing_objects import ForeignObjectsError
-from cfngen.deploy.stacks import StackView
+from cfngen.deploy.preflight.existing import objects
+from cfngen.deploy.preflight.existing.objects import ForeignObjectsError
 from cfngen.sandbox.services.endpoint_services import services_of_aws
 
 REGION, ZONE = "us-west-2", "us-west-2a"
@@ -515,7 +515,7 @@ class Landlord:
         self.stack = StackView("one", "arn", StackStatus("CREATE_COMPLETE"), outputs={"VpcId": vpc})
 
     def check(self) -> None:
-        existing_objects.check(self.account, parse(copy.deepcopy(self.file)), self.parameters, self.stack)
+        objects.check(self.account, parse(copy.deepcopy(self.file)), self.parameters, self.stack)
 
 
 def target_group_older(here: Landlord) -> None:

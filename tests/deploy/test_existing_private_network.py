@@ -8,9 +8,9 @@ import pytest
 from moto.ec2.models import ec2_backends
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.account import Account
-from cfngen.deploy.preview import existing_objects
-from cfngen.deploy.preview.existing_objects import ForeignObjectsError
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.preflight.existing import objects
+from cfngen.deploy.preflight.existing.objects import ForeignObjectsError
 
 ZONE, OTHER_ZONE = "us-west-2a", "us-west-2b"
 RANGE = "10.20.240.0/24"
@@ -66,7 +66,7 @@ class Landlord:
             "VpcId": self.vpc, "ZoneA": ZONE, "PublicSubnetAId": self.public, "NatGatewayAId": self.nat,
             "RouteTableAId": self.private_table,
         }  # fmt: skip
-        existing_objects.check(self.account, parse({"network": network}), values, None)
+        objects.check(self.account, parse({"network": network}), values, None)
 
     def problem(self) -> str:
         """The one problem of the file."""
@@ -176,4 +176,4 @@ def test_a_route_table_of_a_public_cluster_leads_to_an_internet_gateway(here: La
         "serviceCidr": "10.250.0.0/16",
     }
     values = {"VpcId": here.vpc, "ZoneA": ZONE, "RouteTableAId": here.public_table}
-    existing_objects.check(here.account, parse({"network": network}), values, None)
+    objects.check(here.account, parse({"network": network}), values, None)

@@ -12,12 +12,13 @@ from deployments import ALLOWED, Operator
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
-from cfngen.deploy.account import Account, connect
+from cfngen.deploy.aws.account import Account, connect
 from cfngen.deploy.messages.message import Notice
-from cfngen.deploy.operation import deploy
-from cfngen.deploy.preview import existing_key, role_permissions
-from cfngen.deploy.preview.immutable_changes import ImmutableSettingError
-from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.operations.deployment.deploy import deploy
+from cfngen.deploy.plan.plan import Plan
+from cfngen.deploy.preflight.existing import roles as role_permissions
+from cfngen.deploy.preflight.existing import services
+from cfngen.deploy.preflight.immutable_settings import ImmutableSettingError
 from cfngen.permissions.grants import grants, scope_of
 
 pytestmark = pytest.mark.drill
@@ -149,7 +150,7 @@ def said_of_key(cloud: Cloud, policy: dict[str, Any], **sections: Any) -> list[s
         BypassPolicyLockoutSafetyCheck=True,
     )
     cluster = parse({"secrets": {"kmsKey": key}, **sections})
-    return [notice.text for notice in existing_key.notices(account_of(cloud), cluster)]
+    return [notice.text for notice in services.notices(account_of(cloud), cluster)]
 
 
 def statement(principal: Any, *actions: str) -> dict[str, Any]:

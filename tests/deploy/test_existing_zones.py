@@ -8,7 +8,7 @@ import pytest
 from answering import Aws, refusing
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.preview.existing_zones import find_problems
+from cfngen.deploy.preflight.existing.services import find_zone_problems
 
 NAME = "api.k8s.example.com"
 
@@ -24,7 +24,7 @@ def problems(aws: Aws, *, name: str = "k8s.example.com.", is_private: bool = Fal
         }
     }
     dns = {"name": NAME, key: {"id": "Z0123456789ABC"}}
-    return list(find_problems(aws.account, parse({"api": {"internal": True, "dns": dns}})))
+    return list(find_zone_problems(aws.account, parse({"api": {"internal": True, "dns": dns}})))
 
 
 @pytest.mark.parametrize(("key", "is_private"), [("publicZone", False), ("privateZone", True)])
@@ -44,7 +44,7 @@ def test_a_zone_of_the_other_kind_or_of_another_domain_is_told(aws: Aws) -> None
 
 def test_new_zones_are_not_looked_for(aws: Aws) -> None:
     cluster = parse({"api": {"dns": {"name": NAME, "publicZone": {"name": "k8s.example.com"}}}})
-    assert list(find_problems(aws.account, cluster)) == []
+    assert list(find_zone_problems(aws.account, cluster)) == []
     assert not aws.sent("route53:GetHostedZone")
 
 
@@ -54,6 +54,6 @@ def test_a_zone_that_does_not_exist_is_told_and_one_that_may_not_be_read_is_not(
 ) -> None:
     aws.answers["route53:GetHostedZone"] = refusing(code)
     cluster = parse({"api": {"dns": {"name": NAME, "publicZone": {"id": "Z0123456789ABC"}}}})
-    assert [problem.partition(": ")[2] for problem in find_problems(aws.account, cluster)] == (
+    assert [problem.partition(": ")[2] for problem in find_zone_problems(aws.account, cluster)] == (
         [f"there is no hosted zone Z0123456789ABC in account {aws.account.id}"] if told else []
     )

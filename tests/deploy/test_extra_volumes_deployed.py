@@ -8,9 +8,9 @@ import pytest
 from cloud import Cloud
 from deployments import Operator
 
-from cfngen.deploy.deletion.execution import delete
-from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.messages.message import Danger
+from cfngen.deploy.operations.deletion.execution import delete
+from cfngen.deploy.plan.deletion.plan import DeletionRequest
 
 pytestmark = pytest.mark.drill
 

@@ -9,10 +9,10 @@ from cloud import Cloud
 from deployments import Operator, groups
 
 from cfngen.cli.render import deletion as rendered
-from cfngen.deploy.deletion.leftovers import Remains, report_failed_creation
-from cfngen.deploy.deletion.retained_resources import RetainedResource
-from cfngen.deploy.recovery import rollback
-from cfngen.deploy.stacks import require_stack
+from cfngen.deploy.aws.stacks import require_stack
+from cfngen.deploy.operations.leftovers import Remains, report_failed_creation
+from cfngen.deploy.operations.recovery import rollback
+from cfngen.deploy.plan.deletion.retained_resources import RetainedResource
 
 pytestmark = pytest.mark.drill
 

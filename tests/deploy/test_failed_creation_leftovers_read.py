@@ -9,14 +9,14 @@ import pytest
 from answering import Aws, refusing
 from aws_descriptions import NOW, arn, resource, stack, stacked
 
-from cfngen.deploy.deletion.leftovers import (
+from cfngen.deploy.aws.stacks import StackResource, StackView, find_stack
+from cfngen.deploy.messages.message import Message, Notice
+from cfngen.deploy.operations.leftovers import (
     Remains,
     only_backup_buckets_left,
     report_earlier_stacks,
     report_failed_creation,
 )
-from cfngen.deploy.messages.message import Message, Notice
-from cfngen.deploy.stacks import StackResource, StackView, find_stack
 
 KEY = {"KeyId": "key-1", "KeyState": "PendingDeletion", "DeletionDate": datetime(2026, 2, 3, tzinfo=UTC)}
 

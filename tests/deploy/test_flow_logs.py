@@ -12,14 +12,14 @@ from deleting import Operator as Remover
 from deployments import ALLOWED, Operator
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.account import connect
-from cfngen.deploy.deletion.log_groups import find_flow_log_groups
+from cfngen.deploy.aws.account import connect
+from cfngen.deploy.aws.change_sets import ResourceChange
 from cfngen.deploy.messages.message import Danger, Impact
-from cfngen.deploy.preview.change_set_reading import ResourceChange
-from cfngen.deploy.preview.changes import Change, PropertyChange, Replacement
-from cfngen.deploy.preview.existing_buckets import find_problems
-from cfngen.deploy.preview.existing_objects import ForeignObjectsError
-from cfngen.deploy.preview.impact import ImpactAssessment
+from cfngen.deploy.plan.deletion.remaining_by_kind import find_flow_log_groups
+from cfngen.deploy.plan.impact import ImpactAssessment
+from cfngen.deploy.plan.plan import Change, PropertyChange, Replacement
+from cfngen.deploy.preflight.existing.objects import ForeignObjectsError
+from cfngen.deploy.preflight.existing.services import find_bucket_problems
 
 LOG_GROUP = {"destination": "cloudWatchLogs", "retentionDays": 30}
 BUCKET = {"destination": "s3", "bucket": "example-flow-logs"}
@@ -89,7 +89,7 @@ def test_a_bucket_that_does_not_exist_is_told_and_one_that_may_not_be_looked_at_
     aws: Aws, code: str, *, is_missing: bool
 ) -> None:
     aws.answers["s3:HeadBucket"] = refusing(code)
-    problems = list(find_problems(aws.account, parse({"network": {"flowLogs": BUCKET}})))
+    problems = list(find_bucket_problems(aws.account, parse({"network": {"flowLogs": BUCKET}})))
     assert [problem.partition(": ")[0] for problem in problems] == (["network.flowLogs.bucket"] if is_missing else [])
 
 

@@ -15,9 +15,9 @@ from deployments import Operator, groups
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.sections.base import Model
-from cfngen.deploy.deployment_request import DeploymentRequest
-from cfngen.deploy.preview import foundations, issuer_updates
-from cfngen.deploy.preview.immutable_changes import ImmutableSettingError, setting_impacts
+from cfngen.deploy.operations.deployment.preparation import DeploymentRequest
+from cfngen.deploy.preflight import immutable_settings
+from cfngen.deploy.preflight.immutable_settings import ImmutableSettingError, setting_impacts
 from cfngen.sandbox.cloudformation import property_schemas
 from cfngen.templates import generate
 
@@ -290,8 +290,8 @@ def refusal(file: Mapping[str, Any], change: Mapping[str, Any], given: Mapping[s
     )
     try:
         setting_impacts(before[1], after[0])
-        issuer_updates.next_clusters(before[1], after[0])
-        foundations.check(defaults(before[1]), {**defaults(after[1]), **(given or {})})
+        immutable_settings.next_clusters(before[1], after[0])
+        immutable_settings.check(defaults(before[1]), {**defaults(after[1]), **(given or {})})
     except ImmutableSettingError as error:
         return str(error)
     return ""

@@ -8,7 +8,7 @@ import pytest
 from cloud import Cloud
 from deployments import Operator
 
-from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.plan.plan import Plan
 
 pytestmark = pytest.mark.drill
 

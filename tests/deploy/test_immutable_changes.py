@@ -9,8 +9,8 @@ from deployments import Operator, groups
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.messages.message import Danger
-from cfngen.deploy.parameters.parameter_values import MissingParameterError
-from cfngen.deploy.preview.immutable_changes import ImmutableSettingError, setting_impacts
+from cfngen.deploy.preflight.immutable_settings import ImmutableSettingError, setting_impacts
+from cfngen.deploy.preflight.parameters.parameter_values import MissingParameterError
 from cfngen.templates import generate
 
 ONE = {"name": "one", "nodeGroups": groups("general")}

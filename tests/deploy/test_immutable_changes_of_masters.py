@@ -8,7 +8,7 @@ import pytest
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.messages.message import Danger
-from cfngen.deploy.preview.immutable_changes import ImmutableSettingError, setting_impacts
+from cfngen.deploy.preflight.immutable_settings import ImmutableSettingError, setting_impacts
 from cfngen.templates import generate
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.messages.message import Danger
-from cfngen.deploy.preview.foundations import check
-from cfngen.deploy.preview.immutable_changes import ImmutableSettingError, setting_impacts
+from cfngen.deploy.preflight.immutable_settings import ImmutableSettingError, check, setting_impacts
 from cfngen.templates.immutable_settings import immutable_settings
 
 NOW: dict[str, Any] = {"kubernetesVersion": "1.35"}

@@ -25,11 +25,11 @@ from test_impact_of_several_masters import THREE
 from test_impact_worded import BALANCER, LISTENER, TARGETS
 
 from cfngen.cluster.model import Cluster
+from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE, ResourceChange
 from cfngen.deploy.messages.message import Danger, Impact
-from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE, ResourceChange
-from cfngen.deploy.preview.changes import Change, PropertyChange, Replacement
-from cfngen.deploy.preview.impact import ImpactAssessment
-from cfngen.deploy.preview.impact.context import owner_of
+from cfngen.deploy.plan.impact import ImpactAssessment
+from cfngen.deploy.plan.impact.context import owner_of
+from cfngen.deploy.plan.plan import Change, PropertyChange, Replacement
 
 GROUP = "NodeGroupNodesAutoScalingGroup"
 SIZES = {"MinSize": "2", "MaxSize": "4"}

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from recorded import default_cluster
 
+from cfngen.deploy.aws.change_sets import ResourceChange
 from cfngen.deploy.messages.message import Danger, Impact
-from cfngen.deploy.preview.change_set_reading import ResourceChange
-from cfngen.deploy.preview.changes import Change, PropertyChange, Replacement
-from cfngen.deploy.preview.impact import ImpactAssessment
+from cfngen.deploy.plan.impact import ImpactAssessment
+from cfngen.deploy.plan.plan import Change, PropertyChange, Replacement
 
 GROUP = "NodeGroupNodesAutoScalingGroup"
 TYPE = "AWS::AutoScaling::AutoScalingGroup"

@@ -9,10 +9,10 @@ from recorded import default_cluster
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
+from cfngen.deploy.aws.change_sets import ResourceChange
 from cfngen.deploy.messages.message import Danger, Impact
-from cfngen.deploy.preview.change_set_reading import ResourceChange
-from cfngen.deploy.preview.changes import Change, PropertyChange, Replacement
-from cfngen.deploy.preview.impact import ImpactAssessment
+from cfngen.deploy.plan.impact import ImpactAssessment
+from cfngen.deploy.plan.plan import Change, PropertyChange, Replacement
 
 NONE, DISRUPTIVE, DANGEROUS = Danger.NONE, Danger.DISRUPTIVE, Danger.DANGEROUS
 WILL = Replacement.WILL

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from cfngen.cluster.load import parse
+from cfngen.deploy.aws.change_sets import ResourceChange
 from cfngen.deploy.messages.message import Danger, Impact
-from cfngen.deploy.preview.change_set_reading import ResourceChange
-from cfngen.deploy.preview.changes import Change, PropertyChange, Replacement
-from cfngen.deploy.preview.impact import ImpactAssessment
+from cfngen.deploy.plan.impact import ImpactAssessment
+from cfngen.deploy.plan.plan import Change, PropertyChange, Replacement
 
 ASG = "AWS::AutoScaling::AutoScalingGroup"
 BALANCER, TARGETS = "AWS::ElasticLoadBalancingV2::LoadBalancer", "AWS::ElasticLoadBalancingV2::TargetGroup"

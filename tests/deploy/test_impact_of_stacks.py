@@ -8,8 +8,8 @@ import pytest
 from test_impact import ASG, DISRUPTIVE, NONE, TEMPLATE
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.preview.change_set_reading import ChangeSet, ResourceChange
-from cfngen.deploy.preview.impact import ImpactAssessment
+from cfngen.deploy.aws.change_sets import ChangeSet, ResourceChange
+from cfngen.deploy.plan.impact import ImpactAssessment
 
 SPARE = parse({"nodeGroups": [{"name": "spare", "instanceType": "m5.large", "minSize": 2, "maxSize": 4}]})
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.preview.change_set_reading import ResourceChange
-from cfngen.deploy.preview.changes import Change, PropertyChange, Replacement
-from cfngen.deploy.preview.impact import ImpactAssessment
+from cfngen.deploy.aws.change_sets import ResourceChange
+from cfngen.deploy.plan.impact import ImpactAssessment
+from cfngen.deploy.plan.plan import Change, PropertyChange, Replacement
 
 LOGICAL_ID = "NodeGroupNodesAutoScalingGroup"
 KIND = "AWS::AutoScaling::AutoScalingGroup"

@@ -11,14 +11,14 @@ from answers import DENIED, Answer, Answers
 from recorded import NOW, RefusedError
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.aws_errors import AwsError, DeniedError
-from cfngen.deploy.inspection import drift
-from cfngen.deploy.inspection.drift import Difference, Drift, DriftedResource
-from cfngen.deploy.inspection.machines import GroupView, InstanceView, find_groups
-from cfngen.deploy.inspection.pod_routes import InstanceRoute, find_instance_routes
+from cfngen.deploy.aws import drift
+from cfngen.deploy.aws.drift import Difference, Drift, DriftedResource
+from cfngen.deploy.aws.errors import AwsError, DeniedError
+from cfngen.deploy.aws.groups import GroupView, InstanceView, find_groups
+from cfngen.deploy.aws.pod_routes import InstanceRoute, find_instance_routes
+from cfngen.deploy.aws.stacks import ResourceView, StackView
 from cfngen.deploy.messages.stack_status import StackStatus
-from cfngen.deploy.quotas import route_tables
-from cfngen.deploy.stacks import ResourceView, StackView
+from cfngen.deploy.preflight.network import routes as route_tables
 
 GROUP = "AWS::AutoScaling::AutoScalingGroup"
 

@@ -11,15 +11,14 @@ from deployments import Operator, groups
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.service_accounts import accounts_with_made_roles, role_name
-from cfngen.deploy.deletion import issuer_buckets
-from cfngen.deploy.deletion.authority_copies import AuthorityCopy
-from cfngen.deploy.deletion.execution import delete, preview_deletion
-from cfngen.deploy.deletion.plan import DeletionRequest
-from cfngen.deploy.deletion.retained_resources import RetainedResource
-from cfngen.deploy.inspection.issuer import find_issuer_problems
+from cfngen.deploy.aws.stacks import list_resource_tree, require_stack
 from cfngen.deploy.messages.message import Step
-from cfngen.deploy.preview.existing_objects import ForeignObjectsError
-from cfngen.deploy.stacks import list_resource_tree, require_stack
+from cfngen.deploy.operations.deletion import removal
+from cfngen.deploy.operations.deletion.execution import delete, preview_deletion
+from cfngen.deploy.plan.deletion.plan import AuthorityCopy, DeletionRequest
+from cfngen.deploy.plan.deletion.retained_resources import RetainedResource
+from cfngen.deploy.preflight.existing.objects import ForeignObjectsError
+from cfngen.deploy.status.network_problems import find_issuer_problems
 
 pytestmark = pytest.mark.drill
 
@@ -146,5 +145,5 @@ def test_what_validate_says_of_an_issuer(operator: Operator) -> None:
     assert provider == "has no OIDC provider in IAM, so AWS STS refuses the tokens of pods"
     assert discovery == f"has a document {next(iter(documents))} in the bucket {bucket} that is not that of this issuer"
     assert keys == f"has no document openid/v1/jwks in the bucket {bucket}, so AWS STS cannot check the tokens of pods"
-    issuer_buckets.remove(account, (bucket,), operator.messages.append)
+    removal.remove_issuer_buckets(account, (bucket,), operator.messages.append)
     assert "has no document" in find_issuer_problems(account, cluster, stack)[1].text

@@ -11,12 +11,12 @@ from cloud import Cloud
 from deployments import Operator, groups
 
 from cfngen.cluster.issuer_stages import ACCEPTED, OFF, SIGNING, WITH_ADDON_ROLES, recorded_state
+from cfngen.deploy.aws.stacks import read_template
 from cfngen.deploy.messages.message import Message, Notice, Step
-from cfngen.deploy.operation import deploy
-from cfngen.deploy.preview.existing_objects import ForeignObjectsError
-from cfngen.deploy.preview.immutable_changes import ImmutableSettingError
-from cfngen.deploy.preview.plan import Plan
-from cfngen.deploy.stacks import read_template
+from cfngen.deploy.operations.deployment.deploy import deploy
+from cfngen.deploy.plan.plan import Plan
+from cfngen.deploy.preflight.existing.objects import ForeignObjectsError
+from cfngen.deploy.preflight.immutable_settings import ImmutableSettingError
 from cfngen.templates.immutable_settings import recorded_settings
 
 pytestmark = pytest.mark.drill

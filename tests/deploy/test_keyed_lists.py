@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cfngen.deploy.preview.change_set_reading import ResourceChange
-from cfngen.deploy.preview.keyed_lists import find_keyed_list
+from cfngen.deploy.aws.change_sets import ResourceChange
+from cfngen.deploy.plan.keyed_lists import find_keyed_list
 
 
 def statement(sid: str, *actions: str) -> dict[str, Any]:

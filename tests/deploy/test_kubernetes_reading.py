@@ -34,7 +34,8 @@ from cfngen.deploy.access.certificates import Identity, KeyPair, issue_client_ce
 from cfngen.deploy.access.cluster_access import NoEndpointError
 from cfngen.deploy.access.kubernetes import KubernetesClient
 from cfngen.deploy.access.kubernetes_objects import parse_readiness
-from cfngen.deploy.stacks import NoStackError
+from cfngen.deploy.aws import stacks
+from cfngen.deploy.aws.stacks import NoStackError
 from cfngen.sandbox import certificates, kubernetes_api
 from cfngen.sandbox.cloudformation import client
 
@@ -51,8 +52,8 @@ def where() -> Iterator[Place]:
 
 @pytest.fixture(scope="module")
 def endpoint(where: Place) -> Endpoint:
-    stack = cluster_access.require_root_stack(where.account, where.name)
-    return cluster_access.find_api_endpoint(stack, cluster_access.read_outputs(where.account, stack), where.override)
+    stack = stacks.require_root_stack(where.account, where.name)
+    return cluster_access.find_api_endpoint(stack, stacks.read_outputs(where.account, stack), where.override)
 
 
 @pytest.fixture(scope="module")
@@ -62,10 +63,8 @@ def strangers(where: Place) -> dict[str, str]:
 
 
 def authority_of(where: Place) -> KeyPair:
-    stack = cluster_access.require_root_stack(where.account, where.name)
-    return cluster_access.find_authority(
-        where.account, stack, cluster_access.read_outputs(where.account, stack)
-    ).key_pair
+    stack = stacks.require_root_stack(where.account, where.name)
+    return cluster_access.find_authority(where.account, stack, stacks.read_outputs(where.account, stack)).key_pair
 
 
 @contextmanager
@@ -267,20 +266,20 @@ def test_who_is_no_administrator_is_not_let_in(where, endpoint):
 
 
 def test_a_connection_for_the_occasion_is_an_administrators(where, endpoint):
-    stack = cluster_access.require_root_stack(where.account, where.name)
-    found = cluster_access.find_authority(where.account, stack, cluster_access.read_outputs(where.account, stack))
+    stack = stacks.require_root_stack(where.account, where.name)
+    found = cluster_access.find_authority(where.account, stack, stacks.read_outputs(where.account, stack))
     with cluster_access.connect_as_administrator(endpoint, found, where.account.caller, where.clock.now()) as api:
         assert len(api.nodes()) == 5
 
 
 def test_no_stack_is_said_to_be_none(where):
     with pytest.raises(NoStackError, match="no stack nowhere in us-west-2 of account 123456789012") as refused:
-        cluster_access.require_root_stack(where.account, "nowhere")
+        stacks.require_root_stack(where.account, "nowhere")
     assert "cfngen deploy" in str(refused.value.hint)
 
 
 def test_a_stack_of_something_else_has_no_api(where):
-    stack = cluster_access.require_root_stack(where.account, where.name)
+    stack = stacks.require_root_stack(where.account, where.name)
     with pytest.raises(NoEndpointError, match="has no output ApiEndpoint"):
         cluster_access.find_api_endpoint(stack, {})
     with pytest.raises(NoEndpointError, match="has no output CaSecretArn"):
@@ -288,9 +287,9 @@ def test_a_stack_of_something_else_has_no_api(where):
 
 
 def test_outputs_of_nested_stacks_serve_until_the_root_has_its_own(where):
-    stack = cluster_access.require_root_stack(where.account, where.name)
+    stack = stacks.require_root_stack(where.account, where.name)
     early = replace(stack, outputs={})
-    found = cluster_access.read_outputs(where.account, early)
+    found = stacks.read_outputs(where.account, early)
     assert found["ApiEndpoint"] == stack.outputs["ApiEndpoint"]
     assert found["CaSecretArn"] == stack.outputs["CaSecretArn"]
 
@@ -348,7 +347,7 @@ def test_a_key_that_is_not_the_certificates_is_found(where, strangers):
 
 
 def test_a_denied_secret_names_the_permissions(where):
-    stack = cluster_access.require_root_stack(where.account, where.name)
+    stack = stacks.require_root_stack(where.account, where.name)
     arn = stack.outputs["CaSecretArn"]
     with where.served.permissions.enforcing(allow_everything_but("secretsmanager:GetSecretValue")) as credentials:
         account = where.connected(where.session_of(credentials))
@@ -360,7 +359,7 @@ def test_a_denied_secret_names_the_permissions(where):
 
 
 def test_a_denied_secret_names_the_key_even_if_it_may_not_be_described(where):
-    stack = cluster_access.require_root_stack(where.account, where.name)
+    stack = stacks.require_root_stack(where.account, where.name)
     with where.served.permissions.enforcing(allow_everything_but("secretsmanager:*")) as credentials:
         account = where.connected(where.session_of(credentials))
         with pytest.raises(SecretDeniedError) as refused:

@@ -9,11 +9,12 @@ from cloud import Cloud
 from deployments import Operator, groups
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.account import Account
+from cfngen.deploy.aws import addresses
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.messages.stack_status import StackStatus
-from cfngen.deploy.preview import master_addresses
-from cfngen.deploy.preview.master_addresses import AddressesInUseError
-from cfngen.deploy.stacks import StackView
+from cfngen.deploy.preflight import masters
+from cfngen.deploy.preflight.masters import AddressesInUseError
 
 THREE = {"name": "one", "controlPlane": {"count": 3}, "nodeGroups": groups("general")}
 VALUES = {"MasterAAddress": "172.20.0.9", "MasterBAddress": "172.20.0.10", "MasterCAddress": "172.20.0.11"}
@@ -40,8 +41,8 @@ def interface(account: Account, subnet: Any, address: str, **more: Any) -> str:
 def check(account: Account, subnet: Any, values: dict[str, str] | None = None) -> None:
     # Whether the stack itself has the interface is asked of CloudFormation, which knows no such stack here.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(master_addresses, "list_resource_tree", lambda account, identifier: ())
-        master_addresses.check(account, parse(THREE), values or VALUES, stack(subnet["VpcId"]))
+        patch.setattr(addresses, "list_resource_tree", lambda account, identifier: ())
+        masters.check(account, parse(THREE), values or VALUES, stack(subnet["VpcId"]))
 
 
 def test_free_addresses_are_fine_and_so_are_those_that_masters_have(account: Account, subnet: Any) -> None:
@@ -81,9 +82,7 @@ def test_an_address_of_an_instances_prefix_counts_too(account: Account, subnet: 
         "NetworkInterfaceId": "eni-1", "SubnetId": "subnet-1", "Attachment": {"InstanceId": "i-1"},
         "PrivateIpAddresses": [{"PrivateIpAddress": "172.20.0.50"}], "Ipv4Prefixes": [{"Ipv4Prefix": "172.20.0.0/28"}],
     }  # fmt: skip
-    assert list(master_addresses.find_used_addresses({"172.20.0.10": "B"}, [described])) == [
-        ("172.20.0.10", "B", described)
-    ]
+    assert list(addresses.find_used_addresses({"172.20.0.10": "B"}, [described])) == [("172.20.0.10", "B", described)]
 
 
 @pytest.mark.drill

@@ -6,9 +6,9 @@ from datetime import date
 from decimal import Decimal
 
 from cfngen.cli.render.plan_costs import bill_lines
-from cfngen.deploy.prices.monthly_costs import MonthlyCost, monthly_bill
-from cfngen.deploy.prices.price_list import PriceList
-from cfngen.deploy.quotas.demand import Demand, InstanceCount
+from cfngen.deploy.plan.costs.bill import MonthlyCost, PriceList, monthly_bill
+from cfngen.deploy.preflight.quotas.demand import Demand
+from cfngen.deploy.preflight.quotas.instance_counts import InstanceCount
 
 PRICES = PriceList(
     currency="USD",

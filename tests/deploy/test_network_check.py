@@ -6,8 +6,8 @@ import pytest
 from cloud import Cloud
 from existing_network import EVERYWHERE, REGION, ExistingNetwork
 
-from cfngen.deploy.account import Account, connect
-from cfngen.deploy.network_check.findings import Severity
+from cfngen.deploy.aws.account import Account, connect
+from cfngen.deploy.preflight.findings import Severity
 
 
 @pytest.fixture

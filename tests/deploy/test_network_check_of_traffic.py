@@ -10,8 +10,8 @@ from existing_network import REGION, ExistingNetwork
 
 from cfngen.cluster.endpoints import required_services
 from cfngen.cluster.load import parse
-from cfngen.deploy.account import Account, connect
-from cfngen.deploy.network_check.findings import Severity
+from cfngen.deploy.aws.account import Account, connect
+from cfngen.deploy.preflight.findings import Severity
 from cfngen.sandbox.services.quotas import ROUTES
 
 pytestmark = pytest.mark.drill

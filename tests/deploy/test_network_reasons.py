@@ -11,9 +11,9 @@ from deployed import Place, place
 from private_network import ISOLATED, REGION, SERVICES, PrivateNetwork
 
 from cfngen.cli.render.diagnosis import diagnosis_lines
-from cfngen.deploy.watching.console_output import ConsoleExcerpt
+from cfngen.deploy.aws.consoles import ConsoleExcerpt
 from cfngen.deploy.watching.diagnosis import Diagnosis, diagnose
-from cfngen.deploy.watching.network_reasons import explain_consoles
+from cfngen.deploy.watching.evidence import explain_consoles
 from cfngen.sandbox.cloudformation import Stack
 from cfngen.sandbox.emulated_account import open_emulated_account
 

@@ -12,17 +12,17 @@ from clusters import in_memory
 from served_api import serving
 from small_stacks import GATEWAY, REGION, tagged, text
 
-from cfngen.deploy.account import Account, connect
-from cfngen.deploy.attaching import EmptyStackError, attach
-from cfngen.deploy.deletion.execution import delete
-from cfngen.deploy.deletion.plan import DeletionRequest
-from cfngen.deploy.interaction import Interaction
+from cfngen.deploy.aws.account import Account, connect
+from cfngen.deploy.aws.stacks import find_stack
 from cfngen.deploy.messages.message import Message, Question
 from cfngen.deploy.messages.next_steps import as_hint, next_steps
 from cfngen.deploy.messages.stack_status import StackStatus
-from cfngen.deploy.ownership import ForeignStackError
-from cfngen.deploy.recovery import NothingToRollBackError, rollback
-from cfngen.deploy.stacks import find_stack
+from cfngen.deploy.operations.deletion.execution import delete
+from cfngen.deploy.operations.deployment.attaching import EmptyStackError, attach
+from cfngen.deploy.operations.interaction import Interaction
+from cfngen.deploy.operations.recovery import NothingToRollBackError, rollback
+from cfngen.deploy.plan.deletion.plan import DeletionRequest
+from cfngen.deploy.preflight.stack_checks import ForeignStackError
 from cfngen.deploy.watching.watch import InterruptChoice
 from cfngen.sandbox.cloudformation import CloudFormation
 

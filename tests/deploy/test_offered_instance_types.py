@@ -9,7 +9,7 @@ from answering import Aws, refusing
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
-from cfngen.deploy.preview.offered_instance_types import InstanceTypesNotOfferedError, check
+from cfngen.deploy.preflight.offered_instance_types import InstanceTypesNotOfferedError, check
 
 FILE: dict[str, Any] = {
     "network": {"subnets": [{"zone": "us-west-2a"}, {"zone": "us-west-2b"}, {"zone": "us-west-2c"}]},

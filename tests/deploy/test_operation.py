@@ -9,15 +9,14 @@ from clusters import inventory
 from deployments import ALLOWED, Operator, groups
 
 from cfngen.cli.exit_codes import error_exit_code
-from cfngen.deploy.account import WrongAccountError, connect
-from cfngen.deploy.aws_errors import CredentialsError, ExpiredCredentialsError, UnreachableError
-from cfngen.deploy.busy_stack import BusyError
-from cfngen.deploy.interaction import DeclinedError
+from cfngen.deploy.aws.account import WrongAccountError, connect
+from cfngen.deploy.aws.errors import CredentialsError, ExpiredCredentialsError, UnreachableError
 from cfngen.deploy.messages.message import Event, Notice
-from cfngen.deploy.operation import ImpossiblePlanError, StartInterruptedError
-from cfngen.deploy.ownership import ForeignStackError
-from cfngen.deploy.parameters.parameter_values import MissingParameterError
-from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.operations.deployment.deploy import ImpossiblePlanError, StartInterruptedError
+from cfngen.deploy.operations.interaction import DeclinedError
+from cfngen.deploy.plan.plan import Plan
+from cfngen.deploy.preflight.parameters.parameter_values import MissingParameterError
+from cfngen.deploy.preflight.stack_checks import BusyError, ForeignStackError
 from cfngen.deploy.watching.diagnosis import Diagnosis
 from cfngen.deploy.watching.watch import InterruptChoice, WatchEndedError
 from cfngen.sandbox.cloudformation import client
@@ -258,7 +257,7 @@ def test_a_network_lost_at_the_very_end_is_named(operator: Operator, monkeypatch
     def lost(*_: object) -> None:
         raise ConnectTimeoutError(endpoint_url="https://cloudformation.us-west-2.amazonaws.com/")
 
-    monkeypatch.setattr("cfngen.deploy.operation.find_stack", lost)
+    monkeypatch.setattr("cfngen.deploy.operations.deployment.deploy.find_stack", lost)
     with pytest.raises(UnreachableError):
         operator.deploy(ONE)
     assert stack(operator)["StackStatus"] == "CREATE_COMPLETE"

@@ -11,16 +11,17 @@ from deployments import Operator, groups
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.access import cluster_access
-from cfngen.deploy.aws_errors import DeniedError
-from cfngen.deploy.deletion.execution import delete
-from cfngen.deploy.deletion.plan import DeletionRequest
-from cfngen.deploy.inspection.cluster_status import Unknown
-from cfngen.deploy.inspection.status_reader import read_status
-from cfngen.deploy.inspection.validation import validate
-from cfngen.deploy.publishing.bucket import BucketOwnerError, default_name
-from cfngen.deploy.recovery import rollback
+from cfngen.deploy.aws import stacks
+from cfngen.deploy.aws.errors import DeniedError
+from cfngen.deploy.aws.events import read_history
+from cfngen.deploy.operations.deletion.execution import delete
+from cfngen.deploy.operations.recovery import rollback
+from cfngen.deploy.plan.deletion.plan import DeletionRequest
+from cfngen.deploy.plan.publishing.bucket import BucketOwnerError, default_name
+from cfngen.deploy.status.cluster_status import Unknown
+from cfngen.deploy.status.status_reader import read_status
+from cfngen.deploy.status.validation import validate
 from cfngen.deploy.watching.diagnosis import Diagnosis, diagnose
-from cfngen.deploy.watching.events import read_history
 from cfngen.permissions.operators import SERVICE_ROLE
 from cfngen.permissions.policies import operator_policy
 from cfngen.permissions.scope import Scope
@@ -53,8 +54,8 @@ def test_it_suffices_from_the_first_deployment_to_the_last_deletion(where: Place
         status = read_status(account, NAME, parse(dict(larger)), find_url_override=where.override)
         assert not any(isinstance(value, Unknown) for value in vars(status).values())
         assert validate(account, NAME, parse(dict(larger)), find_url_override=where.override).valid
-        stack = cluster_access.require_root_stack(account, NAME)
-        assert cluster_access.find_authority(account, stack, cluster_access.read_outputs(account, stack)).initialised
+        stack = stacks.require_root_stack(account, NAME)
+        assert cluster_access.find_authority(account, stack, stacks.read_outputs(account, stack)).initialised
         assert read_history(account, stack.id, operation="all")
 
         where.world.cloud.fail("NodeGroupGeneralLaunchTemplate", "no such type", during="UPDATE")

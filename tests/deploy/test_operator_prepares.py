@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from cfngen.deploy import protection
-from cfngen.deploy.account import connect
-from cfngen.deploy.publishing.publish import publish
-from cfngen.deploy.quotas import service_quotas
-from cfngen.deploy.quotas.demand import count_demand
-from cfngen.deploy.stacks import find_stack
+from cfngen.deploy.aws.account import connect
+from cfngen.deploy.aws.stacks import find_stack
+from cfngen.deploy.operations import stack_protection
+from cfngen.deploy.plan.publishing.publish import publish
+from cfngen.deploy.preflight.quotas import service_quotas
+from cfngen.deploy.preflight.quotas.demand import count_demand
 from cfngen.permissions.policies import operator_policy
 from cfngen.permissions.scope import Scope
 from cfngen.templates import generate
@@ -21,6 +21,6 @@ def test_an_operator_with_the_policy_can_prepare_a_deployment(cloud, said):
     with cloud.permissions.enforcing(operator_policy(SCOPE)) as credentials:
         account = connect(cloud.session_of(credentials), "us-west-2", clock=cloud.clock, attempts=1)
         assert publish(account, documents, cluster="kubernetes", report=said.append).written == 7
-        protection.protect_stack(account, find_stack(account, "kubernetes"), report=said.append)
+        stack_protection.protect_stack(account, find_stack(account, "kubernetes"), report=said.append)
         assert find_stack(account, "kubernetes").protected
         assert {quota.sufficient for quota in service_quotas.check(account, count_demand(documents, {}))} == {True}

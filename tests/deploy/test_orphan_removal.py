@@ -8,11 +8,14 @@ import pytest
 from answering import Aws, RefusedError, pairs, refusing
 from aws_descriptions import OWNED, instance, resource, running
 
-from cfngen.deploy.deletion import orphan_removal, pod_routes
-from cfngen.deploy.deletion.inventory import Inventory
-from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
-from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, OrphanRemoved
+from cfngen.deploy.aws import kubernetes_made, pod_routes
+from cfngen.deploy.aws.inventory import Inventory
+from cfngen.deploy.aws.orphaned_resource import OrphanedResource
 from cfngen.deploy.messages.message import Message, Step
+from cfngen.deploy.operations.deletion import removal
+from cfngen.deploy.operations.deletion.removal import OrphanRemoved
+from cfngen.deploy.preflight import stack_checks
+from cfngen.deploy.preflight.stack_checks import SameNameClusterError
 
 VPC = Inventory("one", (resource("vpc-1"),), vpc_id="vpc-1", own_vpc=True)
 
@@ -48,9 +51,9 @@ class Groups:
         return {}
 
 
-def swept(aws: Aws, scope: Inventory = VPC, **more: Any) -> tuple[orphan_removal.RemovalResult, list[str]]:
+def swept(aws: Aws, scope: Inventory = VPC, **more: Any) -> tuple[removal.RemovalResult, list[str]]:
     said: list[Message] = []
-    sweep = orphan_removal.remove_orphans(aws.account, scope, said.append, **more)
+    sweep = removal.remove_orphans(aws.account, scope, said.append, **more)
     return sweep, [each.text if isinstance(each, Step) else f"- {each.orphan.id}" for each in said]  # type: ignore[attr-defined]
 
 
@@ -58,7 +61,7 @@ BEGUN = "deleting the load balancers that Kubernetes created, and their security
 
 
 def test_where_nothing_is_left_nothing_is_said(aws: Aws) -> None:
-    assert swept(aws) == (orphan_removal.RemovalResult(), [])
+    assert swept(aws) == (removal.RemovalResult(), [])
     assert aws.writes() == []
 
 
@@ -139,9 +142,9 @@ def test_load_balancers_go_before_interfaces_and_those_before_groups(aws: Aws) -
         "NetworkInterfaces": [{"NetworkInterfaceId": "eni-1", "Status": "available", "TagSet": pairs(OWNED)}]
     }
     Groups(aws, sg_1=0)
-    orphans = orphan_removal.find_orphans(aws.account, VPC)
+    orphans = kubernetes_made.find_orphans(aws.account, VPC)
     assert [each.kind for each in orphans] == ["target group", "network interface", "security group"]
-    orphan_removal.remove_orphans(aws.account, VPC, lambda message: None, timeout=0)
+    removal.remove_orphans(aws.account, VPC, lambda message: None, timeout=0)
     assert [name for name, _ in aws.writes()] == [
         "elbv2:DeleteTargetGroup",
         "ec2:DeleteNetworkInterface",
@@ -178,15 +181,15 @@ def test_what_may_be_a_living_namesakes_is_not_touched(
 ) -> None:
     aws.answers["ec2:DescribeInstances"] = running(*([machine] if machine else []))
     if not refused:
-        orphan_removal.check_name_conflict(aws.account, scope, [found])
+        stack_checks.check_name_conflict(aws.account, scope, [found])
         return
     with pytest.raises(SameNameClusterError, match=r"named one run outside|already exists in the stack two") as error:
-        orphan_removal.check_name_conflict(aws.account, scope, [found])
+        stack_checks.check_name_conflict(aws.account, scope, [found])
     assert "--stack-name" in error.value.hint
 
 
 def test_where_nothing_is_to_be_removed_nobody_is_asked(aws: Aws) -> None:
-    orphan_removal.check_name_conflict(aws.account, Inventory("one", same_name_stacks=("two",)), [])
+    stack_checks.check_name_conflict(aws.account, Inventory("one", same_name_stacks=("two",)), [])
     assert aws.calls == []
 
 
@@ -198,20 +201,20 @@ def test_living_machines_of_the_name_are_namesakes_and_ones_own_are_not(aws: Aws
         instance("i-two", **{"kubernetes.io/cluster/two": "owned"}),
         instance("i-shared", **{"kubernetes.io/cluster/one": "shared"}),
     )
-    found = orphan_removal.find_instances_of_same_name(aws.account, Inventory("one", instances={"i-own": "running"}))
+    found = kubernetes_made.find_instances_of_same_name(aws.account, Inventory("one", instances={"i-own": "running"}))
     assert found == {f"i-{state}": "vpc-1" for state in states[:4]}
-    assert orphan_removal.describe_name_conflict(aws.account, Inventory("one", instances={"i-own": "running"})) == (
+    assert stack_checks.describe_name_conflict(aws.account, Inventory("one", instances={"i-own": "running"})) == (
         "instances of a cluster named one run outside of this stack: i-pending, i-running, i-stopping, i-stopped"
     )
     aws.calls.clear()
-    assert orphan_removal.describe_name_conflict(aws.account, Inventory("one", same_name_stacks=("a", "b"))) == (
+    assert stack_checks.describe_name_conflict(aws.account, Inventory("one", same_name_stacks=("a", "b"))) == (
         "the cluster one already exists in the stack a, b"
     )
     assert aws.calls == []
 
 
 def test_no_namesake_is_no_sentence(aws: Aws) -> None:
-    assert orphan_removal.describe_name_conflict(aws.account, Inventory("one")) == ""
+    assert stack_checks.describe_name_conflict(aws.account, Inventory("one")) == ""
 
 
 LENT = Inventory("one", pod_cidr="10.244.0.0/16", route_tables=("rtb-1",), instances={"i-1": "running"})
@@ -237,7 +240,7 @@ def test_only_pods_routes_to_the_clusters_machines_or_nowhere_go(aws: Aws, route
     assert pod_routes.find_orphaned_routes(aws.account, LENT) == ((leftover,) if goes else ())
     assert aws.sent("ec2:DescribeRouteTables") == [{"Filters": [{"Name": "route-table-id", "Values": ["rtb-1"]}]}]
     said: list[Message] = []
-    sweep = orphan_removal.remove_pod_routes(aws.account, LENT, said.append)
+    sweep = removal.remove_pod_routes(aws.account, LENT, said.append)
     assert said == ([OrphanRemoved(leftover)] if goes else [])
     assert (sweep.removed, sweep.remaining) == (((leftover,), (leftover,)) if goes else ((), ()))
     call = ("ec2:DeleteRoute", {"RouteTableId": "rtb-1", "DestinationCidrBlock": cidr})
@@ -254,4 +257,4 @@ def test_routes_are_not_looked_for_where_there_can_be_none(aws: Aws, scope: Inve
 
 def test_a_route_that_is_gone_already_is_not_told(aws: Aws) -> None:
     aws.answers["ec2:DeleteRoute"] = refusing("InvalidRoute.NotFound")
-    assert pod_routes.remove(aws.account, [OrphanedResource("route", "10.244.3.0/24", "", where="rtb-1")]) == ()
+    assert removal.delete_pod_routes(aws.account, [OrphanedResource("route", "10.244.3.0/24", "", where="rtb-1")]) == ()

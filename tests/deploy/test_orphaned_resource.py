@@ -9,7 +9,9 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.session import get_session
 
-from cfngen.deploy.deletion.orphaned_resource import CallOutcome, OrphanedResource, catch_missing_or_in_use, remove_each
+from cfngen.deploy.aws.errors import CallOutcome, catch_missing_or_in_use
+from cfngen.deploy.aws.orphaned_resource import OrphanedResource
+from cfngen.deploy.operations.deletion.removal import remove_each
 
 GONE = [
     "InvalidGroup.NotFound",

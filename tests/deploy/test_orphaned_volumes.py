@@ -8,12 +8,13 @@ import made_by_kubernetes as made
 import pytest
 from in_moto import in_moto
 
-from cfngen.deploy.account import Account
-from cfngen.deploy.deletion import volumes
-from cfngen.deploy.deletion.inventory import Inventory
-from cfngen.deploy.deletion.orphaned_resource import OrphanRemoved
+from cfngen.deploy.aws import volumes
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.inventory import Inventory
+from cfngen.deploy.aws.stacks import ResourceView, StackResource
 from cfngen.deploy.messages.message import Message
-from cfngen.deploy.stacks import ResourceView, StackResource
+from cfngen.deploy.operations.deletion import removal
+from cfngen.deploy.operations.deletion.removal import OrphanRemoved
 
 SCOPE = Inventory("one")
 
@@ -41,7 +42,7 @@ def test_a_volume_that_names_the_cluster_is_the_clusters(account: Account, tags:
     mine = made.volume(account, tags, size=20)
     [found] = volumes.find_claim_volumes(account, SCOPE)
     assert (found.kind, found.id, found.gigabytes) == ("volume", mine, 20)
-    assert volumes.remove(account, [found], lambda message: None) == ()
+    assert removal.remove_volumes(account, [found], lambda message: None) == ()
     assert there(account) == set()
 
 
@@ -106,11 +107,11 @@ def test_a_volume_that_is_leaving_its_instance_is_waited_for(account: Account) -
     ec2.attach_volume(VolumeId=mine, InstanceId=instance, Device="/dev/sdf")
     start = account.clock.now()
     told: list[Message] = []
-    [left] = volumes.remove(account, volumes.find_claim_volumes(account, SCOPE), told.append)
+    [left] = removal.remove_volumes(account, volumes.find_claim_volumes(account, SCOPE), told.append)
     assert (left.id, told) == (mine, [])
-    assert (account.clock.now() - start).total_seconds() >= volumes.TIMEOUT_SECONDS
+    assert (account.clock.now() - start).total_seconds() >= removal.VOLUME_TIMEOUT_SECONDS
     ec2.detach_volume(VolumeId=mine, InstanceId=instance)
-    assert volumes.remove(account, [left], told.append) == ()
+    assert removal.remove_volumes(account, [left], told.append) == ()
     assert told == [OrphanRemoved(left)]
 
 
@@ -128,6 +129,6 @@ def test_snapshots_of_claims_are_told_from_those_of_stacks_and_others(account: A
         )["SnapshotId"]
     [found] = volumes.find_claim_snapshots(account, SCOPE)
     assert (found.kind, found.id) == ("snapshot", taken["mine"])
-    assert volumes.remove(account, [found], lambda message: None) == ()
+    assert removal.remove_volumes(account, [found], lambda message: None) == ()
     left = {snapshot["SnapshotId"] for snapshot in ec2.describe_snapshots(OwnerIds=["self"])["Snapshots"]}
     assert left == {taken["theirs"], taken["backup"]}

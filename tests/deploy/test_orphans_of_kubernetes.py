@@ -11,13 +11,14 @@ import pytest
 from in_moto import Calls, in_moto
 from made_by_kubernetes import Place
 
-from cfngen.deploy.account import Account
-from cfngen.deploy.deletion import orphan_removal, pod_routes
-from cfngen.deploy.deletion.inventory import Inventory, read_inventory
-from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
-from cfngen.deploy.deletion.orphaned_resource import OrphanRemoved
+from cfngen.deploy.aws import kubernetes_made, pod_routes
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.inventory import Inventory, read_inventory
+from cfngen.deploy.aws.stacks import ResourceView, StackResource
 from cfngen.deploy.messages.message import Message, Step
-from cfngen.deploy.stacks import ResourceView, StackResource
+from cfngen.deploy.operations.deletion import removal
+from cfngen.deploy.operations.deletion.removal import OrphanRemoved
+from cfngen.deploy.preflight.stack_checks import SameNameClusterError
 from cfngen.sandbox.api.dependencies import refuse_dependency_violations as dependencies
 
 Where = tuple[Account, Calls]
@@ -41,13 +42,13 @@ def scope_of(place: Place) -> Inventory:
     return replace(scope, security_groups=(place.node_group,), resources=(StackResource("arn", (), view),))
 
 
-def swept(place: Place, scope: Inventory | None = None) -> tuple[orphan_removal.RemovalResult, list[Message]]:
+def swept(place: Place, scope: Inventory | None = None) -> tuple[removal.RemovalResult, list[Message]]:
     told: list[Message] = []
-    return orphan_removal.remove_orphans(place.account, scope or scope_of(place), told.append), told
+    return removal.remove_orphans(place.account, scope or scope_of(place), told.append), told
 
 
 def test_nothing_is_found_where_kubernetes_made_nothing(place: Place) -> None:
-    assert orphan_removal.find_orphans(place.account, scope_of(place)) == ()
+    assert kubernetes_made.find_orphans(place.account, scope_of(place)) == ()
 
 
 def test_of_everything_it_is_known_in_which_network_it_lies(place: Place) -> None:
@@ -56,7 +57,7 @@ def test_of_everything_it_is_known_in_which_network_it_lies(place: Place) -> Non
     made.network(place, "one")
     made.by_controller(place, "one")
     made.interface(place, "aws-K8S-i-0123456789abcdef0", place.node_group, **{"kubernetes.io/cluster/one": "owned"})
-    orphans = orphan_removal.find_orphans(place.account, scope_of(place))
+    orphans = kubernetes_made.find_orphans(place.account, scope_of(place))
     kinds = {each.kind for each in orphans}
     assert kinds >= {"load balancer", "target group", "security group"}
     assert {(each.kind, each.vpc_id) for each in orphans} == {(kind, place.vpc_id) for kind in kinds}
@@ -64,7 +65,7 @@ def test_of_everything_it_is_known_in_which_network_it_lies(place: Place) -> Non
 
 def test_a_classic_load_balancer_goes_with_its_group_and_the_rule_that_names_it(place: Place) -> None:
     balancer = made.classic(place, "one")
-    orphans = orphan_removal.find_orphans(place.account, scope_of(place))
+    orphans = kubernetes_made.find_orphans(place.account, scope_of(place))
     assert [(each.kind, each.name) for each in orphans] == [
         ("load balancer", balancer.name),
         ("security group", f"k8s-elb-{balancer.name}"),
@@ -85,7 +86,7 @@ def test_a_classic_load_balancer_goes_with_its_group_and_the_rule_that_names_it(
 
 def test_a_network_load_balancer_goes_with_its_target_group_though_it_is_protected(place: Place) -> None:
     balancer = made.network(place, "one", protected=True)
-    [found, target] = orphan_removal.find_orphans(place.account, scope_of(place))
+    [found, target] = kubernetes_made.find_orphans(place.account, scope_of(place))
     assert (found.protected, target.kind) == (True, "target group")
     assert swept(place)[0].remaining == ()
     assert made.balancer_names(place.account) == set()
@@ -95,7 +96,7 @@ def test_a_network_load_balancer_goes_with_its_target_group_though_it_is_protect
 
 def test_the_load_balancer_controllers_own_tags_are_known(place: Place) -> None:
     balancer = made.by_controller(place, "one")
-    orphans = orphan_removal.find_orphans(place.account, scope_of(place))
+    orphans = kubernetes_made.find_orphans(place.account, scope_of(place))
     assert {each.id for each in orphans} == {balancer.id, balancer.group}
     assert next(each.purpose for each in orphans if each.kind == "load balancer") == "shop/front"
     assert swept(place)[0].remaining == ()
@@ -116,7 +117,7 @@ def test_what_is_shared_is_never_deleted(place: Place) -> None:
     balancer = made.classic(place, "one", lifecycle="shared")
     both = {"kubernetes.io/cluster/one": "owned", "kubernetes.io/cluster/two": "owned"}
     group = made.security_group(place, "for-both", both)
-    assert orphan_removal.find_orphans(place.account, scope_of(place)) == ()
+    assert kubernetes_made.find_orphans(place.account, scope_of(place)) == ()
     swept(place)
     assert balancer.name in made.balancer_names(place.account)
     assert {balancer.group, group} <= made.group_ids(place.account)
@@ -125,14 +126,14 @@ def test_what_is_shared_is_never_deleted(place: Place) -> None:
 def test_what_a_stack_made_is_left_to_the_stack(place: Place) -> None:
     tags = {"kubernetes.io/cluster/one": "owned", "cfngen:cluster": "one"}
     group = made.security_group(place, "masters", tags)
-    assert orphan_removal.find_orphans(place.account, scope_of(place)) == ()
+    assert kubernetes_made.find_orphans(place.account, scope_of(place)) == ()
     assert group in made.group_ids(place.account)
 
 
 def test_another_vpc_is_another_matter(place: Place) -> None:
     elsewhere = made.new_place(place.account, "one", "10.1.0.0/16")
     balancer = made.classic(elsewhere, "one")
-    assert orphan_removal.find_orphans(place.account, scope_of(place)) == ()
+    assert kubernetes_made.find_orphans(place.account, scope_of(place)) == ()
     assert balancer.name in made.balancer_names(place.account)
 
 
@@ -182,7 +183,7 @@ def test_what_aws_does_not_let_go_of_is_reported_after_all_patience(place: Place
     result, _ = swept(place)
     assert [each.id for each in result.remaining] == [interface, balancer.group]
     assert [each.id for each in result.removed] == [balancer.id]
-    assert (place.account.clock.now() - start).total_seconds() >= orphan_removal.TIMEOUT_SECONDS
+    assert (place.account.clock.now() - start).total_seconds() >= removal.REMOVAL_TIMEOUT_SECONDS
 
 
 def test_interfaces_of_pods_go_if_they_are_the_clusters(place: Place) -> None:
@@ -205,14 +206,14 @@ def test_a_sweep_that_was_interrupted_goes_on(place: Place) -> None:
     place.account.client("elb").delete_load_balancer(LoadBalancerName=balancer.name)
     result, _ = swept(place)
     assert [each.id for each in result.removed] == [balancer.group]
-    assert swept(place)[0] == orphan_removal.RemovalResult()
+    assert swept(place)[0] == removal.RemovalResult()
 
 
 def test_nothing_is_waited_for_without_patience(place: Place) -> None:
     balancer = made.classic(place, "one")
     made.interface(place, f"ELB {balancer.name}", balancer.group)
     start = place.account.clock.now()
-    result = orphan_removal.remove_orphans(place.account, scope_of(place), lambda message: None, timeout=0)
+    result = removal.remove_orphans(place.account, scope_of(place), lambda message: None, timeout=0)
     assert [each.id for each in result.removed] == [balancer.id]
     assert place.account.clock.now() == start
 
@@ -235,7 +236,7 @@ def test_without_a_vpc_a_living_namesake_forbids_everything(place: Place) -> Non
     instance = launch(place, "one")
     unknown = Inventory("one")
     with pytest.raises(SameNameClusterError, match=instance):
-        orphan_removal.remove_orphans(place.account, unknown, lambda message: None)
+        removal.remove_orphans(place.account, unknown, lambda message: None)
     assert balancer.name in made.balancer_names(place.account)
 
 
@@ -246,7 +247,7 @@ def test_without_a_vpc_leftovers_are_found_by_their_tags(place: Place) -> None:
         Resources=[place.node_group],
         Tags=made.pairs({"kubernetes.io/cluster/one": "owned", "cfngen:cluster": "one"}),
     )
-    result = orphan_removal.remove_orphans(place.account, Inventory("one"), lambda message: None)
+    result = removal.remove_orphans(place.account, Inventory("one"), lambda message: None)
     assert {each.id for each in result.removed} == {balancer.id, balancer.group}
     assert made.balancer_names(place.account) == {theirs.name}
 
@@ -260,7 +261,7 @@ def test_routes_of_pods_leave_a_table_that_was_lent(place: Place) -> None:
     scope = replace(scope_of(place), **lent)
     found = pod_routes.find_orphaned_routes(place.account, scope)
     assert [each.id for each in found] == ["10.244.0.0/24"]
-    assert orphan_removal.remove_pod_routes(place.account, scope, lambda message: None).remaining == ()
+    assert removal.remove_pod_routes(place.account, scope, lambda message: None).remaining == ()
     [described] = place.ec2.describe_route_tables(RouteTableIds=[table])["RouteTables"]
     left = {route["DestinationCidrBlock"] for route in described["Routes"]} - {"10.0.0.0/16"}
     assert left == {"10.244.1.0/24", "10.99.0.0/24"}
@@ -271,7 +272,7 @@ def test_many_load_balancers_are_read_in_pages(place: Place) -> None:
     tags = made.pairs({"kubernetes.io/cluster/one": "owned", "kubernetes.io/service-name": "a/b"})
     for number in range(25):
         elbv2.create_load_balancer(Name=f"n{number}", Type="network", Subnets=[place.subnet_id], Tags=tags)
-    assert len(orphan_removal.find_orphans(place.account, scope_of(place))) == 25
+    assert len(kubernetes_made.find_orphans(place.account, scope_of(place))) == 25
 
 
 def lent_group(place: Place) -> Inventory:
@@ -292,4 +293,4 @@ def test_rules_of_load_balancers_leave_the_group_that_nodes_were_lent(place: Pla
 
 def test_a_group_that_nodes_were_lent_is_never_deleted_whatever_its_tags_say(place: Place) -> None:
     place.ec2.create_tags(Resources=[place.node_group], Tags=made.pairs({"kubernetes.io/cluster/one": "owned"}))
-    assert orphan_removal.find_orphans(place.account, lent_group(place)) == ()
+    assert kubernetes_made.find_orphans(place.account, lent_group(place)) == ()

@@ -10,10 +10,10 @@ from deployments import ALLOWED, Operator
 from existing_network import ExistingNetwork
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.network_check.findings import NetworkProblemsError
-from cfngen.deploy.overridden_keys import parameters_by_key
-from cfngen.deploy.preview.existing_objects import ForeignObjectsError
-from cfngen.deploy.preview.offered_instance_types import InstanceTypesNotOfferedError
+from cfngen.deploy.preflight.existing.objects import ForeignObjectsError
+from cfngen.deploy.preflight.findings import NetworkProblemsError
+from cfngen.deploy.preflight.offered_instance_types import InstanceTypesNotOfferedError
+from cfngen.deploy.preflight.overridden_keys import parameters_by_key
 from cfngen.templates import generate
 
 

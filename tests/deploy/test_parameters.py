@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from cfngen.cluster.load import parse
+from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.messages.stack_status import StackStatus
-from cfngen.deploy.parameters.left_out import left_out_parameters
-from cfngen.deploy.parameters.parameter_file import ParameterFile
-from cfngen.deploy.parameters.parameter_values import (
+from cfngen.deploy.preflight.parameters.parameter_file import ParameterFile
+from cfngen.deploy.preflight.parameters.parameter_values import (
     MissingParameterError,
     ParameterError,
     choose_values,
+    left_out_parameters,
 )
-from cfngen.deploy.stacks import StackView
 from cfngen.templates import generate
 
 ROOT = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cfngen.deploy.parameters.parameter_file import ParameterFile, ParameterFileError, read_file
+from cfngen.deploy.preflight.parameters.parameter_file import ParameterFile, ParameterFileError, read_file
 
 VALUES = {"ApiAllowedCidr": "203.0.113.7/32", "NodeGroupNodesMaxSize": "8"}
 SHAPES = {

@@ -9,19 +9,18 @@ import pytest
 from pausing import NAME, SMALL, Pauser, protected_instance, remove_tag, running
 
 from cfngen.cluster.names import DRAIN_HOOK
-from cfngen.deploy.busy_stack import BusyError
-from cfngen.deploy.etcd.backup import NoAnswerError
-from cfngen.deploy.etcd.restore import REQUEST_KEY, RestoreInProgressError, restore
-from cfngen.deploy.etcd.snapshots import find_store
-from cfngen.deploy.inspection.cluster_status import Unknown
-from cfngen.deploy.inspection.status_reader import read_status
-from cfngen.deploy.interaction import DeclinedError
+from cfngen.deploy.aws.snapshots import REQUEST_KEY, find_store
 from cfngen.deploy.messages.message import Notice, Step
-from cfngen.deploy.pausing.checks import CannotPauseError, CannotResumeError
-from cfngen.deploy.pausing.pause import PauseTimeoutError
-from cfngen.deploy.pausing.readiness import ResumeTimeoutError
-from cfngen.deploy.pausing.reports import PausePlan, PauseProgress, ResumePlan, ResumeProgress
-from cfngen.deploy.pausing.state import PausedError, ensure_stack_not_paused
+from cfngen.deploy.operations.etcd.backup import NoAnswerError
+from cfngen.deploy.operations.etcd.restore import RestoreInProgressError, restore
+from cfngen.deploy.operations.interaction import DeclinedError
+from cfngen.deploy.operations.pausing.pause import PauseTimeoutError
+from cfngen.deploy.operations.pausing.reports import PausePlan, PauseProgress, ResumePlan, ResumeProgress
+from cfngen.deploy.operations.pausing.resume import ResumeTimeoutError
+from cfngen.deploy.preflight.pausing import CannotPauseError, CannotResumeError, PausedError, ensure_stack_not_paused
+from cfngen.deploy.preflight.stack_checks import BusyError
+from cfngen.deploy.status.cluster_status import Unknown
+from cfngen.deploy.status.status_reader import read_status
 
 pytestmark = pytest.mark.drill
 

@@ -8,8 +8,9 @@ import pytest
 from answering import Aws
 
 from cfngen.cluster.tag_keys import PAUSED
-from cfngen.deploy.inspection.machines import GroupView, InstanceView
-from cfngen.deploy.pausing.checks import (
+from cfngen.deploy.aws.groups import GroupView, InstanceView, KeptSizes, Sizes, parse_tags, tag_value
+from cfngen.deploy.aws.pause import find_pause
+from cfngen.deploy.preflight.pausing import (
     CannotPauseError,
     CannotResumeError,
     GroupMissingError,
@@ -17,8 +18,6 @@ from cfngen.deploy.pausing.checks import (
     check_pausable,
     check_resumable,
 )
-from cfngen.deploy.pausing.kept_sizes import KeptSizes, Sizes, parse_tags, tag_value
-from cfngen.deploy.pausing.state import find_pause
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from pausing import LARGE, NAME, SMALL, Pauser, running
 
-from cfngen.deploy.deletion.execution import delete
-from cfngen.deploy.deletion.plan import DeletionRequest
-from cfngen.deploy.etcd.backup import BackupTaken
 from cfngen.deploy.messages.message import Step
-from cfngen.deploy.pausing.pause import PauseInterruptedError
-from cfngen.deploy.pausing.resume import ResumeInterruptedError
+from cfngen.deploy.operations.deletion.execution import delete
+from cfngen.deploy.operations.etcd.backup import BackupTaken
+from cfngen.deploy.operations.pausing.pause import PauseInterruptedError
+from cfngen.deploy.operations.pausing.resume import ResumeInterruptedError
+from cfngen.deploy.plan.deletion.plan import DeletionRequest
 from cfngen.permissions.policies import operator_policy, pause_policy
 from cfngen.permissions.scope import Scope
 

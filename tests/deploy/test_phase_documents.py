@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from recorded import NOW, STACK_ID, Recorded
 
-from cfngen.deploy.phasing.deployed import DeployedStack, DeployedTemplates, read_deployed
-from cfngen.deploy.phasing.documents import (
+from cfngen.deploy.aws.templates import DeployedStack, DeployedTemplates, read_deployed
+from cfngen.deploy.plan.phases.documents import (
     parameters_of_volumes,
     separable_groups,
     volume_phase_documents,

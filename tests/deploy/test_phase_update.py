@@ -13,16 +13,15 @@ from test_phase_documents import DEPLOYED, WANTED
 from test_phase_parts import GROWS, MASTERS, ROLE, group, hurting, stack
 
 from cfngen.cli.exit_codes import error_exit_code
-from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages.message import Danger, Impact, Notice, Question, Step
 from cfngen.deploy.messages.stack_status import StackStatus
-from cfngen.deploy.phasing.part_planning import PartPlanner
-from cfngen.deploy.phasing.parts import UpdatePart
-from cfngen.deploy.phasing.update import PhasedUpdate, UnfinishedError, carry_out, plan_phases
-from cfngen.deploy.preview.change_sets import execute
-from cfngen.deploy.preview.changes import StackPlan
-from cfngen.deploy.preview.plan import Plan
-from cfngen.deploy.publishing.publish import PublishedTemplates
+from cfngen.deploy.operations.deployment.execution import execute
+from cfngen.deploy.operations.deployment.phase_execution import UnfinishedError, carry_out
+from cfngen.deploy.operations.interaction import Interaction
+from cfngen.deploy.plan.phases.parts import UpdatePart
+from cfngen.deploy.plan.phases.phases import PartPlanner, PhasedUpdate, plan_phases
+from cfngen.deploy.plan.plan import Plan, StackPlan
+from cfngen.deploy.plan.publishing.publish import PublishedTemplates
 from cfngen.deploy.watching.watch import WatchResult
 from cfngen.errors import CfngenError
 from cfngen.templates.document import Document

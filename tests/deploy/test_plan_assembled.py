@@ -22,12 +22,11 @@ from recorded import (
     request,
 )
 
+from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE
 from cfngen.deploy.messages.message import Danger, Impact, Notice
-from cfngen.deploy.preview.bill_of_materials import Cost
-from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE
-from cfngen.deploy.preview.change_sets import make_plan
-from cfngen.deploy.preview.changes import Change, Counts, PropertyChange, Replacement
-from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.plan.change_sets import make_plan
+from cfngen.deploy.plan.costs.costs import Cost
+from cfngen.deploy.plan.plan import Change, Counts, Plan, PropertyChange, Replacement
 from cfngen.templates.document import Document
 from cfngen.userdata import user_data_diff
 

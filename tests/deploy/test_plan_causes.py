@@ -8,8 +8,8 @@ import pytest
 from recorded import change, detail, nested
 from test_plan_replacement import ASG, GROUP, RULE, SECURITY_GROUPS, SUBNET, VPC, by_id, handed, planned
 
-from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE
-from cfngen.deploy.preview.changes import Replacement
+from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE
+from cfngen.deploy.plan.plan import Replacement
 
 WILL, MIGHT, NO = Replacement.WILL, Replacement.MIGHT, Replacement.NO
 

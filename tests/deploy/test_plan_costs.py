@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.preview.bill_of_materials import ComponentCount, Cost
-from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE, ChangeSet, ResourceChange
-from cfngen.deploy.preview.costs import cost_differences
-from cfngen.deploy.preview.creation import summarize_creation
-from cfngen.deploy.quotas.demand import Demand
-from cfngen.deploy.quotas.instance_counts import InstanceCount
+from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE, ChangeSet, ResourceChange
+from cfngen.deploy.plan.costs.costs import ComponentCount, Cost, cost_differences
+from cfngen.deploy.plan.costs.creation import summarize_creation
+from cfngen.deploy.preflight.quotas.demand import Demand
+from cfngen.deploy.preflight.quotas.instance_counts import InstanceCount
 
 EC2, ASG = "AWS::EC2::", "AWS::AutoScaling::AutoScalingGroup"
 BALANCER, NAT = "AWS::ElasticLoadBalancingV2::LoadBalancer", f"{EC2}NatGateway"

@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 from recorded import NOW, STACK_ID, Recorded, RefusedError
 
-from cfngen.deploy.aws_errors import AwsError
+from cfngen.deploy.aws import volumes
+from cfngen.deploy.aws.errors import AwsError
+from cfngen.deploy.aws.stacks import require_stack
 from cfngen.deploy.messages.message import Danger, Impact
-from cfngen.deploy.preview import retrying, volumes
-from cfngen.deploy.preview.plan import Plan
-from cfngen.deploy.stacks import require_stack
+from cfngen.deploy.operations.deployment import execution
+from cfngen.deploy.plan import change_sets
+from cfngen.deploy.plan.plan import Plan
+from cfngen.deploy.preflight import masters as preflight_masters
 
 NESTED, VOLUME = "AWS::CloudFormation::Stack", "AWS::EC2::Volume"
 MASTERS = STACK_ID.replace("stack/kubernetes/", "stack/kubernetes-MasterStack-1/")
@@ -71,9 +74,11 @@ class Account:
         answer = {"Volumes": there, "ResponseMetadata": {"HTTPStatusCode": 200}}
         return AWSResponse("https://recorded", 200, {}, None), answer
 
-    def truth(self, wanted: str = "20") -> volumes.VolumeFindings:
+    def truth(self, wanted: str = "20") -> preflight_masters.VolumeFindings:
         stack = require_stack(self.api.account, "kubernetes")
-        return volumes.check_volume_sizes(self.api.account, stack, {"MasterVolumeSize": wanted} if wanted else {})
+        return preflight_masters.check_volume_sizes(
+            self.api.account, stack, {"MasterVolumeSize": wanted} if wanted else {}
+        )
 
 
 def test_sizes_are_those_of_the_volumes_that_are_there() -> None:
@@ -87,7 +92,7 @@ def test_sizes_are_those_of_the_volumes_that_are_there() -> None:
 
 def test_without_volumes_ec2_is_not_asked() -> None:
     account = Account()
-    assert account.truth() == volumes.VolumeFindings()
+    assert account.truth() == preflight_masters.VolumeFindings()
     assert account.asked == []
 
 
@@ -104,7 +109,7 @@ def test_without_volumes_ec2_is_not_asked() -> None:
     ],
 )
 def test_nothing_is_said_where_the_stack_is_right_or_sizes_are_not_known(believed: str, wanted: str, size: int) -> None:
-    assert Account(believed, a=size).truth(wanted) == volumes.VolumeFindings()
+    assert Account(believed, a=size).truth(wanted) == preflight_masters.VolumeFindings()
 
 
 LARGER = "a has 40 GiB and b has 30 GiB already, though the stack records 20: a rollback could not shrink it"
@@ -121,7 +126,7 @@ def test_a_volume_that_is_larger_than_the_stack_says_is_told() -> None:
 def test_less_than_a_volume_has_is_refused(wanted: str) -> None:
     told = Account(b=30, a=40).truth(wanted)
     words = f"{LARGER}. EBS cannot shrink volumes: controlPlane.volume.size must be at least 40, not {wanted}"
-    assert told == volumes.VolumeFindings(impacts=(Impact(words, Danger.DISRUPTIVE, fails=True),))
+    assert told == preflight_masters.VolumeFindings(impacts=(Impact(words, Danger.DISRUPTIVE, fails=True),))
 
 
 @pytest.mark.parametrize("wanted", ["40", "41"])
@@ -157,7 +162,7 @@ def test_what_failed_is_named_where_it_lies_deepest(root: str, masters: str, nam
         STACK_ID: [resource("MasterStack", NESTED, MASTERS, root)],
         MASTERS: [resource("MasterRole", "AWS::IAM::Role", "role", masters), resource("X", VOLUME, "x")],
     }
-    assert retrying.find_failed(account.api.account, STACK_ID) == names
+    assert change_sets.find_failed(account.api.account, STACK_ID) == names
 
 
 @pytest.mark.parametrize("parameters", [["Image", "Size"], []])
@@ -168,7 +173,7 @@ def test_what_failed_is_tried_again_with_what_the_stack_has_and_rollback_off(par
     api.stack["Parameters"] = [{"ParameterKey": name, "ParameterValue": "x"} for name in parameters]
     api.answers["UpdateStack"] = lambda _: {"StackId": STACK_ID}
     plan = Plan("kubernetes", STACK_ID, "update", retries=("MasterStack/MasterRole",))
-    retrying.retry(api.account, plan)
+    execution.retry(api.account, plan)
     assert plan.is_executed
     assert [each["StackName"] for each in api.named("DescribeStacks")] == [STACK_ID]
     [sent] = api.named("UpdateStack")
@@ -196,4 +201,4 @@ def test_a_retry_that_is_refused_is_an_error_of_aws() -> None:
 
     api.answers["UpdateStack"] = refused
     with pytest.raises(AwsError):
-        retrying.retry(api.account, Plan("kubernetes", STACK_ID, "update", retries=("x",)))
+        execution.retry(api.account, Plan("kubernetes", STACK_ID, "update", retries=("x",)))

@@ -14,15 +14,14 @@ from clusters import templates_of
 
 from cfngen.cli.render.plan import plan_lines
 from cfngen.cluster.load import parse
-from cfngen.deploy.account import Account, connect
+from cfngen.deploy.aws.account import Account, connect
+from cfngen.deploy.aws.stacks import find_stack
 from cfngen.deploy.messages.message import Danger
-from cfngen.deploy.preview.change_sets import discard, execute, make_plan
-from cfngen.deploy.preview.changes import Change, Replacement
-from cfngen.deploy.preview.early_validation import ChangeSetFailedError, EarlyValidationError
-from cfngen.deploy.preview.plan import Plan
-from cfngen.deploy.preview.plan_request import PlanRequest
-from cfngen.deploy.publishing.publish import publish
-from cfngen.deploy.stacks import find_stack
+from cfngen.deploy.operations.deployment.execution import execute
+from cfngen.deploy.plan.change_sets import discard, make_plan
+from cfngen.deploy.plan.early_validation import ChangeSetFailedError, EarlyValidationError
+from cfngen.deploy.plan.plan import Change, Plan, PlanRequest, Replacement
+from cfngen.deploy.plan.publishing.publish import publish
 from cfngen.userdata import user_data_diff
 
 pytestmark = pytest.mark.drill

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from recorded import CHANGE_SET, Recorded, change, description, detail, documents, nested, nested_arn, request
 
-from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE
-from cfngen.deploy.preview.change_sets import make_plan
-from cfngen.deploy.preview.changes import Change, Replacement
-from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE
+from cfngen.deploy.plan.change_sets import make_plan
+from cfngen.deploy.plan.plan import Change, Plan, Replacement
 from cfngen.templates.document import Document
 
 GROUP, RULE = "AWS::EC2::SecurityGroup", "AWS::EC2::SecurityGroupIngress"

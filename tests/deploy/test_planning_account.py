@@ -11,10 +11,10 @@ from clusters import inventory
 from deployments import Operator, groups
 
 from cfngen.cli.exit_codes import error_exit_code
-from cfngen.deploy.busy_stack import BusyError
+from cfngen.deploy.aws.planning_account import PlanChangesError, PlanningAccount
 from cfngen.deploy.messages.stack_status import _HEALTH_BY_STATUS
-from cfngen.deploy.planning_account import PlanChangesError, PlanningAccount
-from cfngen.deploy.recovery import BlockedError, FailedCreationError, ImportRollbackFailedError
+from cfngen.deploy.operations.recovery import BlockedError, FailedCreationError, ImportRollbackFailedError
+from cfngen.deploy.preflight.stack_checks import BusyError
 
 pytestmark = pytest.mark.drill
 

@@ -8,7 +8,7 @@ import pytest
 from answers import Answers
 from recorded import CHANGE_SET, STACK_ID
 
-from cfngen.deploy.planning_account import PlanChangesError, PlanningAccount
+from cfngen.deploy.aws.planning_account import PlanChangesError, PlanningAccount
 
 
 def planning(api: Answers) -> PlanningAccount:

@@ -8,7 +8,7 @@ import pytest
 from cloud import Cloud
 from deployments import Operator
 
-from cfngen.deploy.preview.existing_objects import ForeignObjectsError
+from cfngen.deploy.preflight.existing.objects import ForeignObjectsError
 
 URL = "https://tokens.example.com/one"
 

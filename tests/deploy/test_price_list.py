@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cfngen.deploy.prices.price_list import PriceListError, read_price_list
+from cfngen.deploy.plan.costs.bill import PriceListError, read_price_list
 
 HEADER = "currency: USD\ndate: 2026-11-01\nregion: us-west-2\n"
 

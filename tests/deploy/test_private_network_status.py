@@ -13,13 +13,13 @@ from recorded import RefusedError
 from cfngen.cli.render.status import status_lines
 from cfngen.cluster.load import parse
 from cfngen.deploy.access.kubernetes_objects import Readiness
-from cfngen.deploy.inspection.cluster_problems import ClusterState, KubernetesReading
-from cfngen.deploy.inspection.cluster_status import ClusterStatus, Unknown
-from cfngen.deploy.inspection.private_network import read_private_network
-from cfngen.deploy.inspection.status_reader import read_status
-from cfngen.deploy.inspection.validation import validate_state
+from cfngen.deploy.aws.private_network import read_private_network
+from cfngen.deploy.aws.stacks import ResourceView, StackView
 from cfngen.deploy.messages.stack_status import StackStatus
-from cfngen.deploy.stacks import ResourceView, StackView
+from cfngen.deploy.status.cluster_problems import ClusterState, KubernetesReading
+from cfngen.deploy.status.cluster_status import ClusterStatus, Unknown
+from cfngen.deploy.status.status_reader import read_status
+from cfngen.deploy.status.validation import validate_state
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ROOT = "arn:aws:cloudformation:us-west-2:123456789012:stack/kubernetes/1-2"

@@ -12,7 +12,7 @@ from deployments import Operator
 from cfngen.cluster.endpoints import interface_endpoints
 from cfngen.cluster.load import parse
 from cfngen.deploy.messages.message import Danger, Message
-from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.plan.plan import Plan
 
 pytestmark = pytest.mark.drill
 

@@ -20,12 +20,12 @@ from moto.ec2.models.vpcs import VPCEndPoint
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
-from cfngen.deploy.account import Account
-from cfngen.deploy.inspection.cluster_problems import Problem
-from cfngen.deploy.inspection.network_problems import find_network_problems
-from cfngen.deploy.inspection.private_network import PrivateNetwork, read_private_network
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.private_network import PrivateNetwork, read_private_network
+from cfngen.deploy.aws.stacks import ResourceView, StackView
 from cfngen.deploy.messages.stack_status import StackStatus
-from cfngen.deploy.stacks import ResourceView, StackView
+from cfngen.deploy.status.cluster_problems import Problem
+from cfngen.deploy.status.network_problems import find_network_problems
 from cfngen.templates import generate
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"

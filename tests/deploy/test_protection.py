@@ -9,13 +9,14 @@ from types import SimpleNamespace
 import pytest
 from botocore.exceptions import ClientError
 
-from cfngen.deploy import operation as operation_module
-from cfngen.deploy import protection
-from cfngen.deploy.account import connect
-from cfngen.deploy.aws_errors import AwsError
-from cfngen.deploy.interaction import Interaction
+from cfngen.deploy.aws import protection
+from cfngen.deploy.aws.account import connect
+from cfngen.deploy.aws.errors import AwsError
+from cfngen.deploy.aws.stacks import find_stack, list_resources
 from cfngen.deploy.messages.stack_status import StackStatus
-from cfngen.deploy.stacks import find_stack, list_resources
+from cfngen.deploy.operations import stack_protection
+from cfngen.deploy.operations.deployment import deploy as operation_module
+from cfngen.deploy.operations.interaction import Interaction
 from cfngen.deploy.watching.watch import InterruptChoice
 
 pytestmark = pytest.mark.drill
@@ -78,32 +79,32 @@ PROTECTED = {
 
 
 def test_a_new_cluster_is_protected(account, root, said):
-    protection.protect_stack(account, root, report=said.append)
+    stack_protection.protect_stack(account, root, report=said.append)
     assert find_stack(account, "k8s").protected
     assert policies(account) == PROTECTED
     assert said == []
 
 
 def test_what_is_protected_already_is_left_alone(account, root, sent, said):
-    protection.protect_stack(account, root, report=said.append)
+    stack_protection.protect_stack(account, root, report=said.append)
     assert sorted(sent) == ["SetStackPolicy"] * 3 + ["UpdateTerminationProtection"]
     sent.clear()
-    protection.protect_stack(account, find_stack(account, "k8s"), report=said.append)
+    stack_protection.protect_stack(account, find_stack(account, "k8s"), report=said.append)
     assert sent == []
 
 
 def test_termination_protection_can_be_left_out_and_is_not_taken_away(account, root, said):
-    protection.protect_stack(account, root, termination=False, report=said.append)
+    stack_protection.protect_stack(account, root, termination=False, report=said.append)
     assert not find_stack(account, "k8s").protected
-    protection.protect_stack(account, root, report=said.append)
-    protection.protect_stack(account, find_stack(account, "k8s"), termination=False, report=said.append)
+    stack_protection.protect_stack(account, root, report=said.append)
+    stack_protection.protect_stack(account, find_stack(account, "k8s"), termination=False, report=said.append)
     assert find_stack(account, "k8s").protected
 
 
 def test_a_policy_of_somebody_elses_stays_and_is_reported(account, root, said):
     client = account.client("cloudformation")
     client.set_stack_policy(StackName=nested(account, "SecretsStack"), StackPolicyBody=json.dumps(OTHERS))
-    protection.protect_stack(account, root, report=said.append)
+    stack_protection.protect_stack(account, root, report=said.append)
     assert policies(account) == {**PROTECTED, "SecretsStack": OTHERS}
     (notice,) = said
     assert "SecretsStack" in notice.text
@@ -111,8 +112,8 @@ def test_a_policy_of_somebody_elses_stays_and_is_reported(account, root, said):
 
 
 def test_it_is_lifted_for_one_operation(account, root, said):
-    protection.protect_stack(account, root, report=said.append)
-    with protection.lift_stack_policies(account, root, report=said.append):
+    stack_protection.protect_stack(account, root, report=said.append)
+    with stack_protection.lift_stack_policies(account, root, report=said.append):
         documents = policies(account)
         assert [documents[name] for name in PROTECTED if PROTECTED[name]] == [protection.ALLOW_ALL_POLICY] * 3
         # An update is no deletion.
@@ -122,22 +123,22 @@ def test_it_is_lifted_for_one_operation(account, root, said):
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, RuntimeError])
 def test_it_is_put_back_whatever_happens(account, root, said, interruption):
-    protection.protect_stack(account, root, report=said.append)
-    with pytest.raises(interruption), protection.lift_stack_policies(account, root, report=said.append):
+    stack_protection.protect_stack(account, root, report=said.append)
+    with pytest.raises(interruption), stack_protection.lift_stack_policies(account, root, report=said.append):
         raise interruption
     assert policies(account) == PROTECTED
     assert said == []
 
 
 def test_what_is_not_protected_is_not_lifted(account, root, sent, said):
-    with protection.lift_stack_policies(account, root, report=said.append):
+    with stack_protection.lift_stack_policies(account, root, report=said.append):
         pass
     assert sent == []
 
 
 def test_somebody_elses_policy_is_put_back_as_it_was(account, root, said):
     account.client("cloudformation").set_stack_policy(StackName="k8s", StackPolicyBody=json.dumps(OTHERS))
-    with protection.lift_stack_policies(account, root, report=said.append):
+    with stack_protection.lift_stack_policies(account, root, report=said.append):
         assert policy(account, "k8s") == protection.ALLOW_ALL_POLICY
     assert policy(account, "k8s") == OTHERS
 
@@ -153,11 +154,11 @@ def refuse(account, stack):
 
 
 def test_a_policy_that_cannot_be_put_back_is_a_failure_of_its_own(account, root, said):
-    protection.protect_stack(account, root, report=said.append)
+    stack_protection.protect_stack(account, root, report=said.append)
     master = nested(account, "MasterStack")
     with (
-        pytest.raises(protection.PolicyNotRestoredError) as failed,
-        protection.lift_stack_policies(account, root, report=said.append),
+        pytest.raises(stack_protection.PolicyNotRestoredError) as failed,
+        stack_protection.lift_stack_policies(account, root, report=said.append),
     ):
         refuse(account, master)
     assert failed.value.stacks == (master,)
@@ -167,19 +168,19 @@ def test_a_policy_that_cannot_be_put_back_is_a_failure_of_its_own(account, root,
 
 
 def test_it_does_not_hide_what_went_wrong_before(account, root, said):
-    protection.protect_stack(account, root, report=said.append)
+    stack_protection.protect_stack(account, root, report=said.append)
 
     def fail():
         refuse(account, root.id)
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError), protection.lift_stack_policies(account, root, report=said.append):
+    with pytest.raises(ZeroDivisionError), stack_protection.lift_stack_policies(account, root, report=said.append):
         fail()
     assert ["could not be restored on k8s" in each.text for each in said] == [True]
 
 
 def test_a_second_ctrl_c_leaves_no_other_stack_open(account, root, said):
-    protection.protect_stack(account, root, report=said.append)
+    stack_protection.protect_stack(account, root, report=said.append)
     raised = []
 
     def interrupt(**_):
@@ -192,7 +193,7 @@ def test_a_second_ctrl_c_leaves_no_other_stack_open(account, root, said):
         events.register("before-parameter-build.cloudformation.SetStackPolicy", interrupt)
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), protection.lift_stack_policies(account, root, report=said.append):
+    with pytest.raises(KeyboardInterrupt), stack_protection.lift_stack_policies(account, root, report=said.append):
         fail()
     documents = policies(account)
     assert [name for name in PROTECTED if documents[name] != PROTECTED[name]] == [""]
@@ -216,7 +217,7 @@ def give_the_master_another_address(cloud):
 
 
 def test_an_update_may_not_replace_what_others_know(cloud, account, root, said):
-    protection.protect_stack(account, root, report=said.append)
+    stack_protection.protect_stack(account, root, report=said.append)
     master = nested(account, "MasterStack")
     before = {resource.logical_id: resource.physical_id for resource in list_resources(account, master)}
     give_the_master_another_address(cloud)
@@ -263,7 +264,7 @@ def test_an_interface_may_change_and_may_not_be_replaced(cloud, policy, paramete
 
 
 def test_deletion_is_allowed_once_protection_is_off(account, root, said, sent):
-    protection.protect_stack(account, root, report=said.append)
+    stack_protection.protect_stack(account, root, report=said.append)
     protection.disable_termination_protection(account, find_stack(account, "k8s"))
     assert not find_stack(account, "k8s").protected
     sent.clear()
@@ -282,7 +283,7 @@ def forbid(account, operation):
 
 def test_a_new_stack_that_may_not_be_protected_is_created_all_the_same(account, root):
     forbid(account, "UpdateTerminationProtection")
-    protection.protect_new_stack(account, root.id)
+    stack_protection.protect_new_stack(account, root.id)
     assert not find_stack(account, "k8s").protected
 
 
@@ -298,20 +299,20 @@ def test_protection_that_could_not_be_set_does_not_fail_the_deployment_and_is_to
 
 
 def test_a_failed_creation_that_stays_protected_is_told(account, root, said):
-    protection.protect_new_stack(account, root.id)
+    stack_protection.protect_new_stack(account, root.id)
     failed = replace(find_stack(account, "k8s"), status=StackStatus("ROLLBACK_COMPLETE"))
     forbid(account, "UpdateTerminationProtection")
-    protection.unprotect_failed_creation(account, failed, said.append)
+    stack_protection.unprotect_failed_creation(account, failed, said.append)
     [notice] = said
     assert notice.text.startswith("k8s is still protected against deletion: ")
     assert "not allowed to call UpdateTerminationProtection" in notice.text
 
 
 def test_only_a_creation_that_failed_for_good_gives_up_its_protection(account, root, said):
-    protection.protect_new_stack(account, root.id)
-    protection.unprotect_failed_creation(account, find_stack(account, "k8s"), said.append)
+    stack_protection.protect_new_stack(account, root.id)
+    stack_protection.unprotect_failed_creation(account, find_stack(account, "k8s"), said.append)
     assert find_stack(account, "k8s").protected
-    protection.unprotect_failed_creation(
+    stack_protection.unprotect_failed_creation(
         account, replace(find_stack(account, "k8s"), status=StackStatus("ROLLBACK_COMPLETE")), said.append
     )
     assert not find_stack(account, "k8s").protected
@@ -323,4 +324,4 @@ def test_a_caller_who_may_not_protect_is_told(cloud, account, root, said):
     with cloud.permissions.enforcing({"Version": "2012-10-17", "Statement": [read]}) as credentials:
         other = connect(cloud.session_of(credentials), "us-west-2", clock=cloud.clock, attempts=1)
         with pytest.raises(AwsError, match="not allowed to call UpdateTerminationProtection"):
-            protection.protect_stack(other, root, report=said.append)
+            stack_protection.protect_stack(other, root, report=said.append)

@@ -11,12 +11,14 @@ from answers import DENIED, Answers
 from recorded import NESTED, NOW, STACK_ID, RefusedError
 from recorded_stack import NAME, arn, resource
 
-from cfngen.deploy import protection
-from cfngen.deploy.aws_errors import AwsError
+from cfngen.deploy.aws import protection
+from cfngen.deploy.aws.errors import AwsError
+from cfngen.deploy.aws.protection import ALLOW_ALL_POLICY
+from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.messages.message import Message, Notice
 from cfngen.deploy.messages.stack_status import StackStatus
-from cfngen.deploy.protection import ALLOW_ALL_POLICY, PolicyNotRestoredError
-from cfngen.deploy.stacks import StackView
+from cfngen.deploy.operations import stack_protection
+from cfngen.deploy.operations.stack_protection import PolicyNotRestoredError
 
 MASTER, SECRETS = f"{NAME}-MasterStack-1", f"{NAME}-SecretsStack-1"
 ALLOW = {"Effect": "Allow", "Action": "Update:*", "Principal": "*", "Resource": "*"}
@@ -105,12 +107,12 @@ PRIOR = {NAME: ROOT_POLICY, MASTER: HOLDER_POLICY}
 
 def test_policies_are_set_on_the_root_and_on_what_holds_state() -> None:
     api, said = Protected(), list[Message]()
-    protection.protect_stack(api.account, root(), report=said.append)
+    stack_protection.protect_stack(api.account, root(), report=said.append)
     assert api.policies == ALL
     assert api.switched() == [True]
     assert said == []
     api.calls.clear()
-    protection.protect_stack(api.account, root(protected=True), report=said.append)
+    stack_protection.protect_stack(api.account, root(protected=True), report=said.append)
     assert api.writes == []
 
 
@@ -123,7 +125,7 @@ def test_what_has_no_policy_is_named() -> None:
 
 def test_one_that_allows_everything_is_replaced_and_somebody_elses_stays() -> None:
     api, said = Protected(**{NAME: ALLOW_ALL_POLICY, MASTER: OTHERS}), list[Message]()  # type: ignore[arg-type]
-    protection.protect_stack(api.account, root(protected=True), False, report=said.append)
+    stack_protection.protect_stack(api.account, root(protected=True), False, report=said.append)
     assert api.policies == {NAME: ROOT_POLICY, MASTER: OTHERS, SECRETS: HOLDER_POLICY}
     [notice] = said
     assert isinstance(notice, Notice)
@@ -146,14 +148,14 @@ def test_protection_is_given_up_only_where_a_creation_failed_for_good(
     status: str, protected: bool, switched: list[bool]
 ) -> None:
     api = Protected()
-    protection.unprotect_failed_creation(api.account, root(status, protected=protected), list[Message]().append)
+    stack_protection.unprotect_failed_creation(api.account, root(status, protected=protected), list[Message]().append)
     assert api.switched() == switched
 
 
 def test_protection_that_may_not_be_given_up_is_told() -> None:
     api, said = Protected(), list[Message]()
     api.given["cloudformation:UpdateTerminationProtection"] = DENIED
-    protection.unprotect_failed_creation(api.account, root("ROLLBACK_COMPLETE", protected=True), said.append)
+    stack_protection.unprotect_failed_creation(api.account, root("ROLLBACK_COMPLETE", protected=True), said.append)
     [notice] = said
     assert isinstance(notice, Notice)
     assert notice.text.startswith(f"{NAME} is still protected against deletion: not allowed to call Update")
@@ -161,9 +163,9 @@ def test_protection_that_may_not_be_given_up_is_told() -> None:
     with pytest.raises(AwsError):
         protection.disable_termination_protection(api.account, root(protected=True))
     # A new stack is protected later, where that is not allowed at once.
-    protection.protect_new_stack(api.account, STACK_ID)
+    stack_protection.protect_new_stack(api.account, STACK_ID)
     api.given["cloudformation:UpdateTerminationProtection"] = {}
-    protection.protect_new_stack(api.account, STACK_ID)
+    stack_protection.protect_new_stack(api.account, STACK_ID)
     assert api.switched()[-1] is True
 
 
@@ -172,7 +174,7 @@ def test_policies_are_lifted_for_one_update_and_put_back(fails: bool) -> None:
     api, said = Protected(**{**PRIOR, SECRETS: ALLOW_ALL_POLICY}), list[Message]()  # type: ignore[arg-type]
     lifted: dict[str, Any] = {}
     try:
-        with protection.lift_stack_policies(api.account, root(), report=said.append):
+        with stack_protection.lift_stack_policies(api.account, root(), report=said.append):
             lifted |= api.policies
             if fails:
                 raise KeyError
@@ -187,7 +189,7 @@ def test_policies_are_lifted_for_one_update_and_put_back(fails: bool) -> None:
 
 def test_while_the_update_goes_on_they_stay_lifted() -> None:
     api, said = Protected(**PRIOR), list[Message]()  # type: ignore[arg-type]
-    with protection.lift_stack_policies(api.account, root(), report=said.append):
+    with stack_protection.lift_stack_policies(api.account, root(), report=said.append):
         api.status = "UPDATE_IN_PROGRESS"
     assert api.policies == dict.fromkeys((NAME, MASTER), ALLOW_ALL_POLICY)
     [notice] = said
@@ -195,7 +197,7 @@ def test_while_the_update_goes_on_they_stay_lifted() -> None:
     assert notice.text == "the stack policies stay lifted while the update continues"
     assert f"`cfngen watch --stack-name {NAME}`" in str(notice.hint)
     api, said = Protected(), list[Message]()
-    with protection.lift_stack_policies(api.account, root(), report=said.append):
+    with stack_protection.lift_stack_policies(api.account, root(), report=said.append):
         api.status = "UPDATE_IN_PROGRESS"
     assert said == []
 
@@ -203,7 +205,7 @@ def test_while_the_update_goes_on_they_stay_lifted() -> None:
 @pytest.mark.parametrize("status", ["", "DENIED"])
 def test_where_the_status_cannot_be_read_putting_back_is_tried(status: str) -> None:
     api = Protected(**PRIOR)  # type: ignore[arg-type]
-    with protection.lift_stack_policies(api.account, root(), report=list[Message]().append):
+    with stack_protection.lift_stack_policies(api.account, root(), report=list[Message]().append):
         api.status = status
         if status:
             api.given["cloudformation:DescribeStacks"] = DENIED
@@ -212,7 +214,7 @@ def test_where_the_status_cannot_be_read_putting_back_is_tried(status: str) -> N
 
 def test_a_stack_that_the_update_has_deleted_needs_none() -> None:
     api = Protected(**PRIOR)  # type: ignore[arg-type]
-    with protection.lift_stack_policies(api.account, root(), report=list[Message]().append):
+    with stack_protection.lift_stack_policies(api.account, root(), report=list[Message]().append):
         api.gone = {MASTER}
     assert api.policies[NAME] == ROOT_POLICY
 
@@ -224,7 +226,7 @@ def test_a_policy_that_cannot_be_put_back_is_an_error_that_hides_no_other(refusa
     api, said = Protected(**PRIOR), list[Message]()  # type: ignore[arg-type]
     with (
         pytest.raises(PolicyNotRestoredError) as raised,
-        protection.lift_stack_policies(api.account, root(), report=said.append),
+        stack_protection.lift_stack_policies(api.account, root(), report=said.append),
     ):
         api.refused[NAME] = refusal
     assert raised.value.stacks == (STACK_ID,)
@@ -238,7 +240,7 @@ def test_a_policy_that_cannot_be_put_back_is_an_error_that_hides_no_other(refusa
         api.refused[MASTER] = refusal
         raise KeyError
 
-    with pytest.raises(KeyError), protection.lift_stack_policies(api.account, root(), report=said.append):
+    with pytest.raises(KeyError), stack_protection.lift_stack_policies(api.account, root(), report=said.append):
         break_off()
     [notice] = said
     assert isinstance(notice, Notice)
@@ -247,7 +249,10 @@ def test_a_policy_that_cannot_be_put_back_is_an_error_that_hides_no_other(refusa
 
 def test_ctrl_c_while_they_are_put_back_leaves_no_other_open() -> None:
     api, said = Protected(**PRIOR), list[Message]()  # type: ignore[arg-type]
-    with pytest.raises(KeyboardInterrupt), protection.lift_stack_policies(api.account, root(), report=said.append):
+    with (
+        pytest.raises(KeyboardInterrupt),
+        stack_protection.lift_stack_policies(api.account, root(), report=said.append),
+    ):
         api.refused[NAME] = KeyboardInterrupt()  # type: ignore[assignment]
     assert api.policies == {NAME: ALLOW_ALL_POLICY, MASTER: HOLDER_POLICY}
     [notice] = said

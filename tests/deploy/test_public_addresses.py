@@ -11,12 +11,12 @@ from deployments import ALLOWED, Operator, groups
 
 from cfngen.cli.render.status import status_lines
 from cfngen.cluster.load import parse
-from cfngen.deploy.account import Account
-from cfngen.deploy.inspection.status_reader import read_status
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.addresses import LostAddress, find_lost_addresses
+from cfngen.deploy.aws.stacks import ResourceView, find_stack, list_resource_tree
 from cfngen.deploy.messages.message import Notice
-from cfngen.deploy.public_addresses import LostAddress, find_lost_addresses
-from cfngen.deploy.recovery import rollback
-from cfngen.deploy.stacks import ResourceView, find_stack, list_resource_tree
+from cfngen.deploy.operations.recovery import rollback
+from cfngen.deploy.status.status_reader import read_status
 
 ONE = {"name": "one", "nodeGroups": groups("general")}
 GROUP = "MasterAAutoScalingGroup"

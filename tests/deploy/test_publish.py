@@ -11,9 +11,9 @@ from botocore.exceptions import EndpointConnectionError
 from in_moto import NUMBER
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.aws_errors import AwsError
+from cfngen.deploy.aws.errors import AwsError
 from cfngen.deploy.messages.message import Step
-from cfngen.deploy.publishing.publish import TemplateTooLargeError, UploadError, assign_template_urls, publish
+from cfngen.deploy.plan.publishing.publish import TemplateTooLargeError, UploadError, assign_template_urls, publish
 from cfngen.templates import generate
 
 OWN = f"cfngen-{NUMBER}-us-west-2"

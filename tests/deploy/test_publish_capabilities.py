@@ -6,7 +6,7 @@ import pytest
 from clusters import golden
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.publishing.capabilities import capabilities
+from cfngen.deploy.plan.publishing.publish import capabilities
 from cfngen.templates import Document, generate
 
 

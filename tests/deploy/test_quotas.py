@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.account import connect
-from cfngen.deploy.publishing.publish import assign_template_urls
-from cfngen.deploy.quotas import service_quotas, vcpus
-from cfngen.deploy.quotas.demand import count_demand
-from cfngen.deploy.quotas.instance_counts import InstanceCount
+from cfngen.deploy.aws.account import connect
+from cfngen.deploy.plan.publishing.publish import assign_template_urls
+from cfngen.deploy.preflight.quotas import service_quotas, vcpus
+from cfngen.deploy.preflight.quotas.demand import count_demand
+from cfngen.deploy.preflight.quotas.instance_counts import InstanceCount
 from cfngen.templates import generate
 
 STANDARD = "vCPUs of on-demand standard (A, C, D, H, I, M, R, T, Z) instances"

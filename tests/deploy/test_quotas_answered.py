@@ -11,10 +11,10 @@ import pytest
 from answers import DENIED, Answer, Answers
 from recorded import NOW, RefusedError
 
-from cfngen.deploy.quotas import service_quotas
-from cfngen.deploy.quotas.demand import Demand
-from cfngen.deploy.quotas.instance_counts import InstanceCount
-from cfngen.deploy.quotas.quota import Quota
+from cfngen.deploy.preflight.quotas import service_quotas
+from cfngen.deploy.preflight.quotas.demand import Demand
+from cfngen.deploy.preflight.quotas.instance_counts import InstanceCount
+from cfngen.deploy.preflight.quotas.quota import Quota
 
 ARN = "arn:aws:elasticloadbalancing:us-west-2:123456789012:loadbalancer/net/"
 NO_ENTRY = RefusedError("NoSuchResourceException")

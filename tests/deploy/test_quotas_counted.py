@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cfngen.deploy.account import Account
-from cfngen.deploy.quotas import network_quotas, service_quotas
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.preflight.quotas import quota, service_quotas
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def gateways(account: Account, subnets: Sequence[str]) -> list[str]:
 
 
 def used(account: Account, *zones: str) -> int:
-    return network_quotas._count_nat_gateways(zones)(account)
+    return quota._count_nat_gateways(zones)(account)
 
 
 def test_of_nat_gateways_those_of_the_fullest_zone_count(account: Account, subnets: dict[str, str]) -> None:

@@ -7,11 +7,11 @@ from cloud import Cloud
 from clusters import inventory
 from deployments import Operator, groups
 
-from cfngen.deploy import preparation
-from cfngen.deploy.aws_errors import AwsError
+from cfngen.deploy.aws.errors import AwsError
+from cfngen.deploy.aws.stacks import find_stack
 from cfngen.deploy.messages.message import Notice
-from cfngen.deploy.operation import ImpossiblePlanError
-from cfngen.deploy.stacks import find_stack
+from cfngen.deploy.operations.deployment import preparation
+from cfngen.deploy.operations.deployment.deploy import ImpossiblePlanError
 
 pytestmark = pytest.mark.drill
 

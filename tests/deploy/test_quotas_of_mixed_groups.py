@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.preview.costs import cost_differences
-from cfngen.deploy.quotas.demand import Demand, count_demand
-from cfngen.deploy.quotas.instance_counts import InstanceCount, on_demand_share
+from cfngen.deploy.plan.costs.costs import cost_differences
+from cfngen.deploy.preflight.quotas.demand import Demand, count_demand
+from cfngen.deploy.preflight.quotas.instance_counts import InstanceCount, on_demand_share
 from cfngen.templates import generate
 
 TYPES = ["m7i.large", "m7a.large"]

@@ -10,19 +10,18 @@ from cloud import Cloud
 from deployments import Operator, groups
 
 from cfngen.cli.exit_codes import error_exit_code
-from cfngen.deploy.busy_stack import BusyError
-from cfngen.deploy.interaction import DeclinedError
+from cfngen.deploy.aws.last_operation import find_rollback_blockers
+from cfngen.deploy.aws.stacks import find_stack
 from cfngen.deploy.messages.message import Notice, Step
-from cfngen.deploy.name_conflicts import NameConflictError
-from cfngen.deploy.recovery import (
+from cfngen.deploy.operations.interaction import DeclinedError
+from cfngen.deploy.operations.recovery import (
     BlockedError,
     ImportRollbackFailedError,
     NothingToRollBackError,
     ensure_deployable,
     rollback,
 )
-from cfngen.deploy.rollback_blockers import find_rollback_blockers
-from cfngen.deploy.stacks import find_stack
+from cfngen.deploy.preflight.stack_checks import BusyError, NameConflictError
 
 pytestmark = pytest.mark.drill
 

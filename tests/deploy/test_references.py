@@ -12,10 +12,10 @@ from deployments import Operator, groups
 from existing_network import REGION, ExistingNetwork
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.account import Account, connect
-from cfngen.deploy.preview.immutable_changes import ImmutableSettingError
-from cfngen.deploy.references import UnresolvedReferenceError, resolve_vpc
-from cfngen.deploy.stacks import require_stack
+from cfngen.deploy.aws.account import Account, connect
+from cfngen.deploy.aws.stacks import require_stack
+from cfngen.deploy.preflight.immutable_settings import ImmutableSettingError
+from cfngen.deploy.preflight.references import UnresolvedReferenceError, resolve_vpc
 from cfngen.sandbox.cloudformation.handlers import client
 
 

@@ -10,19 +10,16 @@ from deployed import place
 from replaced import MASTERS, NAME, NODES, ONE, Cluster
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.busy_stack import BusyError
-from cfngen.deploy.inspection.machines import find_groups
-from cfngen.deploy.inspection.status_reader import read_status
-from cfngen.deploy.interaction import DeclinedError
+from cfngen.deploy.aws.groups import find_groups
+from cfngen.deploy.aws.stacks import NoStackError
 from cfngen.deploy.messages.message import Notice
-from cfngen.deploy.replacing.master_type import UnsuitableTypeError
-from cfngen.deploy.replacing.members import UnknownInstanceError
-from cfngen.deploy.replacing.replace import GroupStoppedError, replace
-from cfngen.deploy.replacing.replacement_messages import (
-    ReplacementDetachedError,
-    ReplacementFailedError,
-)
-from cfngen.deploy.stacks import NoStackError
+from cfngen.deploy.operations.interaction import DeclinedError
+from cfngen.deploy.operations.replacing.master_type import UnsuitableTypeError
+from cfngen.deploy.operations.replacing.members import UnknownInstanceError
+from cfngen.deploy.operations.replacing.messages import ReplacementDetachedError, ReplacementFailedError
+from cfngen.deploy.operations.replacing.replace import GroupStoppedError, replace
+from cfngen.deploy.preflight.stack_checks import BusyError
+from cfngen.deploy.status.status_reader import read_status
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.services import capacity
 

@@ -9,8 +9,8 @@ from deployed import place
 from replaced import MASTERS, NAME, NODES, ONE, THREE, Cluster
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.replacing.master_health import QuorumError
-from cfngen.deploy.replacing.replacement_messages import ReplacementDetachedError, ReplacementInProgressError
+from cfngen.deploy.operations.replacing.members import QuorumError
+from cfngen.deploy.operations.replacing.messages import ReplacementDetachedError, ReplacementInProgressError
 from cfngen.permissions.instance_replacement import replacement_statements
 from cfngen.permissions.operators import operator_statements
 from cfngen.permissions.scope import Scope

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE, ChangeDetail, ChangeSet, ResourceChange
-from cfngen.deploy.preview.changes import Replacement
-from cfngen.deploy.preview.replacement import ReplacementAnalysis
+from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE, ChangeDetail, ChangeSet, ResourceChange
+from cfngen.deploy.plan.plan import Replacement
+from cfngen.deploy.plan.replacement import ReplacementAnalysis
 from cfngen.templates.document import Document
 
 NESTED, ASG = "AWS::CloudFormation::Stack", "AWS::AutoScaling::AutoScalingGroup"

@@ -12,11 +12,11 @@ from aws_descriptions import arn, resource
 from botocore import xform_name
 from botocore.session import get_session
 
-from cfngen.deploy.deletion import log_groups, pending_deletions, retained_resources
-from cfngen.deploy.deletion.inventory import Inventory
-from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
-from cfngen.deploy.publishing.template_objects import TemplateObjects
-from cfngen.deploy.stacks import StackResource
+from cfngen.deploy.aws.inventory import Inventory
+from cfngen.deploy.aws.orphaned_resource import OrphanedResource
+from cfngen.deploy.aws.stacks import StackResource
+from cfngen.deploy.aws.templates import TemplateObjects
+from cfngen.deploy.plan.deletion import remaining_by_kind, retained_resources
 
 VOLUMES = (resource("vol-1"), resource("vol-2", "DELETE_COMPLETE", stack_id=arn("masters")), resource("vpc-1"))
 SNAPSHOTS = {"Snapshots": [{"SnapshotId": "snap-1", "VolumeId": "vol-1", "VolumeSize": 20}]}
@@ -103,7 +103,7 @@ KEY = {"KeyId": "key-1", "KeyState": "PendingDeletion", "DeletionDate": datetime
 )
 def test_a_key_that_waits_for_its_deletion_can_be_kept(aws: Aws, answer: Any, why: str | None) -> None:
     aws.answers["kms:DescribeKey"] = answer
-    found = pending_deletions.find_keys(aws.account, Inventory("one", (resource("key-1", "DELETE_COMPLETE"),)))
+    found = remaining_by_kind.find_keys(aws.account, Inventory("one", (resource("key-1", "DELETE_COMPLETE"),)))
     assert aws.sent("kms:DescribeKey") == [{"KeyId": "key-1"}]
     if why is None:
         assert found == ()
@@ -118,8 +118,8 @@ def test_a_key_that_waits_for_its_deletion_can_be_kept(aws: Aws, answer: Any, wh
 
 def test_a_key_that_cannot_be_looked_at_for_another_reason_is_an_error(aws: Aws) -> None:
     for call, ask, held in (
-        ("kms:DescribeKey", pending_deletions.find_keys, "AWS::KMS::Key"),
-        ("secretsmanager:DescribeSecret", pending_deletions.find_secrets, "AWS::SecretsManager::Secret"),
+        ("kms:DescribeKey", remaining_by_kind.find_keys, "AWS::KMS::Key"),
+        ("secretsmanager:DescribeSecret", remaining_by_kind.find_secrets, "AWS::SecretsManager::Secret"),
     ):
         aws.answers[call] = refusing("InternalFailure")
         with pytest.raises(Exception, match="InternalFailure"):
@@ -138,7 +138,7 @@ def test_a_key_that_cannot_be_looked_at_for_another_reason_is_an_error(aws: Aws)
 def test_a_secret_in_its_recovery_window_can_be_brought_back(aws: Aws, answer: Any, named: bool) -> None:
     aws.answers["secretsmanager:DescribeSecret"] = answer
     held = resource("arn-of-a-secret-in-it", "DELETE_COMPLETE", type_name="AWS::SecretsManager::Secret")
-    found = pending_deletions.find_secrets(aws.account, Inventory("one", (held,)))
+    found = remaining_by_kind.find_secrets(aws.account, Inventory("one", (held,)))
     assert aws.sent("secretsmanager:DescribeSecret") == [{"SecretId": "arn-of-a-secret-in-it"}]
     assert bool(found) is named
     for each in found:
@@ -350,7 +350,7 @@ def test_log_groups_are_named_with_what_they_store(aws: Aws, size: int | None) -
     name = "/aws/containerinsights/one/application"
     described = {"logGroupName": name, **({} if size is None else {"storedBytes": size})}
     aws.answers["logs:DescribeLogGroups"] = {"logGroups": [described]}
-    [found] = log_groups.find_workload_log_groups(aws.account, "one")
+    [found] = remaining_by_kind.find_workload_log_groups(aws.account, "one")
     assert (found.kind, found.id) == ("log group", name)
     assert f"{'0.00' if size is None else '1.50'} GiB" in found.cost
     assert found.command == f"aws logs delete-log-group --log-group-name {name} --region us-west-2"
@@ -359,10 +359,10 @@ def test_log_groups_are_named_with_what_they_store(aws: Aws, size: int | None) -
 
 def test_who_may_not_see_log_groups_is_not_kept_from_deleting(aws: Aws) -> None:
     aws.answers["logs:DescribeLogGroups"] = refusing("AccessDeniedException")
-    assert log_groups.find_workload_log_groups(aws.account, "one") == ()
+    assert remaining_by_kind.find_workload_log_groups(aws.account, "one") == ()
     aws.answers["logs:DescribeLogGroups"] = refusing("ServiceUnavailableException")
     with pytest.raises(Exception, match="ServiceUnavailable"):
-        log_groups.find_workload_log_groups(aws.account, "one")
+        remaining_by_kind.find_workload_log_groups(aws.account, "one")
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,12 @@ import pytest
 from botocore.exceptions import ClientError
 from in_moto import Calls, in_moto
 
-from cfngen.deploy.account import Account
-from cfngen.deploy.deletion import deletion_report, log_groups
-from cfngen.deploy.deletion.inventory import Inventory
-from cfngen.deploy.publishing import template_objects
-from cfngen.deploy.stacks import ResourceView, StackResource
+from cfngen.deploy.aws import existing_resources, templates
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.inventory import Inventory
+from cfngen.deploy.aws.stacks import ResourceView, StackResource
+from cfngen.deploy.operations.deletion import report, template_bucket
+from cfngen.deploy.plan.deletion import remaining_by_kind
 
 BUCKET = "templates"
 Where = tuple[Account, Calls]
@@ -42,11 +43,11 @@ def test_every_version_and_marker_of_the_cluster_goes_and_nothing_else(where: Wh
     account, calls = where
     put(account, "one/a/vpc.json", "one/a/vpc.json", "one/b/iam.json", "one-more/a/vpc.json", "two/a/vpc.json", "one")
     account.client("s3").delete_object(Bucket=BUCKET, Key="one/b/iam.json")
-    there = template_objects.find(account, BUCKET, "one")
+    there = templates.find(account, BUCKET, "one")
     assert (there.bucket, there.prefix, there.versions) == (BUCKET, "one/", 4)
-    assert template_objects.empty(account, BUCKET, "one") == 4
+    assert template_bucket.empty(account, BUCKET, "one") == 4
     assert sorted(keys(account)) == ["one", "one-more/a/vpc.json", "two/a/vpc.json"]
-    assert template_objects.find(account, BUCKET, "one").versions == 0
+    assert templates.find(account, BUCKET, "one").versions == 0
     named = [each for name, each in zip(calls.names, calls.arguments, strict=True) if name == "s3:DeleteObjects"]
     assert [each["ExpectedBucketOwner"] for each in named] == [account.id]
 
@@ -54,14 +55,14 @@ def test_every_version_and_marker_of_the_cluster_goes_and_nothing_else(where: Wh
 def test_a_bucket_goes_only_when_it_is_empty(where: Where) -> None:
     account, _ = where
     put(account, "two/a/vpc.json")
-    assert not template_objects.delete_bucket(account, BUCKET)
-    template_objects.empty(account, BUCKET, "two")
-    assert template_objects.delete_bucket(account, BUCKET)
+    assert not template_bucket.delete_bucket(account, BUCKET)
+    template_bucket.empty(account, BUCKET, "two")
+    assert template_bucket.delete_bucket(account, BUCKET)
     assert account.client("s3").list_buckets()["Buckets"] == []
 
 
 def test_no_bucket_is_no_error(where: Where) -> None:
-    assert template_objects.find(where[0], "there-is-none", "one") == template_objects.TemplateObjects(prefix="one/")
+    assert templates.find(where[0], "there-is-none", "one") == templates.TemplateObjects(prefix="one/")
 
 
 def test_what_s3_refuses_to_delete_is_an_error(where: Where) -> None:
@@ -69,14 +70,14 @@ def test_what_s3_refuses_to_delete_is_an_error(where: Where) -> None:
     put(account, "one/a/vpc.json")
     calls.refuse("s3:DeleteObjects")
     with pytest.raises(ClientError, match="AccessDenied"):
-        template_objects.empty(account, BUCKET, "one")
+        template_bucket.empty(account, BUCKET, "one")
 
 
 def test_log_groups_named_after_the_cluster_are_reported(where: Where) -> None:
     account, _ = where
     for name in ("/aws/containerinsights/one/application", "/aws/containerinsights/one-more/application", "/other"):
         account.client("logs").create_log_group(logGroupName=name)
-    [found] = log_groups.find_workload_log_groups(account, "one")
+    [found] = remaining_by_kind.find_workload_log_groups(account, "one")
     assert found.id == "/aws/containerinsights/one/application"
     assert found.command.startswith(
         "aws logs delete-log-group --log-group-name /aws/containerinsights/one/application "
@@ -86,9 +87,9 @@ def test_log_groups_named_after_the_cluster_are_reported(where: Where) -> None:
 def test_every_kind_can_be_asked_for_after_the_deletion(where: Where) -> None:
     """EC2's calls do not all call their filters alike."""
     ids = {"AWS::EC2::EIP": "198.51.100.7", "AWS::SecretsManager::Secret": f"arn:aws:secretsmanager:::secret:{BUCKET}"}
-    kinds = [resource_kind.type for resource_kind in deletion_report._RESOURCE_KINDS]
+    kinds = [resource_kind.type for resource_kind in existing_resources.RESOURCE_KINDS]
     views = [ResourceView(kind.rpartition(":")[2], ids.get(kind, "gone-1"), kind, "DELETE_COMPLETE") for kind in kinds]
     scope = Inventory("one", tuple(StackResource("arn", (), view) for view in views))
-    counted = deletion_report.count_deleted_resources(where[0], scope)
+    counted = report.count_deleted_resources(where[0], scope)
     assert {(each.gone, each.left, each.unknown) for each in counted} == {(1, (), ())}
     assert len(counted) == len(kinds)

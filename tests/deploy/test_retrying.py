@@ -6,8 +6,8 @@ import pytest
 from cloud import Cloud
 from deployments import Operator, groups
 
-from cfngen.deploy.interaction import DeclinedError
-from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.operations.interaction import DeclinedError
+from cfngen.deploy.plan.plan import Plan
 
 pytestmark = pytest.mark.drill
 

@@ -9,13 +9,17 @@ from recorded import STACK_ID, RefusedError
 from recorded_stack import NAME, End, RecordedStack, Told, event, resource
 
 from cfngen.cli.exit_codes import error_exit_code
-from cfngen.deploy.busy_stack import BusyError
-from cfngen.deploy.interaction import DeclinedError
+from cfngen.deploy.aws.last_operation import find_rollback_blockers
+from cfngen.deploy.aws.stacks import NoStackError
 from cfngen.deploy.messages.message import Event, Notice
-from cfngen.deploy.ownership import ForeignStackError
-from cfngen.deploy.recovery import MAX_ROLLBACK_ATTEMPTS, ImportRollbackFailedError, NothingToRollBackError, rollback
-from cfngen.deploy.rollback_blockers import find_rollback_blockers
-from cfngen.deploy.stacks import NoStackError
+from cfngen.deploy.operations.interaction import DeclinedError
+from cfngen.deploy.operations.recovery import (
+    MAX_ROLLBACK_ATTEMPTS,
+    ImportRollbackFailedError,
+    NothingToRollBackError,
+    rollback,
+)
+from cfngen.deploy.preflight.stack_checks import BusyError, ForeignStackError
 from cfngen.deploy.watching.watch import WatchResult
 
 STUCK = "UPDATE_ROLLBACK_FAILED"

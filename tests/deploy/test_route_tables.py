@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.account import connect
-from cfngen.deploy.quotas import route_tables
-from cfngen.deploy.quotas.route_tables import RouteTablesError
+from cfngen.deploy.aws.account import connect
+from cfngen.deploy.preflight.network import routes
+from cfngen.deploy.preflight.network.routes import RouteTablesError
 
 REGION = "us-west-2"
 
@@ -57,20 +57,20 @@ def cluster(given, plugin="vpc-routes"):
 
 
 def test_subnets_that_share_a_table_are_fine(account, given):
-    route_tables.check(account, cluster(given), given)
+    routes.check(account, cluster(given), given)
 
 
 def test_public_subnets_of_a_private_cluster_have_a_table_of_their_own(account, given):
     ec2 = account.client("ec2")
     public = ec2.create_subnet(VpcId=given["VpcId"], CidrBlock="10.20.32.0/26")["Subnet"]["SubnetId"]
     ec2.associate_route_table(RouteTableId=table(account, given["VpcId"]), SubnetId=public)
-    route_tables.check(account, cluster(given), {**given, "PublicSubnetAId": public})
+    routes.check(account, cluster(given), {**given, "PublicSubnetAId": public})
 
 
 def test_a_table_for_each_zone_is_refused_with_the_reason(account, given):
     other = own_table(account, given)
     with pytest.raises(RouteTablesError, match=f"{given['SubnetBId']} uses {other}") as raised:
-        route_tables.check(account, cluster(given), given)
+        routes.check(account, cluster(given), given)
     assert "set network.plugin to cilium" in raised.value.hint
     assert given["SubnetAId"] not in str(raised.value)
 
@@ -79,21 +79,21 @@ def test_a_subnet_with_the_vpcs_main_table_is_seen(account, given):
     ec2 = account.client("ec2")
     made = ec2.create_subnet(VpcId=given["VpcId"], CidrBlock="10.20.32.0/20")["Subnet"]["SubnetId"]
     with pytest.raises(RouteTablesError, match=made):
-        route_tables.check(account, cluster(given), {**given, "SubnetBId": made})
+        routes.check(account, cluster(given), {**given, "SubnetBId": made})
 
 
 def test_a_subnet_in_a_local_zone_is_seen(account, given):
     ec2 = account.client("ec2")
     made = ec2.create_subnet(VpcId=given["VpcId"], CidrBlock="10.20.32.0/20")["Subnet"]["SubnetId"]
     with pytest.raises(RouteTablesError, match=made):
-        route_tables.check(account, cluster(given), {**given, "SubnetLax1AId": made})
+        routes.check(account, cluster(given), {**given, "SubnetLax1AId": made})
 
 
 @pytest.mark.parametrize("plugin", ["cilium", "calico", "flannel", "amazon-vpc", "none"])
 def test_other_plugins_take_any_tables(account, given, plugin):
     own_table(account, given)
-    route_tables.check(account, cluster(given, plugin), given)
+    routes.check(account, cluster(given, plugin), given)
 
 
 def test_what_cannot_be_found_out_stops_nobody(account, given):
-    route_tables.check(account, cluster(given), {**given, "VpcId": "vpc-0ffffffffffffffff"})
+    routes.check(account, cluster(given), {**given, "VpcId": "vpc-0ffffffffffffffff"})

@@ -13,10 +13,10 @@ from test_security_groups_checked import permission_of
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.needed_rules import needed_rules
-from cfngen.deploy.account import connect
+from cfngen.deploy.aws.account import connect
 from cfngen.deploy.messages.message import Finished, Message
-from cfngen.deploy.network_check.findings import NetworkProblemsError
-from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.plan.plan import Plan
+from cfngen.deploy.preflight.findings import NetworkProblemsError
 
 pytestmark = pytest.mark.drill
 

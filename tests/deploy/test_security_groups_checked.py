@@ -11,8 +11,8 @@ from existing_network import EVERYWHERE, REGION, ExistingNetwork
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.needed_rules import NeededRule, needed_rules
-from cfngen.deploy.account import Account, connect
-from cfngen.deploy.network_check.findings import Finding, Severity
+from cfngen.deploy.aws.account import Account, connect
+from cfngen.deploy.preflight.findings import Finding, Severity
 
 CLUSTER_TAG = "kubernetes.io/cluster/kubernetes"
 ALLOWED = "203.0.113.0/24"

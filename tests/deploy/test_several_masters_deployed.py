@@ -12,15 +12,16 @@ from deleting import Operator as Remover
 from deployments import Operator, groups
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.account import connect
-from cfngen.deploy.deletion import blockers, orphan_removal
-from cfngen.deploy.deletion.inventory import read_inventory
+from cfngen.deploy.aws import kubernetes_made
+from cfngen.deploy.aws.account import connect
+from cfngen.deploy.aws.inventory import read_inventory
+from cfngen.deploy.aws.protection import STATEFUL_STACK_POLICY
+from cfngen.deploy.aws.stacks import find_stack
 from cfngen.deploy.messages.message import Danger
-from cfngen.deploy.preview.immutable_changes import ImmutableSettingError
-from cfngen.deploy.protection import STATEFUL_STACK_POLICY
-from cfngen.deploy.quotas import service_quotas
-from cfngen.deploy.quotas.demand import count_demand
-from cfngen.deploy.stacks import find_stack
+from cfngen.deploy.preflight import blockers
+from cfngen.deploy.preflight.immutable_settings import ImmutableSettingError
+from cfngen.deploy.preflight.quotas import service_quotas
+from cfngen.deploy.preflight.quotas.demand import count_demand
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.deploy.watching.expectations import expect_operation
 from cfngen.sandbox.api.dependencies import refuse_dependency_violations as dependencies
@@ -123,7 +124,7 @@ def test_the_load_balancer_goes_with_its_stack_and_is_nobodys_leftover(three: Cl
         stack.tags.update({"cfngen:cluster": "prod"})
         account = connect(three.session, "us-west-2", clock=three.clock)
         where = read_inventory(account, find_stack(account, stack.name), cluster="prod")
-        assert orphan_removal.find_orphans(account, where) == ()
+        assert kubernetes_made.find_orphans(account, where) == ()
         deleted = Remover(account).deletes("prod", cluster="prod")
         assert (deleted.succeeded, deleted.orphans) == (True, ())
         counted = {each.kind: each for each in deleted.counted}

@@ -9,8 +9,9 @@ from deployed import Place, place
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.access import cluster_access
-from cfngen.deploy.inspection.status_reader import read_status
-from cfngen.deploy.inspection.validation import validate
+from cfngen.deploy.aws import stacks
+from cfngen.deploy.status.status_reader import read_status
+from cfngen.deploy.status.validation import validate
 from cfngen.sandbox.cloudformation import client
 
 THREE = parse(
@@ -55,8 +56,8 @@ def test_the_status_shows_every_slot(where: Place):
 
 
 def test_the_endpoint_is_the_load_balancer_by_name(where: Place):
-    stack = cluster_access.require_root_stack(where.account, where.name)
-    found = cluster_access.find_api_endpoint(stack, cluster_access.read_outputs(where.account, stack))
+    stack = stacks.require_root_stack(where.account, where.name)
+    found = cluster_access.find_api_endpoint(stack, stacks.read_outputs(where.account, stack))
     [balancer] = client("elbv2", "us-west-2").describe_load_balancers()["LoadBalancers"]
     assert found.url == f"https://{balancer['DNSName']}"
 

@@ -8,8 +8,8 @@ import pytest
 from botocore.exceptions import ClientError
 from recorded import NESTED, NOW, STACK_ID, Recorded, RefusedError
 
+from cfngen.deploy.aws.stacks import StackView, list_resource_tree, reread_stack
 from cfngen.deploy.messages.stack_status import StackStatus
-from cfngen.deploy.stacks import StackView, list_resource_tree, reread_stack
 
 CHILD = STACK_ID.replace("kubernetes", "kubernetes-VpcStack-1")
 

@@ -10,11 +10,11 @@ import pytest
 from cloud import Cloud
 from deployments import Operator, groups
 
+from cfngen.deploy.aws.launched_versions import StaleGroup, find_stale_groups
+from cfngen.deploy.aws.stacks import find_stack, list_resource_tree
 from cfngen.deploy.messages.message import Danger, Notice
-from cfngen.deploy.preview.plan import Plan
-from cfngen.deploy.recovery import rollback
-from cfngen.deploy.stacks import find_stack, list_resource_tree
-from cfngen.deploy.stale_groups import StaleGroup, find_stale_groups
+from cfngen.deploy.operations.recovery import rollback
+from cfngen.deploy.plan.plan import Plan
 from cfngen.userdata.first_stage import unpacked
 
 pytestmark = pytest.mark.drill

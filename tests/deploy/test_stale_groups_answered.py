@@ -16,12 +16,12 @@ from answers import DENIED, Answer, Answers
 from recorded import NESTED, NOW, STACK_ID, RefusedError
 from recorded_stack import NAME, arn, resource
 
-from cfngen.deploy.aws_errors import AwsError
+from cfngen.deploy.aws.errors import AwsError
+from cfngen.deploy.aws.launched_versions import StaleGroup, find_stale_groups
+from cfngen.deploy.aws.stacks import ResourceView, StackView
 from cfngen.deploy.messages.message import Danger, Message, Notice
 from cfngen.deploy.messages.stack_status import StackStatus
-from cfngen.deploy.publishing.carrying import TemplatesToUpload, add_old_programs
-from cfngen.deploy.stacks import ResourceView, StackView
-from cfngen.deploy.stale_groups import StaleGroup, find_stale_groups
+from cfngen.deploy.plan.publishing.carrying import TemplatesToUpload, add_old_programs
 from cfngen.templates.document import Document
 
 GROUP, TEMPLATE = "AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::LaunchTemplate"

@@ -14,15 +14,17 @@ from existing_network import REGION, ExistingNetwork
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.tag_keys import INTERNAL_SUBNET_ROLE, PUBLIC_SUBNET_ROLE
-from cfngen.deploy import subnet_tags
-from cfngen.deploy.account import Account, connect
-from cfngen.deploy.aws_errors import translate_aws_errors
-from cfngen.deploy.deletion import subnet_tags as tags_at_the_end
-from cfngen.deploy.deletion.kubernetes_tags import tag_map
+from cfngen.deploy.aws.account import Account, connect
+from cfngen.deploy.aws.errors import translate_aws_errors
+from cfngen.deploy.aws.tags import tag_map
 from cfngen.deploy.messages.message import Message, Step
-from cfngen.deploy.network_check.findings import Severity
-from cfngen.deploy.network_check.network import parameter_values
-from cfngen.deploy.subnet_tags import SubnetTag, SubnetTagsError
+from cfngen.deploy.operations.deletion import removal
+from cfngen.deploy.operations.deployment import execution
+from cfngen.deploy.plan.deletion import remaining_resources
+from cfngen.deploy.preflight.findings import Severity
+from cfngen.deploy.preflight.network import subnet_tags
+from cfngen.deploy.preflight.network.situation import parameter_values
+from cfngen.deploy.preflight.network.subnet_tags import SubnetTag, SubnetTagsError
 
 OWN = "kubernetes.io/cluster/kubernetes"
 OTHER = "kubernetes.io/cluster/other"
@@ -62,7 +64,7 @@ class Subnets:
     def add(self) -> None:
         values = parameter_values(self.cluster)
         with translate_aws_errors():
-            subnet_tags.add_missing(self.network.account, self.cluster, values, self.said.append)
+            execution.add_missing(self.network.account, self.cluster, values, self.said.append)
 
     def tags(self, subnet: str) -> dict[str, str]:
         [found] = self.network.ec2.describe_subnets(SubnetIds=[subnet])["Subnets"]
@@ -71,10 +73,10 @@ class Subnets:
     def remove(self) -> list[str]:
         """Remove what a deletion removes; return what it keeps."""
         account = self.network.account
-        added = tags_at_the_end.find_added(account, "kubernetes")
-        removable = tags_at_the_end.select_removable(added, "kubernetes")
-        tags_at_the_end.remove(account, "kubernetes", removable, self.said.append)
-        return [resource.id for resource in tags_at_the_end.describe_remaining(account, added)]
+        added = remaining_resources.find_added(account, "kubernetes")
+        removable = remaining_resources.select_removable(added, "kubernetes")
+        removal.remove_subnet_tags(account, "kubernetes", removable, self.said.append)
+        return [resource.id for resource in remaining_resources.describe_remaining(account, added)]
 
 
 @pytest.fixture

@@ -9,9 +9,11 @@ import pytest
 from answers import DENIED, Answer, Answers
 from recorded import NOW, STACK_ID, RefusedError
 
-from cfngen.deploy.publishing import template_objects
-from cfngen.deploy.publishing.template_objects import ObjectsError, TemplateObjects, TemplatesInUseError
-from cfngen.deploy.stacks import CLUSTER_TAG
+from cfngen.deploy.aws import templates
+from cfngen.deploy.aws.stacks import CLUSTER_TAG
+from cfngen.deploy.aws.templates import ObjectsError, TemplateObjects
+from cfngen.deploy.operations.deletion import template_bucket
+from cfngen.deploy.operations.deletion.template_bucket import TemplatesInUseError
 
 OWNER = "123456789012"
 
@@ -38,9 +40,9 @@ class Bucket(Answers):
 
 def test_versions_and_delete_markers_are_counted() -> None:
     api = Bucket(1024, 3)
-    assert template_objects.find(api.account, "b", "one") == TemplateObjects("b", "one/", 1027, 1.0)
+    assert templates.find(api.account, "b", "one") == TemplateObjects("b", "one/", 1027, 1.0)
     assert api.named("s3:ListObjectVersions")[0]["Prefix"] == "one/"
-    assert template_objects.find(Bucket().account, "b", "one") == TemplateObjects("b", "one/", 0, 0.0)
+    assert templates.find(Bucket().account, "b", "one") == TemplateObjects("b", "one/", 0, 0.0)
 
 
 @pytest.mark.parametrize("needed", [True, False])
@@ -58,22 +60,22 @@ def test_a_bucket_that_is_not_there_or_may_not_be_read(
 ) -> None:
     api = Bucket(s3__ListObjectVersions=refusal)
     if found[needed]:
-        assert template_objects.find(api.account, "b", "one", must_be_allowed=needed) == TemplateObjects(prefix="one/")
+        assert templates.find(api.account, "b", "one", must_be_allowed=needed) == TemplateObjects(prefix="one/")
         return
     with pytest.raises(Exception, match=refusal.code):
-        template_objects.find(api.account, "b", "one", must_be_allowed=needed)
+        templates.find(api.account, "b", "one", must_be_allowed=needed)
 
 
 def test_every_version_is_deleted_a_thousand_at_a_time() -> None:
     api = Bucket(1000, 1)
-    assert template_objects.empty(api.account, "b", "one") == 1001
+    assert template_bucket.empty(api.account, "b", "one") == 1001
     sent = api.named("s3:DeleteObjects")
     assert [len(each["Delete"]["Objects"]) for each in sent] == [1000, 1]
     assert [each["Delete"]["Quiet"] for each in sent] == [True, True]
     assert {(each["Bucket"], each["ExpectedBucketOwner"]) for each in sent} == {("b", OWNER)}
     assert sent[1]["Delete"]["Objects"] == [{"Key": "one/m0", "VersionId": "m0"}]
     assert api.named("s3:ListObjectVersions")[0]["Prefix"] == "one/"
-    assert template_objects.empty(Bucket().account, "b", "one") == 0
+    assert template_bucket.empty(Bucket().account, "b", "one") == 0
 
 
 @pytest.mark.parametrize(
@@ -88,7 +90,7 @@ def test_every_version_is_deleted_a_thousand_at_a_time() -> None:
 )
 def test_what_s3_does_not_delete_is_an_error(errors: list[dict[str, str]], words: str) -> None:
     with pytest.raises(ObjectsError) as raised:
-        template_objects.empty(Bucket(1, s3__DeleteObjects={"Errors": errors}).account, "b", "one")
+        template_bucket.empty(Bucket(1, s3__DeleteObjects={"Errors": errors}).account, "b", "one")
     assert str(raised.value) == words
     assert "object lock" in raised.value.hint
 
@@ -96,7 +98,7 @@ def test_what_s3_does_not_delete_is_an_error(errors: list[dict[str, str]], words
 @pytest.mark.parametrize(("versions", "markers", "deleted"), [(0, 0, True), (1, 0, False), (0, 1, False)])
 def test_only_an_empty_bucket_is_deleted(versions: int, markers: int, deleted: bool) -> None:
     api = Bucket(versions, markers)
-    assert template_objects.delete_bucket(api.account, "b") is deleted
+    assert template_bucket.delete_bucket(api.account, "b") is deleted
     assert api.named("s3:DeleteBucket") == ([{"Bucket": "b", "ExpectedBucketOwner": OWNER}] if deleted else [])
     assert api.named("s3:ListObjectVersions")[0].get("Prefix", "") == ""
 
@@ -118,7 +120,7 @@ def stack(name: str, cluster: str = "one", **more: str) -> dict[str, Any]:
 def test_templates_of_another_root_are_not_deleted(stacks: list[dict[str, Any]], others: str) -> None:
     api = Answers({"cloudformation:DescribeStacks": {"Stacks": stacks}})
     if not others:
-        template_objects.check_unused(api.account, "one", STACK_ID)
+        template_bucket.check_unused(api.account, "one", STACK_ID)
         return
     with pytest.raises(TemplatesInUseError, match=f"are also used by the stack {others}$"):
-        template_objects.check_unused(api.account, "one", STACK_ID)
+        template_bucket.check_unused(api.account, "one", STACK_ID)

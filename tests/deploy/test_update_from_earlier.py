@@ -11,9 +11,9 @@ from deployments import Operator
 from earlier import CASES, Earlier, earlier
 
 from cfngen.cli.render.plan import plan_lines
+from cfngen.deploy.aws.stacks import CLUSTER_TAG
 from cfngen.deploy.messages.message import Event
-from cfngen.deploy.preview.plan import Plan
-from cfngen.deploy.stacks import CLUSTER_TAG
+from cfngen.deploy.plan.plan import Plan
 
 pytestmark = pytest.mark.drill
 

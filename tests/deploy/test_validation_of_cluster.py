@@ -10,17 +10,16 @@ from functools import partial
 import pytest
 from deployed import Place, allow_everything_but, place
 
-from cfngen.deploy import stacks
 from cfngen.deploy.access.authorities import SecretDeniedError
 from cfngen.deploy.access.kubernetes_objects import Node, Readiness
-from cfngen.deploy.aws_errors import ThrottledError
-from cfngen.deploy.inspection.cluster_problems import ClusterState, KubernetesReading, Problem
-from cfngen.deploy.inspection.machines import GroupView, InstanceView
-from cfngen.deploy.inspection.pod_routes import InstanceRoute
-from cfngen.deploy.inspection.validation import Validation, validate, validate_state, wait_until_valid
-from cfngen.deploy.inspection.versions import describe_skew
+from cfngen.deploy.aws import stacks
+from cfngen.deploy.aws.errors import ThrottledError
+from cfngen.deploy.aws.groups import GroupView, InstanceView
+from cfngen.deploy.aws.pod_routes import InstanceRoute
+from cfngen.deploy.aws.stacks import NoStackError
 from cfngen.deploy.messages.stack_status import StackStatus
-from cfngen.deploy.stacks import NoStackError
+from cfngen.deploy.status.cluster_problems import ClusterState, KubernetesReading, Problem, describe_skew
+from cfngen.deploy.status.validation import Validation, validate, validate_state, wait_until_valid
 from cfngen.sandbox.cloudformation import client
 
 MASTERS, NODES = "MasterAAutoScalingGroup", "NodeGroupNodesAutoScalingGroup"

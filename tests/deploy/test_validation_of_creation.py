@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from deployed import place
 
-from cfngen.deploy.inspection.validation import validate, wait_until_valid
+from cfngen.deploy.status.validation import validate, wait_until_valid
 
 pytestmark = pytest.mark.drill
 

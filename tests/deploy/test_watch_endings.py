@@ -9,8 +9,8 @@ import pytest
 from recorded import NOW, STACK_ID, RefusedError
 from recorded_stack import NAME, RecordedStack, Told, event
 
+from cfngen.deploy.aws.stacks import NoStackError
 from cfngen.deploy.messages.message import Event
-from cfngen.deploy.stacks import NoStackError
 from cfngen.deploy.watching.progress import Progress
 from cfngen.deploy.watching.watch import InterruptChoice, PollingBudget, WatchEndedError, WatchResult, watch
 

@@ -10,9 +10,9 @@ import pytest
 from clusters import golden
 from watched import SECONDS, Operator, operating
 
+from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP
+from cfngen.deploy.aws.templates import nested_template_names
 from cfngen.deploy.messages.message import Event
-from cfngen.deploy.publishing.publish import nested_template_names
-from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.watching.expectations import (
     BOOT_SECONDS,
     Expectation,

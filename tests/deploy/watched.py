@@ -15,9 +15,9 @@ from clusters import in_memory
 from served_api import Served, serving
 from small_stacks import GATEWAY, REGION, VOLUME, group, nested, running, text, vpc
 
-from cfngen.deploy.account import Account, connect
+from cfngen.deploy.aws.account import Account, connect
+from cfngen.deploy.aws.events import read_last_event
 from cfngen.deploy.messages.message import Event, Message, Notice
-from cfngen.deploy.watching.events import read_last_event
 from cfngen.deploy.watching.progress import Progress
 from cfngen.deploy.watching.watch import InterruptChoice, PollingBudget, WatchResult, watch
 from cfngen.sandbox.cloudformation import CloudFormation, LaunchedInstance, Stack

@@ -22,8 +22,8 @@ from living import Account, Inventory, _delete
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
-from cfngen.deploy.inspection.status_reader import read_status
-from cfngen.deploy.inspection.validation import validate, wait_until_valid
+from cfngen.deploy.status.status_reader import read_status
+from cfngen.deploy.status.validation import validate, wait_until_valid
 
 PATIENCE = timedelta(minutes=5)
 """How long a new cluster may take until it is healthy."""

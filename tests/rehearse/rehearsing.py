@@ -9,9 +9,9 @@ from typing import Any
 
 from deployed import Place
 
-from cfngen.deploy.account import Account
-from cfngen.deploy.interaction import Interaction
+from cfngen.deploy.aws.account import Account
 from cfngen.deploy.messages.message import Message, Question
+from cfngen.deploy.operations.interaction import Interaction
 from cfngen.deploy.watching.watch import InterruptChoice
 from cfngen.rehearse import clusters, expectations
 from cfngen.rehearse.expectations import Expectations

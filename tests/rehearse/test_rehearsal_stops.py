@@ -12,8 +12,8 @@ from deployed import Place, place
 from rehearsing import Person, left, steps_of
 
 from cfngen.cli.json_output import to_json_value
-from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages.message import Event
+from cfngen.deploy.operations.interaction import DeclinedError
 from cfngen.rehearse import cleanup, clusters, expectations
 from cfngen.rehearse.cleanup import ForeignRehearsalStackError
 from cfngen.rehearse.expectations import expectation_key

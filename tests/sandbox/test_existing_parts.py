@@ -17,8 +17,8 @@ from cloud import Cloud, default_cloud
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
-from cfngen.deploy.account import connect
-from cfngen.deploy.network_check.checks import check_network
+from cfngen.deploy.aws.account import connect
+from cfngen.deploy.preflight.network.checks import check_network
 from cfngen.sandbox.existing_parts import furnish
 from cfngen.sandbox.services.quotas import ADDRESSES, INTERNET_GATEWAYS, VPCS
 

@@ -14,8 +14,8 @@ import pytest
 from sandboxed import MASTERS, NODES, Place, golden
 from simulated_account import open_account
 
-from cfngen.deploy.account import connect
-from cfngen.deploy.watching.console_output import read_launch_failures
+from cfngen.deploy.aws.account import connect
+from cfngen.deploy.aws.consoles import read_launch_failures
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.services.scaling_activities import SHUTTING_DOWN
 

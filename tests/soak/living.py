@@ -32,15 +32,13 @@ from moto.moto_api._internal import mock_random
 from cfngen import lint
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
-from cfngen.deploy.deletion.authority_copies import AuthorityCopy
-from cfngen.deploy.deletion.execution import delete
-from cfngen.deploy.deletion.leftovers import Remains
-from cfngen.deploy.deletion.plan import DeletionRequest
-from cfngen.deploy.deletion.result import Deleted
-from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages.message import Finished, Message, Step
-from cfngen.deploy.preview.changes import Replacement
-from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.operations.deletion.execution import delete
+from cfngen.deploy.operations.deletion.report import Deleted
+from cfngen.deploy.operations.interaction import Interaction
+from cfngen.deploy.operations.leftovers import Remains
+from cfngen.deploy.plan.deletion.plan import AuthorityCopy, DeletionRequest
+from cfngen.deploy.plan.plan import Plan, Replacement
 from cfngen.deploy.watching.watch import InterruptChoice
 from cfngen.errors import CfngenError
 from cfngen.sandbox.cloudformation import Stack

@@ -9,7 +9,7 @@ import pytest
 from parliament import analyze_policy_string
 from test_policies import accepted, resolved
 
-from cfngen.deploy.publishing.capabilities import capabilities
+from cfngen.deploy.plan.publishing.publish import capabilities
 from cfngen.templates import generate
 
 ADDONS = {

@@ -40,7 +40,7 @@ def network(context: click.Context, target: Target) -> None:
 
     Exits with 0 if there is no problem (there may be warnings), 2 if there is one, 1 if the VPC could not be read.
     """
-    from cfngen.deploy.network_check.checks import check_network
+    from cfngen.deploy.preflight.network.checks import check_network
 
     result = check_network(target.connect(furnish=True), target.cluster, target.show)
     target.show(result)

@@ -19,11 +19,10 @@ from cfngen.cli.terminal import examples_epilog, progress_line
 if TYPE_CHECKING:
     from cfngen.cli.screen import Screen
     from cfngen.cluster.model import Cluster
-    from cfngen.deploy.account import Account
-    from cfngen.deploy.deletion.authority_copies import AuthorityCopy, CopyMethod
-    from cfngen.deploy.deletion.plan import DeletionRequest
-    from cfngen.deploy.deletion.service_deletion import DeleteServices
+    from cfngen.deploy.aws.account import Account
     from cfngen.deploy.messages.message import Consent, Question, Report
+    from cfngen.deploy.operations.deletion.kubernetes import DeleteServices
+    from cfngen.deploy.plan.deletion.plan import AuthorityCopy, CopyMethod, DeletionRequest
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,8 @@ class _DeletionOptions:
         """
         from cfngen.cluster.references import known_id
         from cfngen.cluster.service_accounts import accounts_with_made_roles, role_name
-        from cfngen.deploy.deletion.plan import DeletionRequest
-        from cfngen.deploy.publishing.bucket import default_name as default_bucket_name
+        from cfngen.deploy.plan.deletion.plan import DeletionRequest
+        from cfngen.deploy.plan.publishing.bucket import default_name as default_bucket_name
 
         network = target.cluster.network
         return DeletionRequest(
@@ -165,9 +164,9 @@ def command(
     """
     if authorities_file and authorities not in ("file", None):
         raise click.UsageError(f"--authorities {authorities} writes no file; remove --authorities-file.")
-    from cfngen.deploy.aws_errors import translate_aws_errors
-    from cfngen.deploy.deletion.authority_copies import AuthorityCopy
-    from cfngen.deploy.deletion.execution import delete, preview_with_refusal
+    from cfngen.deploy.aws.errors import translate_aws_errors
+    from cfngen.deploy.operations.deletion.execution import delete, preview_with_refusal
+    from cfngen.deploy.plan.deletion.plan import AuthorityCopy
     from cfngen.deploy.watching.diagnosis import diagnose
 
     account = target.connect()
@@ -212,11 +211,11 @@ def _with_referenced_vpc(
         cluster: the cluster.
         report: receives a notice if the reference leads to no VPC.
     """
-    from cfngen.deploy.aws_errors import translate_aws_errors
-    from cfngen.deploy.deletion.planning import find_last_deleted
+    from cfngen.deploy.aws.errors import translate_aws_errors
+    from cfngen.deploy.aws.stacks import find_stack
     from cfngen.deploy.messages.message import Notice
-    from cfngen.deploy.references import UnresolvedReferenceError, resolve_vpc
-    from cfngen.deploy.stacks import find_stack
+    from cfngen.deploy.plan.deletion.planning import find_last_deleted
+    from cfngen.deploy.preflight.references import UnresolvedReferenceError, resolve_vpc
 
     if request.vpc_id or not cluster.network.vpc.id:
         return request
@@ -258,7 +257,7 @@ def _ask_copy_method(display: Screen, copy_file: Path, *, yes: bool) -> Authorit
         copy_file: the file for a copy in a file.
         yes: whether --yes is given.
     """
-    from cfngen.deploy.deletion.authority_copies import RECOVERY_WINDOW_DAYS, AuthorityCopy
+    from cfngen.deploy.plan.deletion.plan import RECOVERY_WINDOW_DAYS, AuthorityCopy
 
     display.close()
     if yes or not (sys.stdin and sys.stdin.isatty()):
@@ -283,10 +282,11 @@ def _service_deletion_function(target: Target, account: Account) -> DeleteServic
 
     def delete_services(report: Report) -> tuple[str, ...]:
         from cfngen.deploy.access import cluster_access
-        from cfngen.deploy.deletion.service_deletion import delete_load_balancer_services
+        from cfngen.deploy.aws import stacks
+        from cfngen.deploy.operations.deletion.kubernetes import delete_load_balancer_services
 
-        stack = cluster_access.require_root_stack(account, target.stack_name)
-        outputs = cluster_access.read_outputs(account, stack)
+        stack = stacks.require_root_stack(account, target.stack_name)
+        outputs = stacks.read_outputs(account, stack)
         endpoint = cluster_access.find_api_endpoint(stack, outputs, target.kubernetes_override)
         authority = cluster_access.find_authority(account, stack, outputs)
         with cluster_access.connect_as_administrator(

@@ -19,8 +19,8 @@ from cfngen.cli.terminal import examples_epilog
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cfngen.deploy.account import Account
-    from cfngen.deploy.inspection.validation import Validation
+    from cfngen.deploy.aws.account import Account
+    from cfngen.deploy.status.validation import Validation
 
 SETTLING_TIME = timedelta(minutes=5)
 """How long to wait for a valid cluster after its instances have signalled success, while add-ons are starting."""
@@ -73,7 +73,7 @@ def command(
     here, that is only reported.
     """
     request = deployment.request(target, protect=protect)
-    from cfngen.deploy.operation import deploy
+    from cfngen.deploy.operations.deployment.deploy import deploy
 
     account = target.connect(furnish=True)
     with screen(target, account, full=deployment.full) as display:
@@ -100,8 +100,8 @@ def _cluster_works(target: Target, account: Account, display: Screen) -> bool:
 
     Returns True, too, if the cluster cannot be checked, e.g. because its API cannot be reached from this machine.
     """
-    from cfngen.deploy.inspection.validation import validate, wait_until_valid
     from cfngen.deploy.messages.message import Notice, Step
+    from cfngen.deploy.status.validation import validate, wait_until_valid
     from cfngen.errors import CfngenError
     from cfngen.hints import CommandText, suggest
 

@@ -48,8 +48,7 @@ def listing(target: Target, show_all: bool) -> None:
 
     To list the snapshots of a deleted cluster, specify their bucket with `--set etcd.backups.bucket=NAME`.
     """
-    from cfngen.deploy.etcd.restore import REQUEST_KEY
-    from cfngen.deploy.etcd.snapshots import Snapshots, find_store
+    from cfngen.deploy.aws.snapshots import REQUEST_KEY, Snapshots, find_store
 
     account = target.connect()
     with progress_line("reading …"):
@@ -86,9 +85,9 @@ def backup(target: Target, timeout: timedelta) -> None:
     The request is an object in the bucket, which the master with etcd's leader reads within a minute; you need no
     access to the cluster itself.
     """
-    from cfngen.deploy.etcd.backup import take_snapshot
-    from cfngen.deploy.etcd.snapshots import find_store
-    from cfngen.deploy.pausing.state import ensure_stack_not_paused
+    from cfngen.deploy.aws.snapshots import find_store
+    from cfngen.deploy.operations.etcd.backup import take_snapshot
+    from cfngen.deploy.preflight.pausing import ensure_stack_not_paused
 
     account = target.connect()
     with screen(target, account) as display:
@@ -125,7 +124,7 @@ def restore(target: Target, snapshot: str, yes: bool, timeout: timedelta | None)
 
     If the command is interrupted or fails, run it again: it continues with the same snapshot.
     """
-    from cfngen.deploy.etcd.restore import restore as restore_snapshot
+    from cfngen.deploy.operations.etcd.restore import restore as restore_snapshot
 
     account = target.connect()
     with screen(target, account) as display:

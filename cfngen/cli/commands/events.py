@@ -28,10 +28,10 @@ def command(target: Target, failures: bool, all_operations: bool, verbose: bool)
     Only events of the last operation are shown, unless --all is given; a rollback includes the operation that failed.
     """
     from cfngen.cli.render.events import history_lines
-    from cfngen.deploy.aws_errors import translate_aws_errors
-    from cfngen.deploy.stacks import require_stack
+    from cfngen.deploy.aws.errors import translate_aws_errors
+    from cfngen.deploy.aws.events import read_history
+    from cfngen.deploy.aws.stacks import require_stack
     from cfngen.deploy.watching.diagnosis import diagnose
-    from cfngen.deploy.watching.events import read_history
 
     account = target.connect()
     with translate_aws_errors():

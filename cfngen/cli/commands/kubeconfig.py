@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from cfngen.deploy.access.certificates import Identity
     from cfngen.deploy.access.kubeconfig import KubeconfigContent
-    from cfngen.deploy.account import Account
+    from cfngen.deploy.aws.account import Account
 
 MIN_DURATION = timedelta(minutes=5)
 """The minimum of --duration."""
@@ -161,9 +161,10 @@ def _issue_access(
     from cfngen.deploy.access import cluster_access
     from cfngen.deploy.access.certificates import issue_client_certificate
     from cfngen.deploy.access.kubeconfig import EntryOwner, KubeconfigContent
+    from cfngen.deploy.aws import stacks
 
-    stack = cluster_access.require_root_stack(account, target.stack_name)
-    outputs = cluster_access.read_outputs(account, stack)
+    stack = stacks.require_root_stack(account, target.stack_name)
+    outputs = stacks.read_outputs(account, stack)
     has_both = cluster_access.INTERNAL_ENDPOINT_OUTPUT in outputs or target.cluster.api.public
     find_endpoint = (
         cluster_access.find_internal_api_endpoint if internal and has_both else cluster_access.find_api_endpoint

@@ -44,7 +44,7 @@ def command(target: Target, *, no_snapshot: bool, yes: bool, timeout: timedelta)
 
     If the command is interrupted or fails, run it again: it continues.
     """
-    from cfngen.deploy.pausing.pause import pause
+    from cfngen.deploy.operations.pausing.pause import pause
 
     account = target.connect()
     with screen(target, account) as display:

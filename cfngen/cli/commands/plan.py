@@ -57,7 +57,7 @@ def command(context: click.Context, target: Target, deployment: DeploymentOption
         graph_output.require_writable(graph_path)
         graph_output.format_of(graph_path)
     request = deployment.request(target)
-    from cfngen.deploy.operation import prepare_plan
+    from cfngen.deploy.operations.deployment.deploy import prepare_plan
 
     account = target.connect(furnish=True)
     with screen(target, account, full=deployment.full) as display:

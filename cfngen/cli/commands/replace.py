@@ -49,7 +49,7 @@ def command(target: Target, instance: str, instance_type: str, yes: bool, timeou
 
     If the command is interrupted or fails, run it again: it continues to wait, and terminates nothing twice.
     """
-    from cfngen.deploy.replacing.replace import replace
+    from cfngen.deploy.operations.replacing.replace import replace
 
     account = target.connect()
     with screen(target, account) as display:

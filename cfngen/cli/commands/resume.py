@@ -40,7 +40,7 @@ def command(target: Target, *, yes: bool, timeout: timedelta | None) -> None:
 
     If the command is interrupted or fails, run it again: it continues. It also ends a pause that was interrupted.
     """
-    from cfngen.deploy.pausing.resume import resume
+    from cfngen.deploy.operations.pausing.resume import resume
 
     account = target.connect()
     with screen(target, account) as display:

@@ -49,10 +49,10 @@ def command(
     the rollback is continued; resources that fail again can be skipped, by name or with --force, and must then be
     repaired by hand.
     """
-    from cfngen.deploy.aws_errors import translate_aws_errors
-    from cfngen.deploy.pausing.state import ensure_stack_not_paused
-    from cfngen.deploy.recovery import rollback
-    from cfngen.deploy.stacks import find_stack
+    from cfngen.deploy.aws.errors import translate_aws_errors
+    from cfngen.deploy.aws.stacks import find_stack
+    from cfngen.deploy.operations.recovery import rollback
+    from cfngen.deploy.preflight.pausing import ensure_stack_not_paused
     from cfngen.deploy.watching.diagnosis import diagnose
 
     account = target.connect()

@@ -41,7 +41,7 @@ def command(context: click.Context, what: str, target: Target, timeout: timedelt
 
     Exits with 0 if it is valid, 2 if it is not, 1 if that could not be determined.
     """
-    from cfngen.deploy.inspection.validation import validate, wait_until_valid
+    from cfngen.deploy.status.validation import validate, wait_until_valid
 
     account = target.connect()
     validate_now = partial(

@@ -24,7 +24,7 @@ def command(context: click.Context, target: Target) -> None:
 
     Exits like `cfngen deploy`: 0 if the operation succeeded, 1 if it failed, 6 if you detach before its end.
     """
-    from cfngen.deploy.attaching import attach
+    from cfngen.deploy.operations.deployment.attaching import attach
 
     account = target.connect()
     with screen(target, account) as display:

@@ -9,15 +9,15 @@ import click
 from cfngen.cli.render.durations import duration_text
 from cfngen.cli.render.wrapping import max_line_width, wrapped
 from cfngen.cli.suggested_commands import next_line
-from cfngen.deploy.deletion.blockers import Blocker
-from cfngen.deploy.deletion.deletion_report import DeletionCount
-from cfngen.deploy.deletion.leftovers import Remains
-from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, OrphanRemoved
-from cfngen.deploy.deletion.plan import DeletedResources, DeletionPlan
-from cfngen.deploy.deletion.result import Deleted
-from cfngen.deploy.deletion.retained_resources import RetainedResource
-from cfngen.deploy.deletion.stack_removal import DeletionFailed
-from cfngen.deploy.subnet_tags import SubnetTag
+from cfngen.deploy.aws.orphaned_resource import OrphanedResource
+from cfngen.deploy.operations.deletion.removal import OrphanRemoved
+from cfngen.deploy.operations.deletion.report import Deleted, DeletionCount
+from cfngen.deploy.operations.deletion.stack_removal import DeletionFailed
+from cfngen.deploy.operations.leftovers import Remains
+from cfngen.deploy.plan.deletion.plan import DeletedResources, DeletionPlan
+from cfngen.deploy.plan.deletion.retained_resources import RetainedResource
+from cfngen.deploy.preflight.blockers import Blocker
+from cfngen.deploy.preflight.network.subnet_tags import SubnetTag
 from cfngen.hints import Line, suggest
 from cfngen.text import pluralize
 

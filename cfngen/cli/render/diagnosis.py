@@ -9,8 +9,8 @@ import click
 from cfngen.cli.render.resource_names import resource_name, resource_path, stack_path
 from cfngen.cli.render.verbs import OPERATION_VERBS
 from cfngen.cli.render.wrapping import max_line_width, wrapped
+from cfngen.deploy.aws.consoles import ConsoleExcerpt
 from cfngen.deploy.messages.next_steps import NextStep
-from cfngen.deploy.watching.console_output import ConsoleExcerpt
 from cfngen.deploy.watching.diagnosis import Cause, Diagnosis
 
 _MIN_PURPOSE_WIDTH = 24  # characters; where less space is left, a command's purpose goes below the command

@@ -8,10 +8,10 @@ from cfngen.cli.render.durations import duration_text
 from cfngen.cli.render.wrapping import wrapped
 from cfngen.cli.suggested_commands import colored, next_line
 from cfngen.cli.terminal import screen_width, table
-from cfngen.deploy.etcd.backup import BackupTaken
-from cfngen.deploy.etcd.restore import Restored, RestorePlan
-from cfngen.deploy.etcd.snapshots import Snapshots
-from cfngen.deploy.etcd.watch import READY, RestoreProgress
+from cfngen.deploy.aws.snapshots import Snapshots
+from cfngen.deploy.operations.etcd.backup import BackupTaken
+from cfngen.deploy.operations.etcd.restore import Restored, RestorePlan
+from cfngen.deploy.operations.etcd.watch import READY, RestoreProgress
 from cfngen.hints import CommandText, Line, suggest
 from cfngen.text import pluralize
 

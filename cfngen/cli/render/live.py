@@ -20,11 +20,11 @@ from cfngen.cli.render.events import event_lines
 from cfngen.cli.render.resource_names import resource_name, stack_title
 from cfngen.cli.render.styled_text import Piece, Style
 from cfngen.cli.render.verbs import OPERATION_VERBS
-from cfngen.deploy.clock import Clock
+from cfngen.deploy.aws.event_lists import is_at_rest
+from cfngen.deploy.aws.events import is_worth_showing
+from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP
+from cfngen.deploy.aws.types import Clock
 from cfngen.deploy.messages.message import Event, Message
-from cfngen.deploy.stacks import AUTO_SCALING_GROUP
-from cfngen.deploy.watching.event_scope import is_at_rest
-from cfngen.deploy.watching.events import is_worth_showing
 from cfngen.deploy.watching.progress import Progress, ResourceProgress, StackProgress
 
 WAIT_CONDITION = "AWS::CloudFormation::WaitCondition"

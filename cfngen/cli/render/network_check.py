@@ -8,7 +8,7 @@ import click
 
 from cfngen.cli.render.wrapping import wrapped
 from cfngen.cli.terminal import screen_width
-from cfngen.deploy.network_check.findings import Finding, NetworkCheck, Severity
+from cfngen.deploy.preflight.findings import Finding, NetworkCheck, Severity
 from cfngen.text import pluralize
 
 _MARKS = {Severity.PROBLEM: ("✗", "red"), Severity.WARNING: ("!", "yellow"), Severity.OK: ("✓", "green")}

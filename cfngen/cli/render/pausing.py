@@ -11,7 +11,8 @@ from cfngen.cli.render.styled_text import BOLD, FAINT, aligned_rows, paragraph
 from cfngen.cli.render.wrapping import wrapped
 from cfngen.cli.suggested_commands import next_line
 from cfngen.cli.terminal import screen_width, table
-from cfngen.deploy.pausing.reports import (
+from cfngen.deploy.aws.pause import KeptGroup, PauseState
+from cfngen.deploy.operations.pausing.reports import (
     GroupPlan,
     Paused,
     PausePlan,
@@ -21,8 +22,7 @@ from cfngen.deploy.pausing.reports import (
     ResumePlan,
     ResumeProgress,
 )
-from cfngen.deploy.pausing.state import KeptGroup, PauseState
-from cfngen.deploy.preview.bill_of_materials import Cost
+from cfngen.deploy.plan.costs.costs import Cost
 from cfngen.hints import Line, suggest
 from cfngen.text import plural_form, pluralize
 

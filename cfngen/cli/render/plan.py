@@ -13,9 +13,8 @@ from cfngen.cli.render.resource_names import stack_path
 from cfngen.cli.render.styled_text import BOLD, FAINT, PLAIN, Piece, aligned_rows, bullets, flow, paragraph
 
 if TYPE_CHECKING:
-    from cfngen.deploy.preview.changes import Change, StackPlan
-    from cfngen.deploy.preview.plan import Plan
-    from cfngen.deploy.quotas.quota import Quota
+    from cfngen.deploy.plan.plan import Change, Plan, StackPlan
+    from cfngen.deploy.preflight.quotas.quota import Quota
 
 _MIN_WIDTH, _MAX_WIDTH = 40, 120
 WAIT_CONDITION_HANDLE = "AWS::CloudFormation::WaitConditionHandle"  # its metadata in a stack is a boot program

@@ -14,7 +14,7 @@ from cfngen.cli.render.styled_text import FAINT, PLAIN, Piece, Style, flow
 
 if TYPE_CHECKING:
     from cfngen.deploy.messages.message import Impact
-    from cfngen.deploy.preview.changes import Change, PropertyChange
+    from cfngen.deploy.plan.plan import Change, PropertyChange
 
 CHANGE_SYMBOLS = {"add": "+", "import": "+", "update": "~", "remove": "-", "will-replace": "±", "might-replace": "±?"}
 """The symbol before a resource, by the kind of change."""

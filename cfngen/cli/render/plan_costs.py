@@ -11,10 +11,10 @@ from cfngen.cli.render.styled_text import BOLD, FAINT, PLAIN, Piece, aligned_row
 from cfngen.text import plural_form, pluralize
 
 if TYPE_CHECKING:
-    from cfngen.deploy.preview.bill_of_materials import CreationSummary
-    from cfngen.deploy.preview.plan import Plan
-    from cfngen.deploy.prices.monthly_costs import MonthlyBill, MonthlyCost
-    from cfngen.deploy.quotas.quota import Quota
+    from cfngen.deploy.plan.costs.bill import MonthlyBill, MonthlyCost
+    from cfngen.deploy.plan.costs.costs import CreationSummary
+    from cfngen.deploy.plan.plan import Plan
+    from cfngen.deploy.preflight.quotas.quota import Quota
 
 
 def creation_lines(plan: Plan, creation: CreationSummary, width: int) -> Iterator[str]:

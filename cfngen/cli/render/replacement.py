@@ -8,7 +8,7 @@ from cfngen.cli.render.durations import duration_text
 from cfngen.cli.render.wrapping import wrapped
 from cfngen.cli.suggested_commands import next_line
 from cfngen.cli.terminal import screen_width
-from cfngen.deploy.replacing.replacement_messages import READY, Replaced, ReplacementPlan, ReplacementProgress
+from cfngen.deploy.operations.replacing.messages import READY, Replaced, ReplacementPlan, ReplacementProgress
 from cfngen.hints import CommandText, Line, suggest
 
 

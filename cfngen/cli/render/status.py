@@ -11,8 +11,11 @@ import click
 from cfngen.cli.render.pausing import pause_state_lines
 from cfngen.cli.suggested_commands import colored
 from cfngen.cli.terminal import table
-from cfngen.deploy.inspection.cluster_problems import Problem
-from cfngen.deploy.inspection.cluster_status import (
+from cfngen.deploy.aws.addresses import LostAddress
+from cfngen.deploy.aws.drift import Drift
+from cfngen.deploy.aws.launched_versions import RetypedSlot, StaleGroup
+from cfngen.deploy.status.cluster_problems import Problem
+from cfngen.deploy.status.cluster_status import (
     AddonState,
     ApiState,
     BackupState,
@@ -25,10 +28,6 @@ from cfngen.deploy.inspection.cluster_status import (
     Unknown,
     VolumeState,
 )
-from cfngen.deploy.inspection.drift import Drift
-from cfngen.deploy.public_addresses import LostAddress
-from cfngen.deploy.retyped_slots import RetypedSlot
-from cfngen.deploy.stale_groups import StaleGroup
 from cfngen.hints import CommandText, Hint, Line, suggest
 from cfngen.text import pluralize
 

@@ -9,8 +9,8 @@ import click
 from cfngen.cli.render.durations import duration_text
 from cfngen.cli.render.wrapping import wrapped
 from cfngen.cli.terminal import screen_width, table
-from cfngen.deploy.inspection.cluster_problems import Problem
-from cfngen.deploy.inspection.validation import Member, Validation, ValidationChange
+from cfngen.deploy.status.cluster_problems import Problem
+from cfngen.deploy.status.validation import Member, Validation, ValidationChange
 from cfngen.text import pluralize
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from cfngen.deploy.access.certificates import CertificateError, KeyPair, certificate_validity, is_matching_pair
-from cfngen.deploy.account import Account
-from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, as_aws_error, error_code
-from cfngen.deploy.aws_types import JsonObject
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, as_aws_error, error_code
+from cfngen.deploy.aws.types import JsonObject
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 

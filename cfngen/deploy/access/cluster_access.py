@@ -14,14 +14,13 @@ from cfngen.deploy.access.api_connection import Endpoint
 from cfngen.deploy.access.authorities import Authority, read_authority
 from cfngen.deploy.access.certificates import MAX_NAME_LENGTH, Identity, issue_client_certificate
 from cfngen.deploy.access.kubernetes import KubernetesClient
-from cfngen.deploy.account import Account
-from cfngen.deploy.aws_errors import translate_aws_errors
-from cfngen.deploy.stacks import NESTED_STACK, StackView, find_stack, list_resources, require_stack
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.stacks import CA_SECRET_OUTPUT, ENDPOINT_OUTPUT, StackView
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 
 INTERNAL_ENDPOINT_OUTPUT = "ApiInternalEndpoint"
-ENDPOINT_OUTPUT, CA_SECRET_OUTPUT, JOIN_SECRET_OUTPUT = "ApiEndpoint", "CaSecretArn", "JoinSecretArn"
+
 ALLOWED_CIDR_PARAMETER = "ApiAllowedCidr"
 CLIENT_CERTIFICATE_LIFETIME = timedelta(minutes=10)  # for a certificate that cfngen uses itself
 _CALLER_ARN = re.compile(r"arn:[^:]+:(?:iam|sts)::\d*:(?:assumed-role/|federated-user/|user/)?(?P<name>.+)")
@@ -39,36 +38,6 @@ class NoEndpointError(CfngenError):
 def no_api_url_override(endpoint: str) -> str:
     """Return an empty text: outside of the sandbox, the API listens at its own URL."""
     return ""
-
-
-def require_root_stack(account: Account, stack_name: str) -> StackView:
-    """Return the cluster's root stack.
-
-    Raises:
-        NoStackError: there is no stack of this name.
-        AwsError: a call failed.
-    """
-    with translate_aws_errors():
-        return require_stack(account, stack_name)
-
-
-def read_outputs(account: Account, stack: StackView) -> Mapping[str, str]:
-    """Return the outputs of a root stack; if the API's URL or secret is missing, also those of its nested stacks.
-
-    A root stack that is being created, or whose creation failed, has no outputs, but its nested stacks may have them.
-
-    Raises:
-        AwsError: a call failed.
-    """
-    stack_outputs = dict(stack.outputs)
-    if ENDPOINT_OUTPUT in stack_outputs and CA_SECRET_OUTPUT in stack_outputs:
-        return stack_outputs
-    with translate_aws_errors():
-        for resource in list_resources(account, stack.id):
-            if resource.type == NESTED_STACK and resource.physical_id:
-                child = find_stack(account, resource.physical_id)
-                stack_outputs = {**(child.outputs if child else {}), **stack_outputs}
-    return stack_outputs
 
 
 def find_api_endpoint(

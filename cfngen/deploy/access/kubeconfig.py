@@ -17,7 +17,7 @@ from typing import ClassVar, Literal, NamedTuple
 import yaml
 
 from cfngen.deploy.access.certificates import KeyPair
-from cfngen.deploy.aws_types import JsonObject
+from cfngen.deploy.aws.types import JsonObject
 from cfngen.deploy.messages.message import Message
 from cfngen.errors import CfngenError
 

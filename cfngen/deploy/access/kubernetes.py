@@ -11,7 +11,7 @@ from cfngen.deploy.access import kubernetes_objects as objects
 from cfngen.deploy.access.api_connection import ApiConnection, Endpoint, WrongServerError
 from cfngen.deploy.access.certificates import KeyPair
 from cfngen.deploy.access.kubernetes_objects import KubernetesObject, LoadBalancer, Node, Pod, Readiness
-from cfngen.deploy.aws_types import JsonObject
+from cfngen.deploy.aws.types import JsonObject
 
 PAGE_SIZE = 500
 SYSTEM_NAMESPACE = "kube-system"

@@ -6,11 +6,11 @@ import uuid
 from datetime import datetime
 from typing import NamedTuple
 
-from cfngen.deploy.account import Account
-from cfngen.deploy.aws_errors import as_aws_error, is_transient
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import as_aws_error, is_transient
+from cfngen.deploy.aws.stacks import StackView, find_stack
 from cfngen.deploy.messages.message import Notice
 from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
-from cfngen.deploy.stacks import StackView, find_stack
 
 
 class Cancellation(NamedTuple):

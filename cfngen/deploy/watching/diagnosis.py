@@ -15,27 +15,26 @@ from itertools import pairwise
 from typing import ClassVar
 
 from cfngen.cluster.logical_ids import MasterId
-from cfngen.deploy.account import Account
-from cfngen.deploy.aws_errors import AwsError, DeniedError, as_aws_error, error_code, translate_aws_errors
+from cfngen.deploy.aws import consoles as console_output
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.consoles import ConsoleExcerpt
+from cfngen.deploy.aws.errors import AwsError, DeniedError, as_aws_error, error_code, translate_aws_errors
+from cfngen.deploy.aws.event_lists import is_at_rest, last_operation_and_failure, merge_events, since_time
+from cfngen.deploy.aws.events import StackEvents, is_cancelled, parse_event, read_all_events, repeats_another_failure
+from cfngen.deploy.aws.stacks import (
+    AUTO_SCALING_GROUP,
+    NESTED_STACK,
+    StackView,
+    find_stack,
+    list_resource_tree,
+    stack_name,
+)
 from cfngen.deploy.messages.message import Event, Message
 from cfngen.deploy.messages.next_steps import NextStep, next_steps
 from cfngen.deploy.messages.stack_status import StackHealth
-from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackView, find_stack, list_resource_tree, stack_name
-from cfngen.deploy.watching import console_output
-from cfngen.deploy.watching.console_output import ConsoleExcerpt
-from cfngen.deploy.watching.event_order import merge_events
-from cfngen.deploy.watching.event_scope import is_at_rest, last_operation_and_failure, since_time
-from cfngen.deploy.watching.events import (
-    StackEvents,
-    is_cancelled,
-    parse_event,
-    read_all_events,
-    repeats_another_failure,
-)
-from cfngen.deploy.watching.network_reasons import explain_consoles
+from cfngen.deploy.watching.evidence import explain_consoles, sold_out_master_hint
 from cfngen.deploy.watching.progress import operation_of_status
 from cfngen.deploy.watching.reasons import EXPORT_IN_USE, Explanation, explain_event, explain_reason
-from cfngen.deploy.watching.sold_out_masters import sold_out_master_hint
 from cfngen.hints import Hint, suggest
 
 _FAILURE_SIGNAL_REASON = re.compile(r"Received FAILURE signal with UniqueId (i-[0-9a-f]+)")

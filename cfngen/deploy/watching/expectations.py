@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from cfngen.deploy.aws_types import TemplatePart
-from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK
+from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK
+from cfngen.deploy.aws.types import TemplatePart
 from cfngen.templates.expressions import references, resolve
 
 ResourceAction = Literal["create", "update", "replace", "delete"]

@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from cfngen.deploy.account import Account
-from cfngen.deploy.aws_errors import AwsError, ThrottledError, UnreachableError, as_aws_error, is_transient
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import AwsError, ThrottledError, UnreachableError, as_aws_error, is_transient
+from cfngen.deploy.aws.event_lists import LastOperation, Scope, since_change_set, since_event
+from cfngen.deploy.aws.events import TreeEvents
+from cfngen.deploy.aws.stacks import NoStackError, StackView, find_stack, stack_name
 from cfngen.deploy.messages.message import Event, Finished, Notice, Report
 from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
-from cfngen.deploy.stacks import NoStackError, StackView, find_stack, stack_name
 from cfngen.deploy.watching.cancellation import cancel_operation
-from cfngen.deploy.watching.event_scope import LastOperation, Scope, since_change_set, since_event
-from cfngen.deploy.watching.events import TreeEvents
 from cfngen.deploy.watching.expectations import Expectation
 from cfngen.deploy.watching.progress import Progress, ProgressTracker
 from cfngen.errors import CfngenError

@@ -1,0 +1,1 @@
+"""The account: clients, errors, clock, and typed views of what it holds."""

@@ -1,0 +1,117 @@
+"""The AWS account and region that a command works in, with the boto3 clients for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cfngen.deploy.aws.errors import RegionError, translate_aws_errors
+from cfngen.deploy.aws.types import Client, Clock, Session
+from cfngen.errors import CfngenError
+
+MAX_ATTEMPTS = 8  # of each call, including the first
+TIMEOUTS_SECONDS = {"connect_timeout": 10, "read_timeout": 60}  # arguments of botocore's Config
+
+
+class WrongAccountError(CfngenError):
+    """The credentials belong to another account than the expected one."""
+
+    code = "wrong-account"
+
+
+@dataclass(frozen=True)
+class Account:
+    """One region of one AWS account, and the identity that calls AWS.
+
+    Attributes:
+        id: number of the account, twelve digits.
+        region: e.g. `us-west-2`.
+        partition: `aws`, `aws-cn`, `aws-us-gov`, …
+        caller: ARN of the calling user or role.
+        session: the boto3 session.
+        clock: tells the time and waits.
+        attempts: maximum number of attempts for a call, including the first.
+    """
+
+    id: str
+    region: str
+    partition: str
+    caller: str
+    session: Session
+    clock: Clock
+    attempts: int = MAX_ATTEMPTS
+    _clients: dict[str, Client] = field(default_factory=dict, repr=False, compare=False)
+
+    def client(self, service: str) -> Client:
+        """Return the boto3 client of a service in this region; always the same one."""
+        if service not in self._clients:
+            self._clients[service] = _new_client(self.session, service, self.region, self.attempts)
+        return self._clients[service]
+
+    @property
+    def only_planning(self) -> bool:
+        """Whether this account may only be used for a plan, which changes nothing permanently."""
+        return False
+
+    @property
+    def url_suffix(self) -> str:
+        """Domain of the partition's endpoints, e.g. `amazonaws.com`."""
+        from botocore.loaders import create_loader
+
+        partitions = create_loader().load_data("partitions")["partitions"]
+        return next(
+            str(partition["outputs"]["dnsSuffix"]) for partition in partitions if partition["id"] == self.partition
+        )
+
+
+def connect(
+    session: Session, region: str, *, clock: Clock, expected_account: str = "", attempts: int = MAX_ATTEMPTS
+) -> Account:
+    """Return the account of the session's credentials; every command calls this first, so bad credentials fail early.
+
+    Args:
+        session: a boto3 session.
+        region: the cluster's region.
+        clock: tells the time and waits.
+        expected_account: number of the account that the credentials must belong to; empty accepts any.
+        attempts: maximum number of attempts for a call.
+
+    Raises:
+        AwsError: credentials are missing or refused, the region does not exist, or AWS does not answer.
+        WrongAccountError: the credentials belong to another account.
+    """
+    with translate_aws_errors():
+        # STS exists in every region, so its regions are those that boto3 knows.
+        is_known_region = any(
+            region in session.get_available_regions("sts", available_partition)
+            for available_partition in session.get_available_partitions()
+        )
+        if not is_known_region:
+            hint = "correct `region` in the cluster file, or update boto3."
+            raise RegionError(f"{region} is not a known region", hint=hint)
+        identity = _new_client(session, "sts", region, attempts).get_caller_identity()
+    caller = str(identity["Arn"])
+    if expected_account and identity["Account"] != expected_account:
+        raise WrongAccountError(
+            f"these credentials belong to account {identity['Account']} ({caller}), not to {expected_account}",
+            hint="choose another --profile, or correct --account.",
+        )
+    return Account(
+        id=str(identity["Account"]),
+        region=region,
+        partition=caller.split(":")[1],  # the caller's ARN is arn:PARTITION:…
+        caller=caller,
+        session=session,
+        clock=clock,
+        attempts=attempts,
+    )
+
+
+def _new_client(session: Session, service: str, region: str, attempts: int) -> Client:
+    """Return a new boto3 client of a service, with cfngen's time-outs, retries and user agent."""
+    from botocore.config import Config
+
+    from cfngen import __version__
+
+    retries = {"mode": "standard", "total_max_attempts": attempts}
+    config = Config(retries=retries, user_agent_extra=f"cfngen/{__version__}", **TIMEOUTS_SECONDS)
+    return session.client(service, region_name=region, config=config)

@@ -1,0 +1,323 @@
+"""Reads a change set and those of its nested stacks completely, as plain data.
+
+Nothing is analyzed here: `replacement` decides which of the listed changes will really happen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TypeVar
+
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import is_transient, translate_aws_errors
+from cfngen.deploy.aws.types import AwsArguments, AwsObject, Clock
+
+UNKNOWN_VALUE = "{{changeSet:KNOWN_AFTER_APPLY}}"
+"""Placeholder for a value that is known only once CloudFormation executes the change set."""
+
+# DescribeChangeSet with property values may leave out changes, and says so only by these words in the status reason
+# (aws/aws-cdk-cli#1780).
+_INCOMPLETE_DATA_WARNING = "can return incomplete ChangeSet data"
+_NO_CHANGES_REASONS = ("The submitted information didn't contain changes", "No updates are to be performed")
+_RETRY_SECONDS = 180  # how long a call that fails with a transient error is repeated
+_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 5.0  # pauses between calls
+_PAUSE_FACTOR = 1.5  # each pause is longer than the last by this factor
+
+Response = TypeVar("Response")
+
+
+@dataclass(frozen=True)
+class ChangeDetail:
+    """One reason for a change, as CloudFormation lists it; a property may have several.
+
+    Attributes:
+        attribute: what changes: `Properties`, `Tags`, `Metadata`, `UpdatePolicy`, …
+        name: name of the property; empty unless `attribute` is `Properties`.
+        path: e.g. `/Properties/LaunchTemplateData/InstanceType`; empty in descriptions without values.
+        recreation: `Never`, `Conditionally` or `Always`: whether such a change replaces the resource.
+        before: the old value; None if there was none, or CloudFormation does not show it.
+        after: the new value, likewise; contains `UNKNOWN_VALUE` where it is not known yet.
+        evaluation: `Static`, or `Dynamic` if CloudFormation is not certain of the change.
+        source: kind of the cause: `DirectModification`, `ParameterReference`, `ResourceReference`,
+            `ResourceAttribute` or `Automatic`.
+        cause: the parameter, resource or attribute that is the cause; empty if it is the template itself.
+    """
+
+    attribute: str
+    name: str = ""
+    path: str = ""
+    recreation: str = "Never"
+    before: str | None = None
+    after: str | None = None
+    evaluation: str = "Static"
+    source: str = "DirectModification"
+    cause: str = ""
+
+    @property
+    def value_path(self) -> str:
+        """Path of the value that changes, or the attribute and property if there is no path."""
+        return self.path or f"/{self.attribute}" + (f"/{self.name}" if self.name else "")
+
+    @property
+    def unknown(self) -> bool:
+        """Whether the new value is not known yet, in whole or in part."""
+        return self.after is not None and UNKNOWN_VALUE in self.after
+
+    @property
+    def has_values(self) -> bool:
+        """Whether CloudFormation shows the old or the new value."""
+        return self.before is not None or self.after is not None
+
+
+@dataclass(frozen=True)
+class ResourceChange:
+    """The change of one resource in a change set.
+
+    Attributes:
+        action: `Add`, `Modify`, `Remove`, `Import` or `Dynamic`.
+        logical_id: its logical id in the template.
+        physical_id: its physical id; empty if it has none yet.
+        type: e.g. `AWS::EC2::Volume`.
+        replacement: `True`, `False`, `Conditional`; empty for actions other than `Modify`.
+        policy: what happens to a resource that is removed or replaced, as CloudFormation spells it; often empty.
+        scope: the attributes that change.
+        details: why it changes.
+        change_set_id: ARN of the change set of a nested stack; empty for all other resources.
+        before: the old definition of the resource, with values filled in; empty if CloudFormation does not show it.
+        after: the new definition, likewise.
+    """
+
+    action: str
+    logical_id: str
+    physical_id: str
+    type: str
+    replacement: str = ""
+    policy: str = ""
+    scope: tuple[str, ...] = ()
+    details: tuple[ChangeDetail, ...] = ()
+    change_set_id: str = ""
+    before: AwsObject = field(default_factory=dict)
+    after: AwsObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ChangeSet:
+    """The change set of one stack, with those of its nested stacks.
+
+    Attributes:
+        id: its ARN.
+        stack_id: ARN of its stack.
+        stack_name: name of its stack.
+        status: status of the change set, e.g. `CREATE_COMPLETE`.
+        execution_status: e.g. `AVAILABLE`.
+        reason: its status reason; often empty.
+        created: when CloudFormation started to create it.
+        parameters: the stack's parameters by name.
+        resource_changes: the changes of resources by logical id.
+        children: the change sets of nested stacks by logical id.
+    """
+
+    id: str
+    stack_id: str
+    stack_name: str
+    status: str
+    execution_status: str = ""
+    reason: str = ""
+    created: datetime | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    resource_changes: Mapping[str, ResourceChange] = field(default_factory=dict)
+    children: Mapping[str, ChangeSet] = field(default_factory=dict)
+
+    @property
+    def pending(self) -> bool:
+        """Whether CloudFormation is still creating it."""
+        return self.status in ("CREATE_PENDING", "CREATE_IN_PROGRESS")
+
+    @property
+    def failed(self) -> bool:
+        """Whether it cannot be executed."""
+        return self.status == "FAILED"
+
+    @property
+    def nothing_to_do(self) -> bool:
+        """Whether it failed only because nothing changes; CloudFormation says so only in the status reason."""
+        return self.failed and any(words in self.reason for words in _NO_CHANGES_REASONS)
+
+
+def pauses() -> Callable[[], float]:
+    """Return a function that returns how many seconds to wait before the next call of AWS.
+
+    Each time, it returns a larger number than the last time, up to a maximum.
+    """
+    seconds = _MIN_PAUSE_SECONDS / _PAUSE_FACTOR
+
+    def next_pause() -> float:
+        nonlocal seconds
+        seconds = min(seconds * _PAUSE_FACTOR, _MAX_PAUSE_SECONDS)
+        return seconds
+
+    return next_pause
+
+
+def retry_transient_errors(clock: Clock, call: Callable[[], Response]) -> Response:
+    """Return the response of a call, retrying it for some minutes while it fails with a transient error.
+
+    Args:
+        clock: the clock.
+        call: a call that changes nothing, or that can safely be repeated.
+
+    Raises:
+        AwsError: AWS refuses the call, or it still fails at the end.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    start, pause = clock.now(), pauses()
+    with translate_aws_errors():
+        while True:
+            try:
+                return call()
+            except (BotoCoreError, ClientError) as error:
+                if not is_transient(error) or (clock.now() - start).total_seconds() > _RETRY_SECONDS:
+                    raise
+            clock.sleep(pause())
+
+
+def read_change_set_status(account: Account, change_set_id: str) -> ChangeSet:
+    """Return a change set without its changes, to see its status."""
+    client = account.client("cloudformation")
+    return _parse_change_set(
+        retry_transient_errors(account.clock, lambda: client.describe_change_set(ChangeSetName=change_set_id)),
+        resource_changes=[],
+    )
+
+
+def read_change_set(account: Account, change_set_id: str) -> ChangeSet:
+    """Return a change set and those of its nested stacks, with all changes and values that CloudFormation shows."""
+    first_page, resource_changes = _read_all_pages(account, change_set_id, with_property_values=True)
+    if _INCOMPLETE_DATA_WARNING in first_page.get("StatusReason", ""):
+        # A description without property values is complete.
+        first_page_without_values, changes_without_values = _read_all_pages(
+            account, change_set_id, with_property_values=False
+        )
+        # The warning replaces the real status reason.
+        first_page = {**first_page, "StatusReason": first_page_without_values.get("StatusReason", "")}
+        resource_changes = _add_missing_details(resource_changes, changes_without_values)
+    change_set = _parse_change_set(first_page, resource_changes)
+    children = {
+        resource_change.logical_id: read_change_set(account, resource_change.change_set_id)
+        for resource_change in change_set.resource_changes.values()
+        if resource_change.change_set_id
+    }
+    return replace(change_set, children=children)
+
+
+def _read_all_pages(
+    account: Account, change_set_id: str, *, with_property_values: bool
+) -> tuple[AwsArguments, list[ResourceChange]]:
+    """Return the first page of DescribeChangeSet, and the resource changes of all pages."""
+    client = account.client("cloudformation")
+    arguments: AwsArguments = {"ChangeSetName": change_set_id}
+    if with_property_values:
+        arguments["IncludePropertyValues"] = True
+    first_page: AwsArguments = {}
+    resource_changes: list[ResourceChange] = []
+    while True:
+        page = retry_transient_errors(account.clock, lambda: client.describe_change_set(**arguments))
+        first_page = first_page or page
+        resource_changes += [
+            _parse_resource_change(change["ResourceChange"])
+            for change in page.get("Changes", ())
+            if "ResourceChange" in change
+        ]
+        if not page.get("NextToken"):
+            return first_page, resource_changes
+        arguments["NextToken"] = page["NextToken"]
+
+
+def _add_missing_details(
+    changes_with_values: list[ResourceChange], changes_without_values: list[ResourceChange]
+) -> list[ResourceChange]:
+    """Return the changes with property values, and add what only the description without property values contains.
+
+    Whole changes may be missing, or some of a change's details. Details without values have no path, so details of the
+    two descriptions are matched by property and cause.
+    """
+    changes_by_id = {resource_change.logical_id: resource_change for resource_change in changes_with_values}
+    for resource_change in changes_without_values:
+        existing = changes_by_id.get(resource_change.logical_id)
+        if existing is None:
+            changes_by_id[resource_change.logical_id] = resource_change
+            continue
+        known_details = {_property_and_cause(detail) for detail in existing.details}
+        missing_details = tuple(
+            detail for detail in resource_change.details if _property_and_cause(detail) not in known_details
+        )
+        changes_by_id[resource_change.logical_id] = replace(existing, details=existing.details + missing_details)
+    return list(changes_by_id.values())
+
+
+def _property_and_cause(detail: ChangeDetail) -> tuple[str, str, str, str]:
+    """Return the property and the cause of a detail, which are the same with and without property values."""
+    return detail.attribute, detail.name, detail.source, detail.cause
+
+
+def _parse_change_set(page: AwsObject, resource_changes: list[ResourceChange]) -> ChangeSet:
+    """Return the change set that a page of DescribeChangeSet describes, with the given changes."""
+    return ChangeSet(
+        id=page["ChangeSetId"],
+        stack_id=page["StackId"],
+        stack_name=page["StackName"],
+        status=page["Status"],
+        execution_status=page.get("ExecutionStatus", ""),
+        reason=page.get("StatusReason") or "",
+        created=page.get("CreationTime"),
+        parameters={
+            parameter["ParameterKey"]: parameter.get("ParameterValue", "") for parameter in page.get("Parameters") or ()
+        },
+        resource_changes={resource_change.logical_id: resource_change for resource_change in resource_changes},
+    )
+
+
+def _parse_resource_change(change: AwsObject) -> ResourceChange:
+    """Return the change that a `ResourceChange` of DescribeChangeSet describes."""
+    return ResourceChange(
+        action=change["Action"],
+        logical_id=change["LogicalResourceId"],
+        physical_id=change.get("PhysicalResourceId") or "",
+        type=change["ResourceType"],
+        replacement=change.get("Replacement") or "",
+        policy=change.get("PolicyAction") or "",
+        scope=tuple(change.get("Scope") or ()),
+        details=tuple(_parse_detail(detail) for detail in change.get("Details") or ()),
+        change_set_id=change.get("ChangeSetId") or "",
+        before=_parse_definition(change.get("BeforeContext")),
+        after=_parse_definition(change.get("AfterContext")),
+    )
+
+
+def _parse_detail(detail: AwsObject) -> ChangeDetail:
+    """Return the reason for a change that one of its `Details` in DescribeChangeSet describes."""
+    target = detail.get("Target") or {}
+    return ChangeDetail(
+        attribute=target.get("Attribute") or "Properties",
+        name=target.get("Name") or "",
+        path=target.get("Path") or "",
+        recreation=target.get("RequiresRecreation") or "Never",
+        before=target.get("BeforeValue"),
+        after=target.get("AfterValue"),
+        evaluation=detail.get("Evaluation") or "Static",
+        source=detail.get("ChangeSource") or "DirectModification",
+        cause=detail.get("CausingEntity") or "",
+    )
+
+
+def _parse_definition(text: str | None) -> AwsObject:
+    """Parse a resource's definition; return an empty one if there is none, or CloudFormation has truncated it."""
+    try:
+        definition = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return definition if isinstance(definition, dict) else {}

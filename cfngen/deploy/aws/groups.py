@@ -1,0 +1,325 @@
+"""The Auto Scaling groups of a cluster and their instances."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, get_args
+
+from cfngen.cluster.logical_ids import BASTION_GROUP, MasterId, NodeGroupId, auto_scaling_group_id, node_group_prefix
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.tag_keys import PAUSED
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import translate_aws_errors
+from cfngen.deploy.aws.launched_versions import launch_template_specification
+from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, ResourceView
+from cfngen.deploy.aws.types import AwsObject
+
+MAX_NAMES_PER_CALL = 50  # maximum number of names in a call of DescribeAutoScalingGroups
+FILTER_BATCH_SIZE = 200  # maximum number of values in a filter
+IN_SERVICE = "InService"
+Role = Literal["master", "node", "bastion"]
+_ROLES = get_args(Role)
+
+
+@dataclass(frozen=True)
+class InstanceView:
+    """An instance of an Auto Scaling group.
+
+    Attributes:
+        id: its id, which is also the name of its Node.
+        zone: its Availability Zone.
+        lifecycle: its lifecycle state in the group, e.g. `InService`, `Pending:Wait`, `Terminating`.
+        healthy: whether its health status in the group is healthy.
+        current: whether it was launched from the group's current version of the launch template.
+        type: its instance type.
+        state: its instance state in EC2, e.g. `running`; empty if EC2 does not list it.
+        address: its private IP address.
+        public_address: its public IP address; empty if it has none.
+        image: id of its machine image.
+        launched: when it was launched; None if EC2 does not list it.
+        protected: whether it is protected from scale-in.
+    """
+
+    id: str
+    zone: str
+    lifecycle: str
+    healthy: bool = True
+    current: bool = True
+    type: str = ""
+    state: str = ""
+    address: str = ""
+    public_address: str = ""
+    image: str = ""
+    launched: datetime | None = None
+    protected: bool = False
+
+    @property
+    def lifecycle_and_health(self) -> str:
+        """Its lifecycle state, and that it is unhealthy if it is."""
+        return self.lifecycle if self.healthy else f"{self.lifecycle}, unhealthy"
+
+    @property
+    def in_service(self) -> bool:
+        """Whether it is in service and healthy."""
+        return self.lifecycle == IN_SERVICE and self.healthy
+
+    @property
+    def leaving(self) -> bool:
+        """Whether it is being terminated or detached."""
+        return self.lifecycle.startswith(("Terminat", "Detach"))
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of an Auto Scaling group.
+
+    Attributes:
+        minimum: minimum size.
+        maximum: maximum size.
+        desired: desired capacity.
+    """
+
+    minimum: int
+    maximum: int
+    desired: int
+
+    def __str__(self) -> str:
+        return f"{self.desired} ({self.minimum} to {self.maximum})"
+
+
+@dataclass(frozen=True)
+class KeptSizes:
+    """The tag of a group that is paused, or was when a command was interrupted.
+
+    Attributes:
+        text: the tag's value.
+        sizes: the sizes before the pause; None if somebody has damaged the tag.
+        since: when the pause began; None if somebody has damaged the tag.
+    """
+
+    text: str
+    sizes: Sizes | None = None
+    since: datetime | None = None
+
+
+@dataclass(frozen=True)
+class GroupView:
+    """An Auto Scaling group: of one master, of a node group, or of the bastion.
+
+    Attributes:
+        role: `master`, `node` or `bastion`.
+        name: letter of the master's slot, or name of the node group; empty for the bastion.
+        id: name of the Auto Scaling group.
+        minimum: minimum size.
+        maximum: maximum size.
+        desired: desired capacity.
+        instances: all instances, whatever their lifecycle state.
+        missing: whether the Auto Scaling group does not exist, although it is a resource of the stack.
+        kept: the sizes that it had before a pause, from its tag; None if it is not paused.
+        suspended: names of its suspended scaling processes.
+        tag_count: number of its tags.
+    """
+
+    role: Role
+    name: str
+    id: str
+    minimum: int = 0
+    maximum: int = 0
+    desired: int = 0
+    instances: tuple[InstanceView, ...] = ()
+    missing: bool = False
+    kept: KeptSizes | None = None
+    suspended: tuple[str, ...] = ()
+    tag_count: int = 0
+
+    @property
+    def sizes(self) -> Sizes:
+        """Its sizes now."""
+        return Sizes(minimum=self.minimum, maximum=self.maximum, desired=self.desired)
+
+    @property
+    def in_service(self) -> int:
+        """Number of instances that are in service and healthy."""
+        return sum(instance.in_service for instance in self.instances)
+
+    @property
+    def title(self) -> str:
+        """What messages call the group, e.g. `master a`."""
+        if self.role == "bastion":
+            return "the bastion"
+        return f"master {self.name}" if self.role == "master" else f"node group {self.name}"
+
+
+def find_groups(account: Account, cluster: Cluster, resources: Iterable[ResourceView]) -> tuple[GroupView, ...]:
+    """Return the Auto Scaling groups of a cluster: masters first, the bastion last.
+
+    Args:
+        account: the AWS account.
+        cluster: the cluster file, which names the node groups; a group that is not in it is named by its logical id.
+        resources: the resources of the cluster's stacks.
+
+    Raises:
+        AwsError: a call failed.
+    """
+    resources_by_name = {
+        resource.physical_id: resource
+        for resource in resources
+        if resource.type == AUTO_SCALING_GROUP and resource.physical_id and resource.status != "DELETE_COMPLETE"
+    }
+    with translate_aws_errors():
+        groups_by_name = {
+            group["AutoScalingGroupName"]: group for group in _describe_groups(account, tuple(resources_by_name))
+        }
+        instances = _describe_instances(
+            account, [instance["InstanceId"] for group in groups_by_name.values() for instance in group["Instances"]]
+        )
+    node_group_names = {
+        auto_scaling_group_id(node_group_prefix(node_group.name)): node_group.name for node_group in cluster.node_groups
+    }
+    group_views: list[GroupView] = []
+    for group_name, resource in resources_by_name.items():
+        master = MasterId.parse(resource.logical_id)
+        node_group = NodeGroupId.parse(resource.logical_id)
+        role: Role = "master" if master else "node"
+        if master:
+            name = master.letter
+        elif resource.logical_id == BASTION_GROUP:
+            role, name = "bastion", ""
+        elif resource.logical_id in node_group_names:
+            name = node_group_names[resource.logical_id]
+        else:
+            name = node_group.group if node_group else resource.logical_id
+        group_views.append(
+            _build_group_view(
+                role=role,
+                name=name,
+                group_name=group_name,
+                description=groups_by_name.get(group_name),
+                instances=instances,
+            )
+        )
+    return tuple(sorted(group_views, key=lambda group: (_ROLES.index(group.role), group.name)))
+
+
+def _build_group_view(
+    *,
+    role: Role,
+    name: str,
+    group_name: str,
+    description: AwsObject | None,
+    instances: Mapping[str, AwsObject],
+) -> GroupView:
+    """Return a group; it is marked as missing if Auto Scaling does not describe it.
+
+    Args:
+        role: `master`, `node` or `bastion`.
+        name: letter of the master's slot, or name of the node group; empty for the bastion.
+        group_name: name of the Auto Scaling group.
+        description: the group as Auto Scaling describes it; None if the group does not exist.
+        instances: the instances as EC2 describes them, by id.
+    """
+    if description is None:
+        return GroupView(role=role, name=name, id=group_name, missing=True)
+    version = launch_template_specification(description).get("Version", "")
+    tags = {tag["Key"]: tag.get("Value", "") for tag in description.get("Tags") or ()}
+    return GroupView(
+        role=role,
+        name=name,
+        id=group_name,
+        minimum=description["MinSize"],
+        maximum=description["MaxSize"],
+        desired=description["DesiredCapacity"],
+        instances=tuple(
+            _build_instance_view(member, instances.get(member["InstanceId"], {}), version)
+            for member in sorted(
+                description["Instances"], key=lambda member: (member["AvailabilityZone"], member["InstanceId"])
+            )
+        ),
+        kept=parse_tags(tags),
+        suspended=tuple(sorted(process["ProcessName"] for process in description.get("SuspendedProcesses") or ())),
+        # The quota on tags does not count those of AWS itself.
+        tag_count=sum(not key.startswith("aws:") for key in tags),
+    )
+
+
+def _build_instance_view(member: AwsObject, description: AwsObject, group_version: str) -> InstanceView:
+    """Return an instance from its descriptions by Auto Scaling (`member`) and EC2 (`description`)."""
+    instance_version = (member.get("LaunchTemplate") or {}).get("Version", "")
+    return InstanceView(
+        id=member["InstanceId"],
+        zone=member["AvailabilityZone"],
+        lifecycle=member["LifecycleState"],
+        healthy=str(member["HealthStatus"]).lower() == "healthy",
+        # Only numbered versions can be compared: a group may also name `$Latest` or `$Default`.
+        current=not (instance_version and group_version.isdigit()) or instance_version == group_version,
+        type=member.get("InstanceType") or description.get("InstanceType", ""),
+        state=description.get("State", {}).get("Name", ""),
+        address=description.get("PrivateIpAddress", ""),
+        public_address=description.get("PublicIpAddress", ""),
+        image=description.get("ImageId", ""),
+        launched=description.get("LaunchTime"),
+        protected=bool(member.get("ProtectedFromScaleIn")),
+    )
+
+
+def _describe_groups(account: Account, names: Sequence[str]) -> Iterator[AwsObject]:
+    """Yield the Auto Scaling groups with these names as Auto Scaling describes them; missing groups are left out."""
+    client = account.client("autoscaling")
+    for start in range(0, len(names), MAX_NAMES_PER_CALL):
+        batch = list(names[start : start + MAX_NAMES_PER_CALL])
+        yield from client.describe_auto_scaling_groups(AutoScalingGroupNames=batch, MaxRecords=100)["AutoScalingGroups"]
+
+
+def _describe_instances(account: Account, ids: Sequence[str]) -> dict[str, AwsObject]:
+    """Return descriptions of instances, by id.
+
+    Instances are selected by a filter, since an unknown id in `InstanceIds` would fail the whole call.
+    """
+    descriptions: dict[str, AwsObject] = {}
+    paginator = account.client("ec2").get_paginator("describe_instances")
+    for start in range(0, len(ids), FILTER_BATCH_SIZE):
+        filters = [{"Name": "instance-id", "Values": list(ids[start : start + FILTER_BATCH_SIZE])}]
+        for page in paginator.paginate(Filters=filters):
+            for reservation in page["Reservations"]:
+                descriptions |= {instance["InstanceId"]: instance for instance in reservation["Instances"]}
+    return descriptions
+
+
+# Values of tags have at most 256 characters: letters, digits, spaces and `+ - = . _ : / @` ("Tag naming and usage
+# restrictions", Amazon EC2 Auto Scaling User Guide).
+_TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+_VALUE = re.compile(r"min=(?P<minimum>\d+) max=(?P<maximum>\d+) desired=(?P<desired>\d+) since=(?P<since>\S+)")
+NO_INSTANCES = Sizes(minimum=0, maximum=0, desired=0)
+ONE_INSTANCE = Sizes(minimum=1, maximum=1, desired=1)
+"""The sizes of the group of a master, and of the bastion."""
+
+
+def tag_value(sizes: Sizes, since: datetime) -> str:
+    """Return the value of the tag that keeps the sizes of a group."""
+    time = since.astimezone(UTC).strftime(_TIME_FORMAT)
+    return f"min={sizes.minimum} max={sizes.maximum} desired={sizes.desired} since={time}"
+
+
+def parse_tags(tags: dict[str, str]) -> KeptSizes | None:
+    """Return the sizes that the tags of a group keep; None if the group is not paused.
+
+    Args:
+        tags: values by key.
+    """
+    text = tags.get(PAUSED)
+    if text is None:
+        return None
+    match = _VALUE.fullmatch(text)
+    if match is None:
+        return KeptSizes(text)
+    try:
+        since = datetime.strptime(match["since"], _TIME_FORMAT).replace(tzinfo=UTC)
+    except ValueError:
+        return KeptSizes(text)
+    sizes = Sizes(minimum=int(match["minimum"]), maximum=int(match["maximum"]), desired=int(match["desired"]))
+    if not sizes.minimum <= sizes.desired <= sizes.maximum:
+        return KeptSizes(text)
+    return KeptSizes(text, sizes, since)

@@ -1,0 +1,111 @@
+"""Reads the routes to instances from the route table to which the cloud controller manager adds routes to pods.
+
+The cloud controller manager reads the whole route table first. If a route leads to an existing instance without a Node,
+it fails (`ListRoutes`, cloud-provider-aws v1.36.1, pkg/providers/v1/aws_routes.go), and no Node gets a route. It
+removes routes to terminated instances (blackholes) itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Network, ip_network
+
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.topology import is_private
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import translate_aws_errors
+from cfngen.deploy.aws.inventory import Inventory
+from cfngen.deploy.aws.orphaned_resource import OrphanedResource
+from cfngen.deploy.aws.private_network import PUBLIC_TABLE
+from cfngen.deploy.aws.stacks import ResourceView, StackView
+from cfngen.deploy.aws.types import AwsObject
+
+ROUTE_TABLE = "AWS::EC2::RouteTable"
+
+
+@dataclass(frozen=True)
+class InstanceRoute:
+    """A route that leads to an instance.
+
+    Attributes:
+        table: id of its route table.
+        destination: its destination CIDR.
+        instance: id of the instance.
+    """
+
+    table: str
+    destination: str
+    instance: str
+
+
+def find_instance_routes(
+    account: Account, cluster: Cluster, stack: StackView, resources: Iterable[ResourceView]
+) -> tuple[InstanceRoute, ...]:
+    """Return the routes to existing instances in the route table of the pods; none if the network plug-in needs none.
+
+    Args:
+        account: the AWS account.
+        cluster: the cluster file, which names the network plug-in.
+        stack: the root stack; its parameter RouteTableId names the route table of an existing VPC.
+        resources: the resources of the cluster's stacks.
+
+    Raises:
+        AwsError: the call failed.
+    """
+    if not network_plugin(cluster).uses_vpc_routes:
+        return ()
+    table_ids = {
+        resource.physical_id
+        for resource in resources
+        if resource.type == ROUTE_TABLE and resource.physical_id and resource.status != "DELETE_COMPLETE"
+        # The route table of a private cluster's public subnets has no routes to pods.
+        if resource.logical_id != PUBLIC_TABLE or not is_private(cluster)
+    }
+    if existing_route_table := stack.values.get("RouteTableId", ""):
+        table_ids.add(existing_route_table)
+    if not table_ids:
+        return ()
+    filters = [{"Name": "route-table-id", "Values": sorted(table_ids)}]
+    with translate_aws_errors():
+        route_tables = account.client("ec2").describe_route_tables(Filters=filters)["RouteTables"]
+    return tuple(
+        InstanceRoute(
+            table=table["RouteTableId"], destination=route["DestinationCidrBlock"], instance=route["InstanceId"]
+        )
+        for table in route_tables
+        for route in table["Routes"]
+        if route.get("InstanceId") and route.get("DestinationCidrBlock") and route.get("State") != "blackhole"
+    )
+
+
+def find_orphaned_routes(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
+    """Return the routes within the pods' range whose target is an instance of the cluster, or no longer exists."""
+    if not inventory.route_tables or not inventory.pod_cidr:
+        return ()
+    pod_range = IPv4Network(inventory.pod_cidr)
+    filters = [{"Name": "route-table-id", "Values": list(inventory.route_tables)}]
+    route_tables = account.client("ec2").describe_route_tables(Filters=filters)["RouteTables"]
+    return tuple(
+        OrphanedResource(
+            kind="route",
+            id=route["DestinationCidrBlock"],
+            name=route["DestinationCidrBlock"],
+            where=route_table["RouteTableId"],
+        )
+        for route_table in route_tables
+        for route in route_table["Routes"]
+        if _is_in_pod_range(route, pod_range) and _belongs_to_cluster(route, inventory)
+    )
+
+
+def _is_in_pod_range(route: AwsObject, pod_range: IPv4Network) -> bool:
+    """Return whether a route's destination is a part of the pods' address range."""
+    destination = ip_network(route.get("DestinationCidrBlock") or "0.0.0.0/0")
+    return isinstance(destination, IPv4Network) and destination.subnet_of(pod_range)
+
+
+def _belongs_to_cluster(route: AwsObject, inventory: Inventory) -> bool:
+    """Return whether a route's target is an instance of the cluster, or no longer exists (`blackhole`)."""
+    return route.get("State") == "blackhole" or route.get("InstanceId") in inventory.instances

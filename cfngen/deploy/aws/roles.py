@@ -1,0 +1,44 @@
+"""How to delete an IAM role by hand: IAM deletes none that still has policies ("DeleteRole", IAM API Reference)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
+from cfngen.deploy.aws.existing_resources import NOT_FOUND_CODES
+from cfngen.deploy.aws.stacks import CLUSTER_TAG
+from cfngen.deploy.aws.tags import LEGACY_CLUSTER_TAG
+
+
+def removal_command(account: Account, role: str) -> str:
+    """Return a command line that takes a role's policies away and deletes it; empty if there is no such role.
+
+    Of a role whose policies the caller may not list, it is the command for the role alone.
+
+    Args:
+        account: the AWS account.
+        role: the role's name.
+    """
+    from botocore.exceptions import ClientError
+
+    iam = account.client("iam")
+    name = f"--role-name {role}"
+    commands: list[str] = []
+    try:
+        for page in iam.get_paginator("list_role_policies").paginate(RoleName=role):
+            commands += [f"aws iam delete-role-policy {name} --policy-name {policy}" for policy in page["PolicyNames"]]
+        for page in iam.get_paginator("list_attached_role_policies").paginate(RoleName=role):
+            arns = [policy["PolicyArn"] for policy in page["AttachedPolicies"]]
+            commands += [f"aws iam detach-role-policy {name} --policy-arn {arn}" for arn in arns]
+    except ClientError as error:
+        if error_code(error) in NOT_FOUND_CODES:
+            return ""
+        if error_code(error) not in ACCESS_DENIED_CODES:
+            raise
+    return " && ".join([*commands, f"aws iam delete-role {name}"])
+
+
+def is_of_cluster(tags: Mapping[str, str], cluster: str) -> bool:
+    """Return whether a resource has the tag of a cluster."""
+    return cluster in (tags.get(CLUSTER_TAG), tags.get(LEGACY_CLUSTER_TAG))

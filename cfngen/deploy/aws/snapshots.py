@@ -1,0 +1,288 @@
+"""The etcd snapshots that a cluster's masters upload to its S3 bucket."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import ClassVar
+
+from cfngen.cluster.model import Cluster
+from cfngen.deploy.aws import stacks
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import error_code, translate_aws_errors
+from cfngen.deploy.aws.stacks import find_stack
+from cfngen.deploy.aws.types import AwsObject, JsonObject
+from cfngen.deploy.messages.message import Message
+from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, suggest
+
+BUCKET_OUTPUT = "BackupBucketName"  # output of the stack
+LATEST_SNAPSHOT = "latest"
+_SNAPSHOT_KEY_PATTERN = re.compile(r"(?P<period>hourly|daily)/(?P<time>\d{4}-\d\d-\d\dT\d{6}Z)\.db")
+_NO_BUCKET_CODES = frozenset({"NoSuchBucket", "404"})
+
+
+class BackupsOffError(CfngenError):
+    """The cluster has no bucket for snapshots."""
+
+    code = "backups-disabled"
+
+
+class NoBackupBucketError(CfngenError):
+    """The bucket of the snapshots does not exist."""
+
+    code = "backup-bucket-not-found"
+
+
+class NoSnapshotError(CfngenError):
+    """There is no such snapshot."""
+
+    code = "snapshot-not-found"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A snapshot of etcd.
+
+    Attributes:
+        key: its key in the bucket.
+        period: `hourly` for a snapshot at each interval, `daily` for the one per day that is retained longer.
+        time: when it was taken.
+        size: in bytes.
+        age: seconds since it was taken.
+    """
+
+    key: str
+    period: str
+    time: datetime
+    size: int
+    age: float
+
+
+@dataclass(frozen=True)
+class Snapshots(Message):
+    """The snapshots of a cluster in its bucket.
+
+    Attributes:
+        cluster: name of the cluster.
+        bucket: the bucket.
+        prefix: prefix of their keys.
+        snapshots: the snapshots, newest first.
+        restoring: key of the snapshot that is being restored; empty if there is none.
+    """
+
+    kind: ClassVar[str] = "etcdSnapshots"
+    cluster: str
+    bucket: str
+    prefix: str
+    snapshots: tuple[Snapshot, ...]
+    restoring: str = ""
+
+
+@dataclass(frozen=True)
+class SnapshotStore:
+    """The bucket and prefix of a cluster's snapshots in S3.
+
+    Attributes:
+        account: the AWS account of the caller.
+        bucket: name of the bucket, which may belong to another account.
+        cluster: name of the cluster.
+    """
+
+    account: Account
+    bucket: str
+    cluster: str
+
+    @property
+    def prefix(self) -> str:
+        """The prefix of the keys."""
+        return f"{self.cluster}/etcd/"
+
+    def snapshots(self) -> tuple[Snapshot, ...]:
+        """Return the snapshots, newest first.
+
+        Raises:
+            NoBackupBucketError: there is no such bucket.
+            AwsError: S3 denies the request.
+        """
+        now = self.account.clock.now()
+        snapshots = [
+            snapshot for s3_object in self.objects() if (snapshot := _parse_snapshot(self.prefix, s3_object, now))
+        ]
+        # A daily snapshot is a copy of an hourly snapshot with the same time. In reverse order, True comes before
+        # False, so the hourly snapshot is listed first.
+        return tuple(sorted(snapshots, key=lambda snapshot: (snapshot.time, snapshot.period == "hourly"), reverse=True))
+
+    def objects(self) -> Iterator[AwsObject]:
+        """Yield the objects under the prefix, as S3 lists them.
+
+        Raises:
+            NoBackupBucketError: there is no such bucket.
+            AwsError: S3 denies the request.
+        """
+        from botocore.exceptions import ClientError
+
+        paginator = self.account.client("s3").get_paginator("list_objects_v2")
+        with translate_aws_errors():
+            try:
+                for page in paginator.paginate(Bucket=self.bucket, Prefix=self.prefix):
+                    yield from page.get("Contents", ())
+            except ClientError as error:
+                if error_code(error) not in _NO_BUCKET_CODES:
+                    raise
+                raise NoBackupBucketError(
+                    f"the bucket of the cluster's snapshots, {self.bucket}, does not exist",
+                    hint="create it in the cluster's region, or name another one with `etcd.backups.bucket`.",
+                ) from error
+
+    def metadata(self, key: str) -> Mapping[str, str]:
+        """Return the user-defined metadata (`x-amz-meta-…`) of an object in the bucket.
+
+        Raises:
+            AwsError: the object does not exist, or S3 denies the request.
+        """
+        with translate_aws_errors():
+            response = self.account.client("s3").head_object(Bucket=self.bucket, Key=key)
+        return dict(response["Metadata"])
+
+    def read(self, name: str) -> JsonObject:
+        """Return the JSON object in a file of the bucket; a missing or damaged file counts as an empty object.
+
+        Raises:
+            AwsError: S3 denies the request.
+        """
+        from botocore.exceptions import ClientError
+
+        with translate_aws_errors():
+            try:
+                response = self.account.client("s3").get_object(Bucket=self.bucket, Key=self.prefix + name)
+            except ClientError as error:
+                if error_code(error) not in ("NoSuchKey", *_NO_BUCKET_CODES):
+                    raise
+                return {}  # a missing file counts as an empty object
+            try:
+                content = json.loads(response["Body"].read())
+            except ValueError:
+                return {}  # so does a damaged file
+        return content if isinstance(content, dict) else {}
+
+    def write(self, name: str, content: AwsObject, *, only_if_new: bool = False) -> bool:
+        """Write a JSON object to a file of the bucket.
+
+        Args:
+            name: name of the file.
+            content: the JSON object.
+            only_if_new: whether to write only if the file does not exist yet.
+
+        Returns:
+            Whether the file was written.
+
+        Raises:
+            AwsError: S3 denies the request.
+        """
+        from botocore.exceptions import ClientError
+
+        body = json.dumps(content, indent=1).encode()
+        # With this condition, S3 refuses to overwrite an object.
+        condition = {"IfNoneMatch": "*"} if only_if_new else {}
+        location = {"Bucket": self.bucket, "Key": self.prefix + name}
+        with translate_aws_errors():
+            try:
+                self.account.client("s3").put_object(**location, Body=body, ContentType="application/json", **condition)
+            except ClientError as error:
+                # ConditionalRequestConflict: another caller wrote the file at the same moment.
+                if not only_if_new or error_code(error) not in ("PreconditionFailed", "ConditionalRequestConflict"):
+                    raise
+                return False
+        return True
+
+    def remove(self, name: str) -> None:
+        """Delete a file of the bucket.
+
+        Raises:
+            AwsError: S3 denies the request.
+        """
+        with translate_aws_errors():
+            self.account.client("s3").delete_object(Bucket=self.bucket, Key=self.prefix + name)
+
+
+def find_store(account: Account, stack_name: str, cluster: Cluster) -> SnapshotStore:
+    """Return the store of a cluster's snapshots: the bucket in the stack's outputs, else the one in the cluster file.
+
+    With the bucket in the cluster file, the snapshots of a deleted cluster can be listed.
+
+    Raises:
+        BackupsOffError: neither the stack's outputs nor the cluster file names a bucket.
+        AwsError: a call failed.
+    """
+    with translate_aws_errors():
+        stack = find_stack(account, stack_name)
+        outputs = stacks.read_outputs(account, stack) if stack and stack.status.exists else {}
+    bucket = outputs.get(BUCKET_OUTPUT, "") or cluster.etcd.backups.bucket or ""
+    if not bucket:
+        deleted_cluster_hint = (
+            "To list the snapshots of a deleted cluster, name their bucket: `--set etcd.backups.bucket=NAME`."
+        )
+        if not stack or not stack.status.exists:
+            message = f"there is no stack {stack_name} that would name the bucket of etcd's snapshots"
+            raise BackupsOffError(message, hint=deleted_cluster_hint)
+        message = f"the stack {stack_name} has no bucket for etcd's snapshots"
+        hint = CommandText(suggest("deploy"), " creates one. ", deleted_cluster_hint)
+        if not cluster.etcd.backups.enabled:
+            message += "; `etcd.backups.enabled` is false in the cluster file"
+            hint = CommandText("Enable backups there; ", hint)
+        raise BackupsOffError(message, hint=hint)
+    return SnapshotStore(account, bucket, cluster.name)
+
+
+def find_snapshot(snapshot_store: SnapshotStore, name: str) -> Snapshot:
+    """Return the snapshot with a name.
+
+    Args:
+        snapshot_store: the bucket and prefix of the cluster's snapshots.
+        name: `latest`, the snapshot's key, or the end of its key. If an hourly snapshot and its daily copy both match,
+            the hourly one is returned.
+
+    Raises:
+        NoSnapshotError: there is none.
+        AwsError: S3 denies the request.
+    """
+    snapshots = snapshot_store.snapshots()
+    if name == LATEST_SNAPSHOT:
+        matches = snapshots[:1]
+    else:
+        exact_matches = [snapshot for snapshot in snapshots if snapshot.key == name]
+        matches = tuple(exact_matches or [snapshot for snapshot in snapshots if snapshot.key.endswith("/" + name)])
+    if matches:
+        return matches[0]
+    problem = f"there is no snapshot {name}" if snapshots else "there is no snapshot"
+    raise NoSnapshotError(
+        f"{problem} under s3://{snapshot_store.bucket}/{snapshot_store.prefix}",
+        hint=(
+            CommandText(suggest("etcd list"), " lists the existing ones.")
+            if snapshots
+            else CommandText(suggest("etcd backup"), " takes one.")
+        ),
+    )
+
+
+def _parse_snapshot(prefix: str, s3_object: AwsObject, now: datetime) -> Snapshot | None:
+    """Return a snapshot from an S3 object; None if its key is not that of a snapshot."""
+    match = _SNAPSHOT_KEY_PATTERN.fullmatch(str(s3_object["Key"]).removeprefix(prefix))
+    if not match:
+        return None
+    # The time is taken from the key: LastModified in S3 is the time of the upload or copy.
+    time = datetime.strptime(match["time"], "%Y-%m-%dT%H%M%SZ").replace(tzinfo=UTC)
+    return Snapshot(
+        key=str(s3_object["Key"]),
+        period=match["period"],
+        time=time,
+        size=int(s3_object["Size"]),
+        age=(now - time).total_seconds(),
+    )
+
+
+REQUEST_KEY = "restore.json"

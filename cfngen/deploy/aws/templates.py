@@ -1,0 +1,193 @@
+"""Counts and deletes a cluster's templates in the bucket, after the cluster was deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
+from cfngen.deploy.aws.stacks import NESTED_STACK, list_resources, read_template
+from cfngen.deploy.aws.types import TemplatePart
+from cfngen.errors import CfngenError
+from cfngen.templates.expressions import known_ending
+
+# Error codes of a call for a bucket that does not exist.
+BUCKET_MISSING_CODES = frozenset({"NoSuchBucket", "404"})
+
+
+class ObjectsError(CfngenError):
+    """S3 could not delete all objects."""
+
+    code = "objects-not-deleted"
+
+
+@dataclass(frozen=True)
+class TemplateObjects:
+    """The objects in a cluster's folder of the bucket.
+
+    Attributes:
+        bucket: the bucket; empty if there is none.
+        prefix: the cluster's folder.
+        versions: number of object versions and delete markers.
+        gigabytes: their total size in GiB.
+    """
+
+    bucket: str = ""
+    prefix: str = ""
+    versions: int = 0
+    gigabytes: float = 0.0
+
+
+def find(account: Account, bucket: str, cluster: str, *, must_be_allowed: bool = False) -> TemplateObjects:
+    """Return the number and size of a cluster's objects in a bucket of this account.
+
+    Args:
+        account: the account.
+        bucket: the bucket; if it does not exist, there are no objects.
+        cluster: name of the cluster.
+        must_be_allowed: whether to raise an error if the caller may not list the bucket; otherwise it counts as empty.
+    """
+    prefix = f"{cluster}/"
+    count = total_bytes = 0
+    ignored_codes = BUCKET_MISSING_CODES if must_be_allowed else BUCKET_MISSING_CODES | ACCESS_DENIED_CODES
+    try:
+        for version in list_versions(account, bucket, prefix):
+            count += 1
+            total_bytes += version.bytes
+    except _client_error() as error:
+        if error_code(error) not in ignored_codes:
+            raise
+        return TemplateObjects(prefix=prefix)
+    return TemplateObjects(bucket, prefix, versions=count, gigabytes=total_bytes / 2**30)
+
+
+class _ObjectVersion(NamedTuple):
+    """A version of an object, or a delete marker.
+
+    Attributes:
+        key: the object's key.
+        id: id of the version.
+        bytes: size of the version; 0 for a delete marker.
+    """
+
+    key: str
+    id: str
+    bytes: int
+
+
+def list_versions(account: Account, bucket: str, prefix: str) -> Iterator[_ObjectVersion]:
+    """Yield all versions of all objects whose keys begin with a prefix, and all delete markers."""
+    pages = account.client("s3").get_paginator("list_object_versions")
+    for page in pages.paginate(Bucket=bucket, Prefix=prefix, ExpectedBucketOwner=account.id):
+        for version in (*page.get("Versions", ()), *page.get("DeleteMarkers", ())):
+            yield _ObjectVersion(key=version["Key"], id=version["VersionId"], bytes=version.get("Size", 0))
+
+
+def _client_error() -> type[Exception]:
+    """Return botocore's `ClientError`; botocore is imported only when it is needed."""
+    from botocore.exceptions import ClientError
+
+    error: type[Exception] = ClientError
+    return error
+
+
+SSM_TYPE_PREFIX = "AWS::SSM::Parameter::Value"
+"""Start of the type of template parameters whose values CloudFormation reads from SSM Parameter Store."""
+
+
+@dataclass(frozen=True)
+class DeployedStack:
+    """A nested stack as it is deployed.
+
+    Attributes:
+        template_name: name of its template, as in `Document.name`.
+        template: its template.
+        values: values of its parameters by name; for parameters read from SSM, the resolved values. NoEcho parameters
+            are missing, since CloudFormation does not return their values.
+    """
+
+    template_name: str
+    template: TemplatePart
+    values: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class DeployedTemplates:
+    """A root and its nested stacks as they are deployed.
+
+    Attributes:
+        root_template: the root's template.
+        nested_stacks: the root's nested stacks by logical id, without those whose templates cannot be read as JSON.
+    """
+
+    root_template: TemplatePart
+    nested_stacks: Mapping[str, DeployedStack] = field(default_factory=dict)
+
+
+def read_deployed(account: Account, root_id: str, root_template: TemplatePart) -> DeployedTemplates:
+    """Return the templates and parameters of a root and its nested stacks.
+
+    Args:
+        account: the account and region.
+        root_id: ARN of the root.
+        root_template: the root's template; empty if it cannot be read.
+    """
+    names_by_stack = nested_template_names(root_template)
+    nested_stacks: dict[str, DeployedStack] = {}
+    for resource in list_resources(account, root_id):
+        if not resource.physical_id or resource.logical_id not in names_by_stack:
+            continue
+        if resource.status.startswith("DELETE") or resource.status == "CREATE_FAILED":
+            continue
+        if stack_template := read_template(account, resource.physical_id):
+            nested_stacks[resource.logical_id] = DeployedStack(
+                template_name=names_by_stack[resource.logical_id],
+                template=stack_template,
+                values=_read_parameter_values(account, resource.physical_id, stack_template),
+            )
+    return DeployedTemplates(root_template, nested_stacks)
+
+
+def _read_parameter_values(account: Account, stack_id: str, stack_template: TemplatePart) -> dict[str, str]:
+    """Return the values of a stack's parameters by name, without the NoEcho parameters of its template."""
+    [stack] = account.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
+    no_echo_names = {
+        name
+        for name, definition in stack_template.get("Parameters", {}).items()
+        if str(definition.get("NoEcho", "")).lower() == "true"
+    }
+    return {
+        parameter["ParameterKey"]: parameter.get("ResolvedValue") or parameter.get("ParameterValue", "")
+        for parameter in stack.get("Parameters", ())
+        if parameter["ParameterKey"] not in no_echo_names
+    }
+
+
+# Parameters of the root for the location of nested templates; they are replaced with the URLs of uploaded templates.
+LOCATION_PARAMETERS = ("TemplateBucket", "TemplatePrefix")
+
+
+def name_in_template_url(template_url: object) -> str:
+    """Return the name of the nested template in a TemplateURL, which is a URL or an expression that makes one."""
+    return known_ending(template_url).rpartition("/")[2].removesuffix(".json")
+
+
+def nested_template_names(root: TemplatePart) -> dict[str, str]:
+    """Return the name of each nested stack's template, by the logical id of the nested stack in the root's template."""
+    return {
+        logical_id: name_in_template_url(resource["Properties"]["TemplateURL"])
+        for logical_id, resource in root.get("Resources", {}).items()
+        if resource["Type"] == NESTED_STACK
+    }
+
+
+def object_url(account: Account, bucket: str, key: str) -> str:
+    """Return the URL of an object for CloudFormation.
+
+    A bucket with dots in its name is part of the path, since S3's certificate does not cover it as a host name
+    ("Virtual hosting of buckets", Amazon S3 User Guide).
+    """
+    host = f"s3.{account.region}.{account.url_suffix}"
+    return f"https://{host}/{bucket}/{key}" if "." in bucket else f"https://{bucket}.{host}/{key}"

@@ -1,0 +1,177 @@
+"""EBS volumes and snapshots of PersistentVolumeClaims. They contain data, so they are only deleted on request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import translate_aws_errors
+from cfngen.deploy.aws.inventory import Inventory
+from cfngen.deploy.aws.orphaned_resource import OrphanedResource, OrphanKind
+from cfngen.deploy.aws.stacks import StackView, list_resource_tree
+from cfngen.deploy.aws.tags import (
+    CLUSTER_NAME_TAGS,
+    claim_name,
+    cluster_tag,
+    is_created_by_stack,
+    is_created_for_claim,
+    is_owned_by,
+    tag_map,
+)
+from cfngen.deploy.aws.types import AwsArguments, AwsObject
+
+FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
+
+
+VOLUME_CLUSTER_TAGS = ("KubernetesCluster", "ebs.csi.aws.com/cluster-name")
+"""The tags of `CLUSTER_NAME_TAGS` that EBS volumes and snapshots have."""
+EBS_DRIVER_TAG = "ebs.csi.aws.com/cluster"
+"""Tag of every volume and snapshot of the EBS CSI driver. Its value is `true`, not the cluster's name."""
+
+
+def find_attached(account: Account, inventory: Inventory) -> frozenset[str]:
+    """Return the ids of the volumes that are attached to the cluster's instances."""
+    return frozenset(_describe_attached_volumes(account, inventory))
+
+
+def find_claim_volumes(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
+    """Return the volumes of PersistentVolumeClaims that have the cluster's tags or are attached to its instances."""
+    tagged_volumes = {
+        volume["VolumeId"]: volume
+        for filters in _tag_filters(inventory.cluster)
+        for volume in _describe_volumes(account, filters)
+    }
+    owned_volumes = [volume for volume in tagged_volumes.values() if is_owned_by(_tags(volume), inventory.cluster)]
+    owned_volumes += [
+        volume
+        for volume_id, volume in _describe_attached_volumes(account, inventory).items()
+        if volume_id not in tagged_volumes and not _names_another_cluster(_tags(volume), inventory.cluster)
+    ]
+    orphans = (
+        _make_orphan("volume", resource_id=volume["VolumeId"], gigabytes=volume["Size"], description=volume)
+        for volume in owned_volumes
+        if _is_for_claim(volume, inventory)
+    )
+    return tuple(sorted(orphans, key=lambda orphan: (orphan.purpose, orphan.id)))
+
+
+def find_claim_snapshots(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
+    """Return the snapshots of the cluster's PersistentVolumeClaims."""
+    snapshots_by_id = {
+        snapshot["SnapshotId"]: snapshot
+        for filters in _tag_filters(inventory.cluster)
+        for snapshot in _paginate(account, "describe_snapshots", "Snapshots", Filters=filters, OwnerIds=["self"])
+    }
+    owned_snapshots = (
+        snapshot for snapshot in snapshots_by_id.values() if is_owned_by(_tags(snapshot), inventory.cluster)
+    )
+    # A stack takes snapshots of its own volumes, e.g. before it deletes a master's volume; these are no claim's.
+    return tuple(
+        _make_orphan(
+            "snapshot", resource_id=snapshot["SnapshotId"], gigabytes=snapshot["VolumeSize"], description=snapshot
+        )
+        for snapshot in owned_snapshots
+        if "CSIVolumeSnapshotName" in _tags(snapshot) and not is_created_by_stack(_tags(snapshot))
+    )
+
+
+def find_unattributed(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
+    """Return unattached volumes of the EBS CSI driver whose tags do not name their cluster.
+
+    The driver tags volumes with the cluster's name only if `--k8s-tag-cluster-id` or `--extra-tags` configures it.
+    """
+    filters = [{"Name": f"tag:{EBS_DRIVER_TAG}", "Values": ["true"]}, {"Name": "status", "Values": ["available"]}]
+    return tuple(
+        _make_orphan("volume", resource_id=volume["VolumeId"], gigabytes=volume["Size"], description=volume)
+        for volume in _describe_volumes(account, filters)
+        if not _names_a_cluster(_tags(volume)) and volume["VolumeId"] not in inventory.ids()
+    )
+
+
+def _describe_attached_volumes(account: Account, inventory: Inventory) -> dict[str, AwsObject]:
+    """Return the volumes that are attached to the cluster's instances, by id."""
+    return {
+        volume["VolumeId"]: volume
+        for batch in _batches(sorted(inventory.instances))
+        for volume in _describe_volumes(account, [{"Name": "attachment.instance-id", "Values": batch}])
+    }
+
+
+def _tag_filters(cluster: str) -> Iterator[list[AwsArguments]]:
+    """Yield filters for each tag that can name the cluster, each for a separate call.
+
+    In one call, EC2 would return only the resources that match all of the filters.
+    """
+    yield [{"Name": f"tag:{cluster_tag(cluster)}", "Values": ["owned"]}]
+    yield from ([{"Name": f"tag:{key}", "Values": [cluster]}] for key in VOLUME_CLUSTER_TAGS)
+
+
+def _describe_volumes(account: Account, filters: list[AwsArguments]) -> Iterator[AwsObject]:
+    """Yield the volumes that match all filters, as EC2 describes them."""
+    return _paginate(account, "describe_volumes", "Volumes", Filters=filters)
+
+
+def _paginate(account: Account, operation: str, response_key: str, **arguments: object) -> Iterator[AwsObject]:
+    """Yield the items under a key of each page that an EC2 operation returns."""
+    for page in account.client("ec2").get_paginator(operation).paginate(**arguments):
+        yield from page[response_key]
+
+
+def _batches(values: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the values in batches that fit into one EC2 filter."""
+    for start in range(0, len(values), FILTER_BATCH_SIZE):
+        yield list(values[start : start + FILTER_BATCH_SIZE])
+
+
+def _tags(resource: AwsObject) -> dict[str, str]:
+    """Return the tags of a volume or snapshot, from its description by EC2."""
+    return tag_map(resource.get("Tags"))
+
+
+def _is_for_claim(volume: AwsObject, inventory: Inventory) -> bool:
+    """Return whether a volume was created for a PersistentVolumeClaim, and not by a stack."""
+    tags = _tags(volume)
+    return is_created_for_claim(tags) and not is_created_by_stack(tags) and volume["VolumeId"] not in inventory.ids()
+
+
+def _names_a_cluster(tags: Mapping[str, str]) -> bool:
+    """Return whether the tags name any cluster."""
+    return any(key.startswith(cluster_tag("")) or key in CLUSTER_NAME_TAGS for key in tags)
+
+
+def _names_another_cluster(tags: Mapping[str, str], cluster: str) -> bool:
+    """Return whether the tags name a cluster, but not this one as the only owner."""
+    return _names_a_cluster(tags) and not is_owned_by(tags, cluster)
+
+
+def _make_orphan(kind: OrphanKind, *, resource_id: str, gigabytes: int, description: AwsObject) -> OrphanedResource:
+    """Return a volume or snapshot, from its description by EC2, as an orphan of its PersistentVolumeClaim."""
+    tags = _tags(description)
+    claim = claim_name(tags)
+    name = tags.get("Name") or tags.get("CSIVolumeName") or tags.get("CSIVolumeSnapshotName") or resource_id
+    return OrphanedResource(
+        kind=kind, id=resource_id, name=name, purpose=f"claim {claim}" if claim else "", gigabytes=gigabytes
+    )
+
+
+_VOLUME_TYPE = "AWS::EC2::Volume"
+
+
+def read_volume_sizes(account: Account, existing: StackView) -> Mapping[str, int]:
+    """Return the size of each volume of a cluster's stacks in GiB, by volume id.
+
+    Raises:
+        AwsError: AWS refuses a call.
+    """
+    with translate_aws_errors():
+        volume_ids = [
+            resource.view.physical_id
+            for resource in list_resource_tree(account, existing.id)
+            if resource.view.type == _VOLUME_TYPE and resource.exists
+        ]
+        if not volume_ids:
+            return {}
+        # A filter, since a call with ids fails if a volume no longer exists.
+        filters = [{"Name": "volume-id", "Values": volume_ids}]
+        volumes = account.client("ec2").describe_volumes(Filters=filters)["Volumes"]
+    return {volume["VolumeId"]: volume["Size"] for volume in volumes}

@@ -1,0 +1,240 @@
+"""Lists the resources that are in a VPC or attached to it, and prevent EC2 from deleting the VPC.
+
+Sources: "Delete your VPC", Amazon VPC User Guide, and "Why can't I delete my VPC?", re:Post knowledge center. EC2
+deletes the main route table, default network ACL and default security group together with the VPC, so they are left
+out. Load balancers, instances and network interfaces are listed by `blockers`, which also checks to whom they belong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import error_code
+from cfngen.deploy.aws.types import AwsObject
+
+_ENDED_STATES = frozenset({"deleted", "deleting", "failed", "rejected", "expired", "detached", "detaching"})
+# The region or partition does not offer this kind of resource.
+_UNSUPPORTED_CODES = frozenset({"InvalidAction", "UnsupportedOperation"})
+
+
+NAT_GATEWAY = "NAT gateway"
+VPC_ENDPOINT = "VPC endpoint"
+
+
+@dataclass(frozen=True)
+class VpcContent:
+    """A resource that is in a VPC or attached to it.
+
+    Attributes:
+        id: its id.
+        kind: its type in words, e.g. `VPC endpoint`.
+        item: its description, as EC2 returned it.
+    """
+
+    id: str
+    kind: str
+    item: AwsObject
+
+    @property
+    def is_requester_managed(self) -> bool:
+        """Whether an AWS service manages a VPC endpoint, which nobody else may delete then.
+
+        Source: `RequesterManaged` of DescribeVpcEndpoints; gruntwork-io/cloud-nuke#1037.
+        """
+        return bool(self.item.get("RequesterManaged"))
+
+    @property
+    def interface_ids(self) -> frozenset[str]:
+        """Ids of the network interfaces of a NAT gateway or VPC endpoint; AWS deletes them together with it."""
+        of_addresses = (address.get("NetworkInterfaceId", "") for address in self.item.get("NatGatewayAddresses", ()))
+        return frozenset((*self.item.get("NetworkInterfaceIds", ()), *of_addresses)) - {""}
+
+    def command(self, region: str) -> str:
+        """Return the AWS CLI command that deletes a NAT gateway or VPC endpoint; empty for anything else.
+
+        These hold nothing of their own, while others, such as subnets, may have contents.
+        """
+        subcommand = _DELETE_COMMAND_BY_KIND.get(self.kind, "")
+        if not subcommand or self.is_requester_managed:
+            return ""
+        return f"aws {subcommand} {self.id} --region {region}"
+
+
+@dataclass(frozen=True)
+class _ResourceKind:
+    """How EC2 lists resources of one kind.
+
+    Attributes:
+        name: the type in words, in the singular, e.g. `VPC endpoint`.
+        operation: the EC2 operation, as a method of the boto3 client.
+        response_key: key of the resources in its response.
+        id_key: key of a resource's id.
+        blocks: whether a resource blocks the deletion of the VPC; called with its description and the VPC's id.
+        filters: names of the filters by VPC id; each is used in a separate call. Empty if EC2 has no such filter.
+        filters_argument: the parameter of the operation that takes filters.
+    """
+
+    name: str
+    operation: str
+    response_key: str
+    id_key: str
+    blocks: Callable[[AwsObject, str], bool]
+    filters: tuple[str, ...] = ("vpc-id",)
+    filters_argument: str = "Filters"
+
+
+def find_vpc_contents(account: Account, vpc_id: str, kinds: Collection[str] = ()) -> Iterator[VpcContent]:
+    """Yield the resources that are in a VPC or attached to it, by kind.
+
+    Args:
+        account: the AWS account.
+        vpc_id: the VPC.
+        kinds: the kinds to list, such as `VPC endpoint`; if empty, all kinds.
+    """
+    for kind in _RESOURCE_KINDS:
+        if kinds and kind.name not in kinds:
+            continue
+        items_by_id = {
+            item[kind.id_key]: item for item in _describe_resources(account, kind, vpc_id) if kind.blocks(item, vpc_id)
+        }
+        yield from (VpcContent(id=key, kind=kind.name, item=items_by_id[key]) for key in sorted(items_by_id))
+
+
+def _describe_resources(account: Account, kind: _ResourceKind, vpc_id: str) -> Iterator[AwsObject]:
+    """Yield the resources of one kind as EC2 describes them; none if the region does not offer this kind."""
+    from botocore.exceptions import ClientError
+
+    paginator = account.client("ec2").get_paginator(kind.operation)
+    for filter_name in kind.filters or ("",):
+        arguments = {}
+        if filter_name:
+            arguments[kind.filters_argument] = [{"Name": filter_name, "Values": [vpc_id]}]
+        try:
+            for page in paginator.paginate(**arguments):
+                yield from page[kind.response_key]
+        except ClientError as error:
+            if error_code(error) not in _UNSUPPORTED_CODES:
+                raise
+
+
+def _is_in_vpc(item: AwsObject, vpc_id: str) -> bool:
+    """Return whether a resource is in the VPC and has not been deleted."""
+    return item.get("VpcId") == vpc_id and str(item.get("State", "")).lower() not in _ENDED_STATES
+
+
+def _is_attached(item: AwsObject, vpc_id: str) -> bool:
+    """Return whether a gateway is attached to the VPC."""
+    attachments = item.get("VpcAttachments", item.get("Attachments", ()))
+    return any(
+        attachment.get("VpcId") == vpc_id and attachment.get("State") not in _ENDED_STATES for attachment in attachments
+    )
+
+
+def _is_custom_group(item: AwsObject, vpc_id: str) -> bool:
+    """Return whether a security group is in the VPC and is not its default one."""
+    return item.get("VpcId") == vpc_id and item["GroupName"] != "default"
+
+
+def _is_custom_acl(item: AwsObject, vpc_id: str) -> bool:
+    """Return whether a network ACL is in the VPC and is not its default one."""
+    return item.get("VpcId") == vpc_id and not item["IsDefault"]
+
+
+def _is_custom_route_table(item: AwsObject, vpc_id: str) -> bool:
+    """Return whether a route table is in the VPC and is not its main one."""
+    return item.get("VpcId") == vpc_id and not any(
+        association.get("Main") for association in item.get("Associations", ())
+    )
+
+
+def _is_peered(item: AwsObject, vpc_id: str) -> bool:
+    """Return whether the VPC is on either side of a peering connection that has not been deleted."""
+    sides = (item.get(side, {}).get("VpcId") for side in ("RequesterVpcInfo", "AccepterVpcInfo"))
+    return vpc_id in sides and item.get("Status", {}).get("Code", "") not in _ENDED_STATES
+
+
+_DELETE_COMMAND_BY_KIND = {
+    NAT_GATEWAY: "ec2 delete-nat-gateway --nat-gateway-id",
+    VPC_ENDPOINT: "ec2 delete-vpc-endpoints --vpc-endpoint-ids",
+}
+_RESOURCE_KINDS = (
+    _ResourceKind(
+        name=NAT_GATEWAY,
+        operation="describe_nat_gateways",
+        response_key="NatGateways",
+        id_key="NatGatewayId",
+        blocks=_is_in_vpc,
+        filters_argument="Filter",
+    ),
+    _ResourceKind(
+        name=VPC_ENDPOINT,
+        operation="describe_vpc_endpoints",
+        response_key="VpcEndpoints",
+        id_key="VpcEndpointId",
+        blocks=_is_in_vpc,
+    ),
+    _ResourceKind(
+        name="transit gateway attachment",
+        operation="describe_transit_gateway_vpc_attachments",
+        response_key="TransitGatewayVpcAttachments",
+        id_key="TransitGatewayAttachmentId",
+        blocks=_is_in_vpc,
+    ),
+    _ResourceKind(
+        name="peering connection",
+        operation="describe_vpc_peering_connections",
+        response_key="VpcPeeringConnections",
+        id_key="VpcPeeringConnectionId",
+        blocks=_is_peered,
+        filters=("requester-vpc-info.vpc-id", "accepter-vpc-info.vpc-id"),
+    ),
+    _ResourceKind(
+        name="internet gateway",
+        operation="describe_internet_gateways",
+        response_key="InternetGateways",
+        id_key="InternetGatewayId",
+        blocks=_is_attached,
+        filters=("attachment.vpc-id",),
+    ),
+    _ResourceKind(
+        name="egress-only internet gateway",
+        operation="describe_egress_only_internet_gateways",
+        response_key="EgressOnlyInternetGateways",
+        id_key="EgressOnlyInternetGatewayId",
+        blocks=_is_attached,
+        filters=(),
+    ),
+    _ResourceKind(
+        name="carrier gateway",
+        operation="describe_carrier_gateways",
+        response_key="CarrierGateways",
+        id_key="CarrierGatewayId",
+        blocks=_is_in_vpc,
+    ),
+    _ResourceKind(
+        name="subnet", operation="describe_subnets", response_key="Subnets", id_key="SubnetId", blocks=_is_in_vpc
+    ),
+    _ResourceKind(
+        name="route table",
+        operation="describe_route_tables",
+        response_key="RouteTables",
+        id_key="RouteTableId",
+        blocks=_is_custom_route_table,
+    ),
+    _ResourceKind(
+        name="network ACL",
+        operation="describe_network_acls",
+        response_key="NetworkAcls",
+        id_key="NetworkAclId",
+        blocks=_is_custom_acl,
+    ),
+    _ResourceKind(
+        name="security group",
+        operation="describe_security_groups",
+        response_key="SecurityGroups",
+        id_key="GroupId",
+        blocks=_is_custom_group,
+    ),
+)

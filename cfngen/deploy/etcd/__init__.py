@@ -1,1 +1,0 @@
-"""etcd snapshots: listing them, taking one, and restoring one."""

@@ -1,1 +1,0 @@
-"""Inspect a deployed cluster: its stacks, instances, nodes, versions and certificates."""

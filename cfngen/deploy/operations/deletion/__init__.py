@@ -1,0 +1,1 @@
+"""Deleting a cluster, its orphans and its bucket."""

@@ -1,0 +1,1 @@
+"""Taking and restoring snapshots of etcd."""

@@ -1,0 +1,376 @@
+"""Restores an etcd snapshot: writes a request into the bucket, replaces all masters, and waits for them to be ready.
+
+The masters restore the snapshot themselves when they boot: if the bucket contains a request that a master's volume does
+not record as done, the master replaces etcd's data with the snapshot. So each master may be replaced at any time. The
+command can be interrupted and repeated, because the request stays in the bucket until every master is ready.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, ClassVar, TypeAlias
+
+from cfngen.cluster.logical_ids import MasterId
+from cfngen.cluster.model import Cluster
+from cfngen.deploy.access import cluster_access
+from cfngen.deploy.access.cluster_access import FindApiUrlOverride
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import AwsError, error_code, translate_aws_errors
+from cfngen.deploy.aws.groups import GroupView, find_groups
+from cfngen.deploy.aws.snapshots import (
+    LATEST_SNAPSHOT,
+    REQUEST_KEY,
+    Snapshot,
+    SnapshotStore,
+    find_snapshot,
+    find_store,
+)
+from cfngen.deploy.aws.stacks import ResourceView, StackView, list_resource_tree
+from cfngen.deploy.messages.message import Consent, Message, Notice, Question, Report, Step
+from cfngen.deploy.operations.etcd.watch import MasterReplacement
+from cfngen.deploy.operations.interaction import DeclinedError
+from cfngen.deploy.preflight.pausing import ensure_not_paused
+from cfngen.deploy.preflight.stack_checks import require_idle_stack
+from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, suggest
+from cfngen.text import join_and, pluralize
+
+# Logical ids of the masters' Auto Scaling groups, for every possible slot.
+_MASTER_GROUP_IDS = frozenset(str(MasterId(letter, "AutoScalingGroup")) for letter in "abcde")
+
+
+RestoreRequest: TypeAlias = Mapping[str, Any]
+"""A request to restore, as JSON in the bucket; empty if there is none.
+
+Keys: `id`, `snapshot` (its key in the bucket), `created` (time), `sha256` (digest of the snapshot, optional), and
+`instances` (ids of the instances to replace; added last).
+"""
+
+REPLACEMENT_TIMEOUT = timedelta(minutes=15)
+"""Added to the timeout of an instance's boot: the old instances have to be terminated first."""
+
+
+class NoMastersError(CfngenError):
+    """The stack has no masters that could be restored."""
+
+    code = "no-masters"
+
+
+class RestoreInProgressError(CfngenError):
+    """Another snapshot is being restored already."""
+
+    code = "restore-in-progress"
+
+
+class RestoreDetachedError(CfngenError):
+    """The user interrupted the command; the masters continue the restore."""
+
+    code = "restore-detached"
+
+
+@dataclass(frozen=True)
+class ReplacedMaster:
+    """A master's slot, and the instances in it that are replaced.
+
+    Attributes:
+        slot: its letter.
+        instances: ids of the instances.
+    """
+
+    slot: str
+    instances: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RestorePlan(Message):
+    """What a restore will do.
+
+    Attributes:
+        cluster: name of the cluster.
+        region: its region.
+        account: AWS account id.
+        bucket: the bucket of the snapshots.
+        snapshot: the snapshot to restore.
+        masters: the masters that are replaced.
+        pending: whether this continues a restore that was started before.
+        consequences: what the restore means for the cluster, in one sentence each.
+    """
+
+    kind: ClassVar[str] = "etcdRestorePlan"
+    cluster: str
+    region: str
+    account: str
+    bucket: str
+    snapshot: Snapshot
+    masters: tuple[ReplacedMaster, ...]
+    pending: bool
+    consequences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Restored(Message):
+    """Every master is ready, with the restored data.
+
+    Attributes:
+        cluster: name of the cluster.
+        snapshot: the snapshot.
+        seconds: how long it took.
+    """
+
+    kind: ClassVar[str] = "etcdRestored"
+    cluster: str
+    snapshot: Snapshot
+    seconds: float
+
+
+def restore(
+    account: Account,
+    stack_name: str,
+    cluster: Cluster,
+    snapshot_name: str = LATEST_SNAPSHOT,
+    *,
+    consent: Consent,
+    report: Report,
+    find_url_override: FindApiUrlOverride = cluster_access.no_api_url_override,
+    timeout: timedelta | None = None,
+) -> Restored:
+    """Restore an etcd snapshot, after confirmation; continue a restore that was started before.
+
+    Args:
+        account: the AWS account.
+        stack_name: name of the cluster's root stack.
+        cluster: the cluster file.
+        snapshot_name: the snapshot, as in `find_snapshot`; `latest` also means a snapshot that is being restored.
+        consent: asks the user.
+        report: receives progress messages.
+        find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
+        timeout: how long to wait for the masters; None derives it from the cluster file.
+
+    Raises:
+        NoStackError: there is no stack of this name.
+        ForeignStackError: the stack belongs to another cluster.
+        BusyError: a CloudFormation operation is in progress.
+        PausedError: the cluster is paused.
+        NoSnapshotError: no snapshot has this name.
+        RestoreInProgressError: another snapshot is being restored.
+        DeclinedError: the user declined.
+        RestoreFailedError: the masters are not ready before the timeout; the same command continues.
+        RestoreDetachedError: the user interrupted the command; the restore continues, and the same command attaches.
+        AwsError: a call failed; the same command continues.
+    """
+    with translate_aws_errors():
+        stack = require_idle_stack(account, stack_name, cluster.name)
+        ensure_not_paused(account, stack, cluster)
+        snapshot_store = find_store(account, stack_name, cluster)
+        restoration = _Restoration(
+            account,
+            stack,
+            cluster,
+            store=snapshot_store,
+            consent=consent,
+            report=report,
+            find_url_override=find_url_override,
+        )
+        return restoration.run(snapshot_name, timeout)
+
+
+class _Restoration:
+    """One restore of a cluster's etcd: its steps, which `run` carries out in order."""
+
+    def __init__(
+        self,
+        account: Account,
+        stack: StackView,
+        cluster: Cluster,
+        *,
+        store: SnapshotStore,
+        consent: Consent,
+        report: Report,
+        find_url_override: FindApiUrlOverride,
+    ) -> None:
+        self.account = account
+        self.stack = stack
+        self.cluster = cluster
+        self.store = store
+        self.consent = consent
+        self.report = report
+        self.find_url_override = find_url_override
+        self.started = account.clock.now()
+        self._group_resources: tuple[ResourceView, ...] = ()
+
+    def run(self, snapshot_name: str, timeout: timedelta | None) -> Restored:
+        """Restore the snapshot; see `restore`."""
+        request: RestoreRequest = self.store.read(REQUEST_KEY)
+        snapshot = self._choose_snapshot(request, snapshot_name)
+        master_groups = self._find_master_groups()
+        plan = self._make_plan(snapshot, master_groups, request)
+        self.report(plan)
+        question = f"{'Continue restoring' if request else 'Restore'} {self.cluster.name} from {snapshot.key}?"
+        if not self.consent(Question(question, dangerous=True, name=self.cluster.name)):
+            raise DeclinedError
+        try:
+            request = self._write_request(request, snapshot)
+            self._terminate_old_masters(request)
+            self._wait_for_masters(request, timeout)
+        except KeyboardInterrupt:
+            raise RestoreDetachedError(
+                f"the masters that were replaced continue the restore of {self.cluster.name} without cfngen",
+                hint=CommandText(suggest("etcd restore"), " continues it."),
+            ) from None
+        self._delete_request()
+        return Restored(
+            cluster=self.cluster.name,
+            snapshot=snapshot,
+            seconds=(self.account.clock.now() - self.started).total_seconds(),
+        )
+
+    def _choose_snapshot(self, request: RestoreRequest, snapshot_name: str) -> Snapshot:
+        """Return the snapshot to restore: that of the pending request, else the one the user named."""
+        if not request:
+            return find_snapshot(self.store, snapshot_name)
+        restoring = find_snapshot(self.store, str(request["snapshot"]))
+        if snapshot_name != LATEST_SNAPSHOT and find_snapshot(self.store, snapshot_name).key != restoring.key:
+            raise RestoreInProgressError(
+                f"{self.cluster.name} is already being restored from {restoring.key}",
+                hint=CommandText(
+                    suggest("etcd restore"), " continues that restore; another snapshot can be restored afterwards."
+                ),
+            )
+        return restoring
+
+    def _find_master_groups(self) -> tuple[GroupView, ...]:
+        """Return the masters' Auto Scaling groups with their current instances."""
+        # Read once: no CloudFormation operation is in progress, so the stack's resources do not change.
+        self._group_resources = self._group_resources or tuple(
+            resource.view
+            for resource in list_resource_tree(self.account, self.stack.id)
+            if resource.view.logical_id in _MASTER_GROUP_IDS
+        )
+        master_groups = find_groups(self.account, self.cluster, self._group_resources)
+        if not master_groups or any(group.missing for group in master_groups):
+            raise NoMastersError(
+                f"the stack {self.stack.name} ({self.stack.status}) has no masters that could be replaced",
+                hint=CommandText(
+                    suggest("status"), " shows which resources exist; ", suggest("deploy"), " creates the missing ones."
+                ),
+            )
+        return master_groups
+
+    def _make_plan(
+        self, snapshot: Snapshot, master_groups: tuple[GroupView, ...], request: RestoreRequest
+    ) -> RestorePlan:
+        """Return the plan of the restore, with its consequences for the cluster."""
+        replaced = _masters_to_replace(master_groups, request)
+        slots_and_instances = [f"{master.slot} ({', '.join(master.instances)})" for master in replaced]
+        age = _format_age(snapshot.age)
+        if replaced:
+            replacement = (
+                f"the instances of {pluralize(len(replaced), 'master')} are terminated and replaced: "
+                f"{join_and(slots_and_instances)}"
+            )
+        else:
+            replacement = "every master's instance has been replaced already"
+        consequences = (
+            f"everything written to Kubernetes since {snapshot.time:%Y-%m-%d %H:%M:%S} UTC, {age} ago, is lost",
+            replacement,
+            "the Kubernetes API is down for some minutes; pods on the nodes keep running",
+            "volumes and load balancers are unchanged; Kubernetes no longer knows those created since the snapshot",
+        )
+        return RestorePlan(
+            cluster=self.cluster.name,
+            region=self.account.region,
+            account=self.account.id,
+            bucket=self.store.bucket,
+            snapshot=snapshot,
+            masters=replaced,
+            pending=bool(request),
+            consequences=consequences,
+        )
+
+    def _write_request(self, request: RestoreRequest, snapshot: Snapshot) -> RestoreRequest:
+        """Write the request into the bucket, then add the ids of the instances to replace; return the request."""
+        if not request:
+            created = self.account.clock.now().isoformat()
+            request = {"id": str(uuid.uuid4()), "snapshot": snapshot.key, "created": created}
+            # With the digest, the masters can check the snapshot that they download.
+            if sha256 := self.store.metadata(snapshot.key).get("sha256"):
+                request["sha256"] = sha256
+            self.report(Step(f"requesting the masters to restore {snapshot.key} when they boot"))
+            if not self.store.write(REQUEST_KEY, request, only_if_new=True):
+                raise RestoreInProgressError(
+                    f"someone else has just started to restore {self.cluster.name}",
+                    hint=CommandText(
+                        suggest("etcd restore"), " shows from which snapshot, and continues that restore."
+                    ),
+                )
+        if "instances" not in request:
+            # Instances are listed after the request was written, so every instance launched later finds the request.
+            old_instances = [instance.id for group in self._find_master_groups() for instance in group.instances]
+            request = {**request, "instances": old_instances}
+            self.store.write(REQUEST_KEY, request)
+        return request
+
+    def _terminate_old_masters(self, request: RestoreRequest) -> None:
+        """Terminate the instances that are older than the request; their Auto Scaling groups launch new ones."""
+        from botocore.exceptions import ClientError
+
+        autoscaling = self.account.client("autoscaling")
+        for group in self._find_master_groups():
+            for instance in group.instances:
+                if instance.id not in request["instances"] or instance.leaving:
+                    continue
+                self.report(Step(f"terminating the instance of master {group.name}, {instance.id}"))
+                try:
+                    autoscaling.terminate_instance_in_auto_scaling_group(
+                        InstanceId=instance.id, ShouldDecrementDesiredCapacity=False
+                    )
+                except ClientError as error:
+                    # Auto Scaling has no error code of its own for an instance that was terminated meanwhile.
+                    if error_code(error) != "ValidationError":
+                        raise
+
+    def _wait_for_masters(self, request: RestoreRequest, timeout: timedelta | None) -> None:
+        """Wait until every master has been replaced and is ready."""
+        max_duration = timeout or timedelta(minutes=self.cluster.control_plane.creation_timeout) + REPLACEMENT_TIMEOUT
+        old_instances = frozenset(request["instances"])
+        MasterReplacement(
+            self.account, self.stack, self._find_master_groups, old_instances, self.find_url_override, self.report
+        ).wait(max_duration)
+
+    def _delete_request(self) -> None:
+        """Delete the request, so that volumes created later are not restored from it."""
+        try:
+            self.store.remove(REQUEST_KEY)
+        except AwsError as error:
+            uri = f"s3://{self.store.bucket}/{self.store.prefix}{REQUEST_KEY}"
+            hint = f"delete it: aws s3 rm {uri}"
+            self.report(Notice(f"the request {uri} could not be deleted: {error}", hint))
+
+
+def _masters_to_replace(master_groups: tuple[GroupView, ...], request: RestoreRequest) -> tuple[ReplacedMaster, ...]:
+    """Return the masters with instances that are still to be replaced."""
+    # Before the request lists the instances to replace, every current instance is one of them.
+    old_instances = request.get("instances")
+    masters = (
+        ReplacedMaster(
+            slot=group.name,
+            instances=tuple(
+                instance.id
+                for instance in group.instances
+                if not instance.leaving and (old_instances is None or instance.id in old_instances)
+            ),
+        )
+        for group in master_groups
+    )
+    return tuple(master for master in masters if master.instances)
+
+
+def _format_age(seconds: float) -> str:
+    """Return a duration in its largest unit, e.g. `3 hours`."""
+    for unit, unit_seconds in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds >= unit_seconds:
+            return pluralize(int(seconds // unit_seconds), unit)
+    return pluralize(max(int(seconds), 0), "second")

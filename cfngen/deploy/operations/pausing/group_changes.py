@@ -1,0 +1,139 @@
+"""The calls that pause and resume one Auto Scaling group; each may be repeated."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+
+from cfngen.cluster.names import DRAIN_HOOK
+from cfngen.cluster.tag_keys import PAUSED
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import error_code
+from cfngen.deploy.aws.groups import ONE_INSTANCE, GroupView, Sizes, tag_value
+from cfngen.deploy.messages.message import Notice, Report
+from cfngen.text import join_and, pluralize
+
+HELD = "Terminating:Wait"
+"""Lifecycle state of an instance that a lifecycle hook keeps until it is drained."""
+RETRY_INTERVAL_SECONDS = 10.0
+MAX_ATTEMPTS = 12
+# "You already have a pending update to an Amazon EC2 Auto Scaling resource", "there are scaling activities in progress"
+# (errors of UpdateAutoScalingGroup and of CreateOrUpdateTags, Amazon EC2 Auto Scaling API Reference).
+_TRANSIENT_CODES = frozenset({"ResourceContention", "ScalingActivityInProgress", "ResourceInUse"})
+
+
+def keep_sizes(account: Account, group: GroupView, since: datetime) -> None:
+    """Write the current sizes of a group into its tag, unless it keeps sizes already."""
+    if group.kept:
+        return
+    # A master, or the bastion, that has no instance has lost its tag: its size is always one.
+    sizes = group.sizes if group.role == "node" or group.maximum else ONE_INSTANCE
+    tag = {**_tag_identity(group), "Value": tag_value(sizes, since), "PropagateAtLaunch": False}
+    _call(account, "create_or_update_tags", Tags=[tag])
+
+
+def forget_sizes(account: Account, group: GroupView) -> None:
+    """Remove the tag of a group, if it has one."""
+    if group.kept:
+        _call(account, "delete_tags", Tags=[_tag_identity(group)])
+
+
+def set_sizes(account: Account, group: GroupView, sizes: Sizes) -> None:
+    """Set the sizes of a group, unless it has them already; with too many instances they are set again."""
+    # A group that could not terminate its instances, e.g. because they were protected, tries again.
+    instance_count = sum(not instance.leaving for instance in group.instances)
+    if group.sizes != sizes or instance_count > sizes.maximum:
+        _call(
+            account,
+            "update_auto_scaling_group",
+            AutoScalingGroupName=group.id,
+            MinSize=sizes.minimum,
+            MaxSize=sizes.maximum,
+            DesiredCapacity=sizes.desired,
+        )
+
+
+def describe_instances(counts: Iterable[tuple[GroupView, int]]) -> str:
+    """Return numbers of instances of groups in words, e.g. `3 masters and the bastion`; empty if there are none.
+
+    Args:
+        counts: the groups, and how many instances of each.
+    """
+    count_by_role = Counter[str]()
+    for group, count in counts:
+        count_by_role[group.role] += count
+    texts = [pluralize(count_by_role[role], role) for role in ("node", "master") if count_by_role[role]]
+    if count_by_role["bastion"]:
+        texts.append("the bastion")
+    return join_and(texts) if texts else ""
+
+
+def end_drains(account: Account, groups: Iterable[GroupView]) -> int:
+    """Let the instances terminate that a lifecycle hook keeps until they are drained; return how many there were."""
+    from botocore.exceptions import ClientError
+
+    count = 0
+    for group in groups:
+        for instance in group.instances:
+            if instance.lifecycle != HELD:
+                continue
+            try:
+                account.client("autoscaling").complete_lifecycle_action(
+                    AutoScalingGroupName=group.id,
+                    LifecycleHookName=DRAIN_HOOK,
+                    InstanceId=instance.id,
+                    LifecycleActionResult="CONTINUE",
+                )
+                count += 1
+            except ClientError as error:
+                # The instance has been drained meanwhile, or a hook of the user's keeps it.
+                if error_code(error) != "ValidationError":
+                    raise
+    return count
+
+
+def _tag_identity(group: GroupView) -> dict[str, object]:
+    """Return what identifies the tag of a group in a call."""
+    return {"ResourceId": group.id, "ResourceType": "auto-scaling-group", "Key": PAUSED}
+
+
+def _call(account: Account, operation: str, **arguments: object) -> None:
+    """Call an operation of Auto Scaling; repeat it while another change of the group is in progress."""
+    for _ in range(MAX_ATTEMPTS - 1):
+        if _has_succeeded(account, operation, arguments):
+            return
+        account.clock.sleep(RETRY_INTERVAL_SECONDS)
+    getattr(account.client("autoscaling"), operation)(**arguments)
+
+
+def _has_succeeded(account: Account, operation: str, arguments: dict[str, object]) -> bool:
+    """Call an operation of Auto Scaling; return False if another change of the group is in progress."""
+    from botocore.exceptions import ClientError
+
+    try:
+        getattr(account.client("autoscaling"), operation)(**arguments)
+    except ClientError as error:
+        if error_code(error) not in _TRANSIENT_CODES:
+            raise
+        return False
+    return True
+
+
+def report_scheduled_actions(account: Account, groups: Iterable[GroupView], report: Report) -> None:
+    """Report the groups with scheduled actions, which would give a paused group sizes again.
+
+    Args:
+        account: the AWS account.
+        groups: the Auto Scaling groups of the cluster.
+        report: receives a notice for each of them.
+    """
+    groups_by_id = {group.id: group for group in groups}
+    names_by_group: dict[str, list[str]] = {}
+    for page in account.client("autoscaling").get_paginator("describe_scheduled_actions").paginate():
+        for action in page["ScheduledUpdateGroupActions"]:
+            if action["AutoScalingGroupName"] in groups_by_id:
+                names_by_group.setdefault(action["AutoScalingGroupName"], []).append(action["ScheduledActionName"])
+    for group_id, names in sorted(names_by_group.items()):
+        text = f"{groups_by_id[group_id].title} has scheduled actions, which change its sizes also during the pause"
+        report(Notice(f"{text}: {join_and(sorted(names))}", "delete them, or let them do nothing while it is paused."))

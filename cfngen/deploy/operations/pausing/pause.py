@@ -1,0 +1,325 @@
+"""Pauses a cluster: keeps the sizes of its Auto Scaling groups in tags, and terminates all instances.
+
+    check -> plan -> consent -> snapshot of etcd -> keep all sizes -> nodes -> masters and bastion
+
+Every step finds out what is left to do, so the same command continues a pause that was interrupted at any point.
+Masters go last: while they work, Kubernetes removes the Nodes, and drains end (boot/node/drain.py) because no other
+node can run the pods. Volumes, network interfaces and addresses of masters stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+from cfngen.cluster.model import Cluster
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import translate_aws_errors
+from cfngen.deploy.aws.groups import NO_INSTANCES, GroupView, find_groups
+from cfngen.deploy.aws.pause import PauseState, find_pause
+from cfngen.deploy.aws.snapshots import REQUEST_KEY, BackupsOffError, SnapshotStore, find_store
+from cfngen.deploy.aws.stacks import StackView, list_resource_tree
+from cfngen.deploy.messages.message import Notice, Question, Report, Step
+from cfngen.deploy.messages.next_steps import as_hint, next_steps
+from cfngen.deploy.messages.stack_status import StackHealth
+from cfngen.deploy.operations.etcd.backup import NoAnswerError, take_snapshot
+from cfngen.deploy.operations.etcd.restore import RestoreInProgressError
+from cfngen.deploy.operations.interaction import Interaction
+from cfngen.deploy.operations.pausing import group_changes
+from cfngen.deploy.operations.pausing.group_changes import report_scheduled_actions
+from cfngen.deploy.operations.pausing.reports import GroupPlan, Paused, PausePlan, PauseProgress, RemainingInstances
+from cfngen.deploy.plan.costs.costs import read_remaining_costs
+from cfngen.deploy.preflight.pausing import CannotPauseError, check_groups_exist, check_pausable
+from cfngen.deploy.preflight.stack_checks import require_idle_stack
+from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, suggest
+from cfngen.text import pluralize
+
+POLL_INTERVAL_SECONDS = 10.0
+DRAIN_PATIENCE = timedelta(minutes=2)
+"""Drains end by themselves within seconds, if the API server answers; after this time they are ended."""
+TERMINATION_TIMEOUT = timedelta(minutes=30)
+"""An instance takes some minutes to be terminated."""
+
+
+class PauseTimeoutError(CfngenError):
+    """Instances are still there after the timeout."""
+
+    code = "pause-timeout"
+
+
+class PauseInterruptedError(CfngenError):
+    """The user interrupted the command."""
+
+    code = "pause-interrupted"
+
+
+def pause(
+    account: Account,
+    stack_name: str,
+    cluster: Cluster,
+    interaction: Interaction,
+    *,
+    snapshot: bool = True,
+    timeout: timedelta = TERMINATION_TIMEOUT,
+) -> Paused:
+    """Pause a cluster, after confirmation; continue a pause that was interrupted.
+
+    Args:
+        account: the AWS account.
+        stack_name: name of the cluster's root stack.
+        cluster: the cluster file.
+        interaction: reports to the user, and asks them.
+        snapshot: whether to take a snapshot of etcd first, if the cluster has a bucket for snapshots.
+        timeout: how long to wait until the instances of nodes are terminated, and then those of masters.
+
+    Raises:
+        NoStackError: there is no stack of this name.
+        ForeignStackError: the stack belongs to another cluster.
+        BusyError: a CloudFormation operation is in progress.
+        CannotPauseError: the stack is not healthy, or instances would go on running.
+        RestoreInProgressError: a snapshot of etcd is being restored.
+        NoAnswerError: no master took the snapshot of etcd; nothing was changed.
+        DeclinedError: the user declined.
+        PauseTimeoutError: instances are still there after the timeout; the same command continues.
+        PauseInterruptedError: the user interrupted the command; the same command continues.
+        AwsError: a call failed; the same command continues.
+    """
+    with translate_aws_errors():
+        stack = _require_pausable_stack(account, stack_name, cluster)
+        return _Pausing(account, stack, cluster, interaction, snapshot=snapshot, timeout=timeout).run()
+
+
+def _require_pausable_stack(account: Account, stack_name: str, cluster: Cluster) -> StackView:
+    """Return the root stack, in which no operation is in progress and none has failed."""
+    stack = require_idle_stack(account, stack_name, cluster.name)
+    if stack.status.health is not StackHealth.HEALTHY:
+        raise CannotPauseError(
+            f"nothing was changed: the stack {stack.name} is in {stack.status}",
+            hint=as_hint(next_steps(stack.status, stack.name)),
+        )
+    return stack
+
+
+class _Pausing:
+    """One pause of a cluster: its steps, which `run` carries out in order."""
+
+    def __init__(
+        self,
+        account: Account,
+        stack: StackView,
+        cluster: Cluster,
+        interaction: Interaction,
+        *,
+        snapshot: bool,
+        timeout: timedelta,
+    ) -> None:
+        self.account = account
+        self.stack = stack
+        self.cluster = cluster
+        self.interaction = interaction
+        self.snapshot = snapshot
+        self.timeout = timeout
+        self.report: Report = interaction.report
+        self.started = account.clock.now()
+        self._resources = tuple(resource.view for resource in list_resource_tree(account, stack.id))
+
+    def run(self) -> Paused:
+        """Pause the cluster; see `pause`."""
+        groups = self._check_groups()
+        current_pause = find_pause(groups)
+        if current_pause and current_pause.complete and len(current_pause.groups) == len(groups):
+            return self._result(current_pause, changed=False)
+        store = self._find_snapshot_store()
+        takes_snapshot = store is not None and self.snapshot and current_pause is None and _has_masters(groups)
+        self.report(self._plan(groups, current_pause, takes_snapshot=takes_snapshot))
+        report_scheduled_actions(self.account, groups, self.report)
+        question = "Continue to pause" if current_pause else "Pause"
+        self.interaction.require_consent(Question(f"{question} {self.cluster.name}?"))
+        self.started = self.account.clock.now()  # without the time the user took to answer
+        try:
+            if store and takes_snapshot:
+                self._take_snapshot(store)
+            self._keep_sizes()
+            self._stop("node")
+            self._stop("master", "bastion")
+        except KeyboardInterrupt:
+            raise PauseInterruptedError(
+                f"the pause of {self.cluster.name} was interrupted; instances that are being terminated still are",
+                hint=CommandText(suggest("pause"), " continues it; ", suggest("resume"), " ends it."),
+            ) from None
+        final_pause = find_pause(self._groups())
+        # The tags were written before the sizes were changed, and nobody but `resume` removes them.
+        return self._result(final_pause or PauseState(None, complete=True, groups=()), changed=True)
+
+    def _groups(self) -> tuple[GroupView, ...]:
+        """Return the Auto Scaling groups as they are now; no CloudFormation operation changes which ones there are."""
+        return find_groups(self.account, self.cluster, self._resources)
+
+    def _check_groups(self) -> tuple[GroupView, ...]:
+        """Return the groups, after checking that they can be paused."""
+        groups = self._groups()
+        check_groups_exist(groups, self.stack.name)
+        check_pausable(self.account, groups)
+        return groups
+
+    def _plan(
+        self, groups: Sequence[GroupView], current_pause: PauseState | None, *, takes_snapshot: bool
+    ) -> PausePlan:
+        """Return the plan of the pause, with its consequences for the cluster."""
+        instance_count = sum(len(group.instances) for group in groups)
+        terminated = f"{pluralize(instance_count, 'instance', 'are')} terminated, the masters last"
+        consequences = [
+            f"{terminated}; what pods have written to the disks of instances is lost",
+            "pods are not moved to other nodes, and PodDisruptionBudgets do not count, since everything goes",
+            "etcd's data, the masters' volumes and addresses, volumes of claims and load balancers stay",
+        ]
+        if not takes_snapshot and current_pause is None:
+            consequences.append("no snapshot of etcd is taken first")
+        return PausePlan(
+            cluster=self.cluster.name,
+            region=self.account.region,
+            account=self.account.id,
+            pause=current_pause,
+            groups=tuple(_group_plan(group) for group in groups),
+            snapshot=takes_snapshot,
+            consequences=tuple(consequences),
+        )
+
+    def _find_snapshot_store(self) -> SnapshotStore | None:
+        """Return the store of etcd's snapshots; None if the cluster has none.
+
+        Raises:
+            RestoreInProgressError: a snapshot is being restored, which needs the masters.
+        """
+        try:
+            store = find_store(self.account, self.stack.name, self.cluster)
+        except BackupsOffError:
+            return None
+        if restoring := store.read(REQUEST_KEY):
+            raise RestoreInProgressError(
+                f"nothing was changed: {self.cluster.name} is being restored from {restoring.get('snapshot', '')}",
+                hint=CommandText(suggest("etcd restore"), " continues the restore."),
+            )
+        return store
+
+    def _take_snapshot(self, store: SnapshotStore) -> None:
+        """Take a snapshot of etcd, before anything is changed."""
+        try:
+            self.report(take_snapshot(store, self.report))
+        except NoAnswerError as error:
+            hint = CommandText(suggest("pause", "--no-snapshot"), " pauses without one; or ", error.hint)
+            raise NoAnswerError(f"nothing was changed: {error}", hint=hint) from error
+
+    def _keep_sizes(self) -> None:
+        """Write the sizes of all groups into their tags, before the first size is changed."""
+        # Somebody may have started an operation, or protected an instance, while the user was answering.
+        _require_pausable_stack(self.account, self.stack.name, self.cluster)
+        groups = self._check_groups()
+        if any(group.kept is None for group in groups):
+            self.report(Step(f"keeping the sizes of {pluralize(len(groups), 'Auto Scaling group')} in their tags"))
+        for group in groups:
+            group_changes.keep_sizes(self.account, group, self.account.clock.now())
+
+    def _stop(self, *roles: str) -> None:
+        """Set the sizes of the groups of these roles to nothing, and wait until their instances are terminated."""
+
+        def current_groups() -> tuple[GroupView, ...]:
+            return tuple(group for group in self._groups() if group.role in roles)
+
+        groups = current_groups()
+        if instances := group_changes.describe_instances((group, len(group.instances)) for group in groups):
+            self.report(Step(f"terminating {instances}"))
+        for group in groups:
+            group_changes.set_sizes(self.account, group, NO_INSTANCES)
+        self._wait_until_empty(current_groups)
+
+    def _wait_until_empty(self, current_groups: Callable[[], tuple[GroupView, ...]]) -> None:
+        """Wait until groups have no instances.
+
+        Args:
+            current_groups: returns the groups as they are now.
+
+        Raises:
+            PauseTimeoutError: they still have instances after the timeout.
+        """
+        clock = self.account.clock
+        began = clock.now()
+        previous: tuple[RemainingInstances, ...] = ()
+        has_ended_drains = False
+        while True:
+            groups = [group for group in current_groups() if group.instances]
+            remaining = tuple(_remaining_instances(group) for group in groups)
+            if remaining and remaining != previous:
+                self.report(PauseProgress(remaining=remaining, seconds=self._seconds()))
+            previous = remaining
+            if not groups:
+                return
+            check_pausable(self.account, groups, has_begun=True)  # an instance may have been protected meanwhile
+            elapsed = clock.now() - began
+            if elapsed >= DRAIN_PATIENCE and any(instances.draining for instances in remaining):
+                count = group_changes.end_drains(self.account, groups)
+                if count and not has_ended_drains:
+                    has_ended_drains = True
+                    text = (
+                        f"{pluralize(count, 'node')} could not be drained within {DRAIN_PATIENCE.seconds // 60} minutes"
+                    )
+                    self.report(Notice(text, "they are terminated all the same, since the whole cluster is paused."))
+            if elapsed >= self.timeout:
+                raise self._timeout_error(groups)
+            clock.sleep(POLL_INTERVAL_SECONDS)
+
+    def _timeout_error(self, groups: Sequence[GroupView]) -> PauseTimeoutError:
+        """Return the error for instances that are still there."""
+        states = [
+            f"{instance.id} of {group.title} is {instance.lifecycle_and_health}"
+            for group in groups
+            for instance in group.instances
+        ]
+        return PauseTimeoutError(
+            f"not all instances are terminated after {self.timeout.total_seconds() / 60:.0f} minutes: "
+            f"{'; '.join(states)}",
+            hint=CommandText(suggest("pause"), " continues; ", suggest("resume"), " ends the pause."),
+        )
+
+    def _seconds(self) -> float:
+        """Return the seconds since the user has agreed."""
+        return (self.account.clock.now() - self.started).total_seconds()
+
+    def _result(self, pause_state: PauseState, *, changed: bool) -> Paused:
+        """Return the result, with what still costs money."""
+        seconds = self._seconds()
+        return Paused(
+            cluster=self.cluster.name,
+            pause=pause_state,
+            changed=changed,
+            seconds=seconds,
+            costs=read_remaining_costs(self.account, self.stack, self.cluster, self.report),
+        )
+
+
+def _has_masters(groups: Sequence[GroupView]) -> bool:
+    """Return whether a master is in service, which could take a snapshot."""
+    return any(group.in_service for group in groups if group.role == "master")
+
+
+def _group_plan(group: GroupView) -> GroupPlan:
+    """Return what is kept of a group: its sizes now, or those that it keeps already."""
+    kept_sizes = group.kept.sizes if group.kept else None
+    sizes = kept_sizes or group.sizes
+    note = ""
+    # The desired capacity may have been changed by cluster-autoscaler, the limits only by a person.
+    limits_now, kept_limits = (group.minimum, group.maximum), (sizes.minimum, sizes.maximum)
+    if kept_sizes and limits_now not in (kept_limits, (0, 0)):
+        note = f"now {group.sizes}, set since the pause began; not kept"
+    return GroupPlan.of(group, sizes, note)
+
+
+def _remaining_instances(group: GroupView) -> RemainingInstances:
+    """Return how many instances a group still has."""
+    return RemainingInstances(
+        role=group.role,
+        name=group.name,
+        count=len(group.instances),
+        draining=sum(instance.lifecycle == group_changes.HELD for instance in group.instances),
+    )

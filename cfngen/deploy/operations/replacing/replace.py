@@ -1,0 +1,379 @@
+"""Replaces one instance of a cluster by a new one of its group, and waits until that works.
+
+Everything that can be refused is refused before anything changes. What is under way is never disturbed: a second run,
+or one after Ctrl-C, only waits. Auto Scaling itself launches the new instance, and tries again and again while EC2
+refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from cfngen.cluster.model import Cluster
+from cfngen.deploy.access import cluster_access
+from cfngen.deploy.access.cluster_access import FindApiUrlOverride
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import error_code, translate_aws_errors
+from cfngen.deploy.aws.groups import GroupView, InstanceView, find_groups
+from cfngen.deploy.aws.stacks import ResourceView, StackView, list_resource_tree
+from cfngen.deploy.aws.types import AwsObject
+from cfngen.deploy.messages.message import Consent, Question, Report, Step
+from cfngen.deploy.operations.interaction import DeclinedError
+from cfngen.deploy.operations.replacing.master_type import (
+    SlotTemplate,
+    UnsuitableTypeError,
+    check_type,
+    launch_type,
+    read_slot_template,
+)
+from cfngen.deploy.operations.replacing.members import (
+    Member,
+    UnknownInstanceError,
+    check_quorum,
+    find_member,
+    why_not_working,
+)
+from cfngen.deploy.operations.replacing.messages import (
+    Replaced,
+    ReplacementDetachedError,
+    ReplacementInProgressError,
+    ReplacementPlan,
+    consequences_of,
+)
+from cfngen.deploy.operations.replacing.replacement_watch import ReplacementWatch
+from cfngen.deploy.preflight.pausing import ensure_not_paused
+from cfngen.deploy.preflight.stack_checks import require_idle_stack
+from cfngen.deploy.status.cluster_problems import KubernetesReading, Problem
+from cfngen.deploy.status.validation import read_kubernetes
+from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, SuggestedCommand, suggest
+
+LAUNCH_ALLOWANCE = timedelta(minutes=15)
+"""Added to the timeout of an instance's boot: the old instance has to be terminated first."""
+
+
+class GroupStoppedError(CfngenError):
+    """The group launches no instances at the moment, since somebody stopped it."""
+
+    code = "group-stopped"
+
+
+def replace(
+    account: Account,
+    stack_name: str,
+    cluster: Cluster,
+    name: str,
+    *,
+    instance_type: str = "",
+    consent: Consent,
+    report: Report,
+    find_url_override: FindApiUrlOverride = cluster_access.no_api_url_override,
+    timeout: timedelta | None = None,
+) -> Replaced:
+    """Replace an instance, after consent, and wait until the new one works.
+
+    Args:
+        account: the AWS account.
+        stack_name: name of the cluster's root stack.
+        cluster: the cluster file.
+        name: an instance id, or the letter of a master's slot.
+        instance_type: the type of the new master; empty for the type that its group launches.
+        consent: asks the user.
+        report: receives progress messages.
+        find_url_override: returns the URL at which the API listens, if it is not the one in the stack's output.
+        timeout: how long to wait; None derives it from the cluster file.
+
+    Raises:
+        NoStackError: there is no stack of this name.
+        ForeignStackError: the stack belongs to another cluster.
+        BusyError: a CloudFormation operation is in progress.
+        UnknownInstanceError: nothing of the cluster has this name.
+        UnsuitableTypeError: the type cannot run this master, or the instance is no master.
+        QuorumError: etcd would lose its quorum.
+        GroupStoppedError: the group launches no instances at the moment.
+        PausedError: the cluster is paused, so that it has no instances.
+        ReplacementInProgressError: the instance is being replaced by one of another type.
+        DeclinedError: the user declined.
+        ReplacementFailedError: the new instance does not work before the timeout; the same command continues.
+        ReplacementDetachedError: the user interrupted the command; Auto Scaling continues.
+        AwsError: a call failed; the same command continues.
+    """
+    with translate_aws_errors():
+        stack = require_idle_stack(account, stack_name, cluster.name)
+        ensure_not_paused(account, stack, cluster)
+        replacement = _Replacement(account, stack, cluster, report, find_url_override)
+        return replacement.run(name, instance_type, consent, timeout)
+
+
+@dataclass(frozen=True)
+class _Situation:
+    """What is to be done about an instance.
+
+    Attributes:
+        member: the instance and its group.
+        template: the launch template of a master's slot; None for other groups.
+        pending: whether it is being replaced already.
+        new_type: the type that a master's group has yet to be given; empty if it launches the right one.
+        instance_type: the type of the new instance.
+        zone: the zone of the new instance; empty if its group has several.
+        reading: what the Kubernetes API says, or why it could not be read.
+    """
+
+    member: Member
+    template: SlotTemplate | None
+    pending: bool
+    new_type: str
+    instance_type: str
+    zone: str
+    reading: KubernetesReading | Problem
+
+
+class _Replacement:
+    """The replacement of one instance: its steps, which `run` carries out in order."""
+
+    def __init__(
+        self,
+        account: Account,
+        stack: StackView,
+        cluster: Cluster,
+        report: Report,
+        find_url_override: FindApiUrlOverride,
+    ) -> None:
+        self.account = account
+        self.stack = stack
+        self.cluster = cluster
+        self.report = report
+        self.find_url_override = find_url_override
+        self.started = account.clock.now()
+        # Read once: no CloudFormation operation is in progress, so the stack's resources do not change.
+        self._resources: tuple[ResourceView, ...] = tuple(
+            resource.view for resource in list_resource_tree(account, stack.id)
+        )
+
+    def run(self, name: str, instance_type: str, consent: Consent, timeout: timedelta | None) -> Replaced:
+        """Replace the instance; see `replace`."""
+        groups = self._find_groups()
+        member = find_member(groups, name)
+        situation = self._look(member, groups, instance_type)
+        self.report(self._plan(situation, groups))
+        if not situation.pending:
+            question = f"Replace {member.title} of {self.cluster.name}?"
+            if not consent(Question(question, dangerous=False)):
+                raise DeclinedError
+        retry_command = SuggestedCommand(f"replace {name}")
+        try:
+            self._change_type(situation)
+            self._terminate(situation)
+            new_instance = self._wait(situation, retry_command, timeout)
+        except KeyboardInterrupt:
+            raise ReplacementDetachedError(
+                f"Auto Scaling replaces {member.title} without cfngen",
+                hint=CommandText(retry_command, " waits for it again; ", suggest("status"), " shows the instances."),
+            ) from None
+        template = situation.template
+        is_retyped = template is not None and new_instance.type != template.stack_type
+        return Replaced(
+            cluster=self.cluster.name,
+            role=member.group.role,
+            group=member.group.name,
+            old_instance=member.instance.id if member.instance else "",
+            instance=new_instance.id,
+            instance_type=new_instance.type,
+            zone=new_instance.zone,
+            stack_type=template.stack_type if template and is_retyped else "",
+            seconds=(self.account.clock.now() - self.started).total_seconds(),
+        )
+
+    def _find_groups(self) -> tuple[GroupView, ...]:
+        """Return the groups of the cluster that exist, with their current instances."""
+        groups = tuple(group for group in find_groups(self.account, self.cluster, self._resources) if not group.missing)
+        if not groups:
+            raise UnknownInstanceError(
+                f"the stack {self.stack.name} ({self.stack.status}) has no instances",
+                hint=CommandText(suggest("status"), " shows which resources exist."),
+            )
+        return groups
+
+    def _look(self, member: Member, groups: tuple[GroupView, ...], wanted_type: str) -> _Situation:
+        """Return what is to be done, after all checks."""
+        if wanted_type and not member.is_master:
+            key = "bastion.instanceType" if member.group.role == "bastion" else "instanceTypes of its node group"
+            raise UnsuitableTypeError(
+                f"{member.title} is no master, and only a master gets another type by this command",
+                hint=CommandText(f"set {key} in the cluster file, then ", suggest("deploy"), "."),
+            )
+        description = self._describe_group(member.group)
+        self._check_group_launches(member, description)
+        reading = self._read_kubernetes()
+        template = read_slot_template(self.account, description) if member.is_master else None
+        launched_type = template.type if template else (member.instance.type if member.instance else "")
+        new_type = wanted_type if template and wanted_type and wanted_type != template.type else ""
+        pending = self._is_pending(member, reading)
+        if pending and new_type and member.instance and not member.instance.leaving:
+            raise ReplacementInProgressError(
+                f"{member.title} is being replaced already, by {member.instance.id} of type {member.instance.type}",
+                hint=CommandText(
+                    SuggestedCommand(f"replace {member.group.name}"), " waits for it; choose another type afterwards."
+                ),
+            )
+        zones = list(description.get("AvailabilityZones", ()))
+        zone = str(zones[0]) if len(zones) == 1 else ""
+        if template and new_type:
+            check_type(self.account, new_type, template, zone, member)
+        if member.is_master and not pending:
+            check_quorum(member, [group for group in groups if group.role == "master"], reading)
+        return _Situation(
+            member=member,
+            template=template,
+            pending=pending and not new_type,
+            new_type=new_type,
+            instance_type=new_type or launched_type,
+            zone=zone,
+            reading=reading,
+        )
+
+    def _is_pending(self, member: Member, reading: KubernetesReading | Problem) -> bool:
+        """Return whether the instance is leaving, is missing in its slot, or is a new one that does not work yet."""
+        instance = member.instance
+        if instance is None or instance.leaving:
+            return True
+        if not member.is_master or instance.launched is None:
+            return False
+        is_ready = isinstance(reading, KubernetesReading) and not why_not_working(instance, reading)
+        boot_limit = timedelta(minutes=self.cluster.control_plane.creation_timeout)
+        is_young = self.account.clock.now() - instance.launched < boot_limit
+        return is_young and not is_ready
+
+    def _describe_group(self, group: GroupView) -> AwsObject:
+        """Return a group as Auto Scaling describes it."""
+        response = self.account.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[group.id])
+        groups = response["AutoScalingGroups"]
+        return dict(groups[0]) if groups else {}
+
+    def _check_group_launches(self, member: Member, description: AwsObject) -> None:
+        """Refuse if the group would launch no instance in place of the old one."""
+        suspended = {process["ProcessName"] for process in description.get("SuspendedProcesses", ())}
+        stopped = sorted(suspended & {"Launch", "Terminate"})
+        if stopped:
+            raise GroupStoppedError(
+                f"the group of {member.title} ({member.group.id}) does not replace instances: its processes "
+                f"{', '.join(stopped)} are suspended",
+                hint=f"aws autoscaling resume-processes --region {self.account.region} --auto-scaling-group-name "
+                f"{member.group.id} resumes them.",
+            )
+        if member.group.desired == 0:
+            raise GroupStoppedError(
+                f"nothing would take the place of {member.title}: the desired capacity of its group "
+                f"({member.group.id}) is 0",
+                hint=f"aws autoscaling set-desired-capacity --desired-capacity 1 --region {self.account.region} "
+                f"--auto-scaling-group-name {member.group.id} raises it, within the group's maximum.",
+            )
+
+    def _read_kubernetes(self) -> KubernetesReading | Problem:
+        """Return what the Kubernetes API says, or why it could not be read."""
+        try:
+            return read_kubernetes(self.account, self.stack, self.find_url_override)
+        except CfngenError as error:
+            return Problem(area="api", subject="API server", text=f"cannot be queried: {error}", hint=error.hint)
+
+    def _plan(self, situation: _Situation, groups: tuple[GroupView, ...]) -> ReplacementPlan:
+        """Return what the replacement will do."""
+        member = situation.member
+        return ReplacementPlan(
+            cluster=self.cluster.name,
+            region=self.account.region,
+            account=self.account.id,
+            role=member.group.role,
+            group=member.group.name,
+            instance=member.instance.id if member.instance else "",
+            zone=situation.zone,
+            instance_type=situation.instance_type,
+            pending=situation.pending,
+            consequences=consequences_of(
+                self.cluster,
+                self.stack,
+                member,
+                master_count=sum(group.role == "master" for group in groups),
+                template=situation.template,
+                new_type=situation.new_type,
+                pending=situation.pending,
+            ),
+        )
+
+    def _change_type(self, situation: _Situation) -> None:
+        """Let a master's group launch the type that the user wants."""
+        if situation.template and situation.new_type:
+            self.report(Step(f"letting {situation.member.title} launch {situation.new_type}"))
+            launch_type(self.account, situation.member.group.id, situation.template, situation.new_type)
+
+    def _terminate(self, situation: _Situation) -> None:
+        """Terminate the old instance, unless it is leaving or gone; its group launches a new one."""
+        from botocore.exceptions import ClientError
+
+        instance = situation.member.instance
+        if situation.pending or instance is None or instance.leaving:
+            return
+        self.report(Step(f"terminating {instance.id} of {situation.member.group.title}"))
+        try:
+            self.account.client("autoscaling").terminate_instance_in_auto_scaling_group(
+                InstanceId=instance.id, ShouldDecrementDesiredCapacity=False
+            )
+        except ClientError as error:
+            # Auto Scaling has no error code of its own for an instance that was terminated meanwhile.
+            if error_code(error) != "ValidationError":
+                raise
+
+    def _wait(self, situation: _Situation, command: SuggestedCommand, timeout: timedelta | None) -> InstanceView:
+        """Wait until the new instance works; return it."""
+        member = situation.member
+        is_new_instance = situation.pending and member.instance is not None and not member.instance.leaving
+        old_ids = {instance.id for instance in member.group.instances if instance.leaving}
+        if member.instance and not is_new_instance:
+            old_ids.add(member.instance.id)
+        staying = [instance for instance in member.group.instances if instance.id not in old_ids]
+        watch = ReplacementWatch(
+            self.account,
+            member.title,
+            instance_type=situation.instance_type,
+            zone=situation.zone,
+            old_ids=old_ids,
+            find_group=self._group_finder(member.group),
+            read_kubernetes=None if member.group.role == "bastion" else self._read_kubernetes,
+            needed_count=min(member.group.desired, self._working_count(staying, situation.reading) + 1),
+            report=self.report,
+            command=command,
+        )
+        return watch.wait(timeout or self._default_timeout(member))
+
+    def _working_count(self, instances: list[InstanceView], reading: KubernetesReading | Problem) -> int:
+        """Return how many of some instances work now: are Ready Nodes, or in service if that is not known."""
+        in_service = [instance for instance in instances if instance.in_service]
+        if isinstance(reading, Problem):
+            return len(in_service)
+        nodes = reading.nodes_by_instance_id
+        return sum(1 for instance in in_service if instance.id in nodes and nodes[instance.id].ready)
+
+    def _group_finder(self, group: GroupView) -> Callable[[], GroupView]:
+        """Return a function that reads a group anew."""
+        resources = [resource for resource in self._resources if resource.physical_id == group.id]
+
+        def find() -> GroupView:
+            [current] = find_groups(self.account, self.cluster, resources)
+            return current
+
+        return find
+
+    def _default_timeout(self, member: Member) -> timedelta:
+        """Return how long to wait for an instance of this group, from the cluster file."""
+        if member.is_master:
+            boot_minutes = self.cluster.control_plane.creation_timeout
+            drain_minutes = 0
+        else:
+            node_group = next(
+                (group for group in self.cluster.node_groups if group.name == member.group.name),
+                self.cluster.node_groups[0],
+            )
+            boot_minutes, drain_minutes = node_group.creation_timeout, node_group.drain_timeout
+        return timedelta(minutes=boot_minutes + drain_minutes) + LAUNCH_ALLOWANCE

@@ -1,0 +1,1 @@
+"""What a deployment would change: change sets, read and put into words."""

@@ -1,0 +1,315 @@
+"""Creates the change set that a plan is read from, waits for it, and executes or deletes it.
+
+The root has one change set and, through it, each nested stack has one. Those of cfngen are named `cfngen-plan-…`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from cfngen.cluster.names import CHANGE_SET_PREFIX
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.change_sets import (
+    ChangeSet,
+    pauses,
+    read_change_set,
+    read_change_set_status,
+    retry_transient_errors,
+)
+from cfngen.deploy.aws.errors import AwsError, DeniedError, translate_aws_errors
+from cfngen.deploy.aws.protection import disable_termination_protection
+from cfngen.deploy.aws.stacks import NESTED_STACK, find_stack, list_resource_tree
+from cfngen.deploy.aws.types import AwsArguments, AwsObject, Client
+from cfngen.deploy.messages.message import Notice, Report
+from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
+from cfngen.deploy.plan.early_validation import change_set_error
+from cfngen.deploy.plan.plan import Plan, PlanRequest
+from cfngen.deploy.plan.planning import plan_from_change_set
+from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, suggest
+
+_STALE_AGE = timedelta(hours=1)  # age at which an unused change set of cfngen may be deleted
+_CREATION_TIMEOUT_SECONDS = 1800
+_VISIBILITY_SECONDS = 30  # after which DescribeChangeSet must find a new change set
+_DELETION_TIMEOUT_SECONDS = 120
+# Error codes of a call that the current status of a change set does not allow.
+INVALID_STATUS_CODES = ("InvalidChangeSetStatus", "InvalidChangeSetStatusException")
+_FINAL_EXECUTION_STATUSES = ("EXECUTE_COMPLETE", "EXECUTE_FAILED", "OBSOLETE")
+# Error codes of a call for a change set that does not exist, or that AWS does not find yet.
+NOT_FOUND_CODES = ("ChangeSetNotFound", "ChangeSetNotFoundException")
+
+
+class ChangeSetTimeoutError(CfngenError):
+    """CloudFormation did not finish creating a change set in time."""
+
+    code = "change-set-timeout"
+
+
+class _UndeletableChangeSetError(CfngenError):
+    """A change set cannot be deleted in its current status, for example while it is being executed."""
+
+
+class UnplannableError(CfngenError):
+    """The stack is in a status in which CloudFormation creates no change sets."""
+
+    code = "stack-not-plannable"
+
+
+def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan:
+    """Create a change set and return the plan of the deployment. The plan must be executed or discarded.
+
+    Args:
+        account: the account and region.
+        request: what is to be deployed.
+        report: receives notices for the user.
+
+    Raises:
+        UnplannableError: the stack's status allows no change set.
+        EarlyValidationError: early validation found problems in the templates.
+        ChangeSetFailedError: the change set failed for another reason.
+        AwsError: AWS refuses a call, or cannot be reached.
+    """
+    with translate_aws_errors():
+        existing_stack = find_stack(account, request.stack)
+    status = existing_stack.status if existing_stack else StackStatus("")
+    if not status.change_set_type:
+        raise UnplannableError(
+            f"the stack {request.stack} is in {status}; CloudFormation creates no change set in this status",
+            hint=CommandText(
+                "wait until the operation has ended, or repair the stack; ", suggest("status"), " shows how."
+            ),
+        )
+    operation = status.change_set_type.lower()
+    if status.health is StackHealth.PAUSED:
+        # CloudFormation updates such a stack only with rollback disabled: "This stack is currently in a non-terminal
+        # [CREATE_FAILED] state. To update the stack from this state, please use the disable-rollback parameter"
+        # (ansible-collections/amazon.aws#1655).
+        request = replace(request, on_failure="DO_NOTHING")
+    # An empty stack with the cluster's tag was left behind by an earlier plan.
+    belongs_to_cluster = existing_stack is None or not status.exists or existing_stack.cluster == request.cluster.name
+    is_stack_empty = status.change_set_type == "CREATE" and belongs_to_cluster
+    change_set_id, stack_id = _create_change_set(account, request, status)
+    empty_stack_id = stack_id if is_stack_empty else ""
+    try:
+        change_set = _wait_for_change_set(account, change_set_id)
+        if change_set.failed and not change_set.nothing_to_do:
+            raise change_set_error(account, change_set)
+        if not change_set.failed:
+            plan = plan_from_change_set(
+                account, request, change_set, operation=operation, is_stack_empty=is_stack_empty, report=report
+            )
+            # CloudFormation may list nested stacks in which nothing changes: the update is only retried then, too.
+            if not (plan.is_empty and status.health is StackHealth.PAUSED):
+                return plan
+    except BaseException:
+        _clean_up(account, change_set_id, empty_stack_id=empty_stack_id, report=report)
+        raise
+    _clean_up(account, change_set_id, empty_stack_id=empty_stack_id, report=report)
+    return Plan(
+        stack=request.stack,
+        stack_id=stack_id,
+        operation=operation,
+        created=change_set.created,
+        bill=request.bill,
+        on_failure=request.on_failure,
+        express=request.express,
+        retries=find_failed(account, stack_id) if status.health is StackHealth.PAUSED else (),
+    )
+
+
+def _create_change_set(account: Account, request: PlanRequest, status: StackStatus) -> tuple[str, str]:
+    """Start the creation of a change set for a root and its nested stacks; return its ARN and the stack's ARN.
+
+    Stale change sets of cfngen are deleted first, if the caller is allowed to.
+    """
+    name = f"{CHANGE_SET_PREFIX}{request.token}"[:128]  # longer names are not allowed
+    kind = status.change_set_type
+    if status.exists and not account.only_planning:
+        _delete_stale_change_sets(account, request.stack, name)
+    arguments: AwsArguments = {
+        "StackName": request.stack,
+        "ChangeSetName": name,
+        "ChangeSetType": kind,
+        "ClientToken": request.token,
+        "Description": request.note or f"cfngen: the cluster {request.cluster.name}",
+        "TemplateURL": request.template_url,
+        "Parameters": [dict(parameter) for parameter in request.parameters],
+        "Capabilities": list(request.capabilities),
+        "Tags": [{"Key": key, "Value": value} for key, value in sorted(request.tags.items())],
+        "IncludeNestedStacks": True,
+    }
+    if request.role_arn:
+        arguments["RoleARN"] = request.role_arn
+    if request.notification_arns is not None:
+        arguments["NotificationARNs"] = list(request.notification_arns)
+    if request.express:
+        # By default, express mode does not roll back.
+        disables_rollback = request.on_failure == "DO_NOTHING"
+        arguments["DeploymentConfig"] = {"Mode": "EXPRESS", "DisableRollback": disables_rollback}
+    elif kind == "CREATE" and request.on_failure == "DELETE":
+        # DO_NOTHING is not set here, but by disabling rollback when the change set is executed: a stack that was
+        # created with OnStackFailure=DO_NOTHING and failed cannot be updated, while one that was created with rollback
+        # disabled can (code-dot-org/code-dot-org#68524 quotes the error message).
+        arguments["OnStackFailure"] = request.on_failure
+    client = account.client("cloudformation")
+    response = retry_transient_errors(account.clock, lambda: client.create_change_set(**arguments))
+    return str(response["Id"]), str(response["StackId"])
+
+
+def _wait_for_change_set(account: Account, change_set_id: str) -> ChangeSet:
+    """Wait until CloudFormation has created a change set, or failed to, and return it with all changes."""
+    start, pause = account.clock.now(), pauses()
+    while True:
+        elapsed = (account.clock.now() - start).total_seconds()
+        try:
+            is_pending = read_change_set_status(account, change_set_id).pending
+        except AwsError as error:
+            # Reads are eventually consistent: a new change set may not be found yet.
+            if error.aws_code not in NOT_FOUND_CODES or elapsed > _VISIBILITY_SECONDS:
+                raise
+            is_pending = True
+        if not is_pending:
+            return read_change_set(account, change_set_id)
+        if elapsed > _CREATION_TIMEOUT_SECONDS:
+            raise ChangeSetTimeoutError(
+                f"CloudFormation has been creating the change set for {elapsed / 60:.0f} minutes and has not finished",
+                hint="nothing has been changed; check the stack's change sets in the console, and try again.",
+            )
+        account.clock.sleep(pause())
+
+
+def discard(account: Account, plan: Plan, report: Report | None = None) -> None:
+    """Delete the change set of a plan, and its stack if it was created for the plan, unless the plan was executed.
+
+    Args:
+        account: the account and region of the plan.
+        plan: the plan.
+        report: receives a notice if something cannot be deleted.
+    """
+    if not plan.is_executed:
+        _clean_up(account, plan.change_set_id, empty_stack_id=plan.stack_id if plan.shell else "", report=report)
+
+
+def _clean_up(account: Account, change_set_id: str, *, empty_stack_id: str, report: Report | None) -> None:
+    """Delete a change set and the empty stack that was created for it; errors are reported, but not raised.
+
+    Args:
+        account: the account and region.
+        change_set_id: ARN of the change set; if empty, there is none to delete.
+        empty_stack_id: ARN of the stack; if empty, the stack is kept, since it existed before the change set.
+        report: receives a notice if something cannot be deleted.
+    """
+    try:
+        if change_set_id:
+            _delete_change_set(account, change_set_id)
+        if empty_stack_id:
+            _delete_empty_stack(account, empty_stack_id)
+    except (AwsError, _UndeletableChangeSetError) as error:
+        leftover = "an empty stack in REVIEW_IN_PROGRESS" if empty_stack_id else "a change set"
+        if report:
+            report(
+                Notice(f"{leftover} remains in the account: {error}", "it is harmless; the next deployment deletes it.")
+            )
+
+
+def _delete_stale_change_sets(account: Account, stack: str, name: str) -> None:
+    """Delete a stack's change sets of cfngen that nobody will execute: with the given name, failed, executed, or old.
+
+    Other change sets of the last hour are left alone, since someone else may be about to execute them. If the
+    deletion is not allowed or fails, the change sets stay, which does no harm.
+    """
+    client = account.client("cloudformation")
+    arguments: AwsArguments = {"StackName": stack}
+    stale: list[str] = []
+    try:
+        while True:
+            page = retry_transient_errors(account.clock, lambda: client.list_change_sets(**arguments))
+            stale += [summary["ChangeSetId"] for summary in page["Summaries"] if _is_stale(account, summary, name)]
+            if not page.get("NextToken"):
+                break
+            arguments["NextToken"] = page["NextToken"]
+        for change_set_id in stale:
+            _delete_change_set(account, change_set_id)
+    except (DeniedError, _UndeletableChangeSetError):
+        return
+
+
+def _is_stale(account: Account, summary: AwsObject, name: str) -> bool:
+    """Return whether nobody will execute a change set of cfngen.
+
+    Args:
+        account: the account and region.
+        summary: the change set in the response of ListChangeSets.
+        name: name of the change set that is about to be created; an existing one with this name is stale.
+    """
+    is_of_cfngen = str(summary["ChangeSetName"]).startswith(CHANGE_SET_PREFIX)
+    is_finished = summary.get("Status") == "FAILED" or summary.get("ExecutionStatus") in _FINAL_EXECUTION_STATUSES
+    created = summary.get("CreationTime")
+    is_old = created is not None and account.clock.now() - created > _STALE_AGE
+    return is_of_cfngen and (is_finished or is_old or summary["ChangeSetName"] == name)
+
+
+def _delete_change_set(account: Account, change_set_id: str) -> None:
+    """Delete a change set with those of nested stacks, and wait until it is deleted, which takes a while."""
+    client = account.client("cloudformation")
+    start, pause = account.clock.now(), pauses()
+    is_accepted = False
+    try:
+        while (account.clock.now() - start).total_seconds() <= _DELETION_TIMEOUT_SECONDS:
+            if not is_accepted:
+                is_accepted = _request_deletion(account, client, change_set_id)
+            elif read_change_set_status(account, change_set_id).status in ("DELETE_COMPLETE", "DELETE_FAILED"):
+                return
+            account.clock.sleep(pause())
+    except AwsError as error:
+        if error.aws_code not in NOT_FOUND_CODES:
+            raise
+    else:
+        if not is_accepted:
+            raise _UndeletableChangeSetError("CloudFormation is still creating it")
+
+
+def _request_deletion(account: Account, client: Client, change_set_id: str) -> bool:
+    """Call DeleteChangeSet; return False if CloudFormation is still creating the change set and refuses."""
+    try:
+        retry_transient_errors(account.clock, lambda: client.delete_change_set(ChangeSetName=change_set_id))
+    except AwsError as error:
+        if error.aws_code not in INVALID_STATUS_CODES:
+            raise
+        if not read_change_set_status(account, change_set_id).pending:
+            raise _UndeletableChangeSetError(str(error)) from error
+        return False
+    return True
+
+
+def _delete_empty_stack(account: Account, stack_id: str) -> None:
+    """Delete a stack that was created for a change set, unless it is no longer empty or has other change sets."""
+    client = account.client("cloudformation")
+    with translate_aws_errors():
+        stack = find_stack(account, stack_id)
+    if stack is None or stack.status.health is not StackHealth.EMPTY:
+        return
+    if stack.protected and account.only_planning:
+        return  # someone has deployed the stack or is about to, and has protected it
+    summaries = retry_transient_errors(account.clock, lambda: client.list_change_sets(StackName=stack_id))["Summaries"]
+    has_other_change_sets = any(not summary.get("Status", "").startswith("DELETE_") for summary in summaries)
+    if not has_other_change_sets:
+        disable_termination_protection(account, stack)
+        retry_transient_errors(account.clock, lambda: client.delete_stack(StackName=stack_id))
+
+
+def find_failed(account: Account, root_id: str) -> tuple[str, ...]:
+    """Return the paths of the failed resources through their nested stacks; the root's name if none has failed.
+
+    Raises:
+        AwsError: a call failed.
+    """
+    with translate_aws_errors():
+        failed = [
+            resource for resource in list_resource_tree(account, root_id) if resource.view.status.endswith("_FAILED")
+        ]
+    # A nested stack also counts as failed if a resource in it has failed, and then only the resource is named.
+    failed_in_stacks = [resource.name for resource in failed if resource.view.type != NESTED_STACK]
+    root_name = root_id.split("/")[1]
+    return tuple(failed_in_stacks or [resource.name for resource in failed] or [root_name])

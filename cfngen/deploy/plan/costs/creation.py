@@ -1,0 +1,350 @@
+"""The components and billed items of a new cluster, from its change set, in which parameters have their values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from cfngen.cluster.group_types import type_list, types_of
+from cfngen.cluster.logical_ids import (
+    BASTION_ELASTIC_IP,
+    BASTION_PREFIX,
+    ISSUER_BUCKET,
+    auto_scaling_group_id,
+    launch_template_id,
+    master_prefix,
+    node_group_prefix,
+)
+from cfngen.cluster.model import Cluster, Machine, NodeGroup
+from cfngen.cluster.subnet_ids import SubnetId, ZonalId
+from cfngen.cluster.topology import is_private
+from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE, ChangeSet, ResourceChange
+from cfngen.deploy.aws.types import TemplatePart
+from cfngen.deploy.plan.costs.costs import UNUSED_CAPACITY, ComponentCount, Cost, CreationSummary
+from cfngen.deploy.preflight.quotas.demand import LOAD_BALANCER, VPC_ENDPOINT
+from cfngen.deploy.preflight.quotas.instance_counts import on_demand_share
+from cfngen.text import join_and, pluralize
+
+_ELASTIC_IP = "AWS::EC2::EIP"
+_NAT_GATEWAY = "AWS::EC2::NatGateway"
+# Components that a CloudFormation type alone does not distinguish; see `_component_kind`.
+_NAT_ELASTIC_IP = "Elastic IP of a NAT gateway"
+_BASTION_ELASTIC_IP = "Elastic IP of the bastion"
+_PUBLIC_SUBNET, _PRIVATE_SUBNET = "public subnet", "private subnet"
+_GATEWAY_ENDPOINT, _INTERFACE_ENDPOINT = "gateway endpoint", "interface endpoint"
+_ISSUER_BUCKET = "bucket of the issuer's documents"
+_RESERVATION = "AWS::EC2::CapacityReservation"
+# Resources that are listed by their CloudFormation type, or kind of component, in this order, and what they are called.
+_COMPONENT_LABELS = {
+    "AWS::EC2::VPC": "VPC",
+    "AWS::EC2::Subnet": "subnet",
+    _PRIVATE_SUBNET: "private subnet",
+    _PUBLIC_SUBNET: "public subnet",
+    "AWS::EC2::RouteTable": "route table",
+    _NAT_GATEWAY: "NAT gateway",
+    _NAT_ELASTIC_IP: "public address of a NAT gateway (Elastic IP)",
+    _GATEWAY_ENDPOINT: "gateway endpoint",
+    _INTERFACE_ENDPOINT: "interface endpoint",
+    _ELASTIC_IP: "public address of the API (Elastic IP)",
+    _BASTION_ELASTIC_IP: "public address of the bastion (Elastic IP)",
+    LOAD_BALANCER: "network load balancer of the API",
+    _RESERVATION: "capacity reservation of a master",
+    "AWS::EC2::SecurityGroup": "security group",
+    "AWS::IAM::Role": "IAM role",
+    "AWS::SecretsManager::Secret": "secret",
+    "AWS::KMS::Key": "encryption key",
+    "AWS::EC2::KeyPair": "SSH key pair",
+    "AWS::S3::Bucket": "bucket of etcd's snapshots",
+    _ISSUER_BUCKET: "bucket of the documents by which AWS checks service-account tokens",
+    "AWS::CloudFront::Distribution": "CloudFront distribution of these documents",
+    "AWS::IAM::OIDCProvider": "OIDC provider for service-account tokens",
+    "AWS::EC2::FlowLog": "flow log of the VPC",
+    "AWS::Logs::LogGroup": "log group of the flow log",
+    "AWS::Route53::HostedZone": "hosted zone of the API's name",
+    "AWS::Route53::RecordSet": "DNS record of the API",
+}
+_COMPONENT_DETAILS = {
+    _RESERVATION: "for its instances only",
+    "AWS::Logs::LogGroup": "stays when the cluster is deleted",
+    "AWS::S3::Bucket": "stays when the cluster is deleted",
+    "AWS::CloudFront::Distribution": "no charge by the hour; the few requests are billed",
+    _NAT_ELASTIC_IP: "under which others see the instances",
+    _GATEWAY_ENDPOINT: "for S3, free of charge",
+    _INTERFACE_ENDPOINT: "for AWS services at private addresses",
+}
+
+
+@dataclass(frozen=True)
+class _InstanceGroup:
+    """An Auto Scaling group of a new cluster: that of one master, of a node group, or of the bastion.
+
+    Attributes:
+        kind: `master`, `node` or `bastion`.
+        id_prefix: start of the logical ids of the group's resources.
+        settings: the settings of its instances in the cluster file.
+    """
+
+    kind: Literal["master", "node", "bastion"]
+    id_prefix: str
+    settings: Machine
+
+    @property
+    def node_group(self) -> NodeGroup | None:
+        """The node group; None if it is the group of a master or of the bastion."""
+        return self.settings if isinstance(self.settings, NodeGroup) else None
+
+    @property
+    def title(self) -> str:
+        """What the costs call the group."""
+        if self.node_group:
+            return f"group {self.node_group.name}"
+        return "bastion" if self.kind == "bastion" else "masters"
+
+
+@dataclass
+class _Usage:
+    """What is billed by the hour or month, collected while the components of a new cluster are listed.
+
+    Attributes:
+        count_by_instance_type: number of instances by instance type; for spot instances, ` (spot)` follows the type.
+        groups_by_instance_type: by the same key, the node groups (or `masters`, or `bastion`) that use the instance
+            type.
+        gib_by_volume_type: GiB of EBS volumes by volume type.
+        api_addresses: number of public IPv4 addresses of the API's load balancer.
+        node_addresses: number of public IPv4 addresses of nodes.
+        endpoint_interfaces: number of network interfaces of interface endpoints: one in each zone of each.
+        has_further_volumes: whether nodes have volumes beside their root volumes.
+    """
+
+    count_by_instance_type: Counter[str] = field(default_factory=Counter)
+    groups_by_instance_type: dict[str, list[str]] = field(default_factory=dict)
+    gib_by_volume_type: Counter[str] = field(default_factory=Counter)
+    api_addresses: int = 0
+    node_addresses: int = 0
+    endpoint_interfaces: int = 0
+    has_further_volumes: bool = False
+
+
+def summarize_creation(cluster: Cluster, root: ChangeSet) -> CreationSummary:
+    """Return the components and billed items of a new cluster.
+
+    Args:
+        cluster: the cluster.
+        root: the change set of its root; values in it take precedence over those of the cluster file.
+    """
+    resource_changes = {change.logical_id: change for change in _all_resource_changes(root)}
+    usage = _Usage()
+    components = [
+        _add_instances(cluster, instance_group, resource_changes, usage) for instance_group in _instance_groups(cluster)
+    ]
+    for change in resource_changes.values():
+        properties = _properties(resource_changes, change.logical_id)
+        if change.type == "AWS::EC2::Volume":
+            master_volume = cluster.control_plane.volume
+            volume_type = str(_known_value(properties.get("VolumeType")) or master_volume.type)
+            usage.gib_by_volume_type[volume_type] += _to_int(properties.get("Size")) or master_volume.size
+        elif change.type == LOAD_BALANCER and properties.get("Scheme") == "internet-facing":
+            # An internet-facing load balancer has a public address in each zone.
+            usage.api_addresses += len(properties.get("Subnets", ()))
+        elif change.type == VPC_ENDPOINT and properties.get("VpcEndpointType") == "Interface":
+            usage.endpoint_interfaces += len(properties.get("SubnetIds", ()))
+    count_by_kind = Counter(_component_kind(cluster, resource_changes, change) for change in resource_changes.values())
+    labels = dict(_COMPONENT_LABELS)
+    if count_by_kind[LOAD_BALANCER]:
+        # Behind a load balancer, masters use their Elastic IPs only to reach the internet.
+        labels[_ELASTIC_IP] = "public address of a master (Elastic IP)"
+    components += [
+        ComponentCount(count_by_kind[kind], what=label, detail=_COMPONENT_DETAILS.get(kind, ""))
+        for kind, label in labels.items()
+        if count_by_kind[kind]
+    ]
+    return CreationSummary(items=_merge_equal_components(components), costs=tuple(_costs(usage, count_by_kind)))
+
+
+def _component_kind(cluster: Cluster, resource_changes: Mapping[str, ResourceChange], change: ResourceChange) -> str:
+    """Return the CloudFormation type of a new resource, or what it is if its type has several kinds of components."""
+    if change.type == _ELASTIC_IP:
+        zonal = ZonalId.parse(change.logical_id)
+        if change.logical_id == BASTION_ELASTIC_IP:
+            return _BASTION_ELASTIC_IP
+        return _NAT_ELASTIC_IP if zonal and zonal.kind == "NatElasticIp" else _ELASTIC_IP
+    if change.type == "AWS::EC2::Subnet" and is_private(cluster):
+        subnet = SubnetId.parse(change.logical_id)
+        return _PUBLIC_SUBNET if subnet and subnet.is_public else _PRIVATE_SUBNET
+    if change.logical_id == ISSUER_BUCKET:
+        return _ISSUER_BUCKET
+    if change.type == VPC_ENDPOINT:
+        is_interface = _properties(resource_changes, change.logical_id).get("VpcEndpointType") == "Interface"
+        return _INTERFACE_ENDPOINT if is_interface else _GATEWAY_ENDPOINT
+    return change.type
+
+
+def _add_instances(
+    cluster: Cluster,
+    instance_group: _InstanceGroup,
+    resource_changes: Mapping[str, ResourceChange],
+    usage: _Usage,
+) -> ComponentCount:
+    """Add the instances of an Auto Scaling group to the usage, and return them as a component.
+
+    Args:
+        cluster: the cluster.
+        instance_group: the Auto Scaling group.
+        resource_changes: the new resources by logical id.
+        usage: gets the group's instances, volumes and public addresses.
+    """
+    node_group = instance_group.node_group
+    # The cluster file's values, for those that the change set does not contain.
+    from_cluster_file = instance_group.settings
+    launch_template_data = _properties(resource_changes, launch_template_id(instance_group.id_prefix)).get(
+        "LaunchTemplateData", {}
+    )
+    group_properties = _properties(resource_changes, auto_scaling_group_id(instance_group.id_prefix))
+    count = _initial_size(group_properties, node_group)
+    max_size = _to_int(group_properties.get("MaxSize")) or (node_group.max_size if node_group else 1)
+    instance_type = str(_known_value(launch_template_data.get("InstanceType")) or from_cluster_file.instance_type)
+    spot_count = count if launch_template_data.get("InstanceMarketOptions") else 0
+    policy = group_properties.get("MixedInstancesPolicy", {})
+    if node_group and policy:
+        if node_group.instance_types or node_group.instance_requirements:
+            instance_type = type_list(types_of(cluster, node_group))
+        spot_count = count - on_demand_share(count, policy.get("InstancesDistribution", {}))
+    details = [instance_type]
+    if node_group:
+        details.append(f"group {node_group.name}")
+    if is_spot := bool(launch_template_data.get("InstanceMarketOptions")) or 0 < spot_count == count:
+        details.append("spot")
+    elif spot_count:
+        details.append(f"{spot_count} of them spot")
+    if max_size > count:
+        details.append(f"up to {max_size}")
+
+    for usage_key, number in ((instance_type, count - spot_count), (f"{instance_type} (spot)", spot_count)):
+        if number or (usage_key == instance_type) != is_spot:
+            usage.count_by_instance_type[usage_key] += number
+            usage.groups_by_instance_type.setdefault(usage_key, []).append(instance_group.title)
+    block_devices = launch_template_data.get("BlockDeviceMappings", ())
+    root_volume: TemplatePart = block_devices[0].get("Ebs", {}) if block_devices else {}
+    volume_type = str(_known_value(root_volume.get("VolumeType")) or from_cluster_file.root_volume.type)
+    volume_size = _to_int(root_volume.get("VolumeSize")) or from_cluster_file.root_volume.size
+    usage.gib_by_volume_type[volume_type] += count * volume_size
+    for volume in node_group.volumes if node_group else ():
+        usage.gib_by_volume_type[volume.type] += count * volume.size
+        usage.has_further_volumes = True
+    if node_group and node_group.public_ip:
+        usage.node_addresses += count
+    return ComponentCount(count, what=instance_group.kind, detail=", ".join(details))
+
+
+def _merge_equal_components(components: Iterable[ComponentCount]) -> tuple[ComponentCount, ...]:
+    """Return the components with equal ones, such as masters, counted together."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for component in components:
+        counts[component.what, component.detail] += component.count
+    return tuple(ComponentCount(count, what, detail) for (what, detail), count in counts.items())
+
+
+def _costs(usage: _Usage, count_by_kind: Mapping[str, int]) -> Iterator[Cost]:
+    """Yield what AWS charges for: instances, storage, public addresses, and resources with a price of their own.
+
+    Args:
+        usage: instances, storage and addresses.
+        count_by_kind: number of resources by CloudFormation type or kind of component.
+    """
+    for instance_type, count in usage.count_by_instance_type.items():
+        if count:
+            group_names = dict.fromkeys(usage.groups_by_instance_type[instance_type])
+            yield Cost(count, "instance", what=instance_type, detail=", ".join(group_names))
+    volume_users = "root volumes and the masters' data"
+    if usage.has_further_volumes:
+        volume_users = "root volumes, further volumes of nodes, and the masters' data"
+    for volume_type, gib in usage.gib_by_volume_type.items():
+        if gib:
+            yield Cost(gib, "GiB", what=f"{volume_type} volumes", detail=volume_users)
+    # Amazon VPC pricing: every public IPv4 address is charged, in use or not, Elastic or an instance's own.
+    elastic_ips = count_by_kind.get(_ELASTIC_IP, 0)
+    has_load_balancer = bool(count_by_kind.get(LOAD_BALANCER))
+    count_by_owner = {
+        "the masters'": elastic_ips if has_load_balancer else 0,
+        "the API's": usage.api_addresses if has_load_balancer else elastic_ips,
+        "the bastion's": count_by_kind.get(_BASTION_ELASTIC_IP, 0),
+        "the NAT gateways'": count_by_kind.get(_NAT_ELASTIC_IP, 0),
+        "the nodes'": usage.node_addresses,
+    }
+    owners = [owner for owner, count in count_by_owner.items() if count]
+    if owners:
+        yield Cost(sum(count_by_owner.values()), "address", what="public IPv4", detail=join_and(owners))
+    # Amazon VPC pricing: a NAT gateway is charged by the hour and by GB. AWS PrivateLink pricing: an interface endpoint
+    # is charged by the hour in each zone, and by GB.
+    for kind, unit, label, detail in (
+        (LOAD_BALANCER, "load balancer", "Elastic Load Balancing", ""),
+        (_NAT_GATEWAY, "gateway", "NAT", "each by the hour, and by GB"),
+        (_RESERVATION, "reservation", UNUSED_CAPACITY, "as much as the instance, while none runs in it"),
+        # Amazon CloudWatch pricing: vended logs are charged by GB, whether they go to CloudWatch Logs or to S3.
+        ("AWS::EC2::FlowLog", "flow log", "vended logs", "by GB delivered, and by GB stored"),
+    ):
+        if count_by_kind.get(kind):
+            yield Cost(count_by_kind[kind], unit, what=label, detail=detail)
+    if usage.endpoint_interfaces:
+        endpoints = pluralize(count_by_kind.get(_INTERFACE_ENDPOINT, 0), "interface endpoint")
+        detail = f"{endpoints}, in each zone by the hour, and by GB"
+        yield Cost(usage.endpoint_interfaces, "endpoint", what="PrivateLink", detail=detail)
+    for resource_type, unit, label in (
+        ("AWS::SecretsManager::Secret", "secret", "Secrets Manager"),
+        ("AWS::KMS::Key", "key", "KMS"),
+        ("AWS::Route53::HostedZone", "zone", "Route 53"),
+    ):
+        if count_by_kind.get(resource_type):
+            yield Cost(count_by_kind[resource_type], unit, what=label)
+
+
+def _instance_groups(cluster: Cluster) -> Iterator[_InstanceGroup]:
+    """Yield the Auto Scaling group of each master, then that of each node group, then that of the bastion."""
+    for slot in cluster.slots:
+        yield _InstanceGroup("master", master_prefix(slot.letter), cluster.control_plane)
+    for node_group in cluster.node_groups:
+        yield _InstanceGroup("node", node_group_prefix(node_group.name), node_group)
+    if cluster.bastion:
+        yield _InstanceGroup("bastion", BASTION_PREFIX, cluster.bastion)
+
+
+def _initial_size(group_properties: TemplatePart, node_group: NodeGroup | None) -> int:
+    """Return the initial number of instances of an Auto Scaling group.
+
+    Args:
+        group_properties: the properties of the Auto Scaling group.
+        node_group: the node group; None for the group of a master or the bastion, which has one instance.
+    """
+    if node_group is None:
+        return 1
+    for size in (group_properties.get("DesiredCapacity"), group_properties.get("MinSize"), node_group.desired_size):
+        number = _to_int(size)
+        if number is not None:
+            return number
+    return node_group.min_size
+
+
+def _all_resource_changes(change_set: ChangeSet) -> Iterator[ResourceChange]:
+    """Yield the changes of all resources of a stack and of its nested stacks."""
+    yield from change_set.resource_changes.values()
+    for child in change_set.children.values():
+        yield from _all_resource_changes(child)
+
+
+def _properties(resource_changes: Mapping[str, ResourceChange], logical_id: str) -> TemplatePart:
+    """Return the properties of a new resource; empty if there is none with this logical id."""
+    change = resource_changes.get(logical_id)
+    properties = change.after.get("Properties", {}) if change else {}
+    return properties if isinstance(properties, Mapping) else {}
+
+
+def _known_value(value: object) -> object:
+    """Return the value; None if CloudFormation knows it only once the change set is executed."""
+    return None if isinstance(value, str) and UNKNOWN_VALUE in value else value
+
+
+def _to_int(value: object) -> int | None:
+    """Return a decimal text as an integer; None if it is not one."""
+    return int(str(value)) if str(value).isdecimal() else None

@@ -1,0 +1,1 @@
+"""What a deletion removes, and what remains."""

@@ -1,0 +1,287 @@
+"""etcd snapshots that remain after their cluster is deleted.
+
+They are in the bucket that the stack created and retains, or in the operator's own bucket. The cluster's name is the
+prefix of their keys, so a new cluster of the same name can be restored from them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+
+from cfngen.cluster.logical_ids import ISSUER_BUCKET
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, DeniedError, error_code
+from cfngen.deploy.aws.inventory import Inventory
+from cfngen.deploy.aws.roles import is_of_cluster, removal_command
+from cfngen.deploy.aws.snapshots import BUCKET_OUTPUT, NoBackupBucketError, SnapshotStore
+from cfngen.deploy.aws.tags import tag_map
+from cfngen.deploy.aws.types import AwsObject
+from cfngen.deploy.plan.deletion.retained_resources import COST_BY_RESOURCE_TYPE, RetainedResource
+from cfngen.text import pluralize
+
+BUCKET_TYPE = "AWS::S3::Bucket"
+LOG_GROUP_TYPE = "AWS::Logs::LogGroup"
+RETAINED_TYPES = (BUCKET_TYPE, "AWS::S3::BucketPolicy", LOG_GROUP_TYPE)
+"""Resource types of which the templates declare only resources that are retained."""
+
+
+def find_snapshot_buckets(
+    account: Account, inventory: Inventory, outputs: Mapping[str, str]
+) -> tuple[RetainedResource, ...]:
+    """Return the buckets that hold etcd snapshots of the cluster, each with its contents.
+
+    Args:
+        account: the AWS account.
+        inventory: the cluster.
+        outputs: outputs of the cluster's root stack; they name the bucket, even if the operator created it.
+    """
+    stack_buckets = sorted(inventory.ids(BUCKET_TYPE).difference(issuer_buckets(inventory)))
+    operator_bucket = outputs.get(BUCKET_OUTPUT, "")
+    buckets = [_find_stack_bucket(account, inventory.cluster, bucket) for bucket in stack_buckets]
+    if operator_bucket and operator_bucket not in stack_buckets:
+        buckets.append(_find_operator_bucket(account, inventory.cluster, operator_bucket))
+    return tuple(filter(None, buckets))
+
+
+def _find_stack_bucket(account: Account, cluster: str, bucket: str) -> RetainedResource | None:
+    """Return a bucket that the stack created; None if it no longer exists."""
+    contents = _describe_snapshots(SnapshotStore(account, bucket, cluster))
+    if contents is None:
+        return None
+    return RetainedResource(
+        kind="bucket of etcd's snapshots",
+        id=bucket,
+        why=f"{contents}; a new cluster {cluster} uses it if `etcd.backups.bucket` in its cluster file names it",
+        cost=COST_BY_RESOURCE_TYPE[BUCKET_TYPE],
+        command=f"aws s3 rb --force s3://{bucket} --region {account.region}",
+    )
+
+
+def _find_operator_bucket(account: Account, cluster: str, bucket: str) -> RetainedResource | None:
+    """Return the snapshots in a bucket of the operator; None if there are none."""
+    store = SnapshotStore(account, bucket, cluster)
+    contents = _describe_snapshots(store)
+    if contents in (None, _count_and_size(0, 0)):
+        return None
+    uri = f"s3://{bucket}/{store.prefix}"
+    return RetainedResource(
+        "etcd's snapshots",
+        uri,
+        f"{contents}, in your own bucket",
+        COST_BY_RESOURCE_TYPE[BUCKET_TYPE],
+        f"aws s3 rm --recursive {uri}",
+    )
+
+
+def _describe_snapshots(store: SnapshotStore) -> str | None:
+    """Return the number and size of the cluster's snapshots, in words; None if the bucket does not exist."""
+    try:
+        sizes = [snapshot.size for snapshot in store.snapshots()]
+    except NoBackupBucketError:
+        return None
+    except DeniedError:
+        return "snapshots that you have no permission to list"
+    return _count_and_size(len(sizes), sum(sizes))
+
+
+def _count_and_size(count: int, size: int) -> str:
+    """Return the number and the size in words, e.g. `3 snapshots, 12.5 MiB`."""
+    return f"{pluralize(count, 'snapshot')}, {size / 2**20:.1f} MiB"
+
+
+# HeadBucket answers without a body, so its error code is the HTTP status.
+_MISSING_CODES = frozenset({"404", "NoSuchBucket"})
+
+
+def issuer_buckets(inventory: Inventory) -> tuple[str, ...]:
+    """Return the names of the issuer's buckets that the stacks have or had."""
+    names = {
+        resource.view.physical_id
+        for resource in inventory.resources
+        if resource.view.type == BUCKET_TYPE and resource.view.logical_id == ISSUER_BUCKET and resource.view.physical_id
+    }
+    return tuple(sorted(names))
+
+
+def describe_remaining(account: Account, inventory: Inventory) -> tuple[RetainedResource, ...]:
+    """Return the issuer's buckets that still exist, after they should have been deleted."""
+    return tuple(
+        RetainedResource(
+            kind="bucket of the issuer's documents",
+            id=bucket,
+            why="CloudFormation keeps it, since S3 deletes no bucket that is not empty; nobody can read it without its "
+            "bucket policy",
+            cost=COST_BY_RESOURCE_TYPE[BUCKET_TYPE],
+            command=f"aws s3 rb --force s3://{bucket} --region {account.region}",
+        )
+        for bucket in issuer_buckets(inventory)
+        if bucket_exists(account, bucket)
+    )
+
+
+def bucket_exists(account: Account, bucket: str) -> bool:
+    """Return whether a bucket exists; one that the caller may not look at counts as existing."""
+    from botocore.exceptions import ClientError
+
+    try:
+        account.client("s3").head_bucket(Bucket=bucket, ExpectedBucketOwner=account.id)
+    except ClientError as error:
+        if error_code(error) in _MISSING_CODES:
+            return False
+        # "HeadBucket", Amazon S3 API Reference: 403 where the caller has no permission.
+        if error_code(error) not in {*ACCESS_DENIED_CODES, "403"}:
+            raise
+    return True
+
+
+def find_keys(account: Account, inventory: Inventory) -> tuple[RetainedResource, ...]:
+    """Return the KMS keys of the stacks that are pending deletion."""
+    key_ids = sorted(inventory.ids("AWS::KMS::Key"))
+    return tuple(key for key_id in key_ids if (key := _describe_key_pending_deletion(account, key_id)))
+
+
+def find_secrets(account: Account, inventory: Inventory) -> tuple[RetainedResource, ...]:
+    """Return the secrets of the stacks that are scheduled for deletion (by hand) and can still be restored."""
+    arns = sorted(inventory.ids("AWS::SecretsManager::Secret"))
+    return tuple(secret for arn in arns if (secret := _describe_secret_pending_deletion(account, arn)))
+
+
+def _describe_key_pending_deletion(account: Account, key_id: str) -> RetainedResource | None:
+    """Return a KMS key that is pending deletion, with the command that cancels that; None for any other key.
+
+    A key that the caller has no permission to describe is taken for one that is not pending deletion.
+    """
+    from botocore.exceptions import ClientError
+
+    try:
+        key = account.client("kms").describe_key(KeyId=key_id)["KeyMetadata"]
+    except ClientError as error:
+        if error_code(error) in ACCESS_DENIED_CODES | {"NotFoundException"}:
+            return None
+        raise
+    if key["KeyState"] != "PendingDeletion":
+        return None
+    deletion_date = key["DeletionDate"].date().isoformat() if key.get("DeletionDate") else "a day that KMS does not say"
+    cancel_command = f"aws kms cancel-key-deletion --key-id {key_id} --region {account.region}"
+    return RetainedResource(
+        kind="KMS key",
+        id=key_id,
+        why=f"deleted on {deletion_date}; until then `{cancel_command}` cancels the deletion",
+        cost="not billed while its deletion is pending",
+    )
+
+
+def _describe_secret_pending_deletion(account: Account, arn: str) -> RetainedResource | None:
+    """Return a secret that is scheduled for deletion, with the command that restores it; None for any other secret.
+
+    A secret that the caller has no permission to describe is taken for one that is not scheduled for deletion.
+    """
+    from botocore.exceptions import ClientError
+
+    try:
+        secret = account.client("secretsmanager").describe_secret(SecretId=arn)
+    except ClientError as error:
+        if error_code(error) in ACCESS_DENIED_CODES | {"ResourceNotFoundException"}:
+            return None
+        raise
+    if not secret.get("DeletedDate"):
+        return None
+    restore_command = f"aws secretsmanager restore-secret --secret-id {arn} --region {account.region}"
+    return RetainedResource(
+        kind="secret",
+        id=arn,
+        why=f"deleted when its recovery window ends; until then `{restore_command}` restores it",
+        cost="not billed while its deletion is pending",
+        command=(
+            f"aws secretsmanager delete-secret --force-delete-without-recovery --secret-id {arn} "
+            f"--region {account.region}"
+        ),
+    )
+
+
+def find_flow_log_groups(account: Account, stack_name: str) -> tuple[RetainedResource, ...]:
+    """Return the log groups of the flow logs of a root stack.
+
+    CloudFormation names a log group after its stack, so those of earlier stacks of the same name are found, too, and
+    those that an update has taken out of the template.
+    """
+    # The flow log is in the nested VPC stack, or in the stack of the standalone template.
+    name_pattern = re.compile(rf"{re.escape(stack_name)}-(VpcStack-[A-Za-z0-9]+-)?FlowLogGroup-[A-Za-z0-9]+")
+    return tuple(
+        _retained(account, group, why=f"records of the VPC's flow log{_retention(group.get('retentionInDays'))}")
+        for group in _read_log_groups(account, prefix=f"{stack_name}-")
+        if name_pattern.fullmatch(group["logGroupName"])
+    )
+
+
+def find_workload_log_groups(account: Account, cluster: str) -> tuple[RetainedResource, ...]:
+    """Return the log groups of Container Insights, whose names contain the cluster's name.
+
+    Nothing shows which cluster other log groups belong to.
+    """
+    groups = _read_log_groups(account, prefix=f"/aws/containerinsights/{cluster}/")
+    return tuple(_retained(account, group, why="created by a workload of the cluster") for group in groups)
+
+
+def _read_log_groups(account: Account, prefix: str) -> list[AwsObject]:
+    """Return the log groups whose names start with a prefix; none if the caller may not list log groups."""
+    from botocore.exceptions import ClientError
+
+    try:
+        pages = account.client("logs").get_paginator("describe_log_groups").paginate(logGroupNamePrefix=prefix)
+        return [group for page in pages for group in page["logGroups"]]
+    except ClientError as error:
+        if error_code(error) not in ACCESS_DENIED_CODES:
+            raise
+        return []
+
+
+def _retained(account: Account, group: AwsObject, why: str) -> RetainedResource:
+    """Return a log group as a resource that remains."""
+    return RetainedResource(
+        kind="log group",
+        id=group["logGroupName"],
+        why=why,
+        cost=f"CloudWatch Logs storage, {group.get('storedBytes', 0) / 2**30:.2f} GiB, billed per GiB and month",
+        command=f"aws logs delete-log-group --log-group-name {group['logGroupName']} --region {account.region}",
+    )
+
+
+def _retention(days: int | None) -> str:
+    """Return when CloudWatch Logs deletes records, as the end of a sentence; empty if it never does."""
+    return f"; each is deleted after {pluralize(days, 'day')}" if days else ""
+
+
+def find_remaining(
+    account: Account, cluster: str, names: Collection[str], reported: Collection[str]
+) -> tuple[RetainedResource, ...]:
+    """Return the roles that exist although the cluster's stack does not, and have the cluster's tag.
+
+    Args:
+        account: the AWS account.
+        cluster: name of the cluster.
+        names: names of the roles of the cluster file.
+        reported: names of roles that are listed elsewhere.
+    """
+    from botocore.exceptions import ClientError
+
+    remaining = []
+    for name in sorted(set(names) - set(reported)):
+        try:
+            role = account.client("iam").get_role(RoleName=name)["Role"]
+        except ClientError as error:
+            # A caller who deletes stacks through a service role may lack permission to read roles.
+            if error_code(error) not in {"NoSuchEntity", *ACCESS_DENIED_CODES}:
+                raise
+            continue
+        if is_of_cluster(tag_map(role.get("Tags")), cluster):
+            remaining.append(
+                RetainedResource(
+                    kind="role of a service account",
+                    id=name,
+                    why="left by an earlier stack; a new cluster with this service account is refused while it exists",
+                    command=removal_command(account, name),
+                )
+            )
+    return tuple(remaining)

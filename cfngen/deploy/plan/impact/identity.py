@@ -1,0 +1,138 @@
+"""The impact of changes of roles for pods, and of what lets AWS accept their tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from cfngen.cluster.logical_ids import ISSUER_BUCKET, ServiceAccountRoleId
+from cfngen.cluster.service_accounts import ACCOUNTS_OF_COMPONENTS
+from cfngen.deploy.messages.message import Danger, Impact
+from cfngen.deploy.plan.impact import instances
+from cfngen.deploy.plan.impact.context import ChangeContext
+from cfngen.hints import suggest
+
+_ROLE, _BUCKET = "AWS::IAM::Role", "AWS::S3::Bucket"
+_DIGESTS_OF_COMPONENTS = frozenset(account.digest for account in ACCOUNTS_OF_COMPONENTS)
+_LOSS = "pods with roles of their own get no new credentials, and lose those they have within an hour"
+
+
+def _role_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of a service account's role; of other roles, what it is for instances."""
+    role_id = ServiceAccountRoleId.parse(context.change.logical_id)
+    if role_id is None:
+        return instances.IMPACT_BY_TYPE[_ROLE](context)
+    name = context.change.physical_id or context.after("RoleName") or "the role"
+    if context.change.action == "remove" and role_id.digest in _DIGESTS_OF_COMPONENTS:
+        # CloudFormation deletes what is removed at the end of the update, after masters have installed the add-ons.
+        return Impact(f"permissions: the role {name} is removed when its component does not use it any more")
+    if context.disappears:
+        return Impact(f"permissions: the role {name} {context.verb}, and its pods lose it at once", Danger.DISRUPTIVE)
+    if context.change.action == "add":
+        return Impact(f"pods of the service account can use the role {name} once they are created anew")
+    if context.touches("AssumeRolePolicyDocument"):
+        return Impact(f"permissions: which service account may assume the role {name} changes", Danger.DISRUPTIVE)
+    if context.touches("Policies", "ManagedPolicyArns", "PermissionsBoundary", "Tags"):
+        return Impact(f"permissions of the pods with the role {name} change at once; nothing is restarted")
+    return None
+
+
+def _bucket_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of the issuer's bucket; of other buckets, what it is for backups."""
+    if context.change.logical_id != ISSUER_BUCKET:
+        return _backup_bucket_impact(context)
+    if context.change.action == "remove":
+        return Impact("the bucket of the issuer's documents is not needed any more; cfngen deletes it after the update")
+    if context.disappears:
+        return Impact(f"tokens: the bucket of the issuer's documents {context.verb}; {_LOSS}", Danger.DISRUPTIVE)
+    return None
+
+
+def _bucket_policy_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of who may read the documents; CloudFormation retains the policy of backups."""
+    if not context.change.logical_id.startswith(ISSUER_BUCKET):
+        return None
+    return Impact("tokens: who may read the issuer's documents changes") if context.change.action == "update" else None
+
+
+def _distribution_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of the distribution from which AWS reads the documents."""
+    if context.change.action == "add":
+        return Impact("CloudFront takes some minutes to set the distribution up")
+    if context.change.action == "remove":
+        return Impact("the distribution of the issuer's documents is removed, which takes some minutes")
+    if context.disappears:
+        return Impact(
+            f"tokens: the distribution of the issuer's documents {context.verb}, and gets another host name; {_LOSS}",
+            Danger.DISRUPTIVE,
+        )
+    return None
+
+
+def _provider_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of IAM's OIDC provider, by which AWS STS accepts the tokens."""
+    if context.disappears:
+        return Impact(f"permissions: the OIDC provider {context.verb}; {_LOSS}", Danger.DISRUPTIVE)
+    if context.touches("ClientIdList"):
+        return Impact("permissions: for which audiences AWS STS accepts tokens changes", Danger.DISRUPTIVE)
+    return None
+
+
+def _key_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of the KMS key that encrypts the secrets."""
+    if not context.disappears:
+        return Impact("who may use the key of the cluster's secrets changes") if context.touches("KeyPolicy") else None
+    return Impact(
+        f"secrets: the key that encrypts them {context.verb}; certificate authorities would be lost with it once its "
+        "waiting period is over",
+        Danger.DANGEROUS,
+    )
+
+
+def _secret_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of removing or replacing a secret: the join information or the certificate authorities."""
+    if not context.disappears:
+        return None
+    if context.change.logical_id.startswith("Join"):
+        return Impact(
+            f"secrets: the join information {context.verb}; no node joins until the masters have written it again",
+            Danger.DISRUPTIVE,
+        )
+    return Impact(
+        f"secrets: the certificate authorities {context.verb} and would be lost; no instance could join, and no "
+        "replaced master would start",
+        Danger.DANGEROUS,
+    )
+
+
+def _backup_bucket_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of the bucket."""
+    if context.disappears:
+        # Its DeletionPolicy and UpdateReplacePolicy are Retain.
+        return Impact(
+            f"backups: the bucket {context.change.physical_id} no longer belongs to the cluster; it is kept with all "
+            f"its snapshots, but `{suggest('etcd')}` no longer finds them",
+            Danger.DISRUPTIVE,
+        )
+    if context.touches("LifecycleConfiguration"):
+        return Impact("backups: the retention of snapshots changes, also for existing snapshots")
+    return None
+
+
+def _program_impact(context: ChangeContext) -> Impact:
+    """Return the impact of adding or removing a boot program."""
+    owner = f"of {context.owner or 'the masters'}"
+    if context.change.action == "remove":
+        return Impact(f"the previous boot program {owner}; no instance downloads it any more", Danger.NONE)
+    return Impact(f"the boot program {owner}, stored as metadata; nothing is created in AWS", Danger.NONE)
+
+
+IMPACT_BY_TYPE: Mapping[str, Callable[[ChangeContext], Impact | None]] = {
+    "AWS::CloudFormation::WaitConditionHandle": _program_impact,
+    "AWS::CloudFront::Distribution": _distribution_impact,
+    "AWS::IAM::OIDCProvider": _provider_impact,
+    "AWS::KMS::Key": _key_impact,
+    "AWS::S3::BucketPolicy": _bucket_policy_impact,
+    "AWS::SecretsManager::Secret": _secret_impact,
+    _BUCKET: _bucket_impact,
+    _ROLE: _role_impact,
+}

@@ -1,0 +1,386 @@
+"""Makes the plan from a change set: keeps the changes that really happen, sorts them and adds their impact."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE, ChangeDetail, ChangeSet, ResourceChange
+from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, NESTED_STACK, list_resources, read_template, stack_name
+from cfngen.deploy.messages.message import Danger, Notice, Report
+from cfngen.deploy.plan.costs.creation import summarize_creation
+from cfngen.deploy.plan.impact import ImpactAssessment
+from cfngen.deploy.plan.keyed_lists import KeyedList, find_keyed_list
+from cfngen.deploy.plan.plan import Change, Counts, Plan, PlanRequest, PropertyChange, Replacement, StackPlan
+from cfngen.deploy.plan.publishing.publish import with_template_urls
+from cfngen.deploy.plan.replacement import AnalyzedChange, ReplacementAnalysis
+from cfngen.userdata import downloads, user_data_diff
+
+# How a plan calls an action that CloudFormation lists.
+_ACTIONS = {"Add": "add", "Modify": "update", "Remove": "remove", "Import": "import", "Dynamic": "update"}
+_DELETION_POLICY_VERBS = {"Delete": "delete", "Retain": "retain", "Snapshot": "snapshot"}
+USER_DATA = "/UserData"
+# CloudFormation shows the value of a NoEcho parameter as asterisks.
+_NO_ECHO_MASK = re.compile(r"\*{4,}")
+# What a plan calls the kind of cause that CloudFormation gives as the source of a change.
+_CAUSE_LABELS = {"ParameterReference": "parameter", "ResourceReference": "resource", "ResourceAttribute": "attribute"}
+
+
+def plan_from_change_set(
+    account: Account,
+    request: PlanRequest,
+    change_set: ChangeSet,
+    *,
+    operation: str,
+    is_stack_empty: bool,
+    report: Report,
+) -> Plan:
+    """Return the plan that a change set describes.
+
+    Args:
+        account: the account and region.
+        request: the request that the change set was created for.
+        change_set: the root's change set.
+        operation: `create` or `update`.
+        is_stack_empty: whether the stack is empty because CloudFormation created it only to hold this change set.
+        report: receives notices for the user.
+    """
+    is_update = operation == "update"
+    planner = _StackPlanner(account, request, change_set, report, is_update=is_update)
+    stacks = sorted(planner.plan_stacks(), key=_stack_sort_key)
+    changes = [change for stack in stacks for change in stack.changes]
+    dangers = [*(stack.danger for stack in stacks), *(impact.danger for impact in request.predicted)]
+    return Plan(
+        stack=request.stack,
+        stack_id=change_set.stack_id,
+        operation=operation,
+        change_set_id=change_set.id,
+        created=change_set.created,
+        stacks=tuple(stacks),
+        counts=_count_changes(changes),
+        danger=max(dangers, key=lambda danger: danger.rank, default=Danger.NONE),
+        # If no resource changes, the deployment may still change e.g. descriptions or outputs in the templates.
+        templates_only=not stacks and _templates_differ(account, request, change_set),
+        creation=None if is_update else summarize_creation(request.cluster, change_set),
+        quotas=request.quotas,
+        quotas_ignored=request.quotas_ignored,
+        costs=request.costs,
+        bill=request.bill,
+        on_failure=request.on_failure,
+        express=request.express,
+        shell=is_stack_empty,
+        predicted=request.predicted,
+        downloads=downloads.without_internet(request.cluster),
+    )
+
+
+class _StackPlanner:
+    """Plans the changes of the root and its nested stacks from their change sets."""
+
+    def __init__(
+        self,
+        account: Account,
+        request: PlanRequest,
+        root: ChangeSet,
+        report: Report,
+        *,
+        is_update: bool,
+    ) -> None:
+        self._account = account
+        self._root = root
+        self._analysis = ReplacementAnalysis(root, request.documents)
+        self._impacts = ImpactAssessment(request.cluster, request.master_count)
+        self._report = report
+        self._is_update = is_update
+        self._no_echo_parameters = frozenset(
+            name
+            for document in request.documents
+            for name, parameter in document.body.get("Parameters", {}).items()
+            if str(parameter.get("NoEcho", "")).lower() == "true"
+        )
+
+    def plan_stacks(self) -> Iterator[StackPlan]:
+        """Yield the plan of each stack that changes, nested stacks first."""
+        yield from self._plan_stack(self._root, path=(), action="update" if self._is_update else "create")
+
+    def _plan_stack(self, change_set: ChangeSet, path: tuple[str, ...], action: str) -> Iterator[StackPlan]:
+        """Yield the plans of a stack's nested stacks, then the plan of the stack itself if any resource changes.
+
+        Args:
+            change_set: the stack's change set.
+            path: logical ids from the root to the stack; empty for the root.
+            action: whether the deployment creates or updates the stack: `create` or `update`.
+        """
+        changes: list[Change] = []
+        for resource_change in change_set.resource_changes.values():
+            if resource_change.type != NESTED_STACK:
+                if self._analysis.has_effect(change_set, resource_change):
+                    # In a nested stack that the update adds, all resources are new, so no impact is described.
+                    stack_exists = self._is_update and action == "update"
+                    changes.append(self._plan_change(change_set, resource_change, stack_exists=stack_exists))
+                continue
+            nested_plans = list(
+                self._plan_nested_stack(change_set, resource_change, (*path, resource_change.logical_id))
+            )
+            yield from nested_plans
+            # A change of a nested stack itself, e.g. of its tags, is listed only if no resource in the stack changes.
+            if not nested_plans and self._analysis.effective_changes(change_set, resource_change):
+                changes.append(self._plan_change(change_set, resource_change, stack_exists=self._is_update))
+        if changes or action == "create":
+            is_added_by_update = path and self._is_update and action == "create"
+            yield StackPlan(
+                path=path,
+                name=change_set.stack_name,
+                action=action,
+                changes=tuple(sorted(changes, key=_change_sort_key)),
+                impact=self._impacts.of_stack(change_set, path, action) if is_added_by_update else None,
+            )
+
+    def _plan_nested_stack(
+        self, parent: ChangeSet, resource_change: ResourceChange, path: tuple[str, ...]
+    ) -> Iterator[StackPlan]:
+        """Yield the plans of a nested stack and of all stacks in it; none if no change set says that it changes.
+
+        Args:
+            parent: the change set of the stack that contains the nested stack.
+            resource_change: the change of the nested stack, as a resource of its parent.
+            path: logical ids from the root to the nested stack.
+        """
+        child = parent.children.get(resource_change.logical_id)
+        if resource_change.action == "Remove":
+            yield self._plan_removed_stack(resource_change, child, path)
+        elif child is not None and not child.failed:
+            yield from self._plan_stack(child, path, "create" if resource_change.action == "Add" else "update")
+        elif resource_change.action == "Add":
+            # There is no change set for the new stack, so neither its name nor its resources are known.
+            impact = self._impacts.of_stack(None, path, "create")
+            yield StackPlan(path=path, name="", action="create", changes=(), impact=impact)
+
+    def _plan_removed_stack(
+        self, stack_change: ResourceChange, child: ChangeSet | None, path: tuple[str, ...]
+    ) -> StackPlan:
+        """Return the plan of a nested stack that is deleted.
+
+        If CloudFormation has created no change set for it, its resources are read with ListStackResources.
+
+        Args:
+            stack_change: the removal of the nested stack, as a resource of its parent.
+            child: the nested stack's change set; None if there is none.
+            path: logical ids from the root to the nested stack.
+        """
+        resource_changes: list[ResourceChange] = list(child.resource_changes.values()) if child else []
+        if not resource_changes and stack_change.physical_id:
+            try:
+                with translate_aws_errors():
+                    resource_changes = [
+                        ResourceChange(
+                            action="Remove",
+                            logical_id=resource.logical_id,
+                            physical_id=resource.physical_id,
+                            type=resource.type,
+                        )
+                        for resource in list_resources(self._account, stack_change.physical_id)
+                        if not resource.status.startswith("DELETE_")
+                    ]
+            except AwsError as error:
+                self._report(Notice(f"the resources of {'/'.join(path)} cannot be listed: {error}"))
+        impact = self._impacts.of_stack(child, path, "delete")
+        changes = [
+            self._plan_change(self._root, removed_resource, stack_exists=True) for removed_resource in resource_changes
+        ]
+        if impact:
+            # The stack's impact covers its resources. Only a resource that is more dangerous keeps its own impact.
+            changes = [
+                change if change.danger.rank > impact.danger.rank else replace(change, impact=None)
+                for change in changes
+            ]
+        return StackPlan(
+            path=path,
+            name=child.stack_name if child else stack_name(stack_change.physical_id),
+            action="delete",
+            changes=tuple(sorted(changes, key=_change_sort_key)),
+            impact=impact,
+        )
+
+    def _plan_change(self, change_set: ChangeSet, resource_change: ResourceChange, *, stack_exists: bool) -> Change:
+        """Return the change of one resource.
+
+        Args:
+            change_set: the change set of the resource's stack.
+            resource_change: the change as CloudFormation lists it.
+            stack_exists: whether the resource's stack is deployed already. The impact of a change is described only
+                for stacks that exist.
+        """
+        analyzed_changes = (
+            self._analysis.effective_changes(change_set, resource_change) if resource_change.action == "Modify" else ()
+        )
+        replacement = self._analysis.replacement(change_set, resource_change)
+        is_removed_or_replaced = resource_change.action == "Remove" or replacement is not Replacement.NO
+        policy = ""
+        if is_removed_or_replaced:
+            # CloudFormation spells the policy of a replaced resource e.g. `ReplaceAndSnapshot`.
+            policy = _DELETION_POLICY_VERBS.get(resource_change.policy.removeprefix("ReplaceAnd"), "")
+        property_changes = sorted(
+            self._property_changes(resource_change, analyzed_changes),
+            key=lambda property_change: property_change.path,
+        )
+        change = Change(
+            logical_id=resource_change.logical_id,
+            physical_id=resource_change.physical_id,
+            type=resource_change.type,
+            action=_ACTIONS.get(resource_change.action, "update"),
+            replacement=replacement,
+            policy=policy,
+            properties=tuple(property_changes),
+        )
+        if not stack_exists:
+            return change
+        is_updated_group = change.type == AUTO_SCALING_GROUP and change.action == "update"
+        instance_count = self._count_instances(resource_change.physical_id) if is_updated_group else None
+        impact = self._impacts.of_resource(change, resource_change, instance_count=instance_count)
+        danger = impact.danger if impact else self._impacts.danger(change)
+        return replace(change, impact=impact, danger=danger)
+
+    def _count_instances(self, group_name: str) -> int | None:
+        """Return how many instances an Auto Scaling group has; None if that cannot be read."""
+        try:
+            with translate_aws_errors():
+                client = self._account.client("autoscaling")
+                response = client.describe_auto_scaling_groups(AutoScalingGroupNames=[group_name])
+        except AwsError:
+            return None
+        groups = response["AutoScalingGroups"]
+        return len(groups[0]["Instances"]) if groups else None
+
+    def _property_changes(
+        self, resource_change: ResourceChange, analyzed_changes: tuple[AnalyzedChange, ...]
+    ) -> Iterator[PropertyChange]:
+        """Yield one change for each property; for a keyed list, such as tags, one for each changed key."""
+        # By the path of a keyed list: the first listed change in it, and the list's old and new content.
+        changed_lists: dict[str, tuple[AnalyzedChange, KeyedList]] = {}
+        for analyzed in analyzed_changes:
+            changed_list = find_keyed_list(resource_change, analyzed.detail.value_path)
+            if changed_list is None:
+                yield self._property_change(analyzed)
+            else:
+                # Several listed changes may be in the same list: the list is compared once, as a whole.
+                changed_lists.setdefault(changed_list.path, (analyzed, changed_list))
+        for list_path, (analyzed, changed_list) in changed_lists.items():
+            before, after = changed_list.before, changed_list.after
+            for key in sorted(before.keys() | after.keys()):
+                if before.get(key) != after.get(key):
+                    is_known = UNKNOWN_VALUE not in (after.get(key) or "")
+                    yield PropertyChange(
+                        path=f"{list_path}[{key}]",
+                        before=before.get(key),
+                        after=after.get(key) if is_known else None,
+                        known=is_known,
+                        certain=analyzed.certain,
+                        replaces=analyzed.replaces,
+                    )
+
+    def _property_change(self, analyzed: AnalyzedChange) -> PropertyChange:
+        """Return the change of one value; without the values if they are secret, or if a note describes them."""
+        detail = analyzed.detail
+        is_masked = any(value and _NO_ECHO_MASK.fullmatch(value) for value in (detail.before, detail.after))
+        comes_from_no_echo_parameter = (
+            detail.source == "ParameterReference" and detail.cause in self._no_echo_parameters
+        )
+        is_secret = is_masked or comes_from_no_echo_parameter
+        cause_label = _CAUSE_LABELS.get(detail.source, "")
+        note = _note_on_unreadable_value(detail)
+        is_visible = not is_secret and (not note or detail.value_path.endswith(USER_DATA))
+        return PropertyChange(
+            path=detail.value_path,
+            before=detail.before if is_visible else None,
+            after=detail.after if is_visible and not detail.unknown else None,
+            known=detail.has_values and not detail.unknown,
+            certain=analyzed.certain,
+            sensitive=is_secret,
+            replaces=analyzed.replaces,
+            cause=f"{cause_label} {detail.cause}" if cause_label and detail.cause else "",
+            note=note,
+        )
+
+
+def _note_on_unreadable_value(detail: ChangeDetail) -> str:
+    """Return in words what changes in a value that users cannot read, such as UserData; empty for other values."""
+    if detail.value_path.endswith(USER_DATA):
+        difference = ""
+        if detail.before and detail.after and not detail.unknown:
+            difference = user_data_diff.difference(detail.before, detail.after)
+        return difference or "the boot program or its configuration changes"
+    if detail.cause.endswith(".LatestVersionNumber"):
+        return "the new version of its launch template"
+    return ""
+
+
+def _count_changes(changes: list[Change]) -> Counts:
+    """Return how many resources are added, updated, replaced and removed; nested stacks do not count."""
+
+    def count(action: str, replacement: Replacement = Replacement.NO) -> int:
+        return sum(
+            change.action == action and change.replacement is replacement and change.type != NESTED_STACK
+            for change in changes
+        )
+
+    return Counts(
+        add=count("add") + count("import"),
+        update=count("update"),
+        replace=count("update", Replacement.WILL),
+        might_replace=count("update", Replacement.MIGHT),
+        remove=count("remove"),
+    )
+
+
+def _change_sort_key(change: Change) -> tuple[int, int, str]:
+    """Sort key for changes: by `_kind_position`, then the most dangerous first, then by logical id."""
+    return _kind_position(change), -change.danger.rank, change.logical_id
+
+
+def _kind_position(change: Change) -> int:
+    """Return the position of a kind of change: replacements first, then removals, updates, and additions."""
+    if change.replacement is Replacement.WILL:
+        return 0
+    if change.replacement is Replacement.MIGHT:
+        return 1
+    return {"remove": 2, "update": 3}.get(change.action, 4)
+
+
+def _stack_sort_key(stack: StackPlan) -> tuple[int, int, tuple[str, ...]]:
+    """Sort key for stacks: the most dangerous first, then by the kind of their first change, then by path."""
+    first_kind_position = min((_kind_position(change) for change in stack.changes), default=5)
+    return -stack.danger.rank, first_kind_position, stack.path
+
+
+def _templates_differ(account: Account, request: PlanRequest, change_set: ChangeSet) -> bool:
+    """Return whether templates differ outside of `Resources`, which a change set does not list.
+
+    A nested template that changes gets another TemplateURL, since the URL contains a hash of the template. The root's
+    template is compared with the deployed one.
+    """
+    url_details = (
+        detail
+        for resource_change in change_set.resource_changes.values()
+        for detail in resource_change.details
+        if detail.value_path == "/Properties/TemplateURL"
+    )
+    has_other_url = any(detail.has_values and detail.before != detail.after for detail in url_details)
+    # CloudFormation fails a change set in which nothing changes. So one that lists no resources changes other sections.
+    if not change_set.resource_changes or has_other_url:
+        return True
+    root = next((document for document in request.documents if document.children), None)
+    if root is None:
+        return False
+    try:
+        with translate_aws_errors():
+            deployed_root_template = read_template(account, change_set.stack_id)
+    except AwsError:
+        return False
+    # The URLs of nested templates are in `Resources`, which is not compared here, so they may be empty.
+    requested_root_template = with_template_urls(root, dict.fromkeys(root.children, ""))
+    sections = (set(requested_root_template) | set(deployed_root_template)) - {"Resources"}
+    return any(requested_root_template.get(section) != deployed_root_template.get(section) for section in sections)

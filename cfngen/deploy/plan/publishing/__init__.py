@@ -1,0 +1,1 @@
+"""Templates on their way to CloudFormation."""

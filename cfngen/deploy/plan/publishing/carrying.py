@@ -1,0 +1,169 @@
+"""Adds old boot programs to the uploaded templates, for groups that still use an old launch template version.
+
+The generated templates contain only the new boot program. But after a failed operation, an Auto Scaling group may still
+use an old version of its launch template, and its new instances download an older boot program. As long as such a group
+exists, each deployment adds that program to the uploaded template, beside the new one. It is read from the stack's
+template, or from one uploaded before, and is identified by its digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws.launched_versions import StaleGroup, find_retyped_slots, find_stale_groups
+from cfngen.deploy.aws.stacks import StackView, list_resource_tree, read_template
+from cfngen.deploy.aws.types import TemplatePart
+from cfngen.deploy.messages.message import Danger, Impact, Notice, Report
+from cfngen.deploy.plan.publishing import bucket as buckets
+from cfngen.templates.document import Document
+
+_MAX_SEARCHED_TEMPLATES = 50
+"""Maximum number of uploaded templates of one stack that are searched, newest first."""
+
+
+@dataclass(frozen=True)
+class TemplatesToUpload:
+    """Templates to upload.
+
+    Attributes:
+        documents: the generated templates, with old boot programs added.
+        impacts: which programs were added, and why.
+    """
+
+    documents: tuple[Document, ...]
+    impacts: tuple[Impact, ...] = ()
+
+
+def add_old_programs(
+    account: Account,
+    documents: Sequence[Document],
+    existing: StackView | None,
+    *,
+    cluster: str,
+    bucket: str = "",
+    report: Report,
+) -> TemplatesToUpload:
+    """Return the templates with the boot programs of groups that use an old launch template version.
+
+    Args:
+        account: the account and region.
+        documents: the generated templates.
+        existing: the root stack; None if it does not exist yet.
+        cluster: name of the cluster, the folder in the bucket.
+        bucket: the operator's bucket for templates; cfngen's own if empty.
+        report: receives a notice for each group that uses an old launch template version.
+    """
+    if existing is None:
+        return TemplatesToUpload(tuple(documents))
+    try:
+        with translate_aws_errors():
+            resources = list_resource_tree(account, existing.id)
+        views = [resource.view for resource in resources]
+        stale = find_stale_groups(account, views)
+        for slot in find_retyped_slots(account, views):
+            report(Notice(slot.text))
+    except AwsError as error:
+        report(Notice(f"cannot find out which groups use an old launch template version: {error}", error.hint))
+        return TemplatesToUpload(tuple(documents))
+    stack_ids = {resource.view.logical_id: resource.stack_id for resource in resources}
+    documents_to_upload = list(documents)
+    impacts: list[Impact] = []
+    for group in stale:
+        hint = (
+            f"the next change of its configuration replaces its instances, or set the launch template of {group.id} "
+            "yourself."
+        )
+        report(Notice(group.text, hint))
+        index = _index_of_nested_template(documents_to_upload, group.group)
+        if index is None or not group.program or _has_resource(documents_to_upload[index], group.program):
+            continue
+        program_resource = _find_program_resource(
+            account,
+            group,
+            name=documents_to_upload[index].name,
+            stack_id=stack_ids[group.group],
+            cluster=cluster,
+            bucket=bucket,
+        )
+        if program_resource is None:
+            report(Notice(f"the boot program {group.program} is no longer in any uploaded template", hint))
+            continue
+        body = {
+            **documents_to_upload[index].body,
+            "Resources": {**documents_to_upload[index].body["Resources"], group.program: program_resource},
+        }
+        documents_to_upload[index] = replace(documents_to_upload[index], body=body)
+        text = f"{group.text}. The stack contains this program until the group uses the stack's launch template version"
+        impacts.append(Impact(text, Danger.DISRUPTIVE))
+    return TemplatesToUpload(tuple(documents_to_upload), tuple(impacts))
+
+
+def _index_of_nested_template(documents: Sequence[Document], logical_id: str) -> int | None:
+    """Return the position of the nested template that has a resource; None if no nested template has it."""
+    for index, document in enumerate(documents):
+        is_root = bool(document.children)
+        if not is_root and _has_resource(document, logical_id):
+            return index
+    return None
+
+
+def _has_resource(document: Document, logical_id: str) -> bool:
+    """Return whether a template has a resource; `standalone` is ignored, because it is not uploaded."""
+    return document.name != "standalone" and logical_id in document.body["Resources"]
+
+
+def _find_program_resource(
+    account: Account, group: StaleGroup, name: str, stack_id: str, cluster: str, bucket: str
+) -> TemplatePart | None:
+    """Return the resource with the boot program that a group uses; None if no template that can be read has it.
+
+    Args:
+        account: the account and region.
+        group: the group that uses an old launch template version.
+        name: name of the nested template that has the group.
+        stack_id: ARN of the nested stack that has the group.
+        cluster: name of the cluster, the folder in the bucket.
+        bucket: the operator's bucket for templates; cfngen's own if empty.
+    """
+    for body in _read_deployed_and_uploaded_templates(
+        account, name, stack_id, cluster, bucket or buckets.default_name(account)
+    ):
+        definition: TemplatePart = body.get("Resources", {}).get(group.program, {})
+        program = str(definition.get("Metadata", {}).get("cfngen", {}).get("program", ""))
+        if hashlib.sha256(program.encode()).hexdigest() == group.sha256:
+            return definition
+    return None
+
+
+def _read_deployed_and_uploaded_templates(
+    account: Account, name: str, stack_id: str, cluster: str, bucket: str
+) -> Iterator[TemplatePart]:
+    """Yield the stack's current template, then templates of the same stack that were uploaded before, newest first.
+
+    Args:
+        account: the account and region.
+        name: name of the template.
+        stack_id: ARN of the nested stack.
+        cluster: name of the cluster, the folder in the bucket.
+        bucket: the bucket for templates.
+    """
+    try:
+        with translate_aws_errors():
+            yield read_template(account, stack_id)
+            s3 = account.client("s3")
+            pages = s3.get_paginator("list_objects_v2").paginate(
+                Bucket=bucket, Prefix=f"{cluster}/", ExpectedBucketOwner=account.id
+            )
+            s3_objects = [s3_object for page in pages for s3_object in page.get("Contents", ())]
+            uploaded = [s3_object for s3_object in s3_objects if s3_object["Key"].endswith(f"/{name}.json")]
+            newest_first = sorted(uploaded, key=lambda s3_object: s3_object["LastModified"], reverse=True)
+            for s3_object in newest_first[:_MAX_SEARCHED_TEMPLATES]:
+                response = s3.get_object(Bucket=bucket, Key=s3_object["Key"], ExpectedBucketOwner=account.id)
+                yield json.loads(response["Body"].read())
+    except (AwsError, ValueError):
+        return

@@ -1,0 +1,1 @@
+"""Existing objects that the cluster file names."""

@@ -1,0 +1,359 @@
+"""Checks the existing parts of a private cluster's network: public subnets, NAT gateways and route tables of subnets.
+
+EC2 creates a NAT gateway also in a subnet without a route to an internet gateway, and a route also to a NAT gateway of
+another zone. Instances would then reach nothing, and the first master would fail after minutes. So this is checked
+before anything is created. Objects are described by filters, since a call with ids fails if one of them does not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from cfngen.cluster.model import Cluster, Subnet
+from cfngen.cluster.routes import destination_range, target_ids
+from cfngen.cluster.subnet_ids import SubnetId, ZonalId, ZoneId, zone_id
+from cfngen.cluster.topology import is_private
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.types import AwsObject
+
+_ANY_IPV4 = "0.0.0.0/0"
+
+
+class _ExistingPart(NamedTuple):
+    """An existing part of the network in one zone.
+
+    Attributes:
+        key: its key in the cluster file.
+        id: its id.
+        zone: the zone of the cluster's subnet that it is for.
+        subnet: the cluster's subnet in this zone.
+    """
+
+    key: str
+    id: str
+    zone: str
+    subnet: Subnet
+
+
+def find_private_network_problems(
+    account: Account, cluster: Cluster, values: Mapping[str, str], vpc_id: str, *, judges_routes: bool = True
+) -> Iterator[str]:
+    """Yield a problem for each existing part of a private network that instances could not use.
+
+    Args:
+        account: the account and region.
+        cluster: the cluster, in an existing VPC.
+        values: values of the root's parameters.
+        vpc_id: the cluster's VPC.
+        judges_routes: whether the routes in existing route tables are judged, too.
+
+    Raises:
+        cfngen.deploy.aws.errors.AwsError: AWS does not answer; the caller translates boto3's errors.
+    """
+    public_subnets = list(_parts(cluster, values, "public.id"))
+    nat_gateways = list(_parts(cluster, values, "natGateway"))
+    route_tables = list(_parts(cluster, values, "routeTable"))
+    if not (public_subnets or nat_gateways or route_tables):
+        return
+    network = _Network(account, vpc_id, judges_routes=judges_routes)
+    for part in public_subnets:
+        yield from network.public_subnet_problems(part)
+    for part in nat_gateways:
+        yield from network.nat_gateway_problems(part)
+    for part in route_tables:
+        yield from network.route_table_problems(part, is_private=is_private(cluster))
+
+
+def _parts(cluster: Cluster, values: Mapping[str, str], key: str) -> Iterator[_ExistingPart]:
+    """Yield the existing parts that a key of `subnets[]` names; the parameters' values take precedence.
+
+    Args:
+        cluster: the cluster.
+        values: values of the root's parameters.
+        key: `public.id`, `natGateway` or `routeTable`.
+    """
+    for index, subnet in enumerate(cluster.network.subnets):
+        short_zone = zone_id(subnet.zone)
+        parameter = {
+            "public.id": str(SubnetId(short_zone, "Id", is_public=True)),
+            "natGateway": str(ZonalId("NatGateway", short_zone, is_parameter=True)),
+            "routeTable": str(ZonalId("RouteTable", short_zone, is_parameter=True)),
+        }[key]
+        if part_id := values.get(parameter, ""):
+            zone = values.get(str(ZoneId(short_zone)), subnet.zone)
+            yield _ExistingPart(f"network.subnets[{index}].{key}", part_id, zone, subnet)
+
+
+class _Network:
+    """The subnets, route tables and NAT gateways of a VPC, and what is wrong with those that the cluster file names."""
+
+    def __init__(self, account: Account, vpc_id: str, *, judges_routes: bool) -> None:
+        self._account = account
+        self._vpc_id = vpc_id
+        self._judges_routes = judges_routes
+        filters = [{"Name": "vpc-id", "Values": [vpc_id]}]
+        tables = self._pages("describe_route_tables", "RouteTables", Filters=filters)
+        self._tables = {table["RouteTableId"]: table for table in tables}
+
+    def public_subnet_problems(self, part: _ExistingPart) -> Iterator[str]:
+        """Yield what is wrong with an existing public subnet."""
+        subnet = self._subnet(part.id)
+        if subnet is None:
+            yield f"{part.key}: there is no subnet {part.id} in {self._account.region}; enter an existing one"
+        elif subnet["VpcId"] != self._vpc_id:
+            yield self._other_vpc_problem(part, subnet["VpcId"])
+        elif subnet["AvailabilityZone"] != part.zone:
+            yield (
+                f"{part.key}: {part.id} is in {subnet['AvailabilityZone']} and not in {part.zone}; use a public subnet "
+                f"in {part.zone}"
+            )
+        else:
+            public = part.subnet.public
+            if public and public.id == part.id and public.cidr and subnet["CidrBlock"] != str(public.cidr):
+                key = part.key.removesuffix("id") + "cidr"
+                yield (
+                    f"{key}: {part.id} has the range {subnet['CidrBlock']} and not {public.cidr}; correct it, or "
+                    "remove the key"
+                )
+            if self._judges_routes and not self._is_public(part.id):
+                yield (
+                    f"{part.key}: {part.id} has no route to an internet gateway, so that nothing in it reaches the "
+                    f"internet; add the route {_ANY_IPV4} to its route table, or use another subnet"
+                )
+
+    def nat_gateway_problems(self, part: _ExistingPart) -> Iterator[str]:
+        """Yield what is wrong with an existing NAT gateway."""
+        filters = [{"Name": "nat-gateway-id", "Values": [part.id]}]
+        gateways = self._pages("describe_nat_gateways", "NatGateways", Filter=filters)
+        # EC2 describes a deleted gateway for about an hour (DescribeNatGateways, EC2 API Reference).
+        if not gateways or gateways[0]["State"] == "deleted":
+            yield f"{part.key}: there is no NAT gateway {part.id} in {self._account.region}; enter an existing one"
+            return
+        gateway = gateways[0]
+        if gateway["VpcId"] != self._vpc_id:
+            yield self._other_vpc_problem(part, gateway["VpcId"])
+            return
+        if gateway["State"] != "available":
+            yield (
+                f"{part.key}: {part.id} is {gateway['State']} and not available; wait until it is, or use another NAT "
+                "gateway"
+            )
+            return
+        if gateway.get("ConnectivityType", "public") == "private":
+            yield (
+                f"{part.key}: {part.id} is a private NAT gateway, which does not lead to the internet itself; use a "
+                "public one, or enter a route table of your own (routeTable)"
+            )
+            return
+        subnet_id = gateway["SubnetId"]
+        subnet = self._subnet(subnet_id) or {}
+        zone = subnet.get("AvailabilityZone", part.zone)
+        if zone != part.zone:
+            yield f"{part.key}: {part.id} is in {zone} and not in {part.zone}; use a NAT gateway in {part.zone}"
+        if self._judges_routes and not self._is_public(subnet_id):
+            yield (
+                f"{part.key}: the subnet {subnet_id} of {part.id} has no route to an internet gateway; add the route "
+                f"{_ANY_IPV4} to the subnet's route table"
+            )
+
+    def route_table_problems(self, part: _ExistingPart, *, is_private: bool) -> Iterator[str]:
+        """Yield what is wrong with the existing route table of a subnet, whose instances may have public addresses."""
+        if part.id not in self._tables:
+            filters = [{"Name": "route-table-id", "Values": [part.id]}]
+            elsewhere = self._pages("describe_route_tables", "RouteTables", Filters=filters)
+            if elsewhere:
+                yield self._other_vpc_problem(part, elsewhere[0]["VpcId"])
+            else:
+                yield f"{part.key}: there is no route table {part.id} in {self._account.region}; enter an existing one"
+        elif is_private and self._judges_routes and self._leads_to_internet_gateway(self._tables[part.id]):
+            yield (
+                f"{part.key}: {part.id} routes {_ANY_IPV4} to an internet gateway, through which instances without "
+                "public addresses reach nothing; use a table with a route to a NAT gateway"
+            )
+
+    def _other_vpc_problem(self, part: _ExistingPart, vpc_id: str) -> str:
+        """Return the problem of a part that is in another VPC."""
+        return (
+            f"{part.key}: {part.id} belongs to {vpc_id}, and the cluster is in {self._vpc_id}; use one of "
+            f"{self._vpc_id}"
+        )
+
+    def _is_public(self, subnet_id: str) -> bool:
+        """Return whether the route table of a subnet, or else the VPC's main one, leads to an internet gateway."""
+        main_table = None
+        for table in self._tables.values():
+            for association in table["Associations"]:
+                if association.get("SubnetId") == subnet_id:
+                    return self._leads_to_internet_gateway(table)
+                if association.get("Main"):
+                    main_table = table
+        return main_table is not None and self._leads_to_internet_gateway(main_table)
+
+    @staticmethod
+    def _leads_to_internet_gateway(table: AwsObject) -> bool:
+        """Return whether a route table has a route to an internet gateway for all addresses."""
+        return any(
+            route.get("DestinationCidrBlock") == _ANY_IPV4
+            and route.get("GatewayId", "").startswith("igw-")
+            and route.get("State", "active") == "active"
+            for route in table["Routes"]
+        )
+
+    def _subnet(self, subnet_id: str) -> AwsObject | None:
+        """Return the description of a subnet, or None if there is none with this id."""
+        filters = [{"Name": "subnet-id", "Values": [subnet_id]}]
+        return next(iter(self._pages("describe_subnets", "Subnets", Filters=filters)), None)
+
+    def _pages(self, operation: str, result_key: str, **arguments: object) -> list[AwsObject]:
+        """Return the descriptions of all pages of an operation of EC2."""
+        pages = self._account.client("ec2").get_paginator(operation).paginate(**arguments)
+        return [item for page in pages for item in page[result_key]]
+
+
+# Routes lead through an attachment in these states (TransitGatewayVpcAttachment, EC2 API Reference).
+_USABLE_ATTACHMENTS = ("available", "modifying")
+
+
+def find_unconnected_targets(cluster: Cluster) -> Iterator[str]:
+    """Yield a problem for each route out of a VPC that the stack has yet to create: no target is connected with it."""
+    for index, route in enumerate(cluster.network.routes):
+        for key, target_id in target_ids(route).items():
+            yield (
+                f"network.routes[{index}].{key}: {target_id} is not connected with the VPC that the stack will create, "
+                "so EC2 would refuse the route; deploy without it, connect the new VPC, and deploy again with it, or "
+                "set network.vpc.id to an existing VPC"
+            )
+
+
+def find_route_problems(account: Account, cluster: Cluster, vpc_id: str) -> Iterator[str]:
+    """Yield a problem for each prefix list or target of a route that does not exist, or does not lead out of the VPC.
+
+    Args:
+        account: the account and region.
+        cluster: the cluster.
+        vpc_id: the cluster's VPC.
+
+    Raises:
+        cfngen.deploy.aws.errors.AwsError: AWS does not answer; the caller translates boto3's errors.
+    """
+    targets = _Targets(account, vpc_id)
+    for index, route in enumerate(cluster.network.routes):
+        path = f"network.routes[{index}]"
+        if destination_range(route) is None and not targets.has_prefix_list(route.destination):
+            yield f"{path}.destination: there is no prefix list {route.destination} in {account.region}; correct it"
+        for key, target_id in target_ids(route).items():
+            if problem := targets.problem(key, target_id):
+                yield f"{path}.{key}: {problem}"
+
+
+class _Targets:
+    """What routes of the cluster file may lead to, and what is wrong with it for a VPC."""
+
+    def __init__(self, account: Account, vpc_id: str) -> None:
+        self._client = account.client("ec2")
+        self._region = account.region
+        self._vpc_id = vpc_id
+
+    def problem(self, key: str, target_id: str) -> str:
+        """Return what is wrong with the target that a key of the cluster file names; empty if nothing is."""
+        problems_by_key: Mapping[str, Callable[[str], str]] = {
+            "transitGateway": self._transit_gateway_problem,
+            "peeringConnection": self._peering_problem,
+            "vpnGateway": self._vpn_gateway_problem,
+            "networkInterface": self._interface_problem,
+        }
+        return problems_by_key[key](target_id)
+
+    def has_prefix_list(self, list_id: str) -> bool:
+        """Return whether there is a prefix list with this id: one of the account, of AWS, or a shared one."""
+        return bool(self._find("describe_managed_prefix_lists", "PrefixLists", "prefix-list-id", list_id))
+
+    def _transit_gateway_problem(self, gateway_id: str) -> str:
+        if not self._find("describe_transit_gateways", "TransitGateways", "transit-gateway-id", gateway_id):
+            return self._missing("transit gateway", gateway_id)
+        attachments = self._find(
+            "describe_transit_gateway_vpc_attachments",
+            "TransitGatewayVpcAttachments",
+            "transit-gateway-id",
+            gateway_id,
+            {"Name": "vpc-id", "Values": [self._vpc_id]},
+        )
+        if any(attachment["State"] in _USABLE_ATTACHMENTS for attachment in attachments):
+            return ""
+        if pending := next((each for each in attachments if each["State"].startswith("pending")), None):
+            return (
+                f"the attachment {pending['TransitGatewayAttachmentId']} of {self._vpc_id} to {gateway_id} is "
+                f"{pending['State']} and not available; have it accepted, or wait until it is available"
+            )
+        return (
+            f"{self._vpc_id} is not attached to {gateway_id}; attach the VPC, with a subnet in each zone of the cluster"
+        )
+
+    def _peering_problem(self, connection_id: str) -> str:
+        found = self._find(
+            "describe_vpc_peering_connections",
+            "VpcPeeringConnections",
+            "vpc-peering-connection-id",
+            connection_id,
+        )
+        connection = next((each for each in found if each["VpcPeeringConnectionId"] == connection_id), None)
+        # EC2 describes a deleted connection for some time (VpcPeeringConnectionStateReason, EC2 API Reference).
+        if connection is None or connection["Status"]["Code"] == "deleted":
+            return self._missing("peering connection", connection_id)
+        sides = [connection[side].get("VpcId") for side in ("RequesterVpcInfo", "AccepterVpcInfo")]
+        if self._vpc_id not in sides:
+            return (
+                f"{connection_id} connects {' and '.join(map(str, sides))}, and the cluster is in {self._vpc_id}; use "
+                f"a connection of {self._vpc_id}"
+            )
+        state = connection["Status"]["Code"]
+        if state != "active":
+            remedy = "have it accepted" if state == "pending-acceptance" else "use another one"
+            return f"{connection_id} is {state} and not active; {remedy}"
+        return ""
+
+    def _vpn_gateway_problem(self, gateway_id: str) -> str:
+        found = self._find("describe_vpn_gateways", "VpnGateways", "vpn-gateway-id", gateway_id)
+        if not found or found[0]["State"] == "deleted":
+            return self._missing("virtual private gateway", gateway_id)
+        attached = [each["VpcId"] for each in found[0]["VpcAttachments"] if each["State"] == "attached"]
+        if self._vpc_id in attached:
+            return ""
+        return (
+            f"{gateway_id} is attached to {attached[0] if attached else 'no VPC'}, and the cluster is in "
+            f"{self._vpc_id}; attach it to {self._vpc_id}, or use the one that is"
+        )
+
+    def _interface_problem(self, interface_id: str) -> str:
+        found = self._find("describe_network_interfaces", "NetworkInterfaces", "network-interface-id", interface_id)
+        if not found:
+            return self._missing("network interface", interface_id)
+        if found[0]["VpcId"] != self._vpc_id:
+            return (
+                f"{interface_id} belongs to {found[0]['VpcId']}, and the cluster is in {self._vpc_id}; use one of "
+                f"{self._vpc_id}"
+            )
+        return ""
+
+    def _missing(self, kind: str, object_id: str) -> str:
+        """Return the problem of an object that does not exist."""
+        return f"there is no {kind} {object_id} in {self._region}; enter an existing one"
+
+    def _find(
+        self, operation: str, result_key: str, id_filter: str, object_id: str, *more_filters: AwsObject
+    ) -> list[AwsObject]:
+        """Return the descriptions that an operation of EC2 has of an object.
+
+        Args:
+            operation: the method of boto3's client, e.g. `describe_vpn_gateways`.
+            result_key: key of the descriptions in the response, e.g. `VpnGateways`.
+            id_filter: the filter that selects by the object's id.
+            object_id: the object's id.
+            more_filters: further filters.
+        """
+        filters = [{"Name": id_filter, "Values": [object_id]}, *more_filters]
+        if not self._client.can_paginate(operation):
+            return list(getattr(self._client, operation)(Filters=filters)[result_key])
+        pages = self._client.get_paginator(operation).paginate(Filters=filters)
+        return [item for page in pages for item in page[result_key]]

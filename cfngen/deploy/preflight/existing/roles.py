@@ -1,0 +1,341 @@
+"""Checks what would be in the way of roles for pods: their names are fixed, and IAM has one provider for a URL.
+
+So would documents that nobody can publish before they are needed.
+
+IAM's names are unique in an account, whatever the region. A role or a provider that exists already belongs to another
+stack, or was left by one; CloudFormation would come to it in the middle of an operation and roll everything back. The
+stack's own are told apart by its resources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from cfngen.cluster.existing_roles import existing_roles, group_role, last_name
+from cfngen.cluster.issuer_documents import masters_publish_documents
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.names import aws_partition
+from cfngen.cluster.paths import Path, dotted
+from cfngen.cluster.service_accounts import accounts_with_made_roles, role_name
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws.roles import is_of_cluster, removal_command
+from cfngen.deploy.aws.stacks import StackView, list_resource_tree
+from cfngen.deploy.aws.tags import tag_map
+from cfngen.deploy.aws.types import AwsObject
+from cfngen.deploy.messages.message import Notice
+from cfngen.permissions.grants import Grant, grants, scope_of
+from cfngen.permissions.statements import Condition, Statement, merge_statements
+from cfngen.permissions.trust import ec2_principal
+from cfngen.text import join_and
+
+
+def find_pod_role_problems(account: Account, cluster: Cluster, stack: StackView | None) -> Iterator[str]:
+    """Yield a problem for each role or provider that is in the way, and for each existing role that cannot be used.
+
+    What cannot be read because of another error of AWS has no problem.
+
+    Args:
+        account: the account and region.
+        cluster: the cluster.
+        stack: the root stack; None if it does not exist yet.
+    """
+    issuer = cluster.service_account_issuer
+    if issuer is None:
+        return
+    if stack is None and cluster.iam.addon_roles and not masters_publish_documents(cluster):
+        yield (
+            "iam.addonRoles: AWS has to read the issuer's documents before the cloud controller manager can use its "
+            "role, and you can only publish them once the masters run, which wait for it; create the cluster with "
+            "false, publish the documents, and set it to true then"
+        )
+    if issuer.discovery == "bucket":
+        yield from _find_public_access_problem(account)
+    try:
+        with translate_aws_errors():
+            own_ids = _own_ids(account, stack)
+            for key, service_account in accounts_with_made_roles(cluster):
+                name = role_name(cluster, service_account)
+                role = None if name in own_ids else _read_role(account, name)
+                if role is not None:
+                    yield f"{key}: {_describe_taken_role(account, cluster, name, role)}"
+            if issuer.url:
+                yield from _find_provider_problem(account, issuer.url, own_ids)
+            yield from _find_existing_role_problems(account, cluster)
+    except AwsError:
+        return
+
+
+def _own_ids(account: Account, stack: StackView | None) -> frozenset[str]:
+    """Return the physical ids of the resources that the stacks have."""
+    if stack is None:
+        return frozenset()
+    return frozenset(resource.view.physical_id for resource in list_resource_tree(account, stack.id) if resource.exists)
+
+
+def _read_role(account: Account, name: str) -> AwsObject | None:
+    """Return the account's role of this name, or None."""
+    try:
+        with translate_aws_errors():
+            return dict(account.client("iam").get_role(RoleName=name)["Role"])
+    except AwsError as error:
+        if error.aws_code != _MISSING:
+            raise
+        return None
+
+
+def _describe_taken_role(account: Account, cluster: Cluster, name: str, role: AwsObject) -> str:
+    """Return that a role's name is taken, by whom as far as its tags say, and what to do."""
+    origin = "which is not this stack's"
+    if is_of_cluster(tag_map(role.get("Tags")), cluster.name):
+        origin += f" but has the tag of a cluster {cluster.name}: an earlier stack may have left it"
+    with translate_aws_errors():
+        command = removal_command(account, name)
+    return (
+        f"account {account.id} has a role {name} already, {origin}; delete it with `{command}` if nothing uses it, or "
+        "choose another name of the cluster"
+    )
+
+
+def _find_provider_problem(account: Account, url: str, own_ids: frozenset[str]) -> Iterator[str]:
+    """Yield a problem if the account has a provider for the issuer's URL that is not the stack's."""
+    name = url.removeprefix("https://")
+    arn = f"arn:{aws_partition(account.region)}:iam::{account.id}:oidc-provider/{name}"
+    if arn in own_ids:
+        return
+    try:
+        with translate_aws_errors():
+            account.client("iam").get_open_id_connect_provider(OpenIDConnectProviderArn=arn)
+    except AwsError as error:
+        if error.aws_code != _MISSING:
+            raise
+        return
+    yield (
+        f"serviceAccountIssuer.url: account {account.id} has an OIDC provider for {name} already, and IAM has one for "
+        "a URL; each cluster needs an issuer of its own, so use another URL, or delete the provider with `aws iam "
+        f"delete-open-id-connect-provider --open-id-connect-provider-arn {arn}` if nothing uses it"
+    )
+
+
+def _find_existing_role_problems(account: Account, cluster: Cluster) -> Iterator[str]:
+    """Yield a problem for each role that is said to exist and does not; those of other accounts cannot be read."""
+    for index, entry in enumerate(cluster.iam.service_accounts):
+        if entry.role is None or entry.role.split(":")[4] != account.id:
+            continue
+        name = entry.role.rpartition("/")[2]
+        if _read_role(account, name) is None:
+            key = dotted(("iam", "serviceAccounts", index, "role"))
+            yield f"{key}: there is no role {name} in account {account.id}"
+
+
+def _find_public_access_problem(account: Account) -> Iterator[str]:
+    """Yield a problem if the account's Block Public Access refuses the policy of a public bucket.
+
+    "Blocking public access to your Amazon S3 storage", Amazon S3 User Guide: the most restrictive combination of the
+    account's and the bucket's settings applies.
+    """
+    try:
+        with translate_aws_errors():
+            settings = account.client("s3control").get_public_access_block(AccountId=account.id)
+    except AwsError:
+        # NoSuchPublicAccessBlockConfiguration where nothing is blocked; or the caller may not read it.
+        return
+    configuration = settings["PublicAccessBlockConfiguration"]
+    if configuration.get("BlockPublicPolicy") or configuration.get("RestrictPublicBuckets"):
+        yield (
+            f"serviceAccountIssuer.discovery: account {account.id} blocks public buckets (S3 Block Public Access), so "
+            "S3 would refuse the policy of the issuer's bucket; use cloudFront, or url with your own web server"
+        )
+
+
+# Conditions with these operators are met without the key in the request, or cannot be met by one value.
+_OPERATORS_WITHOUT_VALUE = ("StringNotEquals", "Null")
+
+
+def notices(account: Account, cluster: Cluster, stack: str) -> Iterator[Notice]:
+    """Yield a notice for each existing role that lacks permissions, or whose permissions are not known.
+
+    Args:
+        account: the account and region.
+        cluster: the cluster.
+        stack: name of the root stack.
+    """
+    grant_by_name = {grant.name: grant for grant in grants(cluster, scope_of(cluster, stack=stack, account=account.id))}
+    for path, existing in existing_roles(cluster):
+        if existing.role.split(":")[4] != account.id:
+            continue
+        grantee = _grantee(cluster, path)
+        if grantee not in grant_by_name:
+            continue
+        key = f"{dotted(path)}.role"
+        try:
+            with translate_aws_errors():
+                missing = find_missing_actions(account, existing.role, grant_by_name[grantee])
+        except AwsError as error:
+            yield Notice(f"{key}: whether {existing.role} has the permissions that it needs is not known: {error}")
+            continue
+        if missing:
+            yield Notice(
+                f"{key}: according to IAM's policy simulator, {existing.role} lacks {join_and(missing)}",
+                "without them instances may not start, and the deployment may fail; docs/operate/security.md says how "
+                "to print and attach the policies of existing roles.",
+            )
+
+
+def find_missing_actions(account: Account, role: str, grant: Grant) -> list[str]:
+    """Return the actions of a grant that a role's policies deny, or do not allow, in alphabetical order.
+
+    Raises:
+        cfngen.deploy.aws.errors.AwsError: IAM does not answer; the caller translates boto3's errors.
+    """
+    paginator = account.client("iam").get_paginator("simulate_principal_policy")
+    missing: set[str] = set()
+    for statement in merge_statements(grant.statements):
+        pages = paginator.paginate(
+            PolicySourceArn=role,
+            ActionNames=sorted(set(statement["Action"])),
+            ResourceArns=_resources(account, statement),
+            ContextEntries=_context_entries(statement.get("Condition", {})),
+        )
+        for page in pages:
+            missing |= {result["EvalActionName"] for result in page["EvaluationResults"] if not _is_allowed(result)}
+    return sorted(missing)
+
+
+def _grantee(cluster: Cluster, path: Path) -> str:
+    """Return the name of the grant for the role at a path: `master`, or `nodes-<group>` of a group that has it."""
+    if path == ("iam", "masters"):
+        return "master"
+    for index, group in enumerate(cluster.node_groups):
+        is_own = path == ("nodeGroups", index, "iam")
+        if is_own or (path == ("iam", "nodes") and group_role(cluster, group) is cluster.iam.nodes):
+            return f"nodes-{group.name}"
+    return ""
+
+
+def _resources(account: Account, statement: Statement) -> list[str]:
+    """Return the resources of a statement as ARNs in the account and region.
+
+    Names that CloudFormation will generate remain patterns. It is assumed that the simulator takes an asterisk in them
+    for a character, which the same pattern in a policy matches, and a wider one.
+    """
+    arns = []
+    for resource in map(str, statement["Resource"]):
+        parts = resource.split(":", 5)
+        if len(parts) == 6:
+            parts[3] = account.region if parts[3] == "*" else parts[3]
+            parts[4] = account.id if parts[4] == "*" else parts[4]
+        arns.append(":".join(parts))
+    return arns
+
+
+def _context_entries(condition: Condition) -> list[AwsObject]:
+    """Return the context of a request that meets a condition."""
+    values_by_key: dict[str, tuple[str, Sequence[str]]] = {}
+    for operator, values in condition.items():
+        if operator in _OPERATORS_WITHOUT_VALUE:
+            continue
+        is_list = operator.startswith("ForAllValues:")
+        for key, value in values.items():
+            texts = [str(text) for text in value] if isinstance(value, (list, tuple)) else [str(value)]
+            kind = "boolean" if operator == "Bool" else "stringList" if is_list else "string"
+            # A key that is not multivalued has one value in a request.
+            values_by_key[key] = (kind, texts if is_list else texts[:1])
+    return [
+        {"ContextKeyName": key, "ContextKeyType": kind, "ContextKeyValues": list(texts)}
+        for key, (kind, texts) in values_by_key.items()
+    ]
+
+
+def _is_allowed(result: AwsObject) -> bool:
+    """Return whether the simulator allows an action for every resource of a request."""
+    decisions = [result["EvalDecision"]]
+    decisions += [specific["EvalResourceDecision"] for specific in result.get("ResourceSpecificResults", ())]
+    return all(decision == "allowed" for decision in decisions)
+
+
+_ASSUME_ROLE_PATTERNS = frozenset({"sts:assumerole", "sts:assume*", "sts:*", "*"})
+# The error code of each operation, see the IAM API Reference.
+_MISSING = "NoSuchEntity"
+
+
+def find_role_problems(account: Account, cluster: Cluster) -> Iterator[str]:
+    """Yield a problem for each existing role or instance profile that instances cannot have.
+
+    What cannot be read because of another error of AWS has no problem.
+    """
+    for path, existing in existing_roles(cluster):
+        key = dotted(path)
+        role_account = existing.role.split(":")[4]
+        if role_account != account.id:
+            yield f"{key}.role: {existing.role} belongs to the account {role_account}; use a role of {account.id}"
+            continue
+        if problem := _find_role_problem(account, existing.role, cluster.region):
+            yield f"{key}.role: {problem}"
+        if existing.instance_profile:
+            problem = _find_profile_problem(account, existing.instance_profile, existing.role)
+            if problem:
+                yield f"{key}.instanceProfile: {problem}"
+
+
+def _find_role_problem(account: Account, arn: str, region: str) -> str:
+    """Return what is wrong with a role; empty if nothing is, or if it cannot be read."""
+    try:
+        with translate_aws_errors():
+            role = account.client("iam").get_role(RoleName=last_name(arn))["Role"]
+    except AwsError as error:
+        return f"there is no role {last_name(arn)} in account {account.id}" if error.aws_code == _MISSING else ""
+    if role["Arn"] != arn:
+        return f"the role {role['RoleName']} has the ARN {role['Arn']}; correct the path"
+    principal = ec2_principal(region)
+    if not trusts(role["AssumeRolePolicyDocument"], principal):
+        return (
+            f"{arn} does not trust {principal}, so EC2 could give instances no credentials; set the trust policy in "
+            "docs/operate/security.md"
+        )
+    return ""
+
+
+def _find_profile_problem(account: Account, arn: str, role: str) -> str:
+    """Return what is wrong with the instance profile of a role; empty if nothing is, or if it cannot be read."""
+    name = last_name(arn)
+    try:
+        with translate_aws_errors():
+            profile = account.client("iam").get_instance_profile(InstanceProfileName=name)["InstanceProfile"]
+    except AwsError as error:
+        return f"there is no instance profile {name} in account {account.id}" if error.aws_code == _MISSING else ""
+    if profile["Arn"] != arn:
+        return f"the instance profile {name} has the ARN {profile['Arn']}; correct the path"
+    # An instance profile holds one role at most ("IAM and AWS STS quotas", IAM User Guide).
+    held = next((held_role["Arn"] for held_role in profile["Roles"]), "")
+    if not held:
+        return f"{arn} holds no role; add the role {role} to it"
+    if held != role:
+        return f"{arn} holds the role {held} and not {role}; correct one of the two"
+    return ""
+
+
+def trusts(trust_policy: Mapping[str, Any], principal: str) -> bool:
+    """Return whether a trust policy lets a service assume the role; conditions are taken for met.
+
+    Args:
+        trust_policy: the document, as boto3 decodes it.
+        principal: the service's principal, e.g. `ec2.amazonaws.com`.
+    """
+    return any(
+        statement.get("Effect") == "Allow"
+        and _names(statement.get("Principal"), principal)
+        and not _ASSUME_ROLE_PATTERNS.isdisjoint(action.lower() for action in _as_list(statement.get("Action", ())))
+        for statement in _as_list(trust_policy.get("Statement", ()))
+    )
+
+
+def _names(principals: Any, service: str) -> bool:
+    """Return whether the principals of a statement include a service."""
+    return isinstance(principals, Mapping) and service in _as_list(principals.get("Service", ()))
+
+
+def _as_list(value: Any) -> list[Any]:
+    """Return a value of a policy as a list: a single one may stand without brackets."""
+    return [value] if isinstance(value, (str, Mapping)) else list(value)

@@ -1,0 +1,252 @@
+"""Checks that an existing KMS key can encrypt the cluster's secrets.
+
+Otherwise the creation fails once the first master writes the certificate authorities. States and key types: "Key states
+of AWS KMS keys", AWS KMS Developer Guide; "Secrets Manager supports only symmetric encryption KMS keys", AWS Secrets
+Manager User Guide, "Secret encryption and decryption".
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from cfngen.cluster.endpoints import interface_endpoints, service_name
+from cfngen.cluster.existing_roles import existing_roles
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.paths import dotted
+from cfngen.cluster.sections.network import DnsZone
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import AwsError, error_code, translate_aws_errors
+from cfngen.deploy.messages.message import Notice
+
+_KEY = "secrets.kmsKey"
+_ENCRYPTION, _SYMMETRIC = "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT"
+_HINT = 'docs/operate/security.md shows the key policy ("Your own key").'
+
+
+def find_key_problems(account: Account, cluster: Cluster) -> Iterator[str]:
+    """Yield a problem if the key does not exist or cannot encrypt secrets; none if it cannot be read."""
+    arn = cluster.secrets.kms_key
+    if not arn:
+        return
+    try:
+        with translate_aws_errors():
+            key = account.client("kms").describe_key(KeyId=arn)["KeyMetadata"]
+    except AwsError as error:
+        if error.aws_code == "NotFoundException":
+            yield f"{_KEY}: there is no key {arn}; correct the ARN"
+        return
+    state_problem = _state_problem(arn, key)
+    if state_problem:
+        yield f"{_KEY}: {state_problem}"
+        return
+    # KMS may leave out what a symmetric key for encryption has (KeyMetadata, AWS KMS API Reference: not required).
+    usage, spec = key.get("KeyUsage", _ENCRYPTION), key.get("KeySpec", _SYMMETRIC)
+    if (usage, spec) != (_ENCRYPTION, _SYMMETRIC):
+        yield (
+            f"{_KEY}: {arn} is no symmetric key for encryption ({spec}, {usage}), which Secrets Manager needs; use "
+            "another key"
+        )
+
+
+def _state_problem(arn: str, key: Mapping[str, Any]) -> str:
+    """Return why a key of any kind cannot be used; empty if it can."""
+    if key.get("KeyManager") == "AWS":
+        return f"{arn} is managed by AWS; use a customer managed key, or remove the setting"
+    if key["KeyState"] == "PendingDeletion":
+        return f"{arn} is going to be deleted; cancel that (aws kms cancel-key-deletion), or use another key"
+    if key["KeyState"] != "Enabled":
+        return f"{arn} is in the state {key['KeyState']}; enable it, or use another key"
+    return ""
+
+
+def notices(account: Account, cluster: Cluster) -> Iterator[Notice]:
+    """Yield a notice if the key's policy is not known to let the instances' roles use the key."""
+    arn = cluster.secrets.kms_key
+    if not arn:
+        return
+    try:
+        with translate_aws_errors():
+            # "default" is the name of every key policy (GetKeyPolicy, AWS KMS API Reference).
+            text = account.client("kms").get_key_policy(KeyId=arn, PolicyName="default")["Policy"]
+    except AwsError as error:
+        yield Notice(f"{_KEY}: whether the key's policy lets instances use it is not known: {error}", _HINT)
+        return
+    principals = _principals_that_may_decrypt(json.loads(text))
+    if principals & {"*", account.id, f"arn:{account.partition}:iam::{account.id}:root"}:
+        return
+    roles = {existing.role for _, existing in existing_roles(cluster)}
+    if roles and roles <= principals:
+        return
+    yield Notice(
+        f"{_KEY}: the key's policy neither leaves access to the IAM policies of account {account.id} nor names the "
+        "roles of masters and nodes, which must be allowed kms:Decrypt, and masters kms:GenerateDataKey",
+        _HINT,
+    )
+
+
+def _principals_that_may_decrypt(policy: Mapping[str, Any]) -> set[str]:
+    """Return the AWS principals that a key policy lets decrypt; conditions are taken for met."""
+    principals: set[str] = set()
+    for statement in _as_list(policy.get("Statement", ())):
+        actions = _as_list(statement.get("Action", ()))
+        if statement.get("Effect") == "Allow" and any(
+            fnmatch.fnmatchcase("kms:decrypt", action.lower()) for action in actions
+        ):
+            named = statement.get("Principal", {})
+            principals.update(_as_list(named.get("AWS", ()) if isinstance(named, Mapping) else named))
+    return principals
+
+
+def _as_list(value: Any) -> list[Any]:
+    """Return a value of a policy as a list: a single one may stand without brackets."""
+    return [value] if isinstance(value, (str, Mapping)) else list(value)
+
+
+def find_target_group_problems(account: Account, cluster: Cluster, vpc_id: str) -> Iterator[str]:
+    """Yield a problem for each target group with which Auto Scaling could not register nodes.
+
+    Args:
+        account: the account and region.
+        cluster: the cluster.
+        vpc_id: id of the cluster's VPC.
+
+    Yields:
+        One sentence for each; it starts with the target group's key in the cluster file.
+
+    Raises:
+        ClientError: the target groups cannot be described.
+    """
+    for key, arn in _target_groups(cluster):
+        try:
+            [description] = account.client("elbv2").describe_target_groups(TargetGroupArns=[arn])["TargetGroups"]
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "TargetGroupNotFound":
+                raise
+            yield f"{key}: there is no target group {arn} in {account.region}"
+            continue
+        target_type = description["TargetType"]
+        if target_type != "instance":
+            yield f"{key}: {arn} takes targets of the type {target_type}; Auto Scaling registers instances only"
+        elif description.get("VpcId") != vpc_id:
+            yield f"{key}: {arn} belongs to {description.get('VpcId')}, and the cluster is in {vpc_id}"
+
+
+def find_older_than_vpc(cluster: Cluster) -> Iterator[str]:
+    """Yield a problem for each target group in the cluster file, since the stack has yet to create the VPC."""
+    for key, arn in _target_groups(cluster):
+        yield (
+            f"{key}: {arn} belongs to another VPC than the one that the stack will create; remove it, deploy, and then "
+            "add a target group of the new VPC, or set network.vpc.id to an existing VPC"
+        )
+
+
+def _target_groups(cluster: Cluster) -> Iterator[tuple[str, str]]:
+    """Yield the key and the ARN of each target group."""
+    for index, group in enumerate(cluster.node_groups):
+        for position, arn in enumerate(group.target_groups):
+            yield dotted(("nodeGroups", index, "targetGroups", position)), arn
+
+
+def find_zone_problems(account: Account, cluster: Cluster) -> Iterator[str]:
+    """Yield a problem for each existing zone that does not exist, is of the other kind, or is of another domain.
+
+    A zone that cannot be read because of another error of AWS has no problem.
+    """
+    dns = cluster.api.dns
+    if dns is None:
+        return
+    for key, zone, is_private in (("publicZone", dns.public_zone, False), ("privateZone", dns.private_zone, True)):
+        if zone and zone.id:
+            problem = _find_problem(account, dns.name, zone, is_private=is_private)
+            if problem:
+                yield f"api.dns.{key}.id: {problem}"
+
+
+def _find_problem(account: Account, name: str, zone: DnsZone, *, is_private: bool) -> str:
+    """Return what is wrong with an existing zone for the API's name; empty if nothing is.
+
+    Args:
+        account: the account.
+        name: the API's name.
+        zone: the zone in the cluster file.
+        is_private: whether it should be a private zone.
+    """
+    try:
+        with translate_aws_errors():
+            hosted_zone = account.client("route53").get_hosted_zone(Id=zone.id)["HostedZone"]
+    except AwsError as error:
+        is_missing = error.aws_code == "NoSuchHostedZone"
+        return f"there is no hosted zone {zone.id} in account {account.id}" if is_missing else ""
+    domain = hosted_zone["Name"].rstrip(".")
+    if hosted_zone["Config"]["PrivateZone"] is not is_private:
+        kind, right_key = ("public", "publicZone") if is_private else ("private", "privateZone")
+        return f"{zone.id} ({domain}) is a {kind} zone; use a zone of the other kind, or the key {right_key}"
+    if name != domain and not name.endswith(f".{domain}"):
+        return f"{zone.id} is the zone of {domain}, and {name} is not in it"
+    return ""
+
+
+# HeadBucket answers without a body, so its error code is the HTTP status.
+_MISSING_CODES = frozenset({"404", "NoSuchBucket"})
+
+
+def find_bucket_problems(account: Account, cluster: Cluster) -> Iterator[str]:
+    """Yield a problem if there is no such bucket. A bucket that the caller may not look at exists.
+
+    Args:
+        account: the account and region.
+        cluster: the cluster.
+    """
+    flow_logs, issuer = cluster.network.flow_logs, cluster.service_account_issuer
+    if flow_logs and flow_logs.bucket and _is_missing(account, flow_logs.bucket):
+        yield (
+            f"network.flowLogs.bucket: there is no bucket {flow_logs.bucket}; create it with a policy that lets "
+            "AWS deliver logs, or enter another one"
+        )
+    if issuer and issuer.bucket and _is_missing(account, issuer.bucket):
+        yield (
+            f"serviceAccountIssuer.bucket: there is no bucket {issuer.bucket}; enter the bucket that the web server "
+            "reads, or remove the key and publish the documents yourself"
+        )
+
+
+def _is_missing(account: Account, bucket: str) -> bool:
+    """Return whether there is no such bucket."""
+    from botocore.exceptions import ClientError
+
+    try:
+        account.client("s3").head_bucket(Bucket=bucket)
+    except ClientError as error:
+        return error_code(error) in _MISSING_CODES
+    return False
+
+
+def find_service_problems(account: Account, cluster: Cluster) -> Iterator[str]:
+    """Yield a problem for each additional service to which the account can create no endpoint.
+
+    Args:
+        account: the account and region.
+        cluster: the cluster.
+
+    Raises:
+        cfngen.deploy.aws.errors.AwsError: AWS does not answer; the caller translates boto3's errors.
+    """
+    additional = cluster.network.endpoints.additional
+    if not additional or not interface_endpoints(cluster):
+        return
+    names = [service_name(service, cluster.region) for service in additional]
+    # All services, since a call with names fails if one of them does not exist. Of other accounts' services these are
+    # the ones that admit this account (DescribeVpcEndpointServices, EC2 API Reference).
+    pages = account.client("ec2").get_paginator("describe_vpc_endpoint_services").paginate()
+    known = {name for page in pages for name in page["ServiceNames"]}
+    for index, name in enumerate(names):
+        if name not in known:
+            yield (
+                f"network.endpoints.additional[{index}]: there is no service {name} in {account.region}, or it does "
+                f"not admit account {account.id}; correct the name, or remove it"
+            )

@@ -1,0 +1,280 @@
+"""Judges routes: whether each subnet has a way to AWS services and registries, and where pods' routes go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.subnet_ids import SubnetId
+from cfngen.cluster.topology import is_private, masters_have_elastic_ips
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws.network import route_table_of
+from cfngen.deploy.aws.types import AwsObject
+from cfngen.deploy.preflight.findings import Finding, problem, warning
+from cfngen.deploy.preflight.network.situation import DEFAULT_ROUTE, NamedSubnet, Situation, default_route
+from cfngen.errors import CfngenError
+
+# Where a route may lead (API reference of Amazon EC2, Route).
+_TARGETS = (
+    "GatewayId",
+    "NatGatewayId",
+    "TransitGatewayId",
+    "NetworkInterfaceId",
+    "InstanceId",
+    "VpcPeeringConnectionId",
+    "LocalGatewayId",
+    "CarrierGatewayId",
+    "CoreNetworkArn",
+)
+
+
+def target_of(route: AwsObject) -> str:
+    """Return the id of what a route leads to; empty if EC2 shows none."""
+    return next((str(route[name]) for name in _TARGETS if route.get(name)), "")
+
+
+def find_unrouted_subnets(situation: Situation) -> Iterator[Finding]:
+    """Yield a finding for each subnet whose default route is missing, or of the wrong kind."""
+    for subnet in situation.subnets:
+        table = situation.route_table(subnet)
+        if table is None:
+            continue
+        route = default_route(table)
+        if route is not None and route.get("State") == "blackhole":
+            yield problem(
+                subnet.route_key,
+                f"the default route of {subnet.name} in {table['RouteTableId']} leads to {target_of(route)}, "
+                "which no longer exists or is not attached",
+                "replace the route",
+                _replace_command(situation, table),
+            )
+        elif subnet.is_public or not is_private(situation.cluster):
+            yield from _judge_public(situation, subnet, table, route)
+        else:
+            yield from _judge_private(situation, subnet, table, route)
+
+
+def _judge_public(
+    situation: Situation, subnet: NamedSubnet, table: AwsObject, route: AwsObject | None
+) -> Iterator[Finding]:
+    """Judge the default route of a subnet that is public, or whose instances have public addresses."""
+    if route is None:
+        gateway = next(iter(_attached_gateways(situation)), "INTERNET_GATEWAY")
+        yield problem(
+            subnet.route_key,
+            f"{subnet.name} has no default route: {table['RouteTableId']} does not lead to an internet gateway",
+            "add the route",
+            f"aws ec2 create-route --region {situation.region} --route-table-id {table['RouteTableId']} "
+            f"--destination-cidr-block {DEFAULT_ROUTE} --gateway-id {gateway}",
+        )
+        return
+    target = target_of(route)
+    if target.startswith("igw-"):
+        if target not in _attached_gateways(situation):
+            yield problem(
+                subnet.route_key,
+                f"the default route of {subnet.name} leads to {target}, which is not attached to {situation.vpc_id}",
+                "attach the internet gateway",
+                f"aws ec2 attach-internet-gateway --internet-gateway-id {target} --vpc-id {situation.vpc_id} "
+                f"--region {situation.region}",
+            )
+        yield from _find_instances_without_public_address(situation, subnet, target)
+    elif user := _user_of_internet_gateway(situation, subnet):
+        yield problem(
+            subnet.route_key,
+            f"the default route of {subnet.name} leads to {target} and not to an internet gateway, so {user} not "
+            "reached",
+            "use a subnet with a route to an internet gateway"
+            + ("" if subnet.is_public else ", or set network.topology to private or api.public to false"),
+        )
+    else:
+        yield from _judge_nat_gateway(situation, subnet, target)
+        for position, group in subnet.groups:
+            if group.public_ip:
+                yield warning(
+                    f"nodeGroups[{position}].publicIp",
+                    f"nodes of {group.name} get public addresses that nobody reaches, since the default route of "
+                    f"{subnet.name} leads to {target}",
+                    "set it to false",
+                )
+
+
+def _user_of_internet_gateway(situation: Situation, subnet: NamedSubnet) -> str:
+    """Return what needs a route to an internet gateway in a subnet, with its verb; empty if nothing does."""
+    bastion = situation.cluster.bastion
+    if subnet.is_public:
+        return "load balancers and NAT gateways in it are"
+    if subnet.slots and masters_have_elastic_ips(situation.cluster):
+        return "the master's Elastic IP in it is" if len(subnet.slots) == 1 else "the masters' Elastic IPs in it are"
+    return "the bastion's Elastic IP in it is" if bastion and bastion.zone == subnet.zone else ""
+
+
+def _find_instances_without_public_address(
+    situation: Situation, subnet: NamedSubnet, gateway: str
+) -> Iterator[Finding]:
+    """Yield a problem for masters and groups that cannot use an internet gateway, as they have no public addresses."""
+    route = f"the default route of {subnet.name} leads to {gateway}"
+    text = f"have no public addresses, and {route}: they have no way out"
+    remedy = "use a subnet with a NAT gateway"
+    if subnet.slots and not masters_have_elastic_ips(situation.cluster):
+        is_one = len(subnet.slots) == 1
+        master_text = f"the master in it has no public address, and {route}: it has no way out"
+        yield problem("api.public", master_text if is_one else f"masters {text}", f"{remedy}, or set it to true")
+    for position, group in subnet.groups:
+        if not group.public_ip:
+            yield problem(
+                f"nodeGroups[{position}].publicIp", f"nodes of {group.name} {text}", f"{remedy}, or set it to true"
+            )
+
+
+def _judge_private(
+    situation: Situation, subnet: NamedSubnet, table: AwsObject, route: AwsObject | None
+) -> Iterator[Finding]:
+    """Judge the default route of a subnet whose instances have no public addresses."""
+    if route is None:
+        # Without a default route instances need endpoints: see `endpoints`.
+        return
+    target = target_of(route)
+    if target.startswith("igw-"):
+        yield problem(
+            subnet.route_key,
+            f"the default route of {subnet.name} leads to the internet gateway {target}, which instances without "
+            "public addresses cannot use",
+            f"use a subnet with a NAT gateway, or lead the route of {table['RouteTableId']} to one",
+            _replace_command(situation, table),
+        )
+    yield from _judge_nat_gateway(situation, subnet, target)
+
+
+def _judge_nat_gateway(situation: Situation, subnet: NamedSubnet, target: str) -> Iterator[Finding]:
+    """Judge the NAT gateway that a subnet's default route leads to, if it is one."""
+    if target.startswith("nat-"):
+        yield from _judge_gateway_state(situation, subnet.route_key, target)
+
+
+def find_unusable_nat_gateways(situation: Situation) -> Iterator[Finding]:
+    """Yield a problem for each NAT gateway of the cluster file that does not work."""
+    foreign_keys = {sentence.partition(": ")[0] for sentence in situation.facts.foreign}
+    for subnet in situation.subnets:
+        key = f"{subnet.path}.natGateway"
+        if subnet.nat_gateway and key not in foreign_keys:
+            yield from _judge_gateway_state(situation, key, subnet.nat_gateway)
+
+
+def _judge_gateway_state(situation: Situation, key: str, gateway_id: str) -> Iterator[Finding]:
+    """Yield a problem if a NAT gateway is not available, or has no way to the internet itself."""
+    gateway = next((each for each in situation.facts.nat_gateways if each["NatGatewayId"] == gateway_id), None)
+    look = f"aws ec2 describe-nat-gateways --region {situation.region} --nat-gateway-ids {gateway_id}"
+    if gateway is None:
+        text = f"there is no NAT gateway {gateway_id} in {situation.vpc_id}"
+        yield problem(key, text, "use a NAT gateway of the VPC", look)
+    elif gateway["State"] != "available":
+        text = f"the NAT gateway {gateway_id} is {gateway['State']} and not available"
+        yield problem(key, text, "wait until it is available, or use another one", look)
+    # A private NAT gateway leads to other networks, such as a transit gateway.
+    elif gateway.get("ConnectivityType", "public") == "public":
+        table = situation.table_by_id(route_table_of(situation.facts.route_tables, gateway["SubnetId"]))
+        route = default_route(table) if table else None
+        if table and not (route and target_of(route).startswith("igw-")):
+            yield problem(
+                key,
+                f"the NAT gateway {gateway_id} is in {gateway['SubnetId']}, which has no route to an internet gateway",
+                f"add a default route to an internet gateway to {table['RouteTableId']}",
+                f"aws ec2 create-route --region {situation.region} --route-table-id {table['RouteTableId']} "
+                f"--destination-cidr-block {DEFAULT_ROUTE} --gateway-id INTERNET_GATEWAY",
+            )
+
+
+def find_divided_route_tables(situation: Situation) -> Iterator[Finding]:
+    """Yield a finding if pods' routes would not be in the one route table that all existing subnets use."""
+    key = "network.routeTable"
+    tables = {
+        subnet.id: route_table_of(situation.facts.route_tables, subnet.id)
+        for subnet, _ in situation.existing_subnets
+        if not subnet.is_public
+    }
+    if not (tables and situation.facts.route_tables):
+        return
+    named_table = situation.values.get("RouteTableId", "")
+    table = named_table or next(iter(tables.values()))
+    others = {subnet: other for subnet, other in tables.items() if other != table}
+    if others:
+        error = RouteTablesError(table, others)
+        yield problem(key, str(error), str(error.hint).removesuffix("."))
+    elif not named_table:
+        users = "the subnet uses" if len(tables) == 1 else "the subnets use"
+        yield warning(
+            key,
+            f"is not in the cluster file, so it is a stack parameter; {users} {table}",
+            f"set it to {table}",
+        )
+
+
+def _attached_gateways(situation: Situation) -> tuple[str, ...]:
+    """Return the ids of the internet gateways that are attached to the VPC."""
+    return tuple(gateway["InternetGatewayId"] for gateway in situation.facts.internet_gateways)
+
+
+def _replace_command(situation: Situation, table: AwsObject) -> str:
+    """Return the command that leads a table's default route to a NAT gateway."""
+    return (
+        f"aws ec2 replace-route --region {situation.region} --route-table-id {table['RouteTableId']} "
+        f"--destination-cidr-block {DEFAULT_ROUTE} --nat-gateway-id NAT_GATEWAY"
+    )
+
+
+class RouteTablesError(CfngenError):
+    """Subnets use route tables that would not contain the pods' routes.
+
+    Attributes:
+        other_tables: for each subnet that does not use the cluster's route table, the route table that the subnet
+            uses; an empty text if it uses none.
+    """
+
+    code = "route-tables-conflict"
+
+    def __init__(self, route_table: str, other_tables: Mapping[str, str]) -> None:
+        usage = ", ".join(f"{subnet} uses {table or 'none'}" for subnet, table in sorted(other_tables.items()))
+        super().__init__(
+            f"pods' routes would be written to {route_table}, but {usage}: pods there could not be reached",
+            hint="associate all subnets of the cluster with one route table, or set network.plugin to cilium, calico, "
+            "flannel or amazon-vpc, which need no routes.",
+        )
+        self.other_tables = dict(other_tables)
+
+
+def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None:
+    """Check that the existing subnets of a cluster with VPC routes use the cluster's route table.
+
+    Args:
+        account: the account and region.
+        cluster: the cluster.
+        values: values of the root's parameters.
+
+    Raises:
+        RouteTablesError: some subnets use another route table. Errors of AWS are ignored.
+    """
+    route_table = values.get("RouteTableId", "")
+    subnets = [value for name, value in values.items() if value and _is_subnet_of_instances(name)]
+    # Only some network plug-ins need routes of the VPC, and only subnets that exist already have a route table.
+    if not (network_plugin(cluster).uses_vpc_routes and route_table and subnets):
+        return
+    filters = [{"Name": "vpc-id", "Values": [values.get("VpcId", "")]}]
+    try:
+        with translate_aws_errors():
+            pages = account.client("ec2").get_paginator("describe_route_tables").paginate(Filters=filters)
+            tables = [table for page in pages for table in page["RouteTables"]]
+    except AwsError:
+        return
+    table_of_each_subnet = {subnet: route_table_of(tables, subnet) for subnet in subnets}
+    other_tables = {subnet: table for subnet, table in table_of_each_subnet.items() if table != route_table}
+    if tables and other_tables:
+        raise RouteTablesError(route_table, other_tables)
+
+
+def _is_subnet_of_instances(parameter: str) -> bool:
+    """Return whether a parameter holds the id of a subnet of instances; those beside private subnets have none."""
+    parsed = SubnetId.parse(parameter)
+    return parsed is not None and parsed.part == "Id" and not parsed.is_public

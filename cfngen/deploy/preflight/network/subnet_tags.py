@@ -1,0 +1,229 @@
+"""The tags by which controllers find existing subnets for load balancers of services, and how a deployment adds them.
+
+A subnet that cfngen creates has them. One that existed before gets those that it lacks only with
+`network.tagExisting`. Which tags `cfngen deploy` has added is noted in a further tag of the subnet, in the same call:
+by it a deletion knows what it may remove, whatever happened in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.tag_keys import INTERNAL_SUBNET_ROLE, PUBLIC_SUBNET_ROLE, SUBNET_ROLES, added_tags_note
+from cfngen.cluster.topology import is_private
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.network import route_table_of
+from cfngen.deploy.aws.tags import CLUSTER_TAG_PREFIX, cluster_tag, tag_map
+from cfngen.deploy.aws.types import AwsObject
+from cfngen.deploy.preflight.findings import Finding, Severity, problem, warning
+from cfngen.deploy.preflight.network.situation import NamedSubnet, Situation, default_route, named_subnets
+from cfngen.errors import CfngenError
+from cfngen.text import join_and, pluralize
+
+SHARED = "shared"
+MAX_TAGS = 50
+"""Tags of one resource, without those of AWS ("Tag restrictions", Amazon EC2 User Guide)."""
+# "Subnet Auto Discovery" in the documentation of the AWS load balancer controller: a role is 1 or empty.
+_ROLE_VALUES = ("1", "")
+
+
+@dataclass(frozen=True)
+class SubnetTag:
+    """A tag of an existing subnet.
+
+    Attributes:
+        subnet: id of the subnet.
+        key: key of the tag.
+        value: its value.
+    """
+
+    subnet: str
+    key: str
+    value: str
+
+
+class SubnetTagsError(CfngenError):
+    """Existing subnets cannot get the tags that they lack.
+
+    Attributes:
+        problems: one sentence for each subnet and tag; it starts with the subnet's key in the cluster file.
+    """
+
+    code = "subnet-tags"
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        hint = "nothing was changed; correct the tags, or remove network.tagExisting and tag the subnets yourself."
+        super().__init__("; ".join(problems), hint=hint)
+        self.problems = problems
+
+
+def needed_tags(
+    cluster: Cluster, subnet: NamedSubnet, tags: Mapping[str, str], table: AwsObject | None
+) -> dict[str, str]:
+    """Return the tags that a subnet must have for controllers to use it, whether or not it has them.
+
+    The cloud controller manager leaves out subnets with another cluster's tag and without this cluster's, and prefers
+    those with a role (`findSubnets` and `findELBSubnets` in pkg/providers/v1/aws.go of cloud-provider-aws). The AWS
+    load balancer controller finds subnets by their role ("Subnet Auto Discovery" in its documentation).
+
+    Args:
+        cluster: the cluster.
+        subnet: the existing subnet.
+        tags: its tags.
+        table: its route table; None if it is not known.
+    """
+    needed = {INTERNAL_SUBNET_ROLE if _is_internal(cluster, subnet, table) else PUBLIC_SUBNET_ROLE: "1"}
+    if other_clusters(cluster, tags):
+        needed[cluster_tag(cluster.name)] = SHARED
+    return needed
+
+
+def other_clusters(cluster: Cluster, tags: Mapping[str, str]) -> list[str]:
+    """Return the names of the other clusters whose tags a subnet has."""
+    names = (key.removeprefix(CLUSTER_TAG_PREFIX) for key in tags if key.startswith(CLUSTER_TAG_PREFIX))
+    return sorted(name for name in names if name != cluster.name)
+
+
+def find_faults(cluster: Cluster, subnet: NamedSubnet, tags: Mapping[str, str], needed: Mapping[str, str]) -> list[str]:
+    """Return why a subnet cannot get the tags that it needs, as sentences without the subnet's key.
+
+    Args:
+        cluster: the cluster.
+        subnet: the existing subnet.
+        tags: its tags.
+        needed: the tags that it needs.
+    """
+    faults = []
+    for key, value in needed.items():
+        allowed_values = _ROLE_VALUES if key in SUBNET_ROLES else (value,)
+        if key in tags and tags[key] not in allowed_values:
+            faults.append(
+                f"{subnet.id} has the tag {key} with the value {tags[key]} and not {value}, and cfngen overwrites no "
+                "tag of a subnet"
+            )
+    note = added_tags_note(cluster.name)
+    missing_keys = [key for key in needed if key not in tags]
+    new_keys = missing_keys if note in tags else [*missing_keys, note]
+    room = MAX_TAGS - sum(not key.startswith("aws:") for key in tags)
+    if missing_keys and len(new_keys) > room:
+        faults.append(
+            f"{subnet.id} has room for {pluralize(max(room, 0), 'tag')} (EC2 allows {MAX_TAGS}), and cfngen would add "
+            f"{join_and(new_keys)}; remove tags that nobody needs"
+        )
+    return faults
+
+
+def find_missing(account: Account, cluster: Cluster, values: Mapping[str, str]) -> tuple[SubnetTag, ...]:
+    """Return the tags that a deployment will add to existing subnets; none without `network.tagExisting`.
+
+    Args:
+        account: the account and region.
+        cluster: the cluster.
+        values: values of the root's parameters.
+
+    Raises:
+        SubnetTagsError: a subnet has a tag with another value, or too many tags.
+    """
+    return tuple(tag for _, _, missing in read_missing(account, cluster, values) for tag in missing)
+
+
+def read_missing(
+    account: Account, cluster: Cluster, values: Mapping[str, str]
+) -> list[tuple[str, dict[str, str], Sequence[SubnetTag]]]:
+    """Return each existing subnet's id, its tags, and those that it lacks.
+
+    Raises:
+        SubnetTagsError: a subnet has a tag with another value, or too many tags.
+    """
+    vpc_id = values.get("VpcId", "")
+    subnets = {subnet.id: subnet for subnet in named_subnets(cluster, values) if subnet.id}
+    if not cluster.network.tag_existing or not vpc_id or not subnets:
+        return []
+    tables = list(_pages(account, "describe_route_tables", "RouteTables", vpc_id))
+    rows: list[tuple[str, dict[str, str], Sequence[SubnetTag]]] = []
+    problems: list[str] = []
+    for described in _pages(account, "describe_subnets", "Subnets", vpc_id):
+        subnet = subnets.get(described["SubnetId"])
+        if subnet is None:
+            continue
+        tags = tag_map(described.get("Tags"))
+        table_id = route_table_of(tables, subnet.id)
+        table = next((table for table in tables if table["RouteTableId"] == table_id), None)
+        needed = needed_tags(cluster, subnet, tags, table)
+        problems += [f"{subnet.id_key}: {fault}" for fault in find_faults(cluster, subnet, tags, needed)]
+        missing = [SubnetTag(subnet.id, key, value) for key, value in needed.items() if key not in tags]
+        rows.append((subnet.id, tags, missing))
+    if problems:
+        raise SubnetTagsError(tuple(problems))
+    return rows
+
+
+def _pages(account: Account, operation: str, result_key: str, vpc_id: str) -> Iterator[AwsObject]:
+    """Yield what an operation of EC2 describes in a VPC."""
+    filters = [{"Name": "vpc-id", "Values": [vpc_id]}]
+    for page in account.client("ec2").get_paginator(operation).paginate(Filters=filters):
+        yield from page[result_key]
+
+
+def _is_internal(cluster: Cluster, subnet: NamedSubnet, table: AwsObject | None) -> bool:
+    """Return whether a subnet is private: its instances are not reached from the internet.
+
+    The subnets of a public cluster are private if their route table leads elsewhere than to an internet gateway, for
+    example to a NAT gateway.
+    """
+    if is_private(cluster):
+        return not subnet.is_public
+    route = default_route(table) if table else None
+    return route is not None and not str(route.get("GatewayId", "")).startswith("igw-")
+
+
+_TAGGING_KEY = "network.tagExisting"
+
+
+def find_tag_problems(situation: Situation) -> Iterator[Finding]:
+    """Yield a finding for each existing subnet in which controllers would not create load balancers of services.
+
+    With `network.tagExisting`, `cfngen deploy` adds what is missing, so only what keeps it from that is a problem.
+    """
+    cluster = situation.cluster
+    for subnet, described in situation.existing_subnets:
+        tags = tag_map(described.get("Tags"))
+        needed = needed_tags(cluster, subnet, tags, situation.route_table(subnet))
+        missing = {key: value for key, value in needed.items() if key not in tags}
+        create_tags = f"aws ec2 create-tags --region {situation.region} --resources {subnet.id} --tags"
+        commands = {key: f"{create_tags} Key={key},Value={value}" for key, value in missing.items()}
+        if cluster.network.tag_existing:
+            faults = find_faults(cluster, subnet, tags, needed)
+            for fault in faults:
+                remedy = f"correct its tags, or remove {_TAGGING_KEY} and tag the subnets yourself"
+                yield problem(subnet.id_key, fault, remedy)
+            if missing and not faults:
+                names = " and ".join(f"{key} = {value}" for key, value in missing.items())
+                yield Finding(
+                    Severity.OK,
+                    f"the deployment will give {subnet.id} the missing {names}",
+                    subnet.id_key,
+                    "who creates the stack in the console adds it with",
+                    tuple(commands.values()),
+                )
+            continue
+        for key, command in commands.items():
+            if key in SUBNET_ROLES:
+                kind = "internal" if key == INTERNAL_SUBNET_ROLE else "internet-facing"
+                text = f"{subnet.id} has no tag {key}, by which controllers find subnets for {kind} load balancers"
+                remedy = f"add it, set {_TAGGING_KEY}, or name the subnets in each service's annotations"
+            else:
+                others = other_clusters(cluster, tags)
+                owners = (
+                    f"tag of the cluster {others[0]}"
+                    if len(others) == 1
+                    else f"tags of the clusters {join_and(others)}"
+                )
+                text = (
+                    f"{subnet.id} has the {owners} and not that of {cluster.name}, so it gets no load balancers of "
+                    "services"
+                )
+                remedy = f"share it with this cluster, or set {_TAGGING_KEY}"
+            yield warning(subnet.id_key, text, remedy, command)

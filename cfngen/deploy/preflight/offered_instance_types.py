@@ -1,0 +1,148 @@
+"""Checks that the zones of masters, nodes and the bastion offer their instance types.
+
+Not every zone of a region has every type, older zones lack newer types most of all. A master and the bastion have one
+zone each, so their launch would fail, and with it the creation or their replacement. Nodes are launched in those zones
+of their group that offer the type, so only a group without any such zone is a problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from cfngen.cluster.group_types import types_key, types_of
+from cfngen.cluster.logical_ids import NodeGroupId
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.subnet_ids import ZoneId, zone_id
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws.instance_types import read_offerings
+from cfngen.errors import CfngenError
+from cfngen.text import join_and
+
+
+class InstanceTypesNotOfferedError(CfngenError):
+    """No zone of some instances offers their instance type.
+
+    Attributes:
+        problems: one sentence for each type; it starts with the type's key in the cluster file.
+    """
+
+    code = "instance-types-not-offered"
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__(
+            "; ".join(problems), hint="nothing was changed; correct the keys, or the parameters that override them."
+        )
+        self.problems = problems
+
+
+@dataclass(frozen=True)
+class _Demand:
+    """An instance type that at least one of some zones must offer.
+
+    Attributes:
+        key: the key in the cluster file; of a list, that of the type's position.
+        instance_type: e.g. `m5.large`.
+        zones: names of Availability Zones or Local Zones.
+    """
+
+    key: str
+    instance_type: str
+    zones: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """Instance types of which each of some zones must offer one.
+
+    Attributes:
+        key: the key in the cluster file.
+        types: the instance types.
+        zones: names of Availability Zones or Local Zones.
+    """
+
+    key: str
+    types: tuple[str, ...]
+    zones: tuple[str, ...]
+
+
+def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None:
+    """Check that each instance type is offered in a zone of its instances.
+
+    Args:
+        account: the account and region.
+        cluster: the cluster.
+        values: values of the root's parameters, among them types and zones that differ from the cluster file's.
+
+    Raises:
+        InstanceTypesNotOfferedError: a type is offered in none of its zones. Errors of AWS are ignored.
+    """
+    demands = list(_demands(cluster, values))
+    choices = list(_choices(cluster, values))
+    types = {demand.instance_type for demand in demands}.union(*(choice.types for choice in choices))
+    try:
+        with translate_aws_errors():
+            zones_by_type = read_offerings(account, types)
+    except AwsError:
+        return
+    problems = (*_find_problems(demands, zones_by_type), *_find_zones_without_choice(choices, zones_by_type))
+    if problems:
+        raise InstanceTypesNotOfferedError(problems)
+
+
+def _find_problems(demands: list[_Demand], zones_by_type: Mapping[str, set[str]]) -> Iterator[str]:
+    """Yield a sentence for each demand that none of its zones meets."""
+    for demand in demands:
+        offering_zones = zones_by_type.get(demand.instance_type, set())
+        if offering_zones.isdisjoint(demand.zones):
+            remedy = (
+                f"use another type, or a zone that has it: {join_and(sorted(offering_zones))}"
+                if offering_zones
+                else "use another type"
+            )
+            yield f"{demand.key}: {demand.instance_type} is not offered in {join_and(demand.zones)}; {remedy}"
+
+
+def _find_zones_without_choice(choices: list[_Choice], zones_by_type: Mapping[str, set[str]]) -> Iterator[str]:
+    """Yield a sentence for each choice of which a zone offers no type, while another zone offers one."""
+    for choice in choices:
+        offering_zones = set[str]().union(*(zones_by_type.get(name, set()) for name in choice.types))
+        missing_zones = [zone for zone in choice.zones if zone not in offering_zones]
+        if missing_zones and (choice.key.endswith("Requirements") or len(missing_zones) < len(choice.zones)):
+            zones = join_and(missing_zones)
+            yield f"{choice.key}: {zones} {'offers' if len(missing_zones) == 1 else 'offer'} none of the types; " + (
+                "ask for less, or remove the zone from the group"
+                if choice.key.endswith("Requirements")
+                else "add a type that is offered there, or remove the zone from the group"
+            )
+
+
+def _demands(cluster: Cluster, values: Mapping[str, str]) -> Iterator[_Demand]:
+    """Yield the demand of each master, of the bastion and of each node group."""
+    master_type = values.get("MasterInstanceType", cluster.control_plane.instance_type)
+    for zone in dict.fromkeys(slot.subnet.zone for slot in cluster.slots):
+        yield _Demand("controlPlane.instanceType", master_type, (_chosen_zone(zone, values),))
+    if cluster.bastion and cluster.bastion.zone:
+        bastion_type = values.get("BastionInstanceType", cluster.bastion.instance_type)
+        yield _Demand("bastion.instanceType", bastion_type, (_chosen_zone(cluster.bastion.zone, values),))
+    for index, group in enumerate(cluster.node_groups):
+        zones = tuple(_chosen_zone(zone, values) for zone in group.zones)
+        for position, node_type in enumerate(group.instance_types):
+            yield _Demand(f"nodeGroups[{index}].instanceTypes[{position}]", node_type, zones)
+        if not group.instance_types and not group.instance_requirements:
+            node_type = values.get(str(NodeGroupId(group.name, "InstanceType")), group.instance_type)
+            yield _Demand(f"nodeGroups[{index}].instanceType", node_type, zones)
+
+
+def _choices(cluster: Cluster, values: Mapping[str, str]) -> Iterator[_Choice]:
+    """Yield the types of each node group that has several."""
+    for index, group in enumerate(cluster.node_groups):
+        zones = tuple(_chosen_zone(zone, values) for zone in group.zones)
+        if group.instance_types or group.instance_requirements:
+            yield _Choice(f"nodeGroups[{index}].{types_key(group)}", types_of(cluster, group), zones)
+
+
+def _chosen_zone(zone: str, values: Mapping[str, str]) -> str:
+    """Return the zone that a parameter names in place of a zone of the cluster file."""
+    return values.get(str(ZoneId(zone_id(zone))), zone)

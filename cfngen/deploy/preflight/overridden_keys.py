@@ -1,0 +1,79 @@
+"""Says which parameter a problem is about if a deployment's parameter overrides the key of the cluster file.
+
+Checks before a deployment look at the values that will be deployed, and name the key that a value comes from. A value
+of `--parameter`, of a parameter file or of the stack is not in the cluster file, so correcting the key would not help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from cfngen.cluster.existing_parts import parameter_keys
+from cfngen.cluster.logical_ids import NodeGroupId
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.subnet_ids import SubnetId, ZoneId, zone_id
+from cfngen.deploy.preflight.existing.objects import ForeignObjectsError
+from cfngen.deploy.preflight.network.subnet_tags import SubnetTagsError
+from cfngen.deploy.preflight.offered_instance_types import InstanceTypesNotOfferedError
+from cfngen.deploy.preflight.references import UnresolvedReferenceError
+
+
+def parameters_by_key(cluster: Cluster) -> dict[str, str]:
+    """Return the parameter that overrides each key of the cluster file, for keys that checks name."""
+    network = cluster.network
+    names = {
+        **parameter_keys(cluster),
+        "network.vpc.cidr": "VpcCidr",
+        "controlPlane.instanceType": "MasterInstanceType",
+        "bastion.instanceType": "BastionInstanceType",
+        "api.elasticIp.allocationId": "ApiElasticIpAllocationId",
+        "api.elasticIp.address": "ApiElasticIp",
+        "bastion.elasticIp.allocationId": "BastionElasticIpAllocationId",
+        "bastion.elasticIp.address": "BastionElasticIpAddress",
+    }
+    for index, group in enumerate(cluster.node_groups):
+        names[f"nodeGroups[{index}].instanceType"] = str(NodeGroupId(group.name, "InstanceType"))
+    for index, subnet in enumerate(network.subnets):
+        key, zone = f"network.subnets[{index}]", zone_id(subnet.zone)
+        names[f"{key}.zone"] = str(ZoneId(zone))
+        names[f"{key}.cidr"] = str(SubnetId(zone, "Cidr"))
+        names[f"{key}.public.cidr"] = str(SubnetId(zone, "Cidr", is_public=True))
+    return names
+
+
+class OverriddenKeys:
+    """The keys of a cluster file that a deployment's parameters override.
+
+    Args:
+        cluster: the cluster.
+        sources: by the name of each parameter whose value is not its default, where the value comes from.
+    """
+
+    def __init__(self, cluster: Cluster, sources: Mapping[str, str]) -> None:
+        self._sources = {key: sources[name] for key, name in parameters_by_key(cluster).items() if name in sources}
+
+    def source(self, key: str) -> str:
+        """Return where the value of a key comes from: a parameter, or the key itself."""
+        return self._sources.get(key, key)
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Let errors about keys of the cluster file name the parameters instead that override them."""
+        try:
+            yield
+        except (
+            ForeignObjectsError,
+            InstanceTypesNotOfferedError,
+            SubnetTagsError,
+            UnresolvedReferenceError,
+        ) as error:
+            problems = tuple(self._with_source(problem) for problem in error.problems)
+            if problems == tuple(error.problems):
+                raise
+            raise type(error)(problems) from error
+
+    def _with_source(self, problem: str) -> str:
+        """Return a problem that begins with a key, with the source of its value in place of the key."""
+        key, colon, text = problem.partition(": ")
+        return f"{self.source(key)}{colon}{text}"

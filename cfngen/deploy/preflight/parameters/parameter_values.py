@@ -1,0 +1,381 @@
+"""Chooses the values of the root's parameters for a deployment.
+
+`--parameter` takes precedence over the parameter file, and the file over the template's default; `--keep` leaves a
+parameter at its current value in the stack. Defaults are passed explicitly: if they were left out, CloudFormation would
+keep the value of the last deployment, and a change of the cluster file would be lost. A parameter without a default
+keeps its current value.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network
+
+from cfngen.cluster.existing_parts import stack_outputs
+from cfngen.cluster.existing_security_groups import GroupRole, existing_group, group_key
+from cfngen.cluster.group_types import types_key
+from cfngen.cluster.logical_ids import NodeGroupId
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.topology import has_api_load_balancer
+from cfngen.deploy.aws.stacks import StackView
+from cfngen.deploy.aws.templates import LOCATION_PARAMETERS
+from cfngen.deploy.aws.types import AwsArguments, TemplatePart
+from cfngen.deploy.messages.message import Notice
+from cfngen.deploy.preflight.parameters.parameter_file import ParameterFile
+from cfngen.errors import CfngenError
+
+MASK = "****"
+"""Shown in messages instead of the value of a NoEcho parameter."""
+
+
+class ParameterError(CfngenError):
+    """Parameters are missing or unknown, or their values are not allowed.
+
+    Attributes:
+        problems: one sentence for each problem.
+    """
+
+    code = "invalid-parameter"
+
+    def __init__(self, problems: Sequence[str], *, hint: str) -> None:
+        super().__init__("\n".join(problems), hint=hint)
+        self.problems = tuple(problems)
+
+
+class MissingParameterError(ParameterError):
+    """Parameters without a default have no value.
+
+    Attributes:
+        names: their names.
+    """
+
+    code = "missing-parameter"
+
+    def __init__(self, problems: Sequence[str], names: Sequence[str], *, hint: str) -> None:
+        super().__init__(problems, hint=hint)
+        self.names = tuple(names)
+
+
+@dataclass(frozen=True)
+class ParameterValues:
+    """The values of one deployment.
+
+    Attributes:
+        request_parameters: the argument `Parameters` of CreateChangeSet, in the template's order.
+        values: the values of the deployment; NoEcho parameters that keep their value are missing.
+        sources: by name, where the value of each parameter comes from that does not have its default, e.g.
+            `--parameter VpcId`.
+        notices: warnings, e.g. about values that someone has changed in the stack and this deployment resets.
+    """
+
+    request_parameters: tuple[TemplatePart, ...]
+    values: Mapping[str, str]
+    sources: Mapping[str, str] = field(default_factory=dict)
+    notices: tuple[Notice, ...] = ()
+
+
+def choose_values(
+    root_template: TemplatePart,
+    *,
+    option_values: Mapping[str, str] | None = None,
+    file: ParameterFile | None = None,
+    kept_parameters: Collection[str] = (),
+    deployed_stack: StackView | None = None,
+    deployed_root_template: TemplatePart | None = None,
+    left_out: Mapping[str, str] | None = None,
+) -> ParameterValues:
+    """Choose the value of every parameter of a root.
+
+    Args:
+        root_template: the template of the root, as uploaded.
+        option_values: values from the command line (`--parameter`), by parameter.
+        file: values from a parameter file.
+        kept_parameters: parameters that keep their current value in the stack (`--keep`).
+        deployed_stack: the root stack; None if it does not exist yet.
+        deployed_root_template: the root's template as it is deployed; its defaults show which values someone has
+            changed in the stack.
+        left_out: why the root has no parameter of some name, by name; see `left_out_parameters`.
+
+    Raises:
+        MissingParameterError: parameters without a default have no value.
+        ParameterError: parameters are unknown, or values are not allowed.
+    """
+    definitions: Mapping[str, TemplatePart] = root_template.get("Parameters", {})
+    option_values = option_values or {}
+    file = file or ParameterFile()
+    stack_values = deployed_stack.parameters if deployed_stack else {}
+    problems = [
+        *_unknown_parameters(definitions, left_out or {}, option_values, "--parameter "),
+        *_unknown_parameters(definitions, left_out or {}, file.values.keys() | file.kept_parameters, f"{file.name}: "),
+        *_unknown_parameters(definitions, left_out or {}, kept_parameters, "--keep "),
+        *(
+            f"--keep {name}: the stack has no value to keep; set one with --parameter {name}=…"
+            for name in sorted((set(kept_parameters) | file.kept_parameters) & definitions.keys() - stack_values.keys())
+        ),
+    ]
+    values: dict[str, str] = {}
+    sources: dict[str, str] = {}
+    kept_names: list[str] = []  # parameters that keep the value that the stack has
+    missing_names: list[str] = []
+    for name, definition in definitions.items():
+        is_no_echo = _is_no_echo(definition)
+        keeps_value = name in kept_parameters or (name in file.kept_parameters and name not in option_values)
+        if name in option_values:
+            value = option_values[name]
+            source = f"--parameter {name}"
+        elif name in file.values and not keeps_value:
+            value = file.values[name]
+            source = f"{file.name}: {name}"
+        elif name in stack_values and (keeps_value or "Default" not in definition or is_no_echo):
+            # A NoEcho parameter is never reset to its default, since nobody could see the lost value.
+            kept_names.append(name)
+            value = stack_values[name]
+            source = f"{name}, from the stack"
+        elif "Default" in definition:
+            value = str(definition["Default"])
+            source = f"{name}, from its default"
+        else:
+            missing_names.append(name)
+            continue
+        values[name] = value
+        if not ("Default" in definition and value == str(definition["Default"])):
+            sources[name] = source
+        # CloudFormation shows the current value of a NoEcho parameter only as asterisks, which need not fit the rules.
+        is_hidden = is_no_echo and name in kept_names
+        if not is_hidden and (problem := broken_rule(name, definition, value)):
+            problems.append(f"{source}: {MASK if is_no_echo else repr(value)} {problem}")
+    if problems:
+        problems += [_describe_missing(name, definitions[name]) for name in missing_names]
+        raise ParameterError(problems, hint="correct them and try again; nothing was changed.")
+    if missing_names:
+        options = " ".join(f"--parameter {name}=…" for name in missing_names)
+        problems = [_describe_missing(name, definitions[name]) for name in missing_names]
+        raise MissingParameterError(problems, missing_names, hint=f"set a value for each: {options}")
+    explicit_names = {*option_values, *file.values, *kept_names}
+    # CloudFormation shows the current value of a NoEcho parameter only as asterisks.
+    visible_values = {
+        name: value for name, value in values.items() if not (name in kept_names and _is_no_echo(definitions[name]))
+    }
+    return ParameterValues(
+        request_parameters=tuple(
+            _request_parameter(name, value, uses_previous_value=name in kept_names) for name, value in values.items()
+        ),
+        values=visible_values,
+        sources=sources,
+        notices=(
+            *_open_api_notices(values, explicit_names),
+            *_reset_notices(definitions, values, explicit_names, stack_values, deployed_root_template),
+        ),
+    )
+
+
+def _request_parameter(name: str, value: str, *, uses_previous_value: bool) -> AwsArguments:
+    """Return one item of the argument `Parameters` of CreateChangeSet."""
+    if uses_previous_value:
+        return {"ParameterKey": name, "UsePreviousValue": True}
+    return {"ParameterKey": name, "ParameterValue": value}
+
+
+def _is_no_echo(definition: TemplatePart) -> bool:
+    """Return whether CloudFormation hides the value of a parameter."""
+    return str(definition.get("NoEcho", "")).lower() == "true"
+
+
+def _describe_missing(name: str, definition: TemplatePart) -> str:
+    """Return in words that a parameter has no value, with its description and the rule for its values."""
+    description = str(definition.get("Description", "")).rstrip(".")
+    rule = str(definition.get("ConstraintDescription", ""))
+    if description and rule:
+        return f"{name} has no value: {description} ({rule})"
+    return f"{name} has no value: {description or rule}"
+
+
+def _unknown_parameters(
+    definitions: TemplatePart, left_out: Mapping[str, str], names: Iterable[str], source: str
+) -> list[str]:
+    """Return one problem for each name that is no parameter of the root; `source` is where the names come from."""
+    problems = []
+    for name in sorted(set(names) - definitions.keys()):
+        if name in left_out:
+            problems.append(f"{source}{name}: {left_out[name]}; remove the parameter, or change the cluster file")
+            continue
+        if name in LOCATION_PARAMETERS:
+            advice = "cfngen uploads the templates itself; remove it (--bucket chooses the bucket)"
+        elif matches := difflib.get_close_matches(name, definitions) or _matches_ignoring_case(name, definitions):
+            advice = f"did you mean {matches[0]}?"
+        else:
+            advice = f"there are {', '.join(definitions)}" if definitions else "the template has none"
+        problems.append(f"{source}{name}: there is no such parameter; {advice}")
+    return problems
+
+
+def _matches_ignoring_case(name: str, existing_names: Iterable[str]) -> list[str]:
+    """Return the existing names that differ from a name only in upper and lower case."""
+    return [existing_name for existing_name in existing_names if existing_name.lower() == name.lower()]
+
+
+def _open_api_notices(values: Mapping[str, str], explicit_names: Collection[str]) -> list[Notice]:
+    """Return a warning if a parameter opens the API to everybody.
+
+    The key `api.allowedCidrs` of the cluster file is checked elsewhere.
+    """
+    if API_CIDR_PARAMETER not in explicit_names or not values.get(API_CIDR_PARAMETER, "").endswith("/0"):
+        return []
+    return [
+        Notice(
+            f"the Kubernetes API is open to everybody: {API_CIDR_PARAMETER} is {values[API_CIDR_PARAMETER]}",
+            f"set your own address range with --parameter {API_CIDR_PARAMETER}=…, e.g. 203.0.113.7/32.",
+        )
+    ]
+
+
+def _reset_notices(
+    definitions: Mapping[str, TemplatePart],
+    values: Mapping[str, str],
+    explicit_names: Collection[str],
+    stack_values: Mapping[str, str],
+    deployed_root_template: TemplatePart | None,
+) -> list[Notice]:
+    """Return a notice for each parameter that someone has changed in the stack and this deployment resets.
+
+    Args:
+        definitions: the parameters of the root's template to deploy.
+        values: the values of the deployment.
+        explicit_names: parameters whose values come from the user or are kept, and not from a default.
+        stack_values: current values of the stack's parameters.
+        deployed_root_template: the root's template as it is deployed; None if there is none.
+    """
+    deployed_definitions = (deployed_root_template or {}).get("Parameters", {})
+    notices = []
+    for name, value in values.items():
+        if name in explicit_names or _is_no_echo(definitions[name]):
+            continue
+        current_value = stack_values.get(name)
+        if current_value is None or current_value == value:
+            continue
+        default = deployed_definitions.get(name, {}).get("Default")
+        # A value that is the deployed default was not changed in the stack: the cluster file has changed since.
+        if default is not None and str(default) == current_value:
+            continue
+        notices.append(
+            Notice(
+                f"{name} was changed to {current_value} in the stack and is reset to {value} from the cluster file",
+                f"--keep {name} keeps {current_value}; to keep it in later deployments too, change the cluster file.",
+            )
+        )
+    return notices
+
+
+_NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
+
+
+def broken_rule(name: str, definition: TemplatePart, value: str) -> str:
+    """Return which rule a value breaks, as the rest of a sentence; an empty text if the value is allowed.
+
+    Args:
+        name: the parameter's name; one that ends in `Cidr` takes an address range.
+        definition: the parameter in the template.
+        value: the value as text.
+    """
+    parameter_type = str(definition.get("Type", ""))
+    is_list = (
+        parameter_type.startswith(("List<", "AWS::SSM::Parameter::Value<List<"))
+        or "CommaDelimitedList" in parameter_type
+    )
+    # The rules apply to each item of a list. If the value is the name of an SSM parameter, they apply to the name.
+    items = [item.strip() for item in value.split(",")] if is_list else [value]
+    description = str(definition.get("ConstraintDescription", ""))
+    for item in items:
+        if reason := _broken_bound(definition, item, is_numeric=parameter_type in ("Number", "List<Number>")):
+            return f"{description} ({reason})" if description else reason
+        if not _fits_pattern(definition, item):
+            # The constraint description explains the pattern.
+            return description or f"does not match {definition['AllowedPattern']}"
+        if name.endswith("Cidr") and (reason := _cidr_problem(item)):
+            return f"{description} ({reason})" if description else reason
+    return ""
+
+
+def _broken_bound(definition: TemplatePart, item: str, *, is_numeric: bool) -> str:
+    """Return which bound a value breaks (allowed values, minimum, maximum, or length), or an empty text.
+
+    Args:
+        definition: the parameter in the template.
+        item: the value, or one item of a list.
+        is_numeric: whether the value must be a number.
+    """
+    allowed = [str(allowed_value) for allowed_value in definition.get("AllowedValues", ())]
+    if allowed and item not in allowed:
+        return f"is not one of {', '.join(allowed)}"
+    if is_numeric and not _NUMBER.fullmatch(item):
+        return "is not a number"
+    if is_numeric and "MinValue" in definition and float(item) < float(definition["MinValue"]):
+        return f"must be at least {definition['MinValue']}"
+    if is_numeric and "MaxValue" in definition and float(item) > float(definition["MaxValue"]):
+        return f"must be at most {definition['MaxValue']}"
+    if "MinLength" in definition and len(item) < int(definition["MinLength"]):
+        return f"must have at least {definition['MinLength']} characters"
+    if "MaxLength" in definition and len(item) > int(definition["MaxLength"]):
+        return f"must have at most {definition['MaxLength']} characters"
+    return ""
+
+
+def _cidr_problem(item: str) -> str:
+    """Return why a text is no IPv4 address range, which a pattern cannot check; an empty text if it is one."""
+    try:
+        IPv4Network(item, strict=False)
+    except ValueError as error:
+        # Python's messages end with "in" and the value, which the caller's message contains already.
+        reason, _, _ = str(error).partition(" in ")
+        return reason[:1].lower() + reason[1:]
+    return ""
+
+
+def _fits_pattern(definition: TemplatePart, value: str) -> bool:
+    """Return whether a value matches the parameter's `AllowedPattern`, if there is one."""
+    pattern = definition.get("AllowedPattern")
+    if not pattern:
+        return True
+    try:
+        return bool(re.fullmatch(str(pattern), value))
+    except re.error:
+        # Java's regular expressions, which CloudFormation uses, have features that Python lacks; CloudFormation checks.
+        return True
+
+
+API_CIDR_PARAMETER = "ApiAllowedCidr"
+"""Parameter with the address range from which the Kubernetes API can be reached."""
+
+
+def left_out_parameters(cluster: Cluster) -> dict[str, str]:
+    """Return the reason for each parameter that the root template lacks because of the cluster file, by its name."""
+    reasons = {
+        str(NodeGroupId(group.name, "InstanceType")): f"`nodeGroups[{index}].{types_key(group)}` in the cluster file "
+        "says which types the group has"
+        for index, group in enumerate(cluster.node_groups)
+        if group.instance_types or group.instance_requirements
+    }
+    for name, output in stack_outputs(cluster).items():
+        reasons[name] = f"the cluster file takes it from another stack ({output})"
+    api_reason = _api_range_reason(cluster)
+    if api_reason:
+        reasons[API_CIDR_PARAMETER] = api_reason
+    return reasons
+
+
+def _api_range_reason(cluster: Cluster) -> str:
+    """Return why there is no parameter for who may reach the API; empty if there is one."""
+    if cluster.api.allowed_cidrs:
+        return "`api.allowedCidrs` in the cluster file sets it"
+    if cluster.api.allowed_prefix_lists:
+        return "`api.allowedPrefixLists` in the cluster file says who may reach the API"
+    role: GroupRole = "ApiLoadBalancer" if has_api_load_balancer(cluster) else "Master"
+    if existing_group(cluster, role):
+        return (
+            f"the rules of your own security group ({group_key(role)}) say who may reach the API, and cfngen changes "
+            "none of them"
+        )
+    return ""

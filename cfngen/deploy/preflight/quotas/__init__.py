@@ -1,0 +1,1 @@
+"""What a cluster takes of the account's quotas."""

@@ -1,0 +1,310 @@
+"""The AWS resources that a cluster needs, counted from its templates and parameters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from cfngen.cluster.subnet_ids import ZonalId, ZoneId
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import translate_aws_errors
+from cfngen.deploy.aws.stacks import (
+    AUTO_SCALING_GROUP,
+    StackView,
+)
+from cfngen.deploy.aws.stacks import (
+    list_resources as resources_of,
+)
+from cfngen.deploy.aws.stacks import (
+    read_template as template_of,
+)
+from cfngen.deploy.aws.templates import nested_template_names
+from cfngen.deploy.aws.types import TemplatePart
+from cfngen.deploy.preflight.quotas.instance_counts import InstanceCount, instance_counts
+from cfngen.templates.document import Document
+from cfngen.templates.expressions import reference, resolve
+
+LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
+VPC_ENDPOINT = "AWS::EC2::VPCEndpoint"
+
+
+@dataclass(frozen=True)
+class Demand:
+    """The AWS resources that a cluster needs.
+
+    Attributes:
+        count_by_resource_type: number of resources by CloudFormation type, e.g. `AWS::EC2::EIP`.
+        instances: the instances of each Auto Scaling group.
+        reservations: the capacity reservations, each with its instances.
+        gib_by_volume_type: GiB of EBS volumes by volume type, with every Auto Scaling group at its initial size.
+        max_gib_by_volume_type: GiB of EBS volumes by volume type, with every Auto Scaling group at its maximum size.
+        public_addresses: number of public addresses of nodes and of a load balancer, without Elastic IPs.
+        max_public_addresses: the same with every Auto Scaling group at its maximum size.
+        prefix_lists_by_security_group: for each security group, by its logical id, the sources of its ingress rules: a
+            mapping from each rule's logical id to the prefix list that is its source, or to "" for any other source.
+        max_groups_per_interface: number of security groups of the network interface that has the most.
+        max_policies_per_role: number of managed policies of the role that has the most.
+        vpc_id: id of the VPC; empty if it has yet to be created.
+        nat_gateway_zones: the zones with a NAT gateway, by their part of logical ids (`cfngen.cluster.subnet_ids`); an
+            empty text if the templates do not name the zone.
+        gateway_endpoints: number of gateway endpoints, which are free.
+        interface_endpoints: number of interface endpoints.
+        endpoint_interfaces: number of network interfaces of interface endpoints: one in each zone of each.
+    """
+
+    count_by_resource_type: Mapping[str, int] = field(default_factory=dict)
+    instances: tuple[InstanceCount, ...] = ()
+    reservations: tuple[InstanceCount, ...] = ()
+    gib_by_volume_type: Mapping[str, int] = field(default_factory=dict)
+    max_gib_by_volume_type: Mapping[str, int] = field(default_factory=dict)
+    public_addresses: int = 0
+    max_public_addresses: int = 0
+    prefix_lists_by_security_group: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    max_groups_per_interface: int = 0
+    max_policies_per_role: int = 0
+    vpc_id: str = ""
+    nat_gateway_zones: Mapping[str, str] = field(default_factory=dict)
+    gateway_endpoints: int = 0
+    interface_endpoints: int = 0
+    endpoint_interfaces: int = 0
+
+
+class _IngressRule(NamedTuple):
+    """An ingress rule of a security group.
+
+    Attributes:
+        security_group: logical id of the security group; empty if the rule does not refer to one in its template.
+        logical_id: logical id of the rule.
+        prefix_list: id of the prefix list that is the source of the rule; empty for any other source.
+    """
+
+    security_group: str
+    logical_id: str
+    prefix_list: str
+
+
+@dataclass(frozen=True)
+class _TemplateWithValues:
+    """The resources of a template, and the values of its parameters.
+
+    Parameters that take outputs of other stacks have no values here, since outputs are unknown before a deployment.
+
+    Attributes:
+        resources: the resources by logical id.
+        values: the known values of parameters by name.
+    """
+
+    resources: Mapping[str, TemplatePart]
+    values: Mapping[str, object]
+
+    def properties_of_type(self, resource_type: str) -> Iterator[TemplatePart]:
+        """Yield the properties of each resource of this CloudFormation type."""
+        for resource in self.resources.values():
+            if resource["Type"] == resource_type:
+                yield resource.get("Properties", {})
+
+    def value_if_known(self, expression: object) -> object:
+        """Return the value of an expression such as a Ref, or None if it is not known before the stacks exist."""
+        return resolve(expression, self.values)
+
+    def text_if_known(self, expression: object) -> str:
+        """Return the value of an expression as text, or an empty text if it is not known."""
+        return str(self.value_if_known(expression) or "")
+
+    def number_or_zero(self, expression: object) -> int:
+        """Return the value of an expression as a number, or 0 if it is not known."""
+        value = str(self.value_if_known(expression))
+        return int(value) if value.isdigit() else 0
+
+    def launch_template_data(self, auto_scaling_group: TemplatePart) -> TemplatePart:
+        """Return the LaunchTemplateData that an Auto Scaling group uses, given the group's properties."""
+        mixed = auto_scaling_group.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {})
+        specification = auto_scaling_group.get("LaunchTemplate") or mixed.get("LaunchTemplateSpecification", {})
+        launch_template = reference(specification.get("LaunchTemplateId"))
+        logical_id = launch_template.name if launch_template else ""
+        data: TemplatePart = self.resources.get(logical_id, {}).get("Properties", {}).get("LaunchTemplateData", {})
+        return data
+
+    def initial_size(self, auto_scaling_group: TemplatePart) -> int:
+        """Return the initial number of instances of an Auto Scaling group, given the group's properties."""
+        return self.number_or_zero(auto_scaling_group.get("DesiredCapacity", auto_scaling_group.get("MinSize")))
+
+    def ingress_rules(self) -> Iterator[_IngressRule]:
+        """Yield each ingress rule of a security group."""
+        for logical_id, resource in self.resources.items():
+            properties = resource.get("Properties", {})
+            if resource["Type"] == "AWS::EC2::SecurityGroupIngress":
+                security_group = reference(properties.get("GroupId"))
+                yield _IngressRule(
+                    security_group=security_group.name if security_group else "",
+                    logical_id=logical_id,
+                    prefix_list=str(properties.get("SourcePrefixListId", "")),
+                )
+
+    def nat_gateway_zones(self) -> dict[str, str]:
+        """Return the zones with a NAT gateway, as in `Demand.nat_gateway_zones`."""
+        parsed_ids = (
+            ZonalId.parse(logical_id)
+            for logical_id, resource in self.resources.items()
+            if resource["Type"] == "AWS::EC2::NatGateway"
+        )
+        short_zones = [parsed.zone for parsed in parsed_ids if parsed]
+        return {short_zone: str(self.values.get(str(ZoneId(short_zone)), "")) for short_zone in short_zones}
+
+    def security_groups_of_interfaces(self) -> Iterator[Sequence[object]]:
+        """Yield the list of security groups of each network interface, load balancer and launch template."""
+        for interface in self.properties_of_type("AWS::EC2::NetworkInterface"):
+            yield interface.get("GroupSet", ())
+        for load_balancer in self.properties_of_type(LOAD_BALANCER):
+            yield load_balancer.get("SecurityGroups", ())
+        for launch_template in self.properties_of_type("AWS::EC2::LaunchTemplate"):
+            for interface in launch_template.get("LaunchTemplateData", {}).get("NetworkInterfaces", ()):
+                yield interface.get("Groups", ())
+
+
+def count_demand(documents: Sequence[Document], values: Mapping[str, str]) -> Demand:
+    """Return the AWS resources that a cluster needs.
+
+    Args:
+        documents: the cluster's templates, including the root.
+        values: values of the root's parameters.
+    """
+    count_by_resource_type: Counter[str] = Counter()
+    gib_by_volume_type: Counter[str] = Counter()
+    max_gib_by_volume_type: Counter[str] = Counter()
+    instances: list[InstanceCount] = []
+    reservations: list[InstanceCount] = []
+    prefix_lists_by_security_group: dict[str, dict[str, str]] = {}
+    nat_gateway_zones: dict[str, str] = {}
+    gateway_endpoints = interface_endpoints = endpoint_interfaces = 0
+    public_addresses = max_public_addresses = max_groups = max_policies = 0
+    for template in _nested_templates(documents, values):
+        count_by_resource_type.update(resource["Type"] for resource in template.resources.values())
+        for auto_scaling_group in template.properties_of_type(AUTO_SCALING_GROUP):
+            data = template.launch_template_data(auto_scaling_group)
+            count = template.initial_size(auto_scaling_group)
+            max_count = template.number_or_zero(auto_scaling_group.get("MaxSize"))
+            instances += instance_counts(auto_scaling_group, data, (count, max_count), template.value_if_known)
+            has_public_address = any(
+                network_interface.get("AssociatePublicIpAddress") is True
+                for network_interface in data.get("NetworkInterfaces", ())
+            )
+            if has_public_address:
+                public_addresses += count
+                max_public_addresses += max(max_count, count)
+            for block_device in data.get("BlockDeviceMappings", ()):
+                volume = block_device.get("Ebs", {})
+                volume_type = template.text_if_known(volume.get("VolumeType"))
+                gib = template.number_or_zero(volume.get("VolumeSize"))
+                gib_by_volume_type[volume_type] += count * gib
+                max_gib_by_volume_type[volume_type] += max(max_count, count) * gib
+        for reservation in template.properties_of_type("AWS::EC2::CapacityReservation"):
+            reserved_type = template.text_if_known(reservation.get("InstanceType"))
+            reserved_count = template.number_or_zero(reservation.get("InstanceCount"))
+            reservations.append(InstanceCount(reserved_type, reserved_count, is_spot=False))
+        for volume in template.properties_of_type("AWS::EC2::Volume"):
+            volume_type = template.text_if_known(volume.get("VolumeType"))
+            gib = template.number_or_zero(volume.get("Size"))
+            # A volume of its own does not grow with an Auto Scaling group, so it counts equally in both.
+            gib_by_volume_type[volume_type] += gib
+            max_gib_by_volume_type[volume_type] += gib
+        for rule in template.ingress_rules():
+            prefix_list_by_rule = prefix_lists_by_security_group.setdefault(rule.security_group, {})
+            prefix_list_by_rule[rule.logical_id] = rule.prefix_list
+        for load_balancer in template.properties_of_type(LOAD_BALANCER):
+            # A load balancer that faces the internet has one public address in each of its subnets.
+            if load_balancer.get("Scheme") == "internet-facing":
+                zone_count = len(load_balancer.get("Subnets", ()))
+                public_addresses += zone_count
+                max_public_addresses += zone_count
+        nat_gateway_zones.update(template.nat_gateway_zones())
+        for endpoint in template.properties_of_type(VPC_ENDPOINT):
+            if endpoint.get("VpcEndpointType") == "Interface":
+                interface_endpoints += 1
+                endpoint_interfaces += len(endpoint.get("SubnetIds", ()))
+            else:
+                gateway_endpoints += 1
+        for security_groups in template.security_groups_of_interfaces():
+            max_groups = max(max_groups, len(security_groups))
+        for role in template.properties_of_type("AWS::IAM::Role"):
+            # The managed policies that templates create are attached to the masters' role.
+            policy_count = len(role.get("ManagedPolicyArns", ())) + count_by_resource_type["AWS::IAM::ManagedPolicy"]
+            max_policies = max(max_policies, policy_count)
+    return Demand(
+        count_by_resource_type=count_by_resource_type,
+        instances=tuple(instances),
+        reservations=tuple(reservations),
+        gib_by_volume_type=_without_unknown(gib_by_volume_type),
+        max_gib_by_volume_type=_without_unknown(max_gib_by_volume_type),
+        public_addresses=public_addresses,
+        max_public_addresses=max_public_addresses,
+        prefix_lists_by_security_group=prefix_lists_by_security_group,
+        max_groups_per_interface=max_groups,
+        max_policies_per_role=max_policies,
+        vpc_id=values.get("VpcId", ""),
+        nat_gateway_zones=nat_gateway_zones,
+        gateway_endpoints=gateway_endpoints,
+        interface_endpoints=interface_endpoints,
+        endpoint_interfaces=endpoint_interfaces,
+    )
+
+
+def _without_unknown(gib_by_volume_type: Mapping[str, int]) -> dict[str, int]:
+    """Return GiB by volume type without unknown volume types (an empty text) and unknown sizes (0)."""
+    return {volume_type: gib for volume_type, gib in gib_by_volume_type.items() if volume_type and gib}
+
+
+def read_deployed_demand(account: Account, stack: StackView) -> Demand:
+    """Return the AWS resources that a deployed cluster needs, from the templates and parameters of its stacks.
+
+    Raises:
+        cfngen.deploy.aws.errors.AwsError: the stacks cannot be read.
+    """
+    with translate_aws_errors():
+        root = template_of(account, stack.id)
+        physical_ids = {
+            resource.logical_id: resource.physical_id
+            for resource in resources_of(account, stack.id)
+            if resource.physical_id
+        }
+        # Nested stacks that were never created have no physical id.
+        names_by_stack = {
+            logical_id: name for logical_id, name in nested_template_names(root).items() if logical_id in physical_ids
+        }
+        documents = [Document("cluster", dict(root), module="", children=tuple(names_by_stack))]
+        for logical_id, name in names_by_stack.items():
+            documents.append(Document(name, dict(template_of(account, physical_ids[logical_id])), module=""))
+    has_nested_stacks = len(documents) > 1
+    if not has_nested_stacks:
+        return Demand()
+    # The root outputs the id of a VPC that it has created.
+    return replace(
+        count_demand(documents, stack.parameters),
+        vpc_id=stack.values.get("VpcId") or stack.outputs.get("VpcId", ""),
+    )
+
+
+def _nested_templates(documents: Sequence[Document], values: Mapping[str, str]) -> Iterator[_TemplateWithValues]:
+    """Yield the template of each nested stack, with the values that the root passes to the stack."""
+    root = next(document for document in documents if document.children)
+    # The values of the root's parameters resolve the expressions that the root passes to its nested stacks.
+    root_template = _TemplateWithValues(root.body["Resources"], {**_defaults(root), **values})
+    documents_by_name = {document.name: document for document in documents}
+    for logical_id, name in nested_template_names(root.body).items():
+        child = documents_by_name.get(name)
+        if child is None:
+            continue  # the stack was never created, since an earlier one failed
+        known_values = dict(_defaults(child))
+        for parameter, expression in root.body["Resources"][logical_id]["Properties"].get("Parameters", {}).items():
+            value = root_template.value_if_known(expression)
+            if value is not None:
+                known_values[parameter] = value
+        yield _TemplateWithValues(child.body["Resources"], known_values)
+
+
+def _defaults(document: Document) -> TemplatePart:
+    """Return the default values of a template's parameters by name."""
+    parameters = document.body.get("Parameters", {})
+    return {name: definition["Default"] for name, definition in parameters.items() if "Default" in definition}

@@ -1,0 +1,355 @@
+"""Checks before a deployment whether the account's quotas allow the resources that the deployment adds.
+
+Usage is counted with the services' own API calls; limits come from Service Quotas. Codes: "AWS service endpoints and
+quotas", AWS General Reference. If a usage or limit cannot be read, the quota is reported as unknown and the deployment
+continues.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP
+from cfngen.deploy.preflight.quotas.demand import Demand
+from cfngen.deploy.preflight.quotas.quota import (
+    Quota,
+    QuotaCheck,
+    ReadCount,
+    check_quota,
+    known_usage,
+    network_checks,
+)
+from cfngen.deploy.preflight.quotas.vcpus import check_vcpu_quotas
+
+MAX_THREADS = 12
+GIB_PER_TIB = 1024
+
+
+def check(account: Account, demand: Demand, current: Demand | None = None) -> tuple[Quota, ...]:
+    """Check all quotas that a deployment adds something to.
+
+    Args:
+        account: the account and region.
+        demand: the resources that the cluster will need.
+        current: the resources that it has already; None for a new cluster.
+
+    Returns:
+        One entry for each quota. Nothing is raised: a quota that cannot be read has no limit, and its hint says why.
+    """
+    current = current or Demand()
+    added_resources = _additions(demand.count_by_resource_type, current.count_by_resource_type)
+    # boto3 clients may be shared between threads, but must not be created in several threads.
+    for service in ("autoscaling", "ec2", "elbv2", "iam", "service-quotas"):
+        account.client(service)
+    with ThreadPoolExecutor(max_workers=MAX_THREADS) as pool:
+        vcpu_quotas_future = pool.submit(
+            check_vcpu_quotas,
+            account,
+            demand.instances,
+            current.instances,
+            planned_reservations=demand.reservations,
+            current_reservations=current.reservations,
+        )
+        quota_checks = [
+            *_resource_checks(added_resources),
+            *network_checks(account, demand, current),
+            *_storage_checks(demand, current),
+            *_iam_checks(added_resources),
+            *_rules_per_security_group_check(account, demand, current),
+            *_security_groups_per_interface_check(demand, current),
+            *_policies_per_role_check(demand, current),
+        ]
+        quotas = pool.map(lambda quota_check: check_quota(account, quota_check), quota_checks)
+        return (*vcpu_quotas_future.result(), *quotas)
+
+
+def _additions(planned: Mapping[str, int], current: Mapping[str, int]) -> dict[str, int]:
+    """Return by how much the planned count of each key exceeds the current count; keys that do not grow are omitted."""
+    return {key: count - current.get(key, 0) for key, count in planned.items() if count > current.get(key, 0)}
+
+
+def _count_listed(service: str, operation: str, key: str) -> ReadCount:
+    """Return a function that calls a list operation of a service and counts the items under `key` in all pages."""
+
+    def count(account: Account) -> int:
+        return sum(len(page[key]) for page in account.client(service).get_paginator(operation).paginate())
+
+    return count
+
+
+def _count_elastic_ips(account: Account) -> int:
+    """Return the number of Elastic IPs that the account has in the region."""
+    return len(account.client("ec2").describe_addresses()["Addresses"])
+
+
+def _count_network_load_balancers(account: Account) -> int:
+    """Return the number of network load balancers that the account has in the region."""
+    pages = account.client("elbv2").get_paginator("describe_load_balancers").paginate()
+    return sum(balancer["Type"] == "network" for page in pages for balancer in page["LoadBalancers"])
+
+
+class _CountedResource(NamedTuple):
+    """A type of resource of which an account may have a limited number in a region.
+
+    Attributes:
+        resource_type: its CloudFormation type.
+        quota_name: what is limited.
+        service: service code of the quota in Service Quotas.
+        code: quota code.
+        used: function that returns how many such resources the account has.
+    """
+
+    resource_type: str
+    quota_name: str
+    service: str
+    code: str
+    used: ReadCount
+
+
+_COUNTED_RESOURCES = (
+    _CountedResource(
+        "AWS::EC2::VPC",
+        "VPCs",
+        service="vpc",
+        code="L-F678F1CE",
+        used=_count_listed("ec2", "describe_vpcs", "Vpcs"),
+    ),
+    _CountedResource(
+        "AWS::EC2::InternetGateway",
+        "Internet gateways",
+        service="vpc",
+        code="L-A4707A72",
+        used=_count_listed("ec2", "describe_internet_gateways", "InternetGateways"),
+    ),
+    _CountedResource("AWS::EC2::EIP", "Elastic IPs", service="ec2", code="L-0263D0A3", used=_count_elastic_ips),
+    _CountedResource(
+        "AWS::EC2::SecurityGroup",
+        "Security groups",
+        service="vpc",
+        code="L-E79EC296",
+        used=_count_listed("ec2", "describe_security_groups", "SecurityGroups"),
+    ),
+    # All load balancers of the templates are network load balancers.
+    _CountedResource(
+        "AWS::ElasticLoadBalancingV2::LoadBalancer",
+        "Network load balancers",
+        service="elasticloadbalancing",
+        code="L-69A177A2",
+        used=_count_network_load_balancers,
+    ),
+    _CountedResource(
+        AUTO_SCALING_GROUP,
+        "Auto Scaling groups",
+        service="autoscaling",
+        code="L-CDE20ADC",
+        used=_count_listed("autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups"),
+    ),
+)
+
+
+def _resource_checks(added_resources: Mapping[str, int]) -> list[QuotaCheck]:
+    """Return a check for each quota of resources in a region, such as VPCs, if the deployment adds such a resource."""
+    needed = Counter(added_resources)
+    # Every VPC has a default security group.
+    needed["AWS::EC2::SecurityGroup"] += needed["AWS::EC2::VPC"]
+    return [
+        QuotaCheck(
+            counted.quota_name,
+            needed=needed[counted.resource_type],
+            service=counted.service,
+            code=counted.code,
+            used=counted.used,
+        )
+        for counted in _COUNTED_RESOURCES
+        if needed[counted.resource_type]
+    ]
+
+
+# Quota codes of EBS storage by volume type; Service Quotas counts storage in TiB.
+_STORAGE_QUOTA_CODES = {"gp2": "L-D18FCD1D", "gp3": "L-7A658B76"}
+
+
+def _storage_checks(demand: Demand, current: Demand) -> list[QuotaCheck]:
+    """Return a check for each volume type of which the deployment adds storage, now or at the groups' maximum size."""
+    needed = _additions(demand.gib_by_volume_type, current.gib_by_volume_type)
+    needed_at_maximum = _additions(demand.max_gib_by_volume_type, current.max_gib_by_volume_type)
+    return [
+        QuotaCheck(
+            f"{volume_type} storage (GiB)",
+            needed=needed.get(volume_type, 0),
+            service="ebs",
+            code=code,
+            used=_used_storage(volume_type),
+            units_per_quota_unit=GIB_PER_TIB,
+            # The account's usage contains what the cluster has now, so only the rest is added at the maximum size.
+            needed_at_maximum=(
+                demand.max_gib_by_volume_type.get(volume_type, 0) - current.gib_by_volume_type.get(volume_type, 0)
+            ),
+        )
+        for volume_type, code in _STORAGE_QUOTA_CODES.items()
+        if volume_type in needed or volume_type in needed_at_maximum
+    ]
+
+
+def _used_storage(volume_type: str) -> ReadCount:
+    """Return a function that reads how many GiB the account's volumes of this type have."""
+
+    def sum_sizes(account: Account) -> int:
+        filters = [{"Name": "volume-type", "Values": [volume_type]}]
+        pages = account.client("ec2").get_paginator("describe_volumes").paginate(Filters=filters)
+        return sum(volume["Size"] for page in pages for volume in page["Volumes"])
+
+    return sum_sizes
+
+
+class _IamQuota(NamedTuple):
+    """A quota of IAM.
+
+    Attributes:
+        resource_type: CloudFormation type of what is limited.
+        quota_name: what is limited.
+        code: quota code.
+        summary_key: the key in IAM's account summary with the usage; the key with the limit ends in `Quota` besides.
+    """
+
+    resource_type: str
+    quota_name: str
+    code: str
+    summary_key: str
+
+
+_IAM_QUOTAS = (
+    _IamQuota("AWS::IAM::Role", "IAM roles", code="L-FE177D64", summary_key="Roles"),
+    _IamQuota("AWS::IAM::InstanceProfile", "Instance profiles", code="L-6E65F664", summary_key="InstanceProfiles"),
+)
+
+
+def _iam_checks(added_resources: Mapping[str, int]) -> list[QuotaCheck]:
+    """Return the checks for roles and instance profiles; IAM's account summary has both usage and limit."""
+    return [
+        QuotaCheck(
+            iam_quota.quota_name,
+            needed=added_resources[iam_quota.resource_type],
+            service="iam",
+            code=iam_quota.code,
+            used=_account_summary_value(iam_quota.summary_key),
+            limit=_account_summary_value(f"{iam_quota.summary_key}Quota"),
+        )
+        for iam_quota in _IAM_QUOTAS
+        if added_resources.get(iam_quota.resource_type)
+    ]
+
+
+def _account_summary_value(key: str) -> ReadCount:
+    """Return a function that reads one number of IAM's account summary."""
+    return lambda account: int(account.client("iam").get_account_summary()["SummaryMap"][key])
+
+
+class _QuotaPerResource(NamedTuple):
+    """A quota that limits each security group, network interface or role by itself.
+
+    So the usage in the check is 0, and `needed` is what the one resource with the most needs in all. The quota is only
+    read if that is more than AWS's default limit.
+
+    Attributes:
+        code: quota code.
+        default_limit: AWS's default limit ("Amazon VPC quotas", Amazon VPC User Guide, and "IAM and AWS STS quotas",
+            IAM User Guide).
+    """
+
+    code: str
+    default_limit: int
+
+
+_RULES_PER_SECURITY_GROUP = _QuotaPerResource("L-0EA8095F", default_limit=60)
+_SECURITY_GROUPS_PER_INTERFACE = _QuotaPerResource("L-2AFB9258", default_limit=5)
+_POLICIES_PER_ROLE = _QuotaPerResource("L-0DA4ABF3", default_limit=10)
+
+
+def _rules_per_security_group_check(account: Account, demand: Demand, current: Demand) -> Iterator[QuotaCheck]:
+    """Yield a check for the security group with the most rules, if it has more than the default limit.
+
+    Only security groups whose rules change are compared. During an update a group has its old and its new rules, since
+    new rules are created before old ones are deleted. A rule for a prefix list counts as many times as the list has
+    entries at most.
+    """
+    rules_by_changed_group: dict[str, dict[str, str]] = {}
+    for security_group, new_rules in demand.prefix_lists_by_security_group.items():
+        old_rules = current.prefix_lists_by_security_group.get(security_group, {})
+        if new_rules != old_rules:
+            rules_by_changed_group[security_group] = {**old_rules, **new_rules}
+    prefix_lists = sorted(
+        {prefix_list for rules in rules_by_changed_group.values() for prefix_list in rules.values() if prefix_list}
+    )
+    max_entries = _read_max_entries(account, prefix_lists) if prefix_lists else {}
+    rule_counts = {
+        security_group: sum(max_entries.get(prefix_list, 1) for prefix_list in rules.values())
+        for security_group, rules in rules_by_changed_group.items()
+    }
+    if not rule_counts:
+        return
+    fullest_group = max(rule_counts, key=lambda security_group: rule_counts[security_group])
+    if rule_counts[fullest_group] > _RULES_PER_SECURITY_GROUP.default_limit:
+        yield QuotaCheck(
+            f"Rules of one security group ({fullest_group})",
+            needed=rule_counts[fullest_group],
+            service="vpc",
+            code=_RULES_PER_SECURITY_GROUP.code,
+            used=known_usage(0),
+        )
+
+
+def _read_max_entries(account: Account, prefix_lists: Sequence[str]) -> Mapping[str, int]:
+    """Return the maximum number of entries of each prefix list; nothing if they cannot be read."""
+    try:
+        with translate_aws_errors():
+            pages = (
+                account.client("ec2")
+                .get_paginator("describe_managed_prefix_lists")
+                .paginate(PrefixListIds=prefix_lists)
+            )
+            return {
+                prefix_list["PrefixListId"]: prefix_list.get("MaxEntries", 1)
+                for page in pages
+                for prefix_list in page["PrefixLists"]
+            }
+    except AwsError:
+        return {}
+
+
+def _security_groups_per_interface_check(demand: Demand, current: Demand) -> Iterator[QuotaCheck]:
+    """Yield a check for the network interface with the most security groups.
+
+    It is only checked if it gets more security groups than it has now, and more than the default limit.
+    """
+    most_groups = demand.max_groups_per_interface
+    if most_groups > max(current.max_groups_per_interface, _SECURITY_GROUPS_PER_INTERFACE.default_limit):
+        yield QuotaCheck(
+            "Security groups of one interface",
+            needed=most_groups,
+            service="vpc",
+            code=_SECURITY_GROUPS_PER_INTERFACE.code,
+            used=known_usage(0),
+        )
+
+
+def _policies_per_role_check(demand: Demand, current: Demand) -> Iterator[QuotaCheck]:
+    """Yield a check for the role with the most managed policies.
+
+    It is only checked if it gets more policies than it has now, and more than the default limit.
+    """
+    most_policies = demand.max_policies_per_role
+    if most_policies > max(current.max_policies_per_role, _POLICIES_PER_ROLE.default_limit):
+        yield QuotaCheck(
+            "Managed policies of one role",
+            needed=most_policies,
+            service="iam",
+            code=_POLICIES_PER_ROLE.code,
+            used=known_usage(0),
+            limit=_account_summary_value("AttachedPoliciesPerRoleQuota"),
+        )

@@ -1,0 +1,259 @@
+"""Finds other root stacks in the region that contain a cluster of the same name.
+
+Resources that Kubernetes creates are found only by their tags, and the folder in the bucket is named after the cluster.
+Two clusters of one name in a region would share the tags and the folder, so cfngen does not create the second one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from cfngen.deploy.aws import last_operation
+from cfngen.deploy.aws.account import Account
+from cfngen.deploy.aws.errors import AwsError, error_code
+from cfngen.deploy.aws.inventory import Inventory
+from cfngen.deploy.aws.kubernetes_made import find_instances_of_same_name
+from cfngen.deploy.aws.orphaned_resource import OrphanedResource
+from cfngen.deploy.aws.stacks import CLUSTER_TAG, StackView, find_live_stacks, require_stack, stack_name
+from cfngen.deploy.messages.stack_status import StackHealth
+from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, suggest
+
+"""Statuses of a stack that still exists but has no resources: its creation was rolled back completely."""
+
+
+class NameConflictError(CfngenError):
+    """Another stack in the region contains a cluster of this name.
+
+    Attributes:
+        stacks: names of those stacks.
+    """
+
+    code = "cluster-name-conflict"
+
+    def __init__(self, cluster: str, stack: str, stacks: tuple[str, ...]) -> None:
+        super().__init__(
+            f"the cluster {cluster} already exists in the stack {', '.join(stacks)}: a second cluster of this name "
+            f"in the stack {stack} would share its tags, by which Kubernetes finds its load balancers and volumes, "
+            "and its folder in the bucket",
+            hint="choose another `name` in the cluster file, or with --set name=…; or name the existing stack with "
+            "--stack-name.",
+        )
+        self.stacks = stacks
+
+
+def require_unique_name(account: Account, cluster: str, stack: str) -> None:
+    """Raise an error if another stack contains a cluster of the same name.
+
+    Args:
+        account: account and region to search.
+        cluster: name of the cluster.
+        stack: name of the root stack that is to be created.
+
+    Raises:
+        NameConflictError: another stack contains a cluster of this name.
+    """
+    if conflicting_stacks := find_live_stacks(account, cluster, besides=stack):
+        raise NameConflictError(cluster, stack, conflicting_stacks)
+
+
+def check_ownership(account: Account, stack: StackView, cluster: str) -> bool:
+    """Check that the stack belongs to the cluster; return whether it was created in the console.
+
+    A stack that was created in the console has no cfngen tags; the metadata of its template names the cluster.
+
+    Raises:
+        ForeignStackError: the stack belongs to another cluster, or was not created by cfngen.
+    """
+    if stack.parent_id:
+        raise ForeignStackError(
+            f"the stack {stack.name} is a nested stack",
+            hint=f"name its root stack with --stack-name: {stack_name(stack.root_id or stack.parent_id)}.",
+        )
+    if stack.status.health is StackHealth.EMPTY:
+        if not stack.cluster and cluster not in _read_change_set_clusters(account, stack):
+            raise ForeignStackError(
+                f"the stack {stack.name} is in {stack.status}: it is empty, and none of its change sets is "
+                f"for the cluster {cluster}",
+                hint=CommandText(
+                    suggest("deploy", stack=stack.name),
+                    " creates the cluster in it; if it is not needed, delete it: "
+                    f"`aws cloudformation delete-stack --region {account.region} --stack-name {stack.name}`.",
+                ),
+            )
+        return False
+    if not stack.cluster and _read_template_cluster(account, stack) == cluster:
+        return True
+    check_stack_owner(stack, cluster)
+    return False
+
+
+def _read_change_set_clusters(account: Account, stack: StackView) -> Iterator[str]:
+    """Yield the clusters that the change sets of an empty stack are for; the stack itself may have no tags yet."""
+    cloudformation = account.client("cloudformation")
+    for page in cloudformation.get_paginator("list_change_sets").paginate(StackName=stack.id):
+        for summary in page["Summaries"]:
+            change_set = cloudformation.describe_change_set(ChangeSetName=summary["ChangeSetId"])
+            yield from (tag["Value"] for tag in change_set.get("Tags", ()) if tag["Key"] == CLUSTER_TAG)
+
+
+def _read_template_cluster(account: Account, stack: StackView) -> str:
+    """Return the cluster that a stack's template was generated for, from its metadata; empty if it is not cfngen's."""
+    from botocore.exceptions import ClientError
+
+    try:
+        summary = account.client("cloudformation").get_template_summary(StackName=stack.id)
+    except ClientError as error:
+        if error_code(error) != "ValidationError":
+            raise
+        return ""
+    metadata: object = json.loads(summary.get("Metadata") or "{}").get("cfngen")
+    if not isinstance(metadata, dict) or metadata.get("stack") not in ("cluster", "standalone"):
+        return ""
+    return str(metadata.get("cluster", ""))
+
+
+class BusyError(CfngenError):
+    """Another operation is in progress in the stack.
+
+    Attributes:
+        stack: the stack.
+        since: when and by whom it was started, e.g. `since 12:03 UTC (4 minutes ago), started by arn:…`; may be empty.
+    """
+
+    code = "operation-in-progress"
+
+    def __init__(self, stack: StackView, since: str = "") -> None:
+        suffix = f" {since}" if since else ""
+        super().__init__(
+            f"another operation is in progress: the stack {stack.name} is in {stack.status}{suffix}",
+            hint=CommandText(suggest("watch", stack=stack.name), " shows it; run the command again when it has ended."),
+        )
+        self.stack = stack
+        self.since = since
+
+
+def busy_error(account: Account, stack: StackView) -> BusyError:
+    """Return the error for a stack with an operation in progress; it says who started it and when, if that is known."""
+    try:
+        origin = last_operation.read_origin(account, stack)
+    except AwsError:
+        return BusyError(stack)
+    if origin is None:
+        return BusyError(stack)
+    author = f"started by {origin.caller}" if origin.caller else "not started by a deployment of cfngen"
+    return BusyError(stack, f"since {last_operation.describe_time(account, origin.time)}, {author}")
+
+
+def require_idle_stack(account: Account, stack_name: str, cluster: str) -> StackView:
+    """Return the root stack of a cluster, in which no operation is in progress.
+
+    Args:
+        account: the account and region.
+        stack_name: name of the root stack.
+        cluster: name of the cluster that it belongs to.
+
+    Raises:
+        NoStackError: there is no stack of this name.
+        ForeignStackError: the stack belongs to another cluster.
+        BusyError: a CloudFormation operation is in progress.
+    """
+    stack = require_stack(account, stack_name)
+    check_stack_owner(stack, cluster)
+    if stack.status.in_progress:
+        raise busy_error(account, stack)
+    return stack
+
+
+class ForeignStackError(CfngenError):
+    """The stack of that name does not belong to this cluster."""
+
+    code = "foreign-stack"
+
+
+def root_stack_tags(cluster: str, chosen: Mapping[str, str], stack: StackView | None) -> dict[str, str]:
+    """Return the tags of a root stack; CloudFormation propagates them to every resource.
+
+    An update removes every tag that it does not list, so the stack's current tags are included.
+
+    Args:
+        cluster: name of the cluster.
+        chosen: the tags that the operator chose.
+        stack: the existing stack; None if it does not exist yet.
+    """
+    return {**(stack.tags if stack else {}), **chosen, CLUSTER_TAG: cluster}
+
+
+def check_stack_owner(stack: StackView, cluster: str) -> None:
+    """Raise an error unless the stack was created by `cfngen deploy` for this cluster.
+
+    A stack that was created in the console from cfngen's templates lacks the tag, and is updated in the console.
+
+    Raises:
+        ForeignStackError: the stack belongs to another cluster, or was not created by `cfngen deploy`.
+    """
+    if stack.cluster == cluster:
+        return
+    if stack.cluster:
+        message = f"the stack {stack.name} belongs to the cluster {stack.cluster}, not to {cluster}"
+    else:
+        message = (
+            f"the stack {stack.name} was not created by `{suggest('deploy')}`: it does not have the tag "
+            f"{CLUSTER_TAG}={cluster}"
+        )
+    hint = "choose another name with --stack-name; update a stack that was created in the console there."
+    raise ForeignStackError(message, hint=hint)
+
+
+class SameNameClusterError(CfngenError):
+    """Another cluster of the same name exists, and tags do not tell which of the two a resource belongs to."""
+
+    code = "ambiguous-cluster-name"
+
+    def __init__(self, cluster: str, conflict: str) -> None:
+        super().__init__(
+            f"{conflict}; resources tagged with the name {cluster} may belong to that cluster, so none of them is "
+            "deleted",
+            hint="to delete that stack, name it with --stack-name; otherwise delete that cluster first, or delete "
+            "your resources by hand.",
+        )
+
+
+def check_name_conflict(account: Account, inventory: Inventory, orphans: Sequence[OrphanedResource]) -> None:
+    """Refuse to remove resources that may belong to another, existing cluster of the same name.
+
+    Resources in the cluster's VPC belong to the cluster. If the VPC is not known, or the stack has neither a network
+    nor instances, only the tags could tell, and the resources of both clusters have the same tags.
+
+    Raises:
+        SameNameClusterError: another cluster of this name exists, and the resources may belong to it.
+    """
+    if not orphans:
+        return
+    other_instances = find_instances_of_same_name(account, inventory)
+    # The VPC was found only by its tag, so it may be the other cluster's.
+    is_vpc_ambiguous = not inventory.has_infrastructure and (
+        bool(inventory.same_name_stacks) or inventory.vpc_id in other_instances.values()
+    )
+    is_ambiguous = is_vpc_ambiguous or not inventory.vpc_id or any(not orphan.vpc_id for orphan in orphans)
+    if is_ambiguous and (conflict := _describe_conflict(inventory, other_instances)):
+        raise SameNameClusterError(inventory.cluster, conflict)
+
+
+def describe_name_conflict(account: Account, inventory: Inventory) -> str:
+    """Return a sentence about another cluster of this name in the region; empty if there is none."""
+    # The sentence names either stacks or instances, so instances are read only if there are no stacks.
+    other_instances = {} if inventory.same_name_stacks else find_instances_of_same_name(account, inventory)
+    return _describe_conflict(inventory, other_instances)
+
+
+def _describe_conflict(inventory: Inventory, other_instances: Mapping[str, str]) -> str:
+    """Return a sentence about the other cluster of this name; empty if there is none."""
+    if inventory.same_name_stacks:
+        return f"the cluster {inventory.cluster} already exists in the stack {', '.join(inventory.same_name_stacks)}"
+    if other_instances:
+        return (
+            f"instances of a cluster named {inventory.cluster} run outside of this stack: {', '.join(other_instances)}"
+        )
+    return ""

@@ -1,1 +1,0 @@
-"""What a new cluster takes of the account's quotas."""

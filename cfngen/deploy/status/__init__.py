@@ -1,0 +1,1 @@
+"""How a cluster is: its state, its problems, and whether it validates."""

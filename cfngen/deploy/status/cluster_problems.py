@@ -1,0 +1,353 @@
+"""Finds the problems in the state of a cluster: of its stack, API server, groups, instances, Nodes, pods and routes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from cfngen.cluster.model import Cluster
+from cfngen.deploy.access.kubernetes_objects import Node, Pod, Readiness
+from cfngen.deploy.aws.groups import GroupView, InstanceView
+from cfngen.deploy.aws.pause import find_pause
+from cfngen.deploy.aws.pod_routes import InstanceRoute
+from cfngen.deploy.aws.private_network import PrivateNetwork
+from cfngen.deploy.aws.stacks import StackView
+from cfngen.deploy.messages.next_steps import as_hint, next_steps, replace_command
+from cfngen.deploy.messages.stack_status import StackHealth
+from cfngen.hints import CommandText, Hint, suggest
+from cfngen.releases import exact_version
+
+API_SERVER = "API server"
+_NOUN_BY_AREA = {
+    "stack": "the stack",
+    "pause": "the cluster",
+    "instance": "the instance",
+    "node": "the Node",
+    "version": "the Node",
+    "route": "the route table",
+    "pod": "the pod",
+    "natGateway": "the NAT gateway",
+    "subnet": "the subnet",
+    "endpoint": "the VPC endpoint",
+    "issuer": "the issuer",
+}
+STATIC_PODS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A problem of a cluster.
+
+    Attributes:
+        area: `stack`, `pause`, `api`, `version`, `group`, `instance`, `node`, `route` or `pod`; in a private cluster
+            also `natGateway`, `subnet` or `endpoint`; with an issuer of service-account tokens also `issuer`.
+        subject: id or name of the object, e.g. `i-0123456789abcdef0`.
+        text: the problem without its subject, e.g. `is not ready`; `sentence` adds the subject.
+        detail: the object's own message; it may change while the problem remains the same, so it is not compared.
+        hint: how to fix or examine the problem; may be empty.
+    """
+
+    area: str
+    subject: str
+    text: str
+    detail: str = field(default="", compare=False)
+    hint: Hint = ""
+
+    @property
+    def sentence(self) -> str:
+        """The problem as a sentence without its full stop."""
+        noun = "the" if self.subject == API_SERVER else _NOUN_BY_AREA.get(self.area, "")
+        return f"{noun} {self.subject} {self.text}".strip()
+
+
+@dataclass(frozen=True)
+class KubernetesReading:
+    """The data that was read from the Kubernetes API.
+
+    Attributes:
+        version: version of the API server.
+        readiness: whether the API server is ready.
+        nodes: all Nodes.
+        pods: the pods in the namespace kube-system.
+    """
+
+    version: str
+    readiness: Readiness
+    nodes: tuple[Node, ...]
+    pods: tuple[Pod, ...]
+
+    @property
+    def nodes_by_instance_id(self) -> dict[str, Node]:
+        """The Nodes by instance id; a Node without a providerID is named after its instance."""
+        return {node.instance_id or node.name: node for node in self.nodes}
+
+
+@dataclass(frozen=True)
+class ClusterState:
+    """The state of a cluster as it was read for one validation.
+
+    Attributes:
+        stack: the root stack.
+        groups: the Auto Scaling groups.
+        kubernetes: the data from the Kubernetes API, or the problem that prevented reading it.
+        routes: routes to instances, in the route table of the pods.
+        network: the way out of a private cluster.
+        issuer_problems: what keeps AWS from accepting service-account tokens.
+    """
+
+    stack: StackView
+    groups: tuple[GroupView, ...]
+    kubernetes: KubernetesReading | Problem
+    routes: tuple[InstanceRoute, ...] = ()
+    network: PrivateNetwork = field(default_factory=PrivateNetwork)
+    issuer_problems: tuple[Problem, ...] = ()
+
+
+def find_cluster_problems(state: ClusterState, cluster: Cluster) -> list[Problem]:
+    """Return the problems in the state of a cluster; of a paused cluster, only that it is paused.
+
+    Args:
+        state: the state of the cluster.
+        cluster: the cluster file.
+    """
+    pause = find_pause(state.groups)
+    if pause is None:
+        return find_working_problems(state, cluster)
+    problem = Problem(area="pause", subject=cluster.name, text=pause.text, hint=pause.hint)
+    if pause.complete:
+        return [*_stack_problems(state.stack), problem]
+    return [problem, *find_working_problems(state, cluster)]
+
+
+def find_working_problems(state: ClusterState, cluster: Cluster) -> list[Problem]:
+    """Return the problems in the state of a cluster that is not paused, or is being resumed.
+
+    Problems of Nodes, pods and routes are only found if the Kubernetes API could be read.
+
+    Args:
+        state: the state of the cluster.
+        cluster: the cluster file.
+    """
+    problems = list(_stack_problems(state.stack))
+    if isinstance(state.kubernetes, Problem):
+        problems.append(state.kubernetes)
+        for group in state.groups:
+            problems += _group_problems(group, nodes=None)
+        return problems
+    nodes = state.kubernetes.nodes_by_instance_id
+    problems += _api_problems(state.kubernetes, cluster)
+    for group in state.groups:
+        # The bastion is no Node.
+        problems += _group_problems(group, None if group.role == "bastion" else nodes)
+    problems += _node_and_pod_problems(state.kubernetes, state.groups)
+    problems += _route_problems(state, nodes)
+    return problems
+
+
+def _stack_problems(stack: StackView) -> Iterator[Problem]:
+    """Yield a problem if the stack's status is not a healthy one."""
+    is_healthy = stack.status.health is StackHealth.HEALTHY
+    # During cleanup only replaced resources are deleted; the new resources are in service already.
+    if not is_healthy and not stack.status.cleaning_up:
+        hint = as_hint(next_steps(stack.status))
+        yield Problem(area="stack", subject=stack.name, text=f"is {stack.status}", detail=stack.reason, hint=hint)
+
+
+def _api_problems(api: KubernetesReading, cluster: Cluster) -> Iterator[Problem]:
+    """Yield the problems of the API server, and of kubelets with another version than expected."""
+    if not api.readiness.ready:
+        failing = f": {', '.join(api.readiness.failing)}" if api.readiness.failing else ""
+        hint = "on the master: journalctl -u kubelet; ls /var/log/pods"
+        yield Problem(area="api", subject=API_SERVER, text=f"is not ready{failing}", hint=hint)
+    file_version = target_version(cluster)
+    if api.version != file_version:
+        yield Problem(
+            area="version",
+            subject=API_SERVER,
+            text=f"runs Kubernetes {api.version}, but the cluster file says {file_version}",
+            hint=CommandText(
+                suggest("deploy"), " updates the masters to the version in the cluster file; or correct the file."
+            ),
+        )
+    for node in api.nodes:
+        if reason := describe_skew(node.version, api.version):
+            yield Problem(
+                area="version",
+                subject=node.name,
+                text=f"has a kubelet of version {reason}",
+                hint=CommandText(
+                    "replace the instance: ", suggest("deploy"), " does that if its launch template has changed."
+                ),
+            )
+        elif node.version != file_version and api.version == file_version:
+            yield Problem(
+                area="version",
+                subject=node.name,
+                text=f"has a kubelet of version {node.version}, but the cluster file says {file_version}",
+                hint=CommandText(suggest("deploy"), " replaces instances of an older version; or terminate this one."),
+            )
+
+
+def _group_problems(group: GroupView, nodes: dict[str, Node] | None) -> Iterator[Problem]:
+    """Yield the problems of a group, its instances and their Nodes; `nodes` is None if they could not be read."""
+    if group.missing:
+        yield Problem(
+            area="group",
+            subject=group.title,
+            text=f"has no Auto Scaling group: {group.id} does not exist",
+            hint=CommandText(suggest("status"), " shows which resources exist."),
+        )
+        return
+    if group.in_service < group.desired:
+        hint: Hint = (
+            "the group's scaling activities show why: aws autoscaling describe-scaling-activities "
+            f"--auto-scaling-group-name {group.id}"
+        )
+        if group.role == "master" and not group.instances:
+            hint = CommandText(
+                f"{hint}; if its type is sold out in the zone, ", replace_command(group.name), " launches another one."
+            )
+        yield Problem(
+            area="group",
+            subject=group.title,
+            text=f"has {group.in_service} of {group.desired} instances in service",
+            hint=hint,
+        )
+    for instance in group.instances:
+        if instance.leaving:
+            continue
+        if not instance.in_service:
+            state = instance.lifecycle_and_health
+            hint = "Auto Scaling replaces an unhealthy instance by itself; a new one takes some minutes to boot."
+            yield Problem(
+                area="instance",
+                subject=instance.id,
+                text=f"of {group.title} is {state}",
+                detail=instance.state,
+                hint=hint,
+            )
+        elif nodes is not None:
+            yield from _node_problems(group, instance, nodes.get(instance.id))
+
+
+def _node_problems(group: GroupView, instance: InstanceView, node: Node | None) -> Iterator[Problem]:
+    """Yield the problem of an instance that is in service, if its Node is missing or not usable."""
+    if node is None:
+        hint = f"its boot log: aws ec2 get-console-output --latest --output text --instance-id {instance.id}"
+        text = f"of {group.title} is in service, but has no Node in the cluster"
+        yield Problem(area="instance", subject=instance.id, text=text, hint=hint)
+    elif not node.ready:
+        hint = "on it: journalctl -u kubelet -u containerd"
+        yield Problem(
+            area="node", subject=node.name, text=f"of {group.title} is not Ready", detail=node.reason, hint=hint
+        )
+    elif not node.initialised:
+        hint = "kubectl -n kube-system logs daemonset/cloud-controller-manager"
+        yield Problem(
+            area="node",
+            subject=node.name,
+            text="accepts no pods: the cloud controller manager has not initialised it",
+            hint=hint,
+        )
+    elif not node.routed:
+        hint = (
+            "check that the route table is not full; then kubectl -n kube-system logs "
+            "daemonset/cloud-controller-manager"
+        )
+        yield Problem(area="node", subject=node.name, text="has no route to its pods (NetworkUnavailable)", hint=hint)
+
+
+def _node_and_pod_problems(api: KubernetesReading, groups: tuple[GroupView, ...]) -> Iterator[Problem]:
+    """Yield the problems of Nodes that are not instances of a group, and of system pods."""
+    instance_ids = {instance.id for group in groups for instance in group.instances}
+    for node in api.nodes:
+        if (node.instance_id or node.name) not in instance_ids and not node.ready:
+            hint = f"the cloud controller manager removes it soon; by hand: kubectl delete node {node.name}"
+            yield Problem(
+                area="node",
+                subject=node.name,
+                text="is not Ready, and is not an instance of any group",
+                detail=node.reason,
+                hint=hint,
+            )
+    # The state of pods on a Node that is not Ready is unknown, and the Node is reported as a problem itself.
+    unready_nodes = {node.name for node in api.nodes if not node.ready}
+    for pod in api.pods:
+        if not pod.ready and not pod.being_deleted and pod.node not in unready_nodes:
+            reason = f" ({pod.reason})" if pod.reason else ""
+            hint = f"kubectl -n kube-system describe pod {pod.name}"
+            yield Problem(
+                area="pod",
+                subject=pod.name,
+                text=f"is {pod.phase or 'unknown'} and not ready{reason}",
+                detail=pod.message,
+                hint=hint,
+            )
+    pod_names = {pod.name for pod in api.pods}
+    for node in api.nodes:
+        for name in STATIC_PODS:
+            if node.master and node.ready and f"{name}-{node.name}" not in pod_names:
+                hint = f"on it: ls /etc/kubernetes/manifests; journalctl -u kubelet | grep {name}"
+                yield Problem(
+                    area="pod", subject=f"{name}-{node.name}", text=f"does not run on the master {node.name}", hint=hint
+                )
+
+
+def _route_problems(state: ClusterState, nodes: dict[str, Node]) -> Iterator[Problem]:
+    """Yield the routes that make the cloud controller manager fail: routes to instances without a Node."""
+    instances = {instance.id: instance for group in state.groups for instance in group.instances}
+    for route in state.routes:
+        member = instances.get(route.instance)
+        if route.instance in nodes or (member and member.leaving):
+            continue
+        delete_command = (
+            f"aws ec2 delete-route --route-table-id {route.table} --destination-cidr-block {route.destination}"
+        )
+        if member:
+            # While a master is being replaced, the route exists before its new Node.
+            hint = (
+                f"the problem ends once the Node exists; if someone deleted the Node, on {route.instance}: sudo "
+                "systemctl restart kubelet; or replace the instance: aws ec2 terminate-instances --instance-ids "
+                f"{route.instance}"
+            )
+        else:
+            hint = (
+                "it is not an instance of the cluster: change the target of the route (e.g. to a NAT "
+                f"gateway), or {delete_command}"
+            )
+        yield Problem(
+            area="route",
+            subject=route.table,
+            text=f"has a route for {route.destination} to {route.instance}, which is not a Node: as long as this route "
+            "exists, no Node gets a route to its pods",
+            hint=hint,
+        )
+
+
+MAX_MINOR_SKEW = 3  # https://kubernetes.io/releases/version-skew-policy/#kubelet
+
+
+def target_version(cluster: Cluster) -> str:
+    """Return the version that the cluster's templates install, e.g. `1.36.3`."""
+    return exact_version(cluster.kubernetes_version)
+
+
+def describe_skew(kubelet: str, server: str) -> str:
+    """Return in words why the API server does not support a kubelet's version; an empty text if it does.
+
+    A kubelet may be up to three minor versions older than the API server, and must not be newer.
+    """
+    kubelet_version, server_version = _numbers(kubelet), _numbers(server)
+    if not kubelet_version or not server_version:
+        return ""
+    if kubelet_version[:2] > server_version[:2]:
+        return f"{kubelet}, newer than the API server ({server})"
+    if (kubelet_version[0], kubelet_version[1] + MAX_MINOR_SKEW) < server_version[:2]:
+        return f"{kubelet}, more than {MAX_MINOR_SKEW} minor versions older than the API server ({server})"
+    return ""
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version, e.g. (1, 36, 3), without a suffix; empty if it has another form."""
+    numbers = version.partition("-")[0].partition("+")[0].split(".")
+    return tuple(int(number) for number in numbers) if all(number.isdigit() for number in numbers) else ()

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 
 from cfngen.cluster.checks.policies import policy_statements
+from cfngen.cluster.checks.sections import all_instances, all_machines, extra_volumes
 from cfngen.cluster.existing_roles import existing_roles
-from cfngen.cluster.model import Cluster, ExtraVolume, Instances, Machine
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import aws_partition
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
@@ -42,27 +43,6 @@ _MAX_POLICY_QUOTA = 20
 _CFNGEN_POLICIES_OF_MASTERS = 2
 # With an issuer of tokens, a third one holds what the cloud controller manager may do until it has a role of its own.
 _CFNGEN_POLICIES_OF_MASTERS_WITH_ISSUER = 3
-
-
-def all_instances(cluster: Cluster) -> Iterator[tuple[Path, Instances]]:
-    """Yield the path and the settings of the masters and of each node group."""
-    yield ("controlPlane",), cluster.control_plane
-    for index, group in enumerate(cluster.node_groups):
-        yield ("nodeGroups", index), group
-
-
-def all_machines(cluster: Cluster) -> Iterator[tuple[Path, Machine]]:
-    """Yield the path and the settings of the masters, of each node group and of the bastion."""
-    yield from all_instances(cluster)
-    if cluster.bastion:
-        yield ("bastion",), cluster.bastion
-
-
-def extra_volumes(cluster: Cluster) -> Iterator[tuple[Path, ExtraVolume]]:
-    """Yield the path and the settings of each further volume of node groups."""
-    for index, group in enumerate(cluster.node_groups):
-        for position, volume in enumerate(group.volumes):
-            yield ("nodeGroups", index, "volumes", position), volume
 
 
 def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:

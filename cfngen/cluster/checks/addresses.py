@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network, collapse_addresses
 from itertools import combinations
 
+from cfngen.cluster.checks.sections import subnet_path
 from cfngen.cluster.model import Cluster, Subnet
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.paths import Path, dotted
@@ -41,11 +42,6 @@ NODE_PREFIX = 24
 _MIN_POD_PREFIX = 8
 # kubeadm gives the tenth address of the service range to the cluster DNS.
 _DNS_HOST_NUMBER = 10
-
-
-def subnet_path(index: int, key: str = "cidr") -> Path:
-    """Return the path of a key of the subnet at a position of `network.subnets`."""
-    return ("network", "subnets", index, key)
 
 
 def usable_address_count(subnet: Subnet) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.checks.group_types import groups_with_paths
+from cfngen.cluster.checks.sections import node_groups
 from cfngen.cluster.group_types import may_be_spot
 from cfngen.cluster.model import Cluster, InstancesDistribution, NodeGroup
 from cfngen.cluster.paths import Path
@@ -20,7 +20,7 @@ _HOW_TO_HAVE_SPOT = "set spotPrice, or instancesDistribution.onDemandPercentage 
 
 def _check_distributions(cluster: Cluster) -> Iterator[Problem]:
     """Check that each part of a distribution has an effect, and that its strategies suit how types are chosen."""
-    for path, group in groups_with_paths(cluster):
+    for path, group in node_groups(cluster):
         distribution = group.instances_distribution
         if distribution is None:
             continue
@@ -80,7 +80,7 @@ def _strategy_problems(path: Path, group: NodeGroup, distribution: InstancesDist
 
 def _check_price_percentages(cluster: Cluster) -> Iterator[Problem]:
     """Check that a group has the kind of instances whose price its requirements limit."""
-    for path, group in groups_with_paths(cluster):
+    for path, group in node_groups(cluster):
         requirements, distribution = group.instance_requirements, group.instances_distribution
         if requirements is None or distribution is None:
             continue
@@ -96,7 +96,7 @@ def _check_price_percentages(cluster: Cluster) -> Iterator[Problem]:
 
 def _check_rebalancing(cluster: Cluster) -> Iterator[Problem]:
     """Check that a group with rebalancing has Spot Instances, the only ones about which AWS recommends it."""
-    for path, group in groups_with_paths(cluster):
+    for path, group in node_groups(cluster):
         if group.capacity_rebalance and not may_be_spot(group):
             message = f"only Spot Instances are replaced early; remove it, or {_HOW_TO_HAVE_SPOT}"
             yield Problem((*path, "capacityRebalance"), message)
@@ -104,7 +104,7 @@ def _check_rebalancing(cluster: Cluster) -> Iterator[Problem]:
 
 def _warn_of_rebalancing_without_drain(cluster: Cluster) -> Iterator[Problem]:
     """Warn of a group with rebalancing whose nodes are not drained."""
-    for path, group in groups_with_paths(cluster):
+    for path, group in node_groups(cluster):
         if group.capacity_rebalance and not group.drain_timeout:
             message = (
                 "Auto Scaling terminates an instance as soon as its replacement works, with all its pods, since "
@@ -115,7 +115,7 @@ def _warn_of_rebalancing_without_drain(cluster: Cluster) -> Iterator[Problem]:
 
 def _check_reservations(cluster: Cluster) -> Iterator[Problem]:
     """Check that reservations are named once, are for On-Demand Instances, and that the preference uses them."""
-    for path, group in groups_with_paths(cluster):
+    for path, group in node_groups(cluster):
         reservation = group.capacity_reservation
         if reservation is None:
             continue
@@ -154,7 +154,7 @@ def _warn_of_one_reservation_for_several_zones(cluster: Cluster) -> Iterator[Pro
     """
     zones_by_reservation: dict[str, set[str]] = {}
     paths_by_reservation: dict[str, Path] = {}
-    for path, group in groups_with_paths(cluster):
+    for path, group in node_groups(cluster):
         reservation = group.capacity_reservation
         if reservation and reservation.id and reservation.preference == "capacity-reservations-only":
             zones_by_reservation.setdefault(reservation.id, set()).update(group.zones)

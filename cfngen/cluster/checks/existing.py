@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.checks.addresses import VPC_CIDR_PATH, subnet_path
+from cfngen.cluster.checks.addresses import VPC_CIDR_PATH
+from cfngen.cluster.checks.sections import subnet_path
 from cfngen.cluster.checks.vpc_ranges import no_room, size_paths
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, dotted

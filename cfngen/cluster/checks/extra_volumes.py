@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from cfngen.cluster.checks.access import extra_volumes
+from cfngen.cluster.checks.sections import extra_volumes
 from cfngen.cluster.group_types import types_key, types_of
 from cfngen.cluster.instance_type_facts import facts_of
 from cfngen.cluster.model import Cluster

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cfngen.cluster import instance_types
+from cfngen.cluster.checks.sections import node_groups
 from cfngen.cluster.group_types import (
     matching_types,
     may_be_spot,
@@ -29,15 +30,9 @@ _DROPPED: tuple[tuple[str, str, object], ...] = (
 )
 
 
-def groups_with_paths(cluster: Cluster) -> Iterator[tuple[Path, NodeGroup]]:
-    """Yield the path and the settings of each node group."""
-    for index, group in enumerate(cluster.node_groups):
-        yield ("nodeGroups", index), group
-
-
 def _check_one_way_to_choose(cluster: Cluster) -> Iterator[Problem]:
     """Check that a group has a type, a list of types, or requirements, and not several of these."""
-    for path, group in groups_with_paths(cluster):
+    for path, group in node_groups(cluster):
         types_path, requirements_path = (*path, "instanceTypes"), (*path, "instanceRequirements")
         if group.instance_types and group.instance_requirements:
             message = "instanceTypes and instanceRequirements cannot be combined; keep one of them"
@@ -63,7 +58,7 @@ def _has_type_beside_requirements(cluster: Cluster, group: NodeGroup) -> bool:
 
 def _check_type_lists(cluster: Cluster) -> Iterator[Problem]:
     """Check that a list has several different types, of one architecture and, for Spot Instances, all with Spot."""
-    for path, group in groups_with_paths(cluster):
+    for path, group in node_groups(cluster):
         types = group.instance_types
         list_path = (*path, "instanceTypes")
         if len(types) == 1:
@@ -96,7 +91,7 @@ def _architecture_problem(path: Path, name: str, first_type: str) -> Iterator[Pr
 
 def _check_requirements(cluster: Cluster) -> Iterator[Problem]:
     """Check that requirements do not contradict themselves, and that some known type has what is required."""
-    for path, group in groups_with_paths(cluster):
+    for path, group in node_groups(cluster):
         requirements = group.instance_requirements
         if requirements is None:
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.cluster import instance_types
-from cfngen.cluster.checks.access import all_instances, all_machines
+from cfngen.cluster.checks.sections import all_instances, all_machines
 from cfngen.cluster.model import Cluster, Image, NodeGroup
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem

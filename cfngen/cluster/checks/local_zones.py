@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.checks.addresses import subnet_path
+from cfngen.cluster.checks.sections import subnet_path
 from cfngen.cluster.group_types import type_list, types_of
 from cfngen.cluster.model import Cluster, Volume
 from cfngen.cluster.paths import Path

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from cfngen.cluster.checks.access import all_instances
 from cfngen.cluster.checks.kubernetes import KEYS_SET_BY_CFNGEN
+from cfngen.cluster.checks.sections import all_instances
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, leaves, lookup
 from cfngen.cluster.problems import Problem

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator
 
 from cfngen.cluster import instance_types
-from cfngen.cluster.checks.addresses import subnet_path
+from cfngen.cluster.checks.sections import subnet_path
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import Problem
 from cfngen.cluster.zones import zone_region

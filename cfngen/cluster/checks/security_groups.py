@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from cfngen.cluster.checks.access import all_instances
+from cfngen.cluster.checks.sections import all_instances
 from cfngen.cluster.existing_security_groups import (
     GROUPS_PATH,
     GroupRole,

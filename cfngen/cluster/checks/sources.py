@@ -13,7 +13,7 @@ from cfngen.cluster.allowed_sources import (
     sources,
     sources_by_group,
 )
-from cfngen.cluster.checks.access import all_instances
+from cfngen.cluster.checks.sections import all_instances
 from cfngen.cluster.existing_security_groups import existing_group
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path

@@ -6,14 +6,8 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from itertools import combinations
 
-from cfngen.cluster.checks.access import all_instances
-from cfngen.cluster.checks.addresses import (
-    MAX_AWS_PREFIX,
-    MIN_AWS_PREFIX,
-    subnet_path,
-    vpc_range_paths,
-    why_not_in_vpc,
-)
+from cfngen.cluster.checks.addresses import MAX_AWS_PREFIX, MIN_AWS_PREFIX, vpc_range_paths, why_not_in_vpc
+from cfngen.cluster.checks.sections import all_instances, subnet_path
 from cfngen.cluster.checks.vpc_ranges import no_room, size_paths
 from cfngen.cluster.endpoints import interface_endpoints
 from cfngen.cluster.model import Cluster, Endpoints, Instances

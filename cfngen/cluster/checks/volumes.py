@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cfngen.cluster.checks.access import all_machines, extra_volumes
+from cfngen.cluster.checks.sections import all_machines, extra_volumes
 from cfngen.cluster.model import Cluster, Volume
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.checks.access import all_machines
+from cfngen.cluster.checks.sections import all_machines
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import Problem
 from cfngen.cluster.sections.base import NO_WINDOWS

@@ -11,7 +11,7 @@ from dataclasses import replace
 from ipaddress import IPv4Network
 from typing import Literal
 
-from cfngen.cluster.checks.access import all_instances
+from cfngen.cluster.checks.sections import all_instances
 from cfngen.cluster.existing_security_groups import (
     GroupRole,
     existing_groups,

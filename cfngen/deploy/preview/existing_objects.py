@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from cfngen.cluster.checks.access import all_instances
+from cfngen.cluster.checks.sections import all_instances
 from cfngen.cluster.existing_security_groups import existing_groups, group_key, group_parameter
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, dotted

@@ -5,8 +5,6 @@ Each check is a function that takes the cluster and yields problems. The modules
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
 from cfngen.cluster.checks import (
     access,
     addons,
@@ -48,10 +46,9 @@ from cfngen.cluster.checks import (
     vpc_ranges,
     windows,
 )
+from cfngen.cluster.checks.sections import Check
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import Problem
-
-Check = Callable[[Cluster], Iterator[Problem]]
 
 # Checks of what cannot work; their problems are errors.
 PROBLEM_CHECKS: tuple[Check, ...] = (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 
 from cfngen.cluster.checks.policies import policy_statements
-from cfngen.cluster.checks.sections import all_instances, all_machines, extra_volumes
+from cfngen.cluster.checks.sections import KeyCheck, all_instances, all_machines, extra_volumes, repeated
 from cfngen.cluster.existing_roles import existing_roles
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import aws_partition
@@ -91,16 +91,6 @@ def _check_endpoints(cluster: Cluster) -> Iterator[Problem]:
     yield Problem(("api", "internalCidrs"), message, related_paths=(("api", "internal"), public_path))
 
 
-def _check_one_ssh_key(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the user names a key pair or a public key for SSH, but not both."""
-    if cluster.ssh.key_name and cluster.ssh.public_key:
-        message = (
-            "an instance has one SSH key; keep ssh.keyName (an existing key pair) or ssh.publicKey (a key to "
-            "import), not both"
-        )
-        yield Problem(("ssh", "publicKey"), message, related_paths=(("ssh", "keyName"),))
-
-
 def check_no_duplicates(cluster: Cluster) -> Iterator[Problem]:
     """Check that no item appears twice in the lists of allowed ranges, names, security groups and policies."""
     # The path and the items of each list.
@@ -125,11 +115,7 @@ def check_no_duplicates(cluster: Cluster) -> Iterator[Problem]:
         lists.append((("iam", "serviceAccounts", index, "additionalPolicies"), account.additional_policies))
     lists.append((("addons", "certManager", "zones"), cluster.addons.cert_manager.zones))
     for path, items in lists:
-        for position, item in enumerate(items):
-            first_position = items.index(item)
-            if first_position < position:
-                related_paths = ((*path, first_position),)
-                yield Problem((*path, position), f"{item} appears twice; remove one", related_paths=related_paths)
+        yield from repeated(items, path, is_related=True)
 
 
 def _policy_counts(cluster: Cluster) -> Iterator[tuple[Path, int, str]]:
@@ -266,15 +252,6 @@ def _has_usable_ssh(cluster: Cluster) -> bool:
     return (cluster.ssh.is_open or cluster.bastion is not None) and bool(cluster.ssh.key_name or cluster.ssh.public_key)
 
 
-def _warn_of_no_shell_access(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if instances can be reached neither by Session Manager nor by SSH."""
-    if cluster.ssh.session_manager or _has_usable_ssh(cluster):
-        return
-    yield Problem(
-        ("ssh", "sessionManager"), "Session Manager and SSH are both disabled: nobody can open a shell on an instance"
-    )
-
-
 def _warn_of_no_session_manager_agent(cluster: Cluster) -> Iterator[Problem]:
     """Warn once if Session Manager is the only access to a shell, but the image of some instances has no agent."""
     if not cluster.ssh.session_manager or _has_usable_ssh(cluster):
@@ -322,14 +299,24 @@ PROBLEM_CHECKS = (
     _check_api_port_free,
     _check_elastic_ip,
     _check_endpoints,
-    _check_one_ssh_key,
+    KeyCheck(
+        "ssh.publicKey",
+        when=lambda cluster: cluster.ssh.key_name and cluster.ssh.public_key,
+        message="an instance has one SSH key; keep ssh.keyName (an existing key pair) or ssh.publicKey (a key to "
+        "import), not both",
+        related=("ssh.keyName",),
+    ),
     check_no_duplicates,
     _check_policy_count,
     _check_arn_partitions_and_regions,
 )
 WARNING_CHECKS = (
     _warn_of_ssh_without_key,
-    _warn_of_no_shell_access,
+    KeyCheck(
+        "ssh.sessionManager",
+        when=lambda cluster: not cluster.ssh.session_manager and not _has_usable_ssh(cluster),
+        message="Session Manager and SSH are both disabled: nobody can open a shell on an instance",
+    ),
     _warn_of_no_session_manager_agent,
     _warn_of_private_ranges_for_public_endpoint,
     _warn_of_open_to_the_world,

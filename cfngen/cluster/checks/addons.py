@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.cluster.addon_ports import LISTENERS
+from cfngen.cluster.checks.sections import KeyCheck
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.paths import lookup
 from cfngen.cluster.problems import Problem
 
 # Names of cfngen's own Helm releases, enabled or not. A user's chart must not have one of these names: its release
@@ -30,30 +32,6 @@ CFNGEN_RELEASES = frozenset(
         "prometheus",
     }
 )
-
-
-def _check_external_dns_zones(cluster: Cluster) -> Iterator[Problem]:
-    """Check that external-dns, if it is enabled, has a hosted zone to write records into."""
-    external_dns = cluster.addons.external_dns
-    if external_dns.enabled and not external_dns.zones:
-        message = (
-            "is empty, so externalDns cannot write any records; add the ids of hosted zones, or disable externalDns"
-        )
-        yield Problem(
-            ("addons", "externalDns", "zones"), message, related_paths=(("addons", "externalDns", "enabled"),)
-        )
-
-
-def _check_fluent_bit_outputs(cluster: Cluster) -> Iterator[Problem]:
-    """Check that Fluent Bit, if it is enabled, has an output for the logs."""
-    fluent_bit = cluster.addons.fluent_bit
-    config = fluent_bit.values.get("config")
-    if fluent_bit.enabled and not (isinstance(config, dict) and config.get("outputs")):
-        message = (
-            "does not say where logs go; set config.outputs to a text with fluent-bit's [OUTPUT] sections, or disable "
-            "fluentBit"
-        )
-        yield Problem(("addons", "fluentBit", "values"), message, related_paths=(("addons", "fluentBit", "enabled"),))
 
 
 def _check_release_names(cluster: Cluster) -> Iterator[Problem]:
@@ -84,4 +62,23 @@ def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(("api", "port"), message, related_paths=(("addons", key, "enabled"),))
 
 
-PROBLEM_CHECKS = (_check_external_dns_zones, _check_fluent_bit_outputs, _check_release_names, _check_api_port_free)
+PROBLEM_CHECKS = (
+    KeyCheck(
+        "addons.externalDns.zones",
+        when=lambda cluster: cluster.addons.external_dns.enabled and not cluster.addons.external_dns.zones,
+        message="is empty, so externalDns cannot write any records; add the ids of hosted zones, or disable "
+        "externalDns",
+        related=("addons.externalDns.enabled",),
+    ),
+    KeyCheck(
+        "addons.fluentBit.values",
+        when=lambda cluster: (
+            cluster.addons.fluent_bit.enabled and not lookup(cluster.addons.fluent_bit.values, ("config", "outputs"))
+        ),
+        message="does not say where logs go; set config.outputs to a text with fluent-bit's [OUTPUT] sections, or "
+        "disable fluentBit",
+        related=("addons.fluentBit.enabled",),
+    ),
+    _check_release_names,
+    _check_api_port_free,
+)

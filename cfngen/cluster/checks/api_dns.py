@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Address
 
+from cfngen.cluster.api_dns import private_zone, public_zone
+from cfngen.cluster.checks.sections import KeyCheck
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
@@ -63,30 +65,27 @@ def _check_zones(cluster: Cluster) -> Iterator[Problem]:
         yield Problem((*_DNS, "privateZone", "id"), message, related_paths=((*_DNS, "publicZone"),))
 
 
-def _check_zones_have_endpoints(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a public zone goes with a public endpoint, and a private zone with an internal one."""
-    dns = cluster.api.dns
-    if dns is None:
-        return
-    related_paths: tuple[Path, ...] = (("api", "public"), ("api", "internal"))
-    if dns.public_zone and not cluster.api.public:
-        message = "the API has no public endpoint; use privateZone, or set api.public to true"
-        yield Problem((*_DNS, "publicZone"), message, related_paths=related_paths)
-    if dns.private_zone and not has_internal_endpoint(cluster):
-        message = "the API has no internal endpoint; use publicZone, or set api.internal to true"
-        yield Problem((*_DNS, "privateZone"), message, related_paths=related_paths)
-
-
-def _warn_of_delegation(cluster: Cluster) -> Iterator[Problem]:
-    """Warn that a new public zone answers nobody until its parent domain names its name servers."""
-    dns = cluster.api.dns
-    if dns and dns.public_zone and dns.public_zone.name:
-        message = (
-            f"{dns.public_zone.name} is found once its parent domain has an NS record with the new zone's name servers "
-            "(the stack's output ApiNameServers); until then the API cannot be reached by its name"
-        )
-        yield Problem((*_DNS, "publicZone", "name"), message)
-
-
-PROBLEM_CHECKS = (_check_name, _check_zones, _check_zones_have_endpoints)
-WARNING_CHECKS = (_warn_of_delegation,)
+PROBLEM_CHECKS = (
+    _check_name,
+    _check_zones,
+    KeyCheck(
+        "api.dns.publicZone",
+        when=lambda cluster: public_zone(cluster) and not cluster.api.public,
+        message="the API has no public endpoint; use privateZone, or set api.public to true",
+        related=("api.public", "api.internal"),
+    ),
+    KeyCheck(
+        "api.dns.privateZone",
+        when=lambda cluster: private_zone(cluster) and not has_internal_endpoint(cluster),
+        message="the API has no internal endpoint; use publicZone, or set api.internal to true",
+        related=("api.public", "api.internal"),
+    ),
+)
+WARNING_CHECKS = (
+    KeyCheck(
+        "api.dns.publicZone.name",
+        when=lambda cluster: (zone := public_zone(cluster)) and zone.name,
+        message="{cluster.api.dns.public_zone.name} is found once its parent domain has an NS record with the new "
+        "zone's name servers (the stack's output ApiNameServers); until then the API cannot be reached by its name",
+    ),
+)

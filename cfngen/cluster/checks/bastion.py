@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from cfngen.cluster import instance_types
 from cfngen.cluster.allowed_sources import RESERVED_RULES
 from cfngen.cluster.checks.instances import not_offered_message
+from cfngen.cluster.checks.sections import KeyCheck
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
@@ -17,16 +18,6 @@ _BASTION: Path = ("bastion",)
 _ZONE: Path = ("bastion", "zone")
 _ALLOWED_CIDRS: Path = ("bastion", "allowedCidrs")
 _SUBNETS: Path = ("network", "subnets")
-
-
-def _check_key(cluster: Cluster) -> Iterator[Problem]:
-    """Check that somebody can log in to the bastion."""
-    if cluster.bastion and not (cluster.ssh.key_name or cluster.ssh.public_key):
-        message = (
-            "nobody can log in to a bastion without a key; add ssh.keyName or ssh.publicKey, or remove the bastion: "
-            "Session Manager (ssh.sessionManager) opens shells on instances without a key and without an open port"
-        )
-        yield Problem(_BASTION, message, related_paths=(("ssh", "keyName"), ("ssh", "publicKey")))
 
 
 def _check_sources(cluster: Cluster) -> Iterator[Problem]:
@@ -67,16 +58,6 @@ def _check_zone(cluster: Cluster) -> Iterator[Problem]:
             "Zone, or name an Elastic IP of the zone's network border group in bastion.elasticIp"
         )
         yield Problem(_ZONE, message, related_paths=(("bastion", "elasticIp"),))
-
-
-def _check_zone_known(cluster: Cluster) -> Iterator[Problem]:
-    """Check that there is an Availability Zone for a bastion without a zone: none is chosen among Local Zones."""
-    if cluster.bastion and cluster.bastion.zone is None:
-        message = (
-            "is missing; all subnets are in Local Zones: add a subnet in an Availability Zone, or name the zone and an "
-            "Elastic IP of its network border group (bastion.elasticIp)"
-        )
-        yield Problem(_ZONE, message, related_paths=(_SUBNETS,))
 
 
 def _check_elastic_ip(cluster: Cluster) -> Iterator[Problem]:
@@ -132,10 +113,24 @@ def _warn_of_unknown_route(cluster: Cluster) -> Iterator[Problem]:
 
 
 PROBLEM_CHECKS = (
-    _check_key,
+    KeyCheck(
+        "bastion",
+        when=lambda cluster: cluster.bastion and not (cluster.ssh.key_name or cluster.ssh.public_key),
+        message="nobody can log in to a bastion without a key; add ssh.keyName or ssh.publicKey, or remove the "
+        "bastion: Session Manager (ssh.sessionManager) opens shells on instances without a key and without an open "
+        "port",
+        related=("ssh.keyName", "ssh.publicKey"),
+    ),
     _check_sources,
     _check_zone,
-    _check_zone_known,
+    KeyCheck(
+        "bastion.zone",
+        # No default is chosen among Local Zones.
+        when=lambda cluster: cluster.bastion and cluster.bastion.zone is None,
+        message="is missing; all subnets are in Local Zones: add a subnet in an Availability Zone, or name the zone "
+        "and an Elastic IP of its network border group (bastion.elasticIp)",
+        related=("network.subnets",),
+    ),
     _check_elastic_ip,
     _check_type,
 )

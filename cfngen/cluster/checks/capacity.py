@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.checks.sections import node_groups
+from cfngen.cluster.checks.sections import GroupCheck, node_groups
 from cfngen.cluster.group_types import may_be_spot
 from cfngen.cluster.model import Cluster, InstancesDistribution, NodeGroup
 from cfngen.cluster.paths import Path
@@ -94,25 +94,6 @@ def _check_price_percentages(cluster: Cluster) -> Iterator[Problem]:
             yield Problem((*section_path, "maxOnDemandPricePercentage"), message)
 
 
-def _check_rebalancing(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a group with rebalancing has Spot Instances, the only ones about which AWS recommends it."""
-    for path, group in node_groups(cluster):
-        if group.capacity_rebalance and not may_be_spot(group):
-            message = f"only Spot Instances are replaced early; remove it, or {_HOW_TO_HAVE_SPOT}"
-            yield Problem((*path, "capacityRebalance"), message)
-
-
-def _warn_of_rebalancing_without_drain(cluster: Cluster) -> Iterator[Problem]:
-    """Warn of a group with rebalancing whose nodes are not drained."""
-    for path, group in node_groups(cluster):
-        if group.capacity_rebalance and not group.drain_timeout:
-            message = (
-                "Auto Scaling terminates an instance as soon as its replacement works, with all its pods, since "
-                "drainTimeout is 0; set drainTimeout"
-            )
-            yield Problem((*path, "capacityRebalance"), message, related_paths=((*path, "drainTimeout"),))
-
-
 def _check_reservations(cluster: Cluster) -> Iterator[Problem]:
     """Check that reservations are named once, are for On-Demand Instances, and that the preference uses them."""
     for path, group in node_groups(cluster):
@@ -168,5 +149,23 @@ def _warn_of_one_reservation_for_several_zones(cluster: Cluster) -> Iterator[Pro
             yield Problem(paths_by_reservation[reservation_id], message)
 
 
-PROBLEM_CHECKS = (_check_distributions, _check_price_percentages, _check_rebalancing, _check_reservations)
-WARNING_CHECKS = (_warn_of_one_reservation_for_several_zones, _warn_of_rebalancing_without_drain)
+PROBLEM_CHECKS = (
+    _check_distributions,
+    _check_price_percentages,
+    GroupCheck(
+        "capacityRebalance",
+        when=lambda cluster, group: group.capacity_rebalance and not may_be_spot(group),
+        message=f"only Spot Instances are replaced early; remove it, or {_HOW_TO_HAVE_SPOT}",
+    ),
+    _check_reservations,
+)
+WARNING_CHECKS = (
+    _warn_of_one_reservation_for_several_zones,
+    GroupCheck(
+        "capacityRebalance",
+        when=lambda cluster, group: group.capacity_rebalance and not group.drain_timeout,
+        message="Auto Scaling terminates an instance as soon as its replacement works, with all its pods, since "
+        "drainTimeout is 0; set drainTimeout",
+        related=(".drainTimeout",),
+    ),
+)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.checks.addresses import VPC_CIDR_PATH
-from cfngen.cluster.checks.sections import subnet_path
+from cfngen.cluster.checks.sections import KeyCheck, subnet_path
 from cfngen.cluster.checks.vpc_ranges import no_room, size_paths
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, dotted
@@ -13,17 +12,6 @@ from cfngen.cluster.problems import Problem
 from cfngen.cluster.topology import uses_internet_gateway
 
 _VPC_ID_PATH: Path = ("network", "vpc", "id")
-
-
-def _check_vpc_range_known(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the CIDR of an existing VPC is in the file: cfngen does not request it from AWS."""
-    vpc = cluster.network.vpc
-    # `model_fields_set` has the keys that are set, as opposed to the model's defaults.
-    if vpc.id and "cidr" not in vpc.model_fields_set:
-        message = (
-            f"is missing; enter the range of {vpc.id} (or set KUBE_VPC_CIDR_BASE): cfngen does not request it from AWS"
-        )
-        yield Problem(VPC_CIDR_PATH, message)
 
 
 def _check_subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
@@ -75,55 +63,49 @@ def check_subnets_distinct(cluster: Cluster) -> Iterator[Problem]:
                 yield Problem(path, message, related_paths=(first_path,))
 
 
-def _check_route_table(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a route table is only named for existing subnets."""
-    network = cluster.network
-    if network.route_table and not any(subnet.id for subnet in network.subnets):
-        message = "subnets that cfngen creates get a new route table; remove the key, or list existing subnets by id"
-        yield Problem(("network", "routeTable"), message, related_paths=(("network", "subnets"),))
-
-
-def _check_internet_gateway(cluster: Cluster) -> Iterator[Problem]:
-    """Check that an internet gateway is only named if a route to it is created in an existing VPC."""
-    network = cluster.network
-    path: Path = ("network", "internetGateway")
-    if not network.internet_gateway:
-        return
-    if not network.vpc.id:
-        yield Problem(
-            path,
-            "a VPC that cfngen creates gets a new gateway; remove the key, or set network.vpc.id",
-            related_paths=(_VPC_ID_PATH,),
-        )
-    elif not uses_internet_gateway(cluster):
-        message = "no subnet that is created needs a route to it; remove the key"
-        yield Problem(path, message, related_paths=(("network", "subnets"),))
-
-
-def _check_tags_of_existing_subnets(cluster: Cluster) -> Iterator[Problem]:
-    """Check that there are existing subnets if they are to be tagged."""
-    network = cluster.network
-    existing = [subnet.id or (subnet.public and subnet.public.id) for subnet in network.subnets]
-    if network.tag_existing and not any(existing):
-        message = "subnets that cfngen creates have the tags; remove the key, or list existing subnets by id"
-        yield Problem(("network", "tagExisting"), message, related_paths=(("network", "subnets"),))
-
-
-def _check_dhcp_options(cluster: Cluster) -> Iterator[Problem]:
-    """Check that DHCP options are only named for a VPC that cfngen creates."""
-    network = cluster.network
-    if network.dhcp_options and network.vpc.id:
-        message = f"{network.vpc.id} is an existing VPC and keeps its DHCP options; remove the key"
-        yield Problem(("network", "dhcpOptions"), message, related_paths=(_VPC_ID_PATH,))
-
-
 PROBLEM_CHECKS = (
     _check_subnets_have_vpc,
-    _check_vpc_range_known,
+    KeyCheck(
+        "network.vpc.cidr",
+        when=lambda cluster: cluster.network.vpc.id and "cidr" not in cluster.network.vpc.model_fields_set,
+        message="is missing; enter the range of {cluster.network.vpc.id} (or set KUBE_VPC_CIDR_BASE): cfngen does not "
+        "request it from AWS",
+    ),
     _check_subnet_ranges_known,
     check_subnets_distinct,
-    _check_route_table,
-    _check_internet_gateway,
-    _check_dhcp_options,
-    _check_tags_of_existing_subnets,
+    KeyCheck(
+        "network.routeTable",
+        when=lambda cluster: cluster.network.route_table and not any(subnet.id for subnet in cluster.network.subnets),
+        message="subnets that cfngen creates get a new route table; remove the key, or list existing subnets by id",
+        related=("network.subnets",),
+    ),
+    KeyCheck(
+        "network.internetGateway",
+        when=lambda cluster: cluster.network.internet_gateway and not cluster.network.vpc.id,
+        message="a VPC that cfngen creates gets a new gateway; remove the key, or set network.vpc.id",
+        related=("network.vpc.id",),
+    ),
+    KeyCheck(
+        "network.internetGateway",
+        when=lambda cluster: (
+            cluster.network.internet_gateway and cluster.network.vpc.id and not uses_internet_gateway(cluster)
+        ),
+        message="no subnet that is created needs a route to it; remove the key",
+        related=("network.subnets",),
+    ),
+    KeyCheck(
+        "network.dhcpOptions",
+        when=lambda cluster: cluster.network.dhcp_options and cluster.network.vpc.id,
+        message="{cluster.network.vpc.id} is an existing VPC and keeps its DHCP options; remove the key",
+        related=("network.vpc.id",),
+    ),
+    KeyCheck(
+        "network.tagExisting",
+        when=lambda cluster: (
+            cluster.network.tag_existing
+            and not any(subnet.id or (subnet.public and subnet.public.id) for subnet in cluster.network.subnets)
+        ),
+        message="subnets that cfngen creates have the tags; remove the key, or list existing subnets by id",
+        related=("network.subnets",),
+    ),
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from cfngen.cluster import gpu
+from cfngen.cluster.checks.sections import GroupCheck
 from cfngen.cluster.group_types import types_key, types_of
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.paths import Path
@@ -91,17 +92,6 @@ def _check_images_have_driver(cluster: Cluster) -> Iterator[Problem]:
         yield Problem((*path, "image", "distribution"), message, related_paths=((*path, "gpu"), ("image",)))
 
 
-def _check_root_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
-    """Check that root volumes are as large as the snapshot of AWS's images: EC2 refuses smaller ones."""
-    for path, group in _gpu_groups(cluster):
-        if gpu.uses_aws_image(group) and group.root_volume.size < gpu.MIN_ROOT_VOLUME_GIB:
-            message = (
-                f"{group.root_volume.size} GiB is smaller than AWS's Deep Learning Base AMI, which has "
-                f"{gpu.MIN_ROOT_VOLUME_GIB} GiB; enter more, or remove the key for {gpu.DEFAULT_ROOT_VOLUME_GIB}"
-            )
-            yield Problem((*path, "rootVolume", "size"), message, related_paths=((*path, "gpu"),))
-
-
 def _warn_of_unused_gpus(cluster: Cluster) -> Iterator[Problem]:
     """Warn of groups whose instances have NVIDIA GPUs that pods cannot use."""
     charts = {chart.name for chart in cluster.addons.charts}
@@ -133,5 +123,18 @@ def _warn_of_inherited_images(cluster: Cluster) -> Iterator[Problem]:
             yield Problem((*path, "image", inherited_key), message)
 
 
-PROBLEM_CHECKS = (_check_types_have_gpus, _check_images_have_driver, _check_root_volume_sizes)
+PROBLEM_CHECKS = (
+    _check_types_have_gpus,
+    _check_images_have_driver,
+    GroupCheck(
+        "rootVolume.size",
+        # EC2 refuses a root volume that is smaller than the snapshot of its image.
+        when=lambda cluster, group: (
+            group.gpu and gpu.uses_aws_image(group) and group.root_volume.size < gpu.MIN_ROOT_VOLUME_GIB
+        ),
+        message="{group.root_volume.size} GiB is smaller than AWS's Deep Learning Base AMI, which has "
+        f"{gpu.MIN_ROOT_VOLUME_GIB} GiB; enter more, or remove the key for {gpu.DEFAULT_ROOT_VOLUME_GIB}",
+        related=(".gpu",),
+    ),
+)
 WARNING_CHECKS = (_warn_of_unused_gpus, _warn_of_inherited_images)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from cfngen.cluster import instance_types
-from cfngen.cluster.checks.sections import node_groups
+from cfngen.cluster.checks.sections import node_groups, repeated
 from cfngen.cluster.group_types import (
     matching_types,
     may_be_spot,
@@ -121,7 +121,7 @@ def _contradictions(path: Path, requirements: InstanceRequirements, architecture
         ("allowedTypes", requirements.allowed_types),
         ("excludedTypes", requirements.excluded_types),
     ):
-        yield from _duplicates((*path, key), values)
+        yield from repeated(values, (*path, key))
     made_for_arm = "amazon-web-services"
     for position, manufacturer in enumerate(requirements.cpu_manufacturers):
         if (manufacturer == made_for_arm) != (architecture == "arm64"):
@@ -131,13 +131,6 @@ def _contradictions(path: Path, requirements: InstanceRequirements, architecture
                 f"image.architecture to {other}"
             )
             yield Problem((*path, "cpuManufacturers", position), message)
-
-
-def _duplicates(path: Path, values: Sequence[str]) -> Iterator[Problem]:
-    """Yield a problem for each value that a list has already."""
-    for position, value in enumerate(values):
-        if value in values[:position]:
-            yield Problem((*path, position), f"{value} appears twice; remove one")
 
 
 def _no_match_problem(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cfngen.cluster.checks.sections import GroupCheck
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
@@ -66,17 +67,14 @@ def _check_pause(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(_update_path(index, "pause"), message, related_paths=related_paths)
 
 
-def _warn_of_whole_group_unavailable(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if an update may take all nodes of a group at once."""
-    for index, group in enumerate(cluster.node_groups):
-        unavailable = group.update.max_unavailable
-        if unavailable > 1 and 0 < group.initial_size <= unavailable and not group.update.max_surge:
-            message = (
-                f"an update may replace all {group.initial_size} nodes of {group.name} at once; lower it unless that "
-                "is intended"
-            )
-            yield Problem(_update_path(index, "maxUnavailable"), message)
-
-
 PROBLEM_CHECKS = (_check_batch_size, _check_room_for_surge, _check_pause)
-WARNING_CHECKS = (_warn_of_whole_group_unavailable,)
+WARNING_CHECKS = (
+    GroupCheck(
+        "update.maxUnavailable",
+        when=lambda cluster, group: (
+            1 < group.update.max_unavailable >= group.initial_size > 0 and not group.update.max_surge
+        ),
+        message="an update may replace all {group.initial_size} nodes of {group.name} at once; lower it unless that "
+        "is intended",
+    ),
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.cluster import names
+from cfngen.cluster.checks.sections import KeyCheck
 from cfngen.cluster.logical_ids import pascal
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
@@ -22,16 +23,6 @@ def _check_cluster_name_length(cluster: Cluster) -> Iterator[Problem]:
             f"{derived_name.max_length}, so use at most {len(cluster.name) - excess_length}"
         )
         yield Problem(("name",), message)
-
-
-def _check_load_balancer_name(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a load balancer can be named after the cluster ("Name", CreateLoadBalancer, ELB API Reference)."""
-    if cluster.control_plane.count > 1 and cluster.name.startswith("internal-"):
-        message = (
-            "the load balancer of several masters is named after the cluster, and such a name cannot start with "
-            "internal-; use another name"
-        )
-        yield Problem(("name",), message, related_paths=(("controlPlane", "count"),))
 
 
 def _check_group_name_lengths(cluster: Cluster) -> Iterator[Problem]:
@@ -84,7 +75,14 @@ def _check_no_dynamic_references(cluster: Cluster) -> Iterator[Problem]:
 
 PROBLEM_CHECKS = (
     _check_cluster_name_length,
-    _check_load_balancer_name,
+    KeyCheck(
+        "name",
+        # "Name", CreateLoadBalancer, ELB API Reference.
+        when=lambda cluster: cluster.control_plane.count > 1 and cluster.name.startswith("internal-"),
+        message="the load balancer of several masters is named after the cluster, and such a name cannot start with "
+        "internal-; use another name",
+        related=("controlPlane.count",),
+    ),
     _check_group_name_lengths,
     _check_group_names_distinct,
     _check_no_dynamic_references,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.checks.addresses import POD_CIDR_PATH, usable_address_count
+from cfngen.cluster.checks.addresses import usable_address_count
+from cfngen.cluster.checks.sections import KeyCheck
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.paths import Path
@@ -19,30 +20,6 @@ _ADDRESSES_FOR_PODS = 10
 _ADDRESSES_FOR_INTERFACES = 2
 
 
-def _check_pod_range_used(cluster: Cluster) -> Iterator[Problem]:
-    """Check that podCidr is set only if the network plug-in uses it."""
-    if "pod_cidr" in cluster.network.model_fields_set and not network_plugin(cluster).uses_pod_cidr:
-        message = f"with {cluster.network.plugin} pods get addresses from the subnets; remove the key"
-        yield Problem(POD_CIDR_PATH, message, related_paths=(_PLUGIN_PATH,))
-
-
-def _check_non_masquerade_cidr(cluster: Cluster) -> Iterator[Problem]:
-    """Check that nonMasqueradeCidr is set only if pods use VPC routes."""
-    network = cluster.network
-    if "non_masquerade_cidr" in network.model_fields_set and not network_plugin(cluster).uses_vpc_routes:
-        message = f"{network.plugin} decides itself which traffic gets the node's address; remove the key"
-        yield Problem(("network", "nonMasqueradeCidr"), message, related_paths=(_PLUGIN_PATH,))
-
-
-def _check_route_table_used(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a route table is only named if the network plug-in adds routes to it."""
-    network = cluster.network
-    # If cfngen creates the subnets, `cfngen.cluster.checks.existing` reports the key.
-    if network.route_table and network.subnets[0].id and not network_plugin(cluster).uses_vpc_routes:
-        message = f"{network.plugin} adds no routes to the VPC, so no route table is needed; remove the key"
-        yield Problem(("network", "routeTable"), message, related_paths=(_PLUGIN_PATH,))
-
-
 def _check_plugin_values(cluster: Cluster) -> Iterator[Problem]:
     """Check that there are values only for a network plug-in that cfngen installs by its Helm chart."""
     network = cluster.network
@@ -50,17 +27,6 @@ def _check_plugin_values(cluster: Cluster) -> Iterator[Problem]:
         instead = "; set them with your chart in addons.charts" if network.plugin == "none" else "; remove the key"
         yield Problem(
             ("network", "pluginValues"), f"{network.plugin} has no Helm chart{instead}", related_paths=(_PLUGIN_PATH,)
-        )
-
-
-def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the network plug-in does not listen on the API's port."""
-    port = cluster.api.port
-    if port in network_plugin(cluster).host_ports:
-        yield Problem(
-            ("api", "port"),
-            f"{port} is used by {cluster.network.plugin}; use 443 or 6443",
-            related_paths=(_PLUGIN_PATH,),
         )
 
 
@@ -104,27 +70,54 @@ def _warn_of_too_few_addresses_for_max_size(cluster: Cluster) -> Iterator[Proble
         yield Problem(_SUBNETS_PATH, message)
 
 
-def _warn_of_no_plugin(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if neither cfngen nor a chart of the user installs a network plug-in."""
-    if cluster.network.plugin == "none" and not cluster.addons.charts:
-        message = (
-            "no plug-in is installed: nodes join but do not become Ready, and pods stay Pending, until you install "
-            "one; list its chart in addons.charts"
-        )
-        yield Problem(_PLUGIN_PATH, message)
-
-
 def _total_usable_addresses(cluster: Cluster) -> int:
     """Return how many addresses instances and pods can use in all subnets."""
     return sum(map(usable_address_count, cluster.network.subnets))
 
 
 PROBLEM_CHECKS = (
-    _check_pod_range_used,
-    _check_non_masquerade_cidr,
-    _check_route_table_used,
+    KeyCheck(
+        "network.podCidr",
+        when=lambda cluster: (
+            "pod_cidr" in cluster.network.model_fields_set and not network_plugin(cluster).uses_pod_cidr
+        ),
+        message="with {cluster.network.plugin} pods get addresses from the subnets; remove the key",
+        related=("network.plugin",),
+    ),
+    KeyCheck(
+        "network.nonMasqueradeCidr",
+        when=lambda cluster: (
+            "non_masquerade_cidr" in cluster.network.model_fields_set and not network_plugin(cluster).uses_vpc_routes
+        ),
+        message="{cluster.network.plugin} decides itself which traffic gets the node's address; remove the key",
+        related=("network.plugin",),
+    ),
+    KeyCheck(
+        "network.routeTable",
+        # If cfngen creates the subnets, `cfngen.cluster.checks.existing` reports the key.
+        when=lambda cluster: (
+            cluster.network.route_table
+            and cluster.network.subnets[0].id
+            and not network_plugin(cluster).uses_vpc_routes
+        ),
+        message="{cluster.network.plugin} adds no routes to the VPC, so no route table is needed; remove the key",
+        related=("network.plugin",),
+    ),
     _check_plugin_values,
-    _check_api_port_free,
+    KeyCheck(
+        "api.port",
+        when=lambda cluster: cluster.api.port in network_plugin(cluster).host_ports,
+        message="{cluster.api.port} is used by {cluster.network.plugin}; use 443 or 6443",
+        related=("network.plugin",),
+    ),
     _check_addresses_for_min_size,
 )
-WARNING_CHECKS = (_warn_of_too_few_addresses_for_max_size, _warn_of_no_plugin)
+WARNING_CHECKS = (
+    _warn_of_too_few_addresses_for_max_size,
+    KeyCheck(
+        "network.plugin",
+        when=lambda cluster: cluster.network.plugin == "none" and not cluster.addons.charts,
+        message="no plug-in is installed: nodes join but do not become Ready, and pods stay Pending, until you "
+        "install one; list its chart in addons.charts",
+    ),
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cfngen.cluster.checks.sections import GroupCheck
 from cfngen.cluster.group_types import types_of
 from cfngen.cluster.instance_type_facts import facts_of
 from cfngen.cluster.model import Cluster, NodeGroup
@@ -19,15 +20,6 @@ from cfngen.text_limits import TAG_KEY, TAG_VALUE
 _MAX_GROUP_TAGS = 44
 # The part of a tag's key after which cluster-autoscaler takes the rest for the key of a label, wherever it stands.
 _EKS_PREFIX = "eks:"
-
-
-def _check_groups_left_alone(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a group that cluster-autoscaler leaves alone has no other settings of it."""
-    for index, group in enumerate(cluster.node_groups):
-        other_settings = group.autoscaler.model_fields_set - {"enabled"}
-        if not group.autoscaler.enabled and other_settings:
-            message = "cluster-autoscaler leaves this group alone, so the other keys have no effect; remove them"
-            yield Problem(("nodeGroups", index, "autoscaler", "enabled"), message)
 
 
 def _check_tags(cluster: Cluster) -> Iterator[Problem]:
@@ -73,15 +65,6 @@ def _check_tag_count(cluster: Cluster) -> Iterator[Problem]:
                     ("tags",),
                 ),
             )
-
-
-def _check_pods_given_once(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the number of pods is not given both to the kubelet and to cluster-autoscaler alone."""
-    for index, group in enumerate(cluster.node_groups):
-        if group.max_pods is not None and "pods" in group.autoscaler.resources:
-            message = "maxPods tells cluster-autoscaler the number of pods already; remove it here"
-            path: Path = ("nodeGroups", index, "autoscaler", "resources", "pods")
-            yield Problem(path, message, related_paths=(("nodeGroups", index, "maxPods"),))
 
 
 def _may_be_empty(group: NodeGroup) -> bool:
@@ -135,5 +118,19 @@ def _warn_of_tags_taken_for_labels(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(("tags", key), message)
 
 
-PROBLEM_CHECKS = (_check_groups_left_alone, _check_tags, _check_tag_count, _check_pods_given_once)
+PROBLEM_CHECKS = (
+    GroupCheck(
+        "autoscaler.enabled",
+        when=lambda cluster, group: not group.autoscaler.enabled and group.autoscaler.model_fields_set - {"enabled"},
+        message="cluster-autoscaler leaves this group alone, so the other keys have no effect; remove them",
+    ),
+    _check_tags,
+    _check_tag_count,
+    GroupCheck(
+        "autoscaler.resources.pods",
+        when=lambda cluster, group: group.max_pods is not None and "pods" in group.autoscaler.resources,
+        message="maxPods tells cluster-autoscaler the number of pods already; remove it here",
+        related=(".maxPods",),
+    ),
+)
 WARNING_CHECKS = (_warn_of_unknown_nodes, _warn_of_tags_taken_for_labels)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cfngen.cluster.checks.sections import GroupCheck
 from cfngen.cluster.group_types import type_list, types_of
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import delegates_prefixes, network_plugin
@@ -14,15 +15,6 @@ from cfngen.cluster.problems import Problem
 # Addresses of a node's range that no pod gets: the network's own, the gateway's and the broadcast address (host-local
 # plug-in of CNI, plugins/ipam/host-local).
 _ADDRESSES_NOT_FOR_PODS = 3
-
-
-def _check_given_once(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no group has both `maxPods` and the kubelet's field of that name."""
-    for index, group in enumerate(cluster.node_groups):
-        if group.max_pods is not None and "maxPods" in group.kubelet_configuration:
-            path: Path = ("nodeGroups", index, "kubeletConfiguration", "maxPods")
-            message = "is given twice; use the group's key maxPods, and remove this one"
-            yield Problem(path, message, related_paths=(("nodeGroups", index, "maxPods"),))
 
 
 def _check_addresses(cluster: Cluster) -> Iterator[Problem]:
@@ -69,5 +61,13 @@ def _warn_of_limit_that_the_autoscaler_does_not_know(cluster: Cluster) -> Iterat
             yield Problem(("nodeGroups", index, "instanceType"), message, related_paths=(("network", "plugin"),))
 
 
-PROBLEM_CHECKS = (_check_given_once, _check_addresses)
+PROBLEM_CHECKS = (
+    GroupCheck(
+        "kubeletConfiguration.maxPods",
+        when=lambda cluster, group: group.max_pods is not None and "maxPods" in group.kubelet_configuration,
+        message="is given twice; use the group's key maxPods, and remove this one",
+        related=(".maxPods",),
+    ),
+    _check_addresses,
+)
 WARNING_CHECKS = (_warn_of_limit_that_the_autoscaler_does_not_know,)

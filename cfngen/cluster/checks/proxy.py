@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ipaddress import AddressValueError, IPv4Address
 from urllib.parse import urlsplit
 
+from cfngen.cluster.checks.sections import KeyCheck, repeated
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.paths import Path
@@ -55,24 +56,17 @@ def _check_port(cluster: Cluster) -> Iterator[Problem]:
 
 def _check_exceptions_differ(cluster: Cluster) -> Iterator[Problem]:
     """Check that no host, domain or range appears twice in `noProxy`."""
-    hosts = cluster.network.proxy.no_proxy if cluster.network.proxy else ()
-    for position, host in enumerate(hosts):
-        if host in hosts[:position]:
-            yield Problem((*_PROXY, "noProxy", position), f"{host} appears twice; remove one")
-
-
-def _warn_of_fluent_bit(cluster: Cluster) -> Iterator[Problem]:
-    """Warn that Fluent Bit does not use the proxy.
-
-    cfngen does not give it the variables, because it compares hosts with NO_PROXY in a way of its own (assumed: without
-    domains and ranges), and would then ask the proxy for the Kubernetes API.
-    """
-    if cluster.network.proxy and cluster.addons.fluent_bit.enabled:
-        message = (
-            "Fluent Bit does not use network.proxy; if its outputs need a proxy, set HTTP_PROXY in its values (env)"
-        )
-        yield Problem(("addons", "fluentBit"), message)
+    yield from repeated(cluster.network.proxy.no_proxy if cluster.network.proxy else (), (*_PROXY, "noProxy"))
 
 
 PROBLEM_CHECKS = (_check_proxy_outside_cluster, _check_port, _check_exceptions_differ)
-WARNING_CHECKS = (_warn_of_fluent_bit,)
+WARNING_CHECKS = (
+    KeyCheck(
+        "addons.fluentBit",
+        # cfngen does not give it the variables, because it compares hosts with NO_PROXY in a way of its own (assumed:
+        # without domains and ranges), and would then ask the proxy for the Kubernetes API.
+        when=lambda cluster: cluster.network.proxy and cluster.addons.fluent_bit.enabled,
+        message="Fluent Bit does not use network.proxy; if its outputs need a proxy, set HTTP_PROXY in its values "
+        "(env)",
+    ),
+)

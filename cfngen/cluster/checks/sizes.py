@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.cluster.checks.addresses import NODE_PREFIX, POD_CIDR_PATH, usable_address_count
+from cfngen.cluster.checks.sections import GroupCheck, KeyCheck
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.paths import Path
@@ -31,17 +32,6 @@ def _check_size_order(cluster: Cluster) -> Iterator[Problem]:
         elif group.desired_size is not None and not group.min_size <= group.desired_size <= group.max_size:
             message = f"{group.desired_size} is not between minSize ({group.min_size}) and maxSize ({group.max_size})"
             yield Problem(desired_path, message, related_paths=(min_path, max_path))
-
-
-def _check_spot_price(cluster: Cluster) -> Iterator[Problem]:
-    """Check that EC2 accepts the maximum Spot price of each node group."""
-    for index, group in enumerate(cluster.node_groups):
-        if group.spot_price is not None and float(group.spot_price) < _MIN_SPOT_PRICE:
-            message = (
-                f"EC2 accepts no maximum price below {_MIN_SPOT_PRICE} dollars per hour; enter a higher one, or remove "
-                "the key for on-demand instances"
-            )
-            yield Problem((*_NODE_GROUPS_PATH, index, "spotPrice"), message)
 
 
 def _max_node_count(cluster: Cluster) -> int:
@@ -119,13 +109,23 @@ def _warn_of_route_quota(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(_NODE_GROUPS_PATH, message)
 
 
-def _warn_of_no_node_groups(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if the cluster has masters only."""
-    if not cluster.node_groups:
-        yield Problem(
-            _NODE_GROUPS_PATH, "there is no node group: the cluster only has masters, which do not run ordinary pods"
-        )
-
-
-PROBLEM_CHECKS = (_check_size_order, _check_spot_price, _check_pod_range_size, _check_addresses_for_min_size)
-WARNING_CHECKS = (_warn_of_too_few_addresses_for_max_size, _warn_of_route_quota, _warn_of_no_node_groups)
+PROBLEM_CHECKS = (
+    _check_size_order,
+    GroupCheck(
+        "spotPrice",
+        when=lambda cluster, group: group.spot_price is not None and float(group.spot_price) < _MIN_SPOT_PRICE,
+        message=f"EC2 accepts no maximum price below {_MIN_SPOT_PRICE} dollars per hour; enter a higher one, or "
+        "remove the key for on-demand instances",
+    ),
+    _check_pod_range_size,
+    _check_addresses_for_min_size,
+)
+WARNING_CHECKS = (
+    _warn_of_too_few_addresses_for_max_size,
+    _warn_of_route_quota,
+    KeyCheck(
+        "nodeGroups",
+        when=lambda cluster: not cluster.node_groups,
+        message="there is no node group: the cluster only has masters, which do not run ordinary pods",
+    ),
+)

@@ -7,7 +7,7 @@ from ipaddress import IPv4Network
 from itertools import combinations
 
 from cfngen.cluster.checks.addresses import MAX_AWS_PREFIX, MIN_AWS_PREFIX, vpc_range_paths, why_not_in_vpc
-from cfngen.cluster.checks.sections import all_instances, subnet_path
+from cfngen.cluster.checks.sections import GroupCheck, KeyCheck, all_instances, subnet_path
 from cfngen.cluster.checks.vpc_ranges import no_room, size_paths
 from cfngen.cluster.endpoints import interface_endpoints
 from cfngen.cluster.model import Cluster, Endpoints, Instances
@@ -49,40 +49,6 @@ def _check_private_keys(cluster: Cluster) -> Iterator[Problem]:
     for path in paths:
         message = "a public cluster has no private subnets; remove the key, or set network.topology to private"
         yield Problem(path, message, related_paths=(_TOPOLOGY,))
-
-
-def _check_no_public_addresses(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no instance of a private cluster gets a public address."""
-    if not is_private(cluster):
-        return
-    for index, group in enumerate(cluster.node_groups):
-        if group.public_ip:
-            message = "nodes of a private cluster have no public addresses; remove the key"
-            yield Problem(("nodeGroups", index, "publicIp"), message, related_paths=(_TOPOLOGY,))
-    if cluster.api.elastic_ip:
-        message = (
-            "the masters of a private cluster have no public addresses: a load balancer has the API's public name; "
-            "remove the key"
-        )
-        yield Problem(("api", "elasticIp"), message, related_paths=(_TOPOLOGY,))
-
-
-def _check_nat_used(cluster: Cluster) -> Iterator[Problem]:
-    """Check that `nat` applies to at least one subnet."""
-    if is_private(cluster) and cluster.network.nat and not created_subnets(cluster):
-        message = "existing subnets have their own routes to the internet; remove the key"
-        yield Problem(_NAT, message, related_paths=(_SUBNETS,))
-
-
-def _check_nat_with_routes(cluster: Cluster) -> Iterator[Problem]:
-    """Check that pods' routes and the routes to NAT gateways fit into one table."""
-    has_tables_by_zone = cluster.network.nat == "perZone" and len(nat_gateway_zones(cluster)) > 1
-    if is_private(cluster) and has_tables_by_zone and network_plugin(cluster).uses_vpc_routes:
-        message = (
-            "a NAT gateway in each zone needs a route table in each zone, but the routes to pods of vpc-routes are in "
-            "one table; set it to single, or choose another network.plugin (cilium, calico, flannel or amazon-vpc)"
-        )
-        yield Problem(_NAT, message, related_paths=(("network", "plugin"), _SUBNETS))
 
 
 def _check_nat_zones(cluster: Cluster) -> Iterator[Problem]:
@@ -255,9 +221,37 @@ def _warn_of_unhelpful_local_zone(cluster: Cluster) -> Iterator[Problem]:
 
 PROBLEMS = (
     _check_private_keys,
-    _check_no_public_addresses,
-    _check_nat_used,
-    _check_nat_with_routes,
+    GroupCheck(
+        "publicIp",
+        when=lambda cluster, group: is_private(cluster) and group.public_ip,
+        message="nodes of a private cluster have no public addresses; remove the key",
+        related=("network.topology",),
+    ),
+    KeyCheck(
+        "api.elasticIp",
+        when=lambda cluster: is_private(cluster) and cluster.api.elastic_ip,
+        message="the masters of a private cluster have no public addresses: a load balancer has the API's public "
+        "name; remove the key",
+        related=("network.topology",),
+    ),
+    KeyCheck(
+        "network.nat",
+        when=lambda cluster: is_private(cluster) and cluster.network.nat and not created_subnets(cluster),
+        message="existing subnets have their own routes to the internet; remove the key",
+        related=("network.subnets",),
+    ),
+    KeyCheck(
+        "network.nat",
+        when=lambda cluster: (
+            is_private(cluster)
+            and cluster.network.nat == "perZone"
+            and len(nat_gateway_zones(cluster)) > 1
+            and network_plugin(cluster).uses_vpc_routes
+        ),
+        message="a NAT gateway in each zone needs a route table in each zone, but the routes to pods of vpc-routes "
+        "are in one table; set it to single, or choose another network.plugin (cilium, calico, flannel or amazon-vpc)",
+        related=("network.plugin", "network.subnets"),
+    ),
     _check_nat_zones,
     _check_existing_parts_have_vpc,
     _check_route_tables,

@@ -7,6 +7,7 @@ from ipaddress import IPv4Network
 from itertools import combinations
 
 from cfngen.cluster.checks.addresses import ADDITIONAL_CIDRS_PATH, VPC_CIDR_PATH, vpc_ranges_by_path
+from cfngen.cluster.checks.sections import KeyCheck
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
@@ -102,16 +103,22 @@ def _why_not_beside_first_of_10(first: IPv4Network, added: IPv4Network) -> str |
     return None
 
 
-def _check_sizes_used(cluster: Cluster) -> Iterator[Problem]:
-    """Check that sizes of subnets are given only where ranges are derived."""
-    network = cluster.network
-    sizes = network.subnet_sizes
-    if sizes.model_fields_set and network.vpc.id:
-        message = f"the free ranges of {network.vpc.id} are not known; give each subnet a cidr, and remove the key"
-        yield Problem(_SUBNET_SIZES_PATH, message, related_paths=(_VPC_ID_PATH,))
-    elif sizes.public and not is_private(cluster):
-        message = "the subnets of a public cluster have instances; use network.subnetSizes.instances"
-        yield Problem((*_SUBNET_SIZES_PATH, "public"), message, related_paths=(("network", "topology"),))
-
-
-PROBLEM_CHECKS = (_check_number_of_ranges, _check_associations, _check_sizes_used)
+PROBLEM_CHECKS = (
+    _check_number_of_ranges,
+    _check_associations,
+    KeyCheck(
+        "network.subnetSizes",
+        when=lambda cluster: cluster.network.subnet_sizes.model_fields_set and cluster.network.vpc.id,
+        message="the free ranges of {cluster.network.vpc.id} are not known; give each subnet a cidr, and remove the "
+        "key",
+        related=("network.vpc.id",),
+    ),
+    KeyCheck(
+        "network.subnetSizes.public",
+        when=lambda cluster: (
+            cluster.network.subnet_sizes.public and not cluster.network.vpc.id and not is_private(cluster)
+        ),
+        message="the subnets of a public cluster have instances; use network.subnetSizes.instances",
+        related=("network.topology",),
+    ),
+)

@@ -9,10 +9,10 @@ form, or None for any other text. `parse` of this module knows all forms.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
+from cfngen.cluster.id_form import IdForm
 from cfngen.cluster.reference_ids import ExistingPartId, RecordedId
 from cfngen.cluster.security_group_ids import RuleId, SecurityGroupId
 from cfngen.cluster.subnet_ids import RouteId, SubnetId, VpcRangeId, ZonalId, ZoneId
@@ -61,9 +61,6 @@ BASTION_LAUNCH_TEMPLATE = "BastionLaunchTemplate"
 BASTION_GROUP = "BastionAutoScalingGroup"
 BASTION_SECURITY_GROUP = "BastionSecurityGroup"
 MachineRole = Literal["Master", "Node", "Bastion"]
-_MACHINE_ROLES: Mapping[str, MachineRole] = {role: role for role in get_args(MachineRole)}
-_MASTER_PARTS: Mapping[str, MasterPart] = {part: part for part in get_args(MasterPart)}
-_NODE_GROUP_PARTS: Mapping[str, NodeGroupPart] = {part: part for part in get_args(NodeGroupPart)}
 
 SINGLE_IDS = frozenset(
     {
@@ -106,13 +103,8 @@ def pascal(text: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in re.split(r"[^A-Za-z0-9]+", text) if part)
 
 
-def _one_of(words: Iterable[str]) -> str:
-    """Return a regular expression that matches each of the words."""
-    return "|".join(map(re.escape, words))
-
-
 @dataclass(frozen=True)
-class MasterId:
+class MasterId(IdForm):
     """A resource or parameter of one master, e.g. `MasterAVolume`.
 
     Attributes:
@@ -123,16 +115,11 @@ class MasterId:
     letter: str
     part: MasterPart
 
-    _PATTERN: ClassVar = re.compile(rf"Master([A-E])({_one_of(_MASTER_PARTS)})")
+    _PATTERN: ClassVar = re.compile(rf"Master(?P<letter>[A-E])(?P<part>{'|'.join(get_args(MasterPart))})")
+    _PARSERS: ClassVar = {"letter": str.lower}
 
     def __str__(self) -> str:
         return f"{master_prefix(self.letter)}{self.part}"
-
-    @classmethod
-    def parse(cls, logical_id: str) -> MasterId | None:
-        """Return the parts of an id of this form, or None for any other text."""
-        match = cls._PATTERN.fullmatch(logical_id)
-        return cls(letter=match[1].lower(), part=_MASTER_PARTS[match[2]]) if match else None
 
     def sibling(self, part: MasterPart) -> MasterId:
         """Return the id of another resource or parameter of the same master."""
@@ -140,7 +127,7 @@ class MasterId:
 
 
 @dataclass(frozen=True)
-class NodeGroupId:
+class NodeGroupId(IdForm):
     """A resource, parameter or output of one node group, e.g. `NodeGroupGpuAutoScalingGroup`.
 
     Attributes:
@@ -151,20 +138,16 @@ class NodeGroupId:
     group: str
     part: NodeGroupPart
 
-    _PATTERN: ClassVar = re.compile(rf"NodeGroup([A-Z0-9][A-Za-z0-9]*?)({_one_of(_NODE_GROUP_PARTS)})")
+    _PATTERN: ClassVar = re.compile(
+        rf"NodeGroup(?P<group>[A-Z0-9][A-Za-z0-9]*?)(?P<part>{'|'.join(get_args(NodeGroupPart))})"
+    )
 
     def __str__(self) -> str:
         return f"{node_group_prefix(self.group)}{self.part}"
 
-    @classmethod
-    def parse(cls, logical_id: str) -> NodeGroupId | None:
-        """Return the parts of an id of this form, or None for any other text."""
-        match = cls._PATTERN.fullmatch(logical_id)
-        return cls(group=match[1], part=_NODE_GROUP_PARTS[match[2]]) if match else None
-
 
 @dataclass(frozen=True)
-class ProgramId:
+class ProgramId(IdForm):
     """The resource that holds the boot program of masters or a node group, e.g. `MasterProgram0123456789ab`.
 
     Attributes:
@@ -176,16 +159,12 @@ class ProgramId:
     owner: str
     digest: str
 
-    _PATTERN: ClassVar = re.compile(r"(Master[A-E]?|NodeGroup[A-Z0-9][A-Za-z0-9]*?)Program([0-9a-f]{12})")
+    _PATTERN: ClassVar = re.compile(
+        r"(?P<owner>Master[A-E]?|NodeGroup[A-Z0-9][A-Za-z0-9]*?)Program(?P<digest>[0-9a-f]{12})"
+    )
 
     def __str__(self) -> str:
         return f"{self.owner}Program{self.digest}"
-
-    @classmethod
-    def parse(cls, logical_id: str) -> ProgramId | None:
-        """Return the parts of an id of this form, or None for any other text."""
-        match = cls._PATTERN.fullmatch(logical_id)
-        return cls(owner=match[1], digest=match[2]) if match else None
 
     @property
     def letter(self) -> str:
@@ -199,7 +178,7 @@ class ProgramId:
 
 
 @dataclass(frozen=True)
-class ServiceAccountRoleId:
+class ServiceAccountRoleId(IdForm):
     """The role of a service account, e.g. `ServiceAccountRoleKubeSystemClusterAutoscaler1d7fb0a3`.
 
     Attributes:
@@ -210,18 +189,12 @@ class ServiceAccountRoleId:
     words: str
     digest: str
 
-    _PATTERN: ClassVar = re.compile(r"ServiceAccountRole([A-Z0-9][A-Za-z0-9]*)([0-9a-f]{8})")
+    _PATTERN: ClassVar = re.compile(r"ServiceAccountRole(?P<words>[A-Z0-9][A-Za-z0-9]*)(?P<digest>[0-9a-f]{8})")
     # A logical id has 255 characters at most ("Resources", AWS CloudFormation User Guide).
     _MAX_WORDS_LENGTH: ClassVar = 200
 
     def __str__(self) -> str:
         return f"ServiceAccountRole{self.words}{self.digest}"
-
-    @classmethod
-    def parse(cls, logical_id: str) -> ServiceAccountRoleId | None:
-        """Return the parts of an id of this form, or None for any other text."""
-        match = cls._PATTERN.fullmatch(logical_id)
-        return cls(words=match[1], digest=match[2]) if match else None
 
     @classmethod
     def of(cls, namespace: str, name: str, digest: str) -> ServiceAccountRoleId:
@@ -230,7 +203,7 @@ class ServiceAccountRoleId:
 
 
 @dataclass(frozen=True)
-class EndpointId:
+class EndpointId(IdForm):
     """A VPC endpoint, e.g. `EndpointS3`, `EndpointEcrApi`.
 
     Attributes:
@@ -239,16 +212,10 @@ class EndpointId:
 
     service: str
 
-    _PATTERN: ClassVar = re.compile(r"Endpoint([A-Z0-9][A-Za-z0-9]*)")
+    _PATTERN: ClassVar = re.compile(r"Endpoint(?P<service>[A-Z0-9][A-Za-z0-9]*)")
 
     def __str__(self) -> str:
         return f"Endpoint{self.service}"
-
-    @classmethod
-    def parse(cls, logical_id: str) -> EndpointId | None:
-        """Return the parts of an id of this form, or None for any other text."""
-        match = cls._PATTERN.fullmatch(logical_id)
-        return cls(match[1]) if match else None
 
     @classmethod
     def of(cls, service: str) -> EndpointId:
@@ -257,7 +224,7 @@ class EndpointId:
 
 
 @dataclass(frozen=True)
-class ImageId:
+class ImageId(IdForm):
     """The parameter for a machine image, e.g. `NodeImageUbuntu2404Amd64`.
 
     Attributes:
@@ -268,16 +235,10 @@ class ImageId:
     role: MachineRole
     image: str
 
-    _PATTERN: ClassVar = re.compile(r"(Master|Node|Bastion)Image([A-Z0-9][A-Za-z0-9]*)")
+    _PATTERN: ClassVar = re.compile(r"(?P<role>Master|Node|Bastion)Image(?P<image>[A-Z0-9][A-Za-z0-9]*)")
 
     def __str__(self) -> str:
         return f"{self.role}Image{self.image}"
-
-    @classmethod
-    def parse(cls, logical_id: str) -> ImageId | None:
-        """Return the parts of an id of this form, or None for any other text."""
-        match = cls._PATTERN.fullmatch(logical_id)
-        return cls(role=_MACHINE_ROLES[match[1]], image=match[2]) if match else None
 
 
 @dataclass(frozen=True)

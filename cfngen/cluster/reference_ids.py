@@ -7,9 +7,11 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar
 
+from cfngen.cluster.id_form import IdForm
+
 
 @dataclass(frozen=True)
-class ExistingPartId:
+class ExistingPartId(IdForm):
     """The parameter for an existing part that has no parameter of its own, e.g. `ExistingSecurityGroup1A2B3C4D`.
 
     Attributes:
@@ -20,7 +22,7 @@ class ExistingPartId:
     word: str
     digest: str
 
-    _PATTERN: ClassVar = re.compile(r"Existing([A-Z][A-Za-z]*?)([0-9A-F]{8})")
+    _PATTERN: ClassVar = re.compile(r"Existing(?P<word>[A-Z][A-Za-z]*?)(?P<digest>[0-9A-F]{8})")
 
     def __str__(self) -> str:
         return f"Existing{self.word}{self.digest}"
@@ -30,15 +32,9 @@ class ExistingPartId:
         """Return the id for a reference; equal references have one id, whichever keys have them."""
         return cls(word, hashlib.sha256(reference.encode()).hexdigest()[:8].upper())
 
-    @classmethod
-    def parse(cls, logical_id: str) -> ExistingPartId | None:
-        """Return the parts of an id of this form, or None for any other text."""
-        match = cls._PATTERN.fullmatch(logical_id)
-        return cls(word=match[1], digest=match[2]) if match else None
-
 
 @dataclass(frozen=True)
-class RecordedId:
+class RecordedId(IdForm):
     """The root's output with the id to which a reference to another stack has led, e.g. `ReferencedVpcId`.
 
     Attributes:
@@ -47,7 +43,7 @@ class RecordedId:
 
     part: str
 
-    _PATTERN: ClassVar = re.compile(r"Referenced([A-Z][A-Za-z0-9]*)")
+    _PATTERN: ClassVar = re.compile(r"Referenced(?P<part>[A-Z][A-Za-z0-9]*)")
 
     def __str__(self) -> str:
         return f"Referenced{self.part}"

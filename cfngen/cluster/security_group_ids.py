@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from cfngen.cluster.allowed_sources import SECURITY_GROUP_ROLES, SecurityGroupRole
+from cfngen.cluster.id_form import IdForm
 
 # Whose security group a rule belongs to. The bastion has one group, whose rules all open the same port.
 RuleRole = SecurityGroupRole | Literal["Bastion"]
 
-_RULE_ROLES: Mapping[str, RuleRole] = {**{role: role for role in SECURITY_GROUP_ROLES}, "Bastion": "Bastion"}
-_ROLES: Mapping[str, SecurityGroupRole] = {role: role for role in SECURITY_GROUP_ROLES}
 _ANY_ROLE_PATTERN = "|".join(SECURITY_GROUP_ROLES)
 
 
 @dataclass(frozen=True)
-class RuleId:
+class RuleId(IdForm):
     """A rule of a security group, e.g. `MasterSshFrom10x0x0x0x8`.
 
     Attributes:
@@ -34,18 +32,12 @@ class RuleId:
     source: str
 
     _PATTERN: ClassVar = re.compile(
-        rf"({'|'.join(_RULE_ROLES)})([A-Z][A-Za-z0-9]*?)?From"
-        r"(Masters|Nodes|Bastion|LoadBalancer|InternalLoadBalancer|AllowedCidr|Pl[0-9a-f]+|[0-9]+(?:x[0-9]+){4})"
+        rf"(?P<role>{_ANY_ROLE_PATTERN}|Bastion)(?P<purpose>[A-Z][A-Za-z0-9]*?)?From"
+        r"(?P<source>Masters|Nodes|Bastion|LoadBalancer|InternalLoadBalancer|AllowedCidr|Pl[0-9a-f]+|[0-9]+(?:x[0-9]+){4})"
     )
 
     def __str__(self) -> str:
         return f"{self.role}{self.purpose}From{self.source}"
-
-    @classmethod
-    def parse(cls, logical_id: str) -> RuleId | None:
-        """Return the parts of an id of this form, or None for any other text."""
-        match = cls._PATTERN.fullmatch(logical_id)
-        return cls(role=_RULE_ROLES[match[1]], purpose=match[2] or "", source=match[3]) if match else None
 
     @property
     def from_outside(self) -> bool:
@@ -63,7 +55,7 @@ class RuleId:
 
 
 @dataclass(frozen=True)
-class SecurityGroupId:
+class SecurityGroupId(IdForm):
     """A security group, e.g. `MasterSecurityGroup`, or `MasterAccessSecurityGroup2` for an additional one.
 
     Attributes:
@@ -78,21 +70,14 @@ class SecurityGroupId:
     part: Literal["", "Id"] = ""
 
     _PATTERN: ClassVar = re.compile(
-        rf"({_ANY_ROLE_PATTERN})(?:SecurityGroup|AccessSecurityGroup([2-9]|[1-9][0-9]+))(Id)?"
+        rf"(?P<role>{_ANY_ROLE_PATTERN})(?:SecurityGroup|AccessSecurityGroup(?P<number>[2-9]|[1-9][0-9]+))(?P<part>Id)?"
     )
+    # The id of the first security group has no number.
+    _PARSERS: ClassVar = {"number": lambda text: int(text or 1)}
 
     def __str__(self) -> str:
         name = "SecurityGroup" if self.number == 1 else f"AccessSecurityGroup{self.number}"
         return f"{self.role}{name}{self.part}"
-
-    @classmethod
-    def parse(cls, logical_id: str) -> SecurityGroupId | None:
-        """Return the parts of an id of this form, or None for any other text."""
-        match = cls._PATTERN.fullmatch(logical_id)
-        if match is None:
-            return None
-        # The id of the first security group has no number.
-        return cls(role=_ROLES[match[1]], number=int(match[2] or 1), part="Id" if match[3] else "")
 
 
 def source_id(source: str) -> str:

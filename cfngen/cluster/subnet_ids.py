@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
+from cfngen.cluster.id_form import IdForm
 from cfngen.cluster.security_group_ids import source_id
 from cfngen.cluster.zones import zone_region
 
@@ -14,16 +14,22 @@ from cfngen.cluster.zones import zone_region
 SubnetPart = Literal["", "Id", "Cidr", "RouteTableAssociation"]
 # What else a zone has; the beginning of the logical id.
 ZonalKind = Literal["NatElasticIp", "NatGateway", "NatRoute", "PrivateRouteTable", "RouteTable"]
-_SUBNET_PARTS: Mapping[str, SubnetPart] = {part: part for part in get_args(SubnetPart)}
-_ZONAL_KINDS: Mapping[str, ZonalKind] = {kind: kind for kind in get_args(ZonalKind)}
 # A zone without its region, as `zone_id` returns it: a letter, for a Local Zone after its city and number.
 _ZONE_PATTERN = r"(?:[A-Z][a-z]{2}[0-9])?[A-Z]"
 # A CIDR as `source_id` spells it.
 _CIDR_PATTERN = r"[0-9]+(?:x[0-9]+){4}"
 
 
+def _destination(spelled: str) -> str:
+    """Return the CIDR, or the prefix list's id, that `source_id` spells as letters and digits."""
+    if spelled.startswith("Pl"):
+        return f"pl-{spelled.removeprefix('Pl')}"
+    address, _, prefix = spelled.rpartition("x")
+    return f"{address.replace('x', '.')}/{prefix}"
+
+
 @dataclass(frozen=True)
-class SubnetId:
+class SubnetId(IdForm):
     """A subnet in a zone, one of its parameters or its association with a route table, e.g. `SubnetLax1ACidr`.
 
     Attributes:
@@ -36,16 +42,13 @@ class SubnetId:
     part: SubnetPart = ""
     is_public: bool = False
 
-    _PATTERN: ClassVar = re.compile(rf"(Public)?Subnet({_ZONE_PATTERN})({'|'.join(_SUBNET_PARTS)})")
+    _PATTERN: ClassVar = re.compile(
+        rf"(?P<is_public>Public)?Subnet(?P<zone>{_ZONE_PATTERN})(?P<part>{'|'.join(get_args(SubnetPart))})"
+    )
+    _PARSERS: ClassVar = {"is_public": bool}
 
     def __str__(self) -> str:
         return f"{'Public' if self.is_public else ''}Subnet{self.zone}{self.part}"
-
-    @classmethod
-    def parse(cls, logical_id: str) -> SubnetId | None:
-        """Return the parts of an id of this form, or None for any other text."""
-        match = cls._PATTERN.fullmatch(logical_id)
-        return cls(zone=match[2], part=_SUBNET_PARTS[match[3]], is_public=bool(match[1])) if match else None
 
     def zone_in(self, region: str) -> str:
         """Return the name of the zone in a region, e.g. `us-west-2a` or `us-west-2-lax-1a`."""
@@ -57,7 +60,7 @@ class SubnetId:
 
 
 @dataclass(frozen=True)
-class ZonalId:
+class ZonalId(IdForm):
     """Another part of the network in a zone, e.g. `NatGatewayA`, or the parameter for an existing one, `NatGatewayAId`.
 
     Attributes:
@@ -70,20 +73,17 @@ class ZonalId:
     zone: str
     is_parameter: bool = False
 
-    _PATTERN: ClassVar = re.compile(rf"({'|'.join(_ZONAL_KINDS)})({_ZONE_PATTERN})(Id)?")
+    _PATTERN: ClassVar = re.compile(
+        rf"(?P<kind>{'|'.join(get_args(ZonalKind))})(?P<zone>{_ZONE_PATTERN})(?P<is_parameter>Id)?"
+    )
+    _PARSERS: ClassVar = {"is_parameter": bool}
 
     def __str__(self) -> str:
         return f"{self.kind}{self.zone}{'Id' if self.is_parameter else ''}"
 
-    @classmethod
-    def parse(cls, logical_id: str) -> ZonalId | None:
-        """Return the parts of an id of this form, or None for any other text."""
-        match = cls._PATTERN.fullmatch(logical_id)
-        return cls(_ZONAL_KINDS[match[1]], match[2], is_parameter=bool(match[3])) if match else None
-
 
 @dataclass(frozen=True)
-class ZoneId:
+class ZoneId(IdForm):
     """The parameter for an Availability Zone, e.g. `ZoneA`.
 
     Attributes:
@@ -92,20 +92,14 @@ class ZoneId:
 
     zone: str
 
-    _PATTERN: ClassVar = re.compile(rf"Zone({_ZONE_PATTERN})")
+    _PATTERN: ClassVar = re.compile(rf"Zone(?P<zone>{_ZONE_PATTERN})")
 
     def __str__(self) -> str:
         return f"Zone{self.zone}"
 
-    @classmethod
-    def parse(cls, logical_id: str) -> ZoneId | None:
-        """Return the parts of an id of this form, or None for any other text."""
-        match = cls._PATTERN.fullmatch(logical_id)
-        return cls(match[1]) if match else None
-
 
 @dataclass(frozen=True)
-class VpcRangeId:
+class VpcRangeId(IdForm):
     """A further address range of the VPC, e.g. `VpcCidrBlock100x64x0x0x16`.
 
     Attributes:
@@ -114,20 +108,15 @@ class VpcRangeId:
 
     cidr: str
 
-    _PATTERN: ClassVar = re.compile(rf"VpcCidrBlock({_CIDR_PATTERN})")
+    _PATTERN: ClassVar = re.compile(rf"VpcCidrBlock(?P<cidr>{_CIDR_PATTERN})")
+    _PARSERS: ClassVar = {"cidr": _destination}
 
     def __str__(self) -> str:
         return f"VpcCidrBlock{source_id(self.cidr)}"
 
-    @classmethod
-    def parse(cls, logical_id: str) -> VpcRangeId | None:
-        """Return the parts of an id of this form, or None for any other text."""
-        match = cls._PATTERN.fullmatch(logical_id)
-        return cls(_destination(match[1])) if match else None
-
 
 @dataclass(frozen=True)
-class RouteId:
+class RouteId(IdForm):
     """A route to a network beyond the VPC, e.g. `RouteTo10x64x0x0x16InPrivateRouteTableA`.
 
     Attributes:
@@ -139,25 +128,13 @@ class RouteId:
     table: str
 
     _PATTERN: ClassVar = re.compile(
-        rf"RouteTo({_CIDR_PATTERN}|Pl[0-9a-f]+)In(RouteTable|PrivateRouteTable(?:{_ZONE_PATTERN})?)"
+        rf"RouteTo(?P<destination>{_CIDR_PATTERN}|Pl[0-9a-f]+)In"
+        rf"(?P<table>RouteTable|PrivateRouteTable(?:{_ZONE_PATTERN})?)"
     )
+    _PARSERS: ClassVar = {"destination": _destination}
 
     def __str__(self) -> str:
         return f"RouteTo{source_id(self.destination)}In{self.table}"
-
-    @classmethod
-    def parse(cls, logical_id: str) -> RouteId | None:
-        """Return the parts of an id of this form, or None for any other text."""
-        match = cls._PATTERN.fullmatch(logical_id)
-        return cls(_destination(match[1]), match[2]) if match else None
-
-
-def _destination(spelled: str) -> str:
-    """Return the CIDR, or the prefix list's id, that `source_id` spells as letters and digits."""
-    if spelled.startswith("Pl"):
-        return f"pl-{spelled.removeprefix('Pl')}"
-    address, _, prefix = spelled.rpartition("x")
-    return f"{address.replace('x', '.')}/{prefix}"
 
 
 def zone_id(zone: str) -> str:

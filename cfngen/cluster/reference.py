@@ -119,7 +119,7 @@ def kube_up_page() -> str:
     for heading, variables in kube_up.SECTIONS.items():
         text += f"## {heading}\n\n| Variable | Fate | Here |\n|---|---|---|\n"
         for variable in variables:
-            variable_names = ", ".join(f"`{name}`" for name in (variable.name, *variable.old_names))
+            variable_names = ", ".join(f"`{name}`" for name in (variable.name, *variable.old_names, *variable.patterns))
             text += f"| {variable_names} | {variable.handling} | {_escape_cell(_describe_effect(variable))} |\n"
         text += "\n"
     return text.rstrip("\n") + "\n"

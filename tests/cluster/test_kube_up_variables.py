@@ -77,21 +77,24 @@ REFUSED = {
     "KUBE_IMAGE_TAG": "kubernetesVersion",
     "KUBE_DOCKER_REGISTRY": "imageRepository",
     "KUBE_ADDON_REGISTRY": "imageRepository",
-    "FEDERATION_NAME": "federation no longer exists",
-    "FEDERATIONS_DOMAIN_MAP": "federation no longer exists",
-    "DNS_ZONE_NAME": "federation no longer exists",
+    "FEDERATION_NAME": "federation, which no longer exists",
     "NODE_TAGS": "additionalSecurityGroups",
-    "APISERVER_TEST_ARGS": "apiServer.extraArgs",
-    "APISERVER_TEST_LOG_LEVEL": "apiServer.extraArgs",
-    "CONTROLLER_MANAGER_TEST_ARGS": "controllerManager.extraArgs",
-    "CONTROLLER_MANAGER_TEST_LOG_LEVEL": "controllerManager.extraArgs",
-    "SCHEDULER_TEST_ARGS": "scheduler.extraArgs",
-    "SCHEDULER_TEST_LOG_LEVEL": "scheduler.extraArgs",
-    "KUBELET_TEST_ARGS": "kubeletConfiguration",
-    "KUBELET_TEST_LOG_LEVEL": "kubeletConfiguration",
-    "KUBEPROXY_TEST_ARGS": "ConfigMap",
-    "KUBEPROXY_TEST_LOG_LEVEL": "ConfigMap",
 }
+# Those of one row, by its patterns.
+REFUSED_ALIKE = (
+    "FEDERATIONS_DOMAIN_MAP",
+    "DNS_ZONE_NAME",
+    "APISERVER_TEST_ARGS",
+    "APISERVER_TEST_LOG_LEVEL",
+    "CONTROLLER_MANAGER_TEST_ARGS",
+    "CONTROLLER_MANAGER_TEST_LOG_LEVEL",
+    "SCHEDULER_TEST_ARGS",
+    "SCHEDULER_TEST_LOG_LEVEL",
+    "KUBELET_TEST_ARGS",
+    "KUBELET_TEST_LOG_LEVEL",
+    "KUBEPROXY_TEST_ARGS",
+    "KUBEPROXY_TEST_LOG_LEVEL",
+)
 # A value that each of the others takes.
 HONOURED = {
     "KUBE_AWS_ZONE": "eu-west-1b",
@@ -190,6 +193,14 @@ def test_a_variable_that_means_nothing_any_more(name: str) -> None:
     said = refusal({name: "x"})
     assert said.startswith(f"environment variable {name}: ")
     assert REFUSED[name] in said
+
+
+@pytest.mark.parametrize("name", REFUSED_ALIKE)
+def test_a_variable_of_tests_or_federation(name: str) -> None:
+    said = refusal({name: "x", "FEDERATION_NAME": "x"})
+    for refused in (name, "FEDERATION_NAME"):
+        assert f"environment variable {refused}: it served Kubernetes' own tests or its federation" in said
+    assert effective({name: " "}) == effective({f"MY_{name}": "x"}) == effective({})
 
 
 @pytest.mark.parametrize("name", [*HONOURED, *OLD])

@@ -28,8 +28,8 @@ _NO_REGISTRY = "no registry is installed in the cluster; use Amazon ECR, for whi
 _MANIFEST_ADVICE = f"set {_KUBELET_CONFIGURATION}.staticPodURL and staticPodURLHeader"
 _ETCD_MEMBERS = "etcd's members are the masters (controlPlane.count), which find each other by kubeadm; unset it"
 _ETCD_TLS = "kubeadm creates etcd's certificates on the master; unset it"
-_NO_FEDERATION = "Kubernetes' federation no longer exists; unset it"
-_FOR_TESTS_ONLY = "it served Kubernetes' own tests"
+# As the names of variables call them.
+_COMPONENTS = ("APISERVER", "CONTROLLER_MANAGER", "SCHEDULER", "KUBELET", "KUBEPROXY")
 
 
 def _convert_feature_gates(value: str) -> Sequence[Setting]:
@@ -127,7 +127,9 @@ VARIABLES: tuple[Variable, ...] = (
         allowed_values="false",
         explanation="put kernel.softlockup_panic into a file in /etc/sysctl.d (files)",
     ),
-    variable_without_effect("PREPULL_E2E_IMAGES", allowed_values="false", explanation=f"{_FOR_TESTS_ONLY}; unset it"),
+    variable_without_effect(
+        "PREPULL_E2E_IMAGES", allowed_values="false", explanation="it served Kubernetes' own tests; unset it"
+    ),
     variable_without_effect(
         "KUBELET_PORT",
         allowed_values="10250",
@@ -178,34 +180,16 @@ VARIABLES: tuple[Variable, ...] = (
     unsupported_variable("KUBE_IMAGE_TAG", explanation="the version of all images follows kubernetesVersion"),
     unsupported_variable("KUBE_DOCKER_REGISTRY", explanation="set kubernetes.clusterConfiguration.imageRepository"),
     unsupported_variable("KUBE_ADDON_REGISTRY", explanation="set kubernetes.clusterConfiguration.imageRepository"),
-    variable_without_effect("FEDERATION", allowed_values="false", explanation=_NO_FEDERATION),
-    unsupported_variable("FEDERATION_NAME", explanation=_NO_FEDERATION),
-    unsupported_variable("FEDERATIONS_DOMAIN_MAP", explanation=_NO_FEDERATION),
-    unsupported_variable("DNS_ZONE_NAME", explanation=_NO_FEDERATION),
+    variable_without_effect(
+        "FEDERATION", allowed_values="false", explanation="Kubernetes' federation no longer exists; unset it"
+    ),
     unsupported_variable(
         "NODE_TAGS", explanation="it named firewall tags of Google's cloud; use nodeGroups[].additionalSecurityGroups"
     ),
-    unsupported_variable("APISERVER_TEST_ARGS", explanation=f"{_FOR_TESTS_ONLY}; set flags in {_API_FLAGS}"),
-    unsupported_variable("APISERVER_TEST_LOG_LEVEL", explanation=f"{_FOR_TESTS_ONLY}; set the flag v in {_API_FLAGS}"),
     unsupported_variable(
-        "CONTROLLER_MANAGER_TEST_ARGS", explanation=f"{_FOR_TESTS_ONLY}; set flags in {_MANAGER_FLAGS}"
-    ),
-    unsupported_variable(
-        "CONTROLLER_MANAGER_TEST_LOG_LEVEL", explanation=f"{_FOR_TESTS_ONLY}; set the flag v in {_MANAGER_FLAGS}"
-    ),
-    unsupported_variable("SCHEDULER_TEST_ARGS", explanation=f"{_FOR_TESTS_ONLY}; set flags in {_SCHEDULER_FLAGS}"),
-    unsupported_variable(
-        "SCHEDULER_TEST_LOG_LEVEL", explanation=f"{_FOR_TESTS_ONLY}; set the flag v in {_SCHEDULER_FLAGS}"
-    ),
-    unsupported_variable("KUBELET_TEST_ARGS", explanation=f"{_FOR_TESTS_ONLY}; set fields of {_KUBELET_CONFIGURATION}"),
-    unsupported_variable(
-        "KUBELET_TEST_LOG_LEVEL", explanation=f"{_FOR_TESTS_ONLY}; set {_KUBELET_CONFIGURATION}.logging.verbosity"
-    ),
-    unsupported_variable(
-        "KUBEPROXY_TEST_ARGS", explanation=f"{_FOR_TESTS_ONLY}; change kube-proxy's ConfigMap in the running cluster"
-    ),
-    unsupported_variable(
-        "KUBEPROXY_TEST_LOG_LEVEL",
-        explanation=f"{_FOR_TESTS_ONLY}; change kube-proxy's ConfigMap in the running cluster",
+        "FEDERATION_NAME",
+        patterns=("FEDERATIONS_DOMAIN_MAP", "DNS_ZONE_NAME", *(f"{component}_TEST_*" for component in _COMPONENTS)),
+        explanation="it served Kubernetes' own tests or its federation, which no longer exists; unset it, and set "
+        "flags in kubernetes.clusterConfiguration and kubernetes.kubeletConfiguration",
     ),
 )

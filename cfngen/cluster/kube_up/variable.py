@@ -45,6 +45,7 @@ class Variable:
         convert: returns the settings for the variable's value; raises ValueError if the value is wrong.
         accepted_values: values that are allowed without effect; `*` stands for any value.
         old_names: the variable's names in Kubernetes 1.0 and 1.1.
+        patterns: names of further variables with which the same is done; an asterisk stands for any text.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Variable:
     convert: Conversion | None = None
     accepted_values: tuple[str, ...] = ()
     old_names: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
 
     def settings(self, value: str) -> Sequence[Setting]:
         """Return the settings for a value of the variable.
@@ -181,6 +183,6 @@ def variable_without_effect(name: str, *, allowed_values: str | Sequence[str], e
     return Variable(name, handling="accepted", explanation=explanation, accepted_values=accepted_values)
 
 
-def unsupported_variable(name: str, *, explanation: str) -> Variable:
+def unsupported_variable(name: str, *, explanation: str, patterns: Sequence[str] = ()) -> Variable:
     """Return a kube-up variable that no longer has a meaning: cfngen refuses it, whatever its value."""
-    return Variable(name, handling="refused", explanation=explanation)
+    return Variable(name, handling="refused", explanation=explanation, patterns=tuple(patterns))

@@ -50,7 +50,6 @@ def _of_cidr(
     purpose: str = "",
     is_existing: bool = False,
 ) -> AddressRange:
-    """Return the range of a CIDR; unless `usable` is given, all its addresses are."""
     count = cidr.num_addresses if usable is None else usable
     return AddressRange(cidr[0], cidr[-1], tier, zone, count, purpose, is_existing)
 
@@ -72,7 +71,6 @@ def address_plan(cluster: Cluster) -> tuple[AddressRange, ...]:
 
 
 def _instance_subnets(cluster: Cluster) -> Iterator[AddressRange]:
-    """Yield the ranges of the subnets of instances."""
     for subnet in cluster.network.subnets:
         yield _of_cidr(
             subnet.cidr,
@@ -85,7 +83,6 @@ def _instance_subnets(cluster: Cluster) -> Iterator[AddressRange]:
 
 
 def _instances_in(cluster: Cluster, subnet: Subnet) -> str:
-    """Return which masters and node groups are in a subnet, and whether the bastion is."""
     masters = [f"master {slot.letter} ({slot.address})" for slot in cluster.slots if slot.subnet == subnet]
     groups = [f"group {group.name}" for group in cluster.node_groups if subnet.zone in group.zones]
     bastion = ["bastion"] if _has_bastion(cluster, subnet.zone) and not is_private(cluster) else []
@@ -93,7 +90,6 @@ def _instances_in(cluster: Cluster, subnet: Subnet) -> str:
 
 
 def _public_subnets(cluster: Cluster) -> Iterator[AddressRange]:
-    """Yield the ranges of the public subnets of a private cluster, as far as they are known."""
     for zone, public in public_subnets(cluster).items():
         if public.cidr:
             nat_gateway = ["NAT gateway"] if zone in nat_gateway_zones(cluster) else []
@@ -109,12 +105,10 @@ def _public_subnets(cluster: Cluster) -> Iterator[AddressRange]:
 
 
 def _has_bastion(cluster: Cluster, zone: str) -> bool:
-    """Return whether the bastion is in a zone."""
     return cluster.bastion is not None and cluster.bastion.zone == zone
 
 
 def _usable(cidr: IPv4Network) -> int:
-    """Return how many addresses of a subnet can be used: AWS reserves the first four and the last."""
     return max(cidr.num_addresses - RESERVED_ADDRESSES, 0)
 
 
@@ -128,7 +122,6 @@ def _free_ranges(vpc: AddressRange, subnets: Sequence[AddressRange]) -> Iterator
 
 
 def _pods(cluster: Cluster) -> Iterator[AddressRange]:
-    """Yield the range of pods, unless they have addresses of the subnets."""
     plugin = network_plugin(cluster)
     if not plugin.uses_pod_cidr:
         return
@@ -141,6 +134,5 @@ def _pods(cluster: Cluster) -> Iterator[AddressRange]:
 
 
 def _services(cluster: Cluster) -> AddressRange:
-    """Return the range of services."""
     network = cluster.network
     return _of_cidr(network.service_cidr, "services", purpose=f"the cluster DNS has {network.dns_service_ip}")

@@ -80,7 +80,6 @@ def internal_cidrs(cluster: Cluster) -> tuple[IPv4Network, ...]:
 
 
 def _origins(section: Api | Ssh) -> list[IPv4Network | PrefixList]:
-    """Return the CIDRs, then the prefix lists, of the `api` or `ssh` section."""
     return [*section.allowed_cidrs, *section.allowed_prefix_lists]
 
 

@@ -54,7 +54,6 @@ def fill_distributions(completed: CompletedData) -> None:
 
 
 def _fill_distribution(completed: CompletedData, path: Path, group: Section) -> None:
-    """Fill in the `instancesDistribution` of a node group, whose section is at `path`."""
     distribution_path: Path = (*path, "instancesDistribution")
     has_spot_price = "spotPrice" in group
     derivation = Derivation("from spotPrice", (*path, "spotPrice")) if has_spot_price else None

@@ -145,7 +145,6 @@ def _fill_root_volume_sizes(completed: CompletedData) -> None:
 
 
 def _fill_device_names(completed: CompletedData) -> None:
-    """Give each further volume of a node group without a device name the first one that no other volume has."""
     for path, _ in completed.sections_in(("nodeGroups",)):
         volumes = list(completed.sections_in((*path, "volumes")))
         used_names = [volume.get("device") for _, volume in volumes]
@@ -190,7 +189,6 @@ def _inherit_image(
 
 
 def _fill_architecture(completed: CompletedData, path: Path, instances: Section, default_type: str) -> None:
-    """Derive the architecture of the image of instances, whose section is at `path`, from their type."""
     instance_type = instances.get("instanceType", default_type)
     if isinstance(instance_type, str):
         architecture = instance_types.architecture(instance_type)

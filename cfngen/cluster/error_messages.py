@@ -152,36 +152,30 @@ def unknown_key(path: Path) -> str:
 
 
 def _write_whole_number_message(value: object, context: Mapping[str, object]) -> str:
-    """Return the message for a value that is no whole number."""
     advice = "remove the quotes" if isinstance(value, str) and value.strip().isdigit() else "write digits only"
     return f"must be a whole number, not {describe_value(value)}; {advice}"
 
 
 def _write_boolean_message(value: object, context: Mapping[str, object]) -> str:
-    """Return the message for a value that is neither true nor false."""
     # Truth values of YAML 1.1, which are text in YAML 1.2.
     intended = {"yes": "true", "on": "true", "no": "false", "off": "false"}.get(str(value).lower())
     return f"must be true or false, not {describe_value(value)}" + (f"; write {intended}" if intended else "")
 
 
 def _write_text_message(value: object, context: Mapping[str, object]) -> str:
-    """Return the message for a value that is no text."""
     advice = "; put it in quotes" if isinstance(value, (int, float, bool)) else ""
     return f"must be text, not {describe_value(value)}{advice}"
 
 
 def _write_list_message(value: object, context: Mapping[str, object]) -> str:
-    """Return the message for a value that is no list."""
     return f"must be a list, not {describe_value(value)}; write each item on a line of its own that begins with -"
 
 
 def _write_mapping_message(value: object, context: Mapping[str, object]) -> str:
-    """Return the message for a value that is no mapping."""
     return f"must be keys with values, not {describe_value(value)}"
 
 
 def _write_choice_message(value: object, context: Mapping[str, object]) -> str:
-    """Return the message for a value that is none of the allowed ones."""
     # Pydantic lists the choices as `'a', 'b' or 'c'`.
     choices = str(context["expected"]).replace("'", "").replace(" or ", ", ").split(", ")
     close_matches = difflib.get_close_matches(str(value).lower(), choices, n=1, cutoff=0.7)

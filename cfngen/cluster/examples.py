@@ -136,7 +136,6 @@ def real_cidrs(cluster: Cluster) -> list[IPv4Network]:
 
 
 def _data_of(text: str) -> dict[str, object]:
-    """Return the values of a cluster file's text."""
     from cfngen.cluster import yaml_file
 
     return yaml_file.parse_text(text, "the file").data

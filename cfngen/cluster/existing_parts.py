@@ -117,7 +117,6 @@ _Part: TypeAlias = tuple[Path, PartKind, str, str | None]
 
 
 def _existing_parts(cluster: Cluster) -> Iterator[_Part]:
-    """Yield every key that may have a reference."""
     yield from _network_parts(cluster)
     for instances_path, instances in (
         (("controlPlane",), cluster.control_plane),
@@ -131,7 +130,6 @@ def _existing_parts(cluster: Cluster) -> Iterator[_Part]:
 
 
 def _network_parts(cluster: Cluster) -> Iterator[_Part]:
-    """Yield every key of the network that may have a reference."""
     network = cluster.network
     yield ("network", "vpc", "id"), VPC, "VpcId", network.vpc.id
     yield ("network", "routeTable"), ROUTE_TABLE, "RouteTableId", network.route_table

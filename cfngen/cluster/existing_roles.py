@@ -60,15 +60,12 @@ def last_name(arn: str) -> str:
 
 
 def _makes_instance_roles(cluster: Cluster) -> bool:
-    """Return whether any role of instances is made."""
     return cluster.iam.masters is None or shares_made_role(cluster)
 
 
 def _makes_pod_roles(cluster: Cluster) -> bool:
-    """Return whether any role of a service account is made."""
     return cluster.iam.addon_roles or any(account.role is None for account in cluster.iam.service_accounts)
 
 
 def _all_groups_name_roles(cluster: Cluster) -> bool:
-    """Return whether there are node groups, and each names an existing role of its own."""
     return bool(cluster.node_groups) and all(group.iam for group in cluster.node_groups)

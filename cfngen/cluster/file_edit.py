@@ -59,7 +59,6 @@ def set_key(text: str, path: Path, value: object) -> str:
 
 
 def _data(text: str) -> dict[str, object] | None:
-    """Return the data of a cluster file's text; None if it is not valid."""
     try:
         return yaml_file.parse_text(text, "").data
     except ClusterFileError:
@@ -74,7 +73,6 @@ def lines(path: Path, value: object, indentation: str = "") -> list[str]:
 
 
 def _flow(value: object) -> str:
-    """Return a value as YAML in one line."""
     return yaml.safe_dump([value], default_flow_style=True, width=sys.maxsize, allow_unicode=True).strip()[1:-1]
 
 
@@ -202,25 +200,21 @@ def _end(text: str, node: yaml.Node) -> int:
 
 
 def _end_of_line(text: str, place: int) -> int:
-    """Return the end of the line of a place in the text."""
     end = text.find("\n", place)
     end = len(text) if end < 0 else end
     return end - 1 if text[place:end].endswith("\r") else end
 
 
 def _with_lines_below(text: str, place: int, new_lines: Sequence[str]) -> str:
-    """Return the text with lines below the line of a place in it."""
     split = _end_of_line(text, place)
     newline = _newline(text)
     return text[:split] + "".join(newline + line for line in new_lines) + text[split:]
 
 
 def _with_lines_at_end(text: str, new_lines: Sequence[str]) -> str:
-    """Return the text with lines at its end."""
     newline = _newline(text)
     return text + (newline if text and not text.endswith("\n") else "") + newline.join((*new_lines, ""))
 
 
 def _newline(text: str) -> str:
-    """Return how the lines of a text end."""
     return "\r\n" if "\r\n" in text else "\n"

@@ -144,5 +144,4 @@ def has_own_image(image: Image) -> bool:
 
 
 def _family(instance_type: str) -> str:
-    """Return the family of an instance type: the part before the dot."""
     return instance_type.partition(".")[0]

@@ -45,7 +45,6 @@ def _fill_image(completed: CompletedData, path: Path, group: Section) -> None:
 
 
 def _fill_labels_and_taint(completed: CompletedData, path: Path, group: Section) -> None:
-    """Add the labels of GPU nodes to a group's own labels, and a taint if the group does not say its taints."""
     completed.fill((*path, "labels", gpu.PRESENT_LABEL), "true", from_gpu(path))
     accelerator = _accelerator(group)
     if accelerator:

@@ -113,7 +113,6 @@ def cpu_manufacturer(instance_type: str, architecture: Architecture) -> str:
 
 
 def _has_required_size(requirements: InstanceRequirements, facts: InstanceTypeFacts) -> bool:
-    """Return whether a type has the required number of vCPUs and amount of memory."""
     vcpus, memory = requirements.vcpus, requirements.memory
     return (
         vcpus.min <= facts.vcpus <= (vcpus.max or facts.vcpus)
@@ -123,7 +122,6 @@ def _has_required_size(requirements: InstanceRequirements, facts: InstanceTypeFa
 
 
 def _has_required_kind(requirements: InstanceRequirements, name: str, facts: InstanceTypeFacts) -> bool:
-    """Return whether a type is of a required generation, CPU manufacturer and kind."""
     generation = "current" if facts.is_current_generation else "previous"
     manufacturers = requirements.cpu_manufacturers
     return (
@@ -152,7 +150,6 @@ def _is_included(rule: str, has_property: bool) -> bool:
 
 
 def _is_chosen(requirements: InstanceRequirements, name: str) -> bool:
-    """Return whether `allowedTypes` and `excludedTypes` leave a type in."""
     if requirements.allowed_types and not _matches_any(name, requirements.allowed_types):
         return False
     return not _matches_any(name, requirements.excluded_types)

@@ -143,7 +143,6 @@ def _why_too_small(family: str, size: str) -> str | None:
 
 
 def _alternative(instance_type: str) -> str:
-    """Return a suitable type with the same CPU architecture, for a message."""
     return "t4g.medium or larger" if architecture(instance_type) == "arm64" else "t3.medium or larger"
 
 
@@ -153,7 +152,6 @@ def smallest_alternative(instance_type: str) -> str:
 
 
 def _cfn_lint_path(path: str) -> Path | None:
-    """Return the path of a file or directory in the installed cfn-lint, or None if it is not there."""
     spec = importlib.util.find_spec("cfnlint")
     package_directories = list(spec.submodule_search_locations or ()) if spec else []
     for directory in package_directories:

@@ -116,7 +116,6 @@ def issuer_stages(deployed: IssuerState, final_cluster: Cluster) -> tuple[Cluste
 
 
 def _issuer_of(state: IssuerState) -> ServiceAccountIssuer | None:
-    """Return the section of the cluster file with which a state was deployed; None without an issuer."""
     if not state.discovery:
         return None
     section = {"discovery": state.discovery, "url": state.url or None, "bucket": state.bucket or None}
@@ -124,7 +123,6 @@ def _issuer_of(state: IssuerState) -> ServiceAccountIssuer | None:
 
 
 def _in_stage(final_cluster: Cluster, issuer: ServiceAccountIssuer, stage: int) -> Cluster:
-    """Return the wanted cluster as it is in a state on the way."""
     signs_tokens = stage >= SIGNING
     addon_roles = stage >= WITH_ADDON_ROLES
     addons = final_cluster.addons

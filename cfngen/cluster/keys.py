@@ -54,12 +54,10 @@ def sections_with(key: str) -> tuple[Path, ...]:
 
 @cache
 def _all_paths() -> tuple[Path, ...]:
-    """Return the path of every key of the cluster file, without list positions."""
     return tuple(_paths_below(Cluster, ()))
 
 
 def _paths_below(section: type[BaseModel], path: Path) -> Iterator[Path]:
-    """Yield the path of every key of a section, whose own path is `path`, and of the sections in it."""
     for key, field in fields(section).items():
         yield (*path, key)
         inner_section = section_of(field.annotation)

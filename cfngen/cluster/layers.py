@@ -263,7 +263,6 @@ def without_nulls(data: Mapping[str, object], path: Path = ()) -> dict[str, obje
 
 
 def _value_without_nulls(value: object, path: Path) -> object:
-    """Return a value of any type, whose path is `path`, without keys whose value is null."""
     if isinstance(value, Mapping):
         return without_nulls(value, path)
     if isinstance(value, list):

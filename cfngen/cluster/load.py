@@ -77,7 +77,6 @@ def parse(data: Mapping[str, object]) -> Cluster:
 
 
 def _warnings_of_assignments_without_effect(merged: layers.MergedValues) -> list[Problem]:
-    """Return warnings about environment variables for all node groups if there are none."""
     message = "has no effect, for nodeGroups is empty; add a group to it"
     return [Problem(NO_KEY, message, source=assignment.source) for assignment in merged.assignments_without_effect]
 

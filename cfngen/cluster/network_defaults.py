@@ -48,7 +48,6 @@ def network_of(value: object) -> IPv4Network | None:
 
 
 def _fill_vpc_name(completed: CompletedData) -> None:
-    """Derive the name of the VPC from the cluster's."""
     name = completed.data.get("name")
     if isinstance(name, str):
         completed.fill(("network", "vpc", "name"), f"{name}-vpc", Derivation(reason="from name", source=("name",)))
@@ -87,7 +86,6 @@ def _fill_subnets_and_zones(completed: CompletedData) -> None:
 
 
 def _fill_region(completed: CompletedData) -> None:
-    """Derive the region from the zone of the first subnet."""
     zone_path: Path = ("network", "subnets", 0, "zone")
     region = zone_region(lookup(completed.data, zone_path))
     if region == DEFAULT_REGION:
@@ -158,7 +156,6 @@ def _fill_bastion_zone(completed: CompletedData) -> None:
 
 
 def _used_cidrs(completed: CompletedData) -> list[IPv4Network]:
-    """Return the ranges of all subnets of which the range is known."""
     subnets = [subnet for _, subnet in completed.sections_in(("network", "subnets"))]
     sections = [*subnets, *(subnet["public"] for subnet in subnets if isinstance(subnet.get("public"), dict))]
     return [cidr for section in sections if (cidr := network_of(section.get("cidr")))]
@@ -280,7 +277,6 @@ def _fill_subnet_cidrs(completed: CompletedData) -> None:
 
 
 def _fill_dns_address(completed: CompletedData) -> None:
-    """Derive the address of the cluster DNS, the tenth of the service range, if the file has a service range."""
     cidr_path: Path = ("network", "serviceCidr")
     cidr = network_of(lookup(completed.data, cidr_path))
     if cidr and cidr.num_addresses > DNS_HOST_NUMBER:

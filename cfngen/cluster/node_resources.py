@@ -156,6 +156,5 @@ def _reserved(cluster: Cluster, node_group: NodeGroup, cpu: Decimal, memory: Dec
 def _eviction_threshold(
     cluster: Cluster, node_group: NodeGroup, signal: str, default: str, capacity: Decimal
 ) -> Decimal:
-    """Return how much of a resource the kubelet keeps free: the threshold of `evictionHard`."""
     threshold = _kubelet_section(cluster, node_group, "evictionHard").get(signal, default)
     return parse_threshold(threshold, capacity) or Decimal(0)

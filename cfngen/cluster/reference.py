@@ -172,7 +172,6 @@ def _sections() -> Iterator[tuple[str, str, type[BaseModel]]]:
 
 
 def _table_row(key: str, field: FieldInfo) -> str:
-    """Return the line of a section's table for one key: the key, what its value is, its default and its meaning."""
     inner = section_of(field.annotation)
     if inner:
         value_type = "list of sections" if is_list(field) else "section"
@@ -231,14 +230,12 @@ def _describe_type(annotation: object, metadata: Sequence[object] = ()) -> str:
 
 
 def _describe_whole_number(metadata: Sequence[object]) -> str:
-    """Return the range of a whole number in words, given the constraints of its field."""
     minimum = next((constraint.ge for constraint in metadata if isinstance(constraint, Ge)), None)
     maximum = next((constraint.le for constraint in metadata if isinstance(constraint, Le)), None)
     return f"a whole number, {minimum} to {maximum}"
 
 
 def _escape_cell(text: str) -> str:
-    """Return a text as one cell of a Markdown table."""
     return text.replace("|", "\\|").replace("\n", " ")
 
 

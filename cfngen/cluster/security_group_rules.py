@@ -87,7 +87,6 @@ class Rule:
 
 
 def _text(origin: IPv4Network | PrefixList) -> str:
-    """Return a range, or the id of a prefix list."""
     return origin.id if isinstance(origin, PrefixList) else str(origin)
 
 

@@ -101,7 +101,6 @@ class TerraformOutputs:
         return value
 
     def _read(self, file: str) -> Mapping[str, Any]:
-        """Return the outputs in a file, by name."""
         if file not in self._outputs_by_file:
             self._outputs_by_file[file] = _parse(file, self._directory / file)
         return self._outputs_by_file[file]
@@ -153,20 +152,17 @@ def _item(value: object, match: re.Match[str], reached: str, file: str) -> Any:
 
 
 def _describe(value: object) -> str:
-    """Return in words what kind of value an output has."""
     if isinstance(value, list):
         return f"a list of {len(value)}"
     return "a map" if isinstance(value, Mapping) else f"the value {json.dumps(value)}"
 
 
 def _item_advice(value: list[Any] | Mapping[str, Any], file: str, reached: str) -> str:
-    """Return how to name one item of a list or map."""
     first = "0" if isinstance(value, list) else json.dumps(next(iter(value), "KEY"))
     return f"name one item, e.g. terraform:{file}#{reached}[{first}]"
 
 
 def _advise(name: str, existing: Mapping[str, Any]) -> str:
-    """Return which name may be meant, or which names there are."""
     matches = difflib.get_close_matches(name, existing, n=1)
     if matches:
         return f"did you mean {matches[0]}?"

@@ -118,7 +118,6 @@ class ValidationResult:
         return None
 
     def _as_written(self, error: ErrorDetails) -> ErrorDetails:
-        """Return one of pydantic's errors with the path that its value has in the cluster file."""
         return {**error, "loc": self._written_groups.path(error["loc"])}
 
     def _is_missing_because_refused(self, error: ErrorDetails) -> bool:
@@ -192,7 +191,6 @@ class ValidationResult:
         return {dotted(path): self._origin(path) for path, _ in leaves(dump)}
 
     def _origin(self, path: Path) -> Origin:
-        """Return the origin of the value at a path."""
         reason = self._completed.written_groups.reason(path)
         if reason:
             return Origin(kind="derived", where=reason)
@@ -210,7 +208,6 @@ class ValidationResult:
 
 
 def _problem_of_error(error: ErrorDetails) -> Problem:
-    """Return the problem that one of pydantic's errors stands for."""
     path = error["loc"]
     # Pydantic marks an invalid key of a mapping by two parts: the key and `[key]`. The mapping has the problem.
     problem_path = path[:-2] if path[-1:] == ("[key]",) else path
@@ -223,7 +220,6 @@ def _is_miscounted(error: ErrorDetails) -> bool:
 
 
 def _overlaps(first: Path, second: Path) -> bool:
-    """Return whether two paths are equal, or one is below the other."""
     return within(first, second) or within(second, first)
 
 
@@ -257,7 +253,6 @@ def _remove_value(data: Mapping[str, object], path: Path, refused: set[Path]) ->
 
 
 def _replace_in_mapping(data: Mapping[str, object], path: Path, value: object) -> dict[str, object]:
-    """Return a copy of `data` with the value at `path` replaced, or without it if `value` is None."""
     copied = dict(data)
     key = str(path[0])
     if len(path) == 1 and value is None:

@@ -106,7 +106,6 @@ class DataBuilder:
         return data
 
     def _add_problem(self, path: Path, message: str, node: yaml.Node) -> None:
-        """Record a problem of the value at `path`, in the line of its node."""
         self.problems.append(FoundProblem(path, message, line=node.start_mark.line + 1))
 
     def _scalar(self, node: yaml.ScalarNode, path: Path) -> object:
@@ -125,7 +124,6 @@ class DataBuilder:
         return text
 
     def _sequence(self, node: yaml.Node, path: Path) -> list[object]:
-        """Return the list of a sequence node."""
         if node.tag != "tag:yaml.org,2002:seq":
             self._add_problem(path, f"the YAML tag {_short_tag(node.tag)} has no meaning here; remove it", node)
         return [self.build(item, (*path, index)) for index, item in enumerate(node.value)]

@@ -145,7 +145,6 @@ def parse_value(text: str, path: Path) -> object:
 
 
 def _file_error(message: str, *, file_name: str, line: int = 0) -> ClusterFileError:
-    """Return the error of a file with one problem, which is not about a key; `line` is 0 if it is not known."""
     return ClusterFileError([Problem(NO_KEY, message, source=Source(kind="file", name=file_name, line=line))])
 
 
@@ -262,7 +261,6 @@ def _check_size_limits(text: str) -> None:
 
 
 def _line_number(event: yaml.Event) -> int:
-    """Return the line where an event begins, counted from 1."""
     return event.start_mark.line + 1 if event.start_mark else 1
 
 

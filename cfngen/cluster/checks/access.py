@@ -46,7 +46,6 @@ _CFNGEN_POLICIES_OF_MASTERS_WITH_ISSUER = 3
 
 
 def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the API's port is not a port of Kubernetes' other programs, of SSH or of services."""
     port = cluster.api.port
     port_user = _PORTS_IN_USE.get(port)
     if port in _NODE_PORTS:
@@ -56,7 +55,6 @@ def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_elastic_ip(cluster: Cluster) -> Iterator[Problem]:
-    """Check that an Elastic IP is a public address, and that the API is public and has a single master."""
     elastic_ip = cluster.api.elastic_ip
     master_count = cluster.control_plane.count
     if elastic_ip is None:
@@ -76,7 +74,6 @@ def _check_elastic_ip(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_endpoints(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the API has an endpoint, and that ranges for an internal one go with an internal one."""
     api = cluster.api
     public_path: Path = ("api", "public")
     if not api.public and "internal" in api.model_fields_set and not api.internal:
@@ -140,7 +137,6 @@ def _policy_counts(cluster: Cluster) -> Iterator[tuple[Path, int, str]]:
 
 
 def _check_policy_count(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no role has more managed policies than the highest quota that AWS grants."""
     for path, count, reserved_note in _policy_counts(cluster):
         if count > _MAX_POLICY_QUOTA:
             message = (
@@ -162,7 +158,6 @@ def _warn_of_policy_count(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _arns(cluster: Cluster) -> Iterator[tuple[Path, str]]:
-    """Yield the path and the text of each ARN in the cluster file."""
     if cluster.iam.permissions_boundary:
         yield ("iam", "permissionsBoundary"), cluster.iam.permissions_boundary
     for path, existing in existing_roles(cluster):
@@ -240,7 +235,6 @@ def _check_arn_partitions_and_regions(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_ssh_without_key(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if SSH is open, but instances have no key to log in with."""
     ssh = cluster.ssh
     if ssh.is_open and not (ssh.key_name or ssh.public_key):
         message = "port 22 is open, but nobody can log in without a key; add ssh.keyName or ssh.publicKey"
@@ -267,7 +261,6 @@ def _warn_of_no_session_manager_agent(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_private_ranges_for_public_endpoint(cluster: Cluster) -> Iterator[Problem]:
-    """Warn of private ranges that are listed for the public endpoint of a cluster that has an internal one too."""
     if not has_both_endpoints(cluster):
         return
     for position, cidr in enumerate(cluster.api.allowed_cidrs):
@@ -280,7 +273,6 @@ def _warn_of_private_ranges_for_public_endpoint(cluster: Cluster) -> Iterator[Pr
 
 
 def _warn_of_open_to_the_world(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if every address of the internet may reach the API or SSH."""
     for path, cidrs, target in (
         (("api", "allowedCidrs"), cluster.api.allowed_cidrs, "the Kubernetes API"),
         (("ssh", "allowedCidrs"), cluster.ssh.allowed_cidrs, "port 22 of every instance"),

@@ -35,7 +35,6 @@ CFNGEN_RELEASES = frozenset(
 
 
 def _check_release_names(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the Helm release of each of the user's charts has a name that no other release has."""
     first_index_by_name: dict[str, int] = {}
     for index, chart in enumerate(cluster.addons.charts):
         path = ("addons", "charts", index, "name")

@@ -74,7 +74,6 @@ def why_not_in_vpc(cluster: Cluster, cidr: IPv4Network) -> str | None:
 
 
 def _check_vpc_and_subnet_sizes(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the ranges of the VPC and each subnet have a size that AWS allows."""
     ranges = [(path, cidr, "a VPC") for path, cidr in vpc_ranges_by_path(cluster)]
     ranges += [(subnet_path(index), subnet.cidr, "a subnet") for index, subnet in enumerate(cluster.network.subnets)]
     for path, cidr, kind in ranges:
@@ -86,7 +85,6 @@ def _check_vpc_and_subnet_sizes(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_service_range_size(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the service range has a size that kubeadm allows."""
     cidr = cluster.network.service_cidr
     if not _MIN_SERVICE_PREFIX <= cidr.prefixlen <= _MAX_SERVICE_PREFIX:
         allowed = f"/{_MIN_SERVICE_PREFIX} to /{_MAX_SERVICE_PREFIX}"
@@ -94,7 +92,6 @@ def _check_service_range_size(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
-    """Check that podCidr is large enough for one node, and not larger than kube-controller-manager can divide."""
     if not network_plugin(cluster).uses_pod_cidr:
         return
     cidr = cluster.network.pod_cidr
@@ -118,7 +115,6 @@ def _cluster_ranges(cluster: Cluster) -> tuple[tuple[Path, IPv4Network], ...]:
 
 
 def _check_no_reserved_ranges(cluster: Cluster) -> Iterator[Problem]:
-    """Check that VPC, pods and services have no addresses with a special purpose, such as loopback or multicast."""
     for path, cidr in _cluster_ranges(cluster):
         for purpose, reserved in _RESERVED_NETWORKS.items():
             if cidr.overlaps(reserved):
@@ -137,7 +133,6 @@ def _subnets_with_cidr(cluster: Cluster) -> Iterator[tuple[int, Subnet]]:
 
 
 def _check_subnets_inside_vpc(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each subnet's range is inside one of the VPC's."""
     for index, subnet in _subnets_with_cidr(cluster):
         reason = why_not_in_vpc(cluster, subnet.cidr)
         if reason:
@@ -148,7 +143,6 @@ def _check_subnets_inside_vpc(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_subnets_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no two subnets have addresses in common."""
     for (first_index, first), (second_index, second) in combinations(_subnets_with_cidr(cluster), 2):
         if first.cidr.overlaps(second.cidr):
             first_path = subnet_path(first_index)
@@ -157,7 +151,6 @@ def _check_subnets_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_ranges_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
-    """Check that VPC, pods and services do not overlap: each address must have one route only."""
     for (first_path, first), (second_path, second) in combinations(_cluster_ranges(cluster), 2):
         if first.overlaps(second):
             message = f"{second} overlaps {dotted(first_path)} ({first}); choose another range"
@@ -165,7 +158,6 @@ def _check_ranges_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_master_addresses(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each master has one address, which a subnet contains and AWS does not reserve, and no other has."""
     path: Path = ("controlPlane", "addresses")
     addresses = cluster.control_plane.addresses
     if len(addresses) != cluster.control_plane.count:
@@ -185,7 +177,6 @@ def _check_master_addresses(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _why_master_cannot_have(address: IPv4Address, cluster: Cluster) -> str | None:
-    """Return why a master cannot have an address in any of the cluster's subnets, or None if it can."""
     # `_check_vpc_and_subnet_sizes` reports subnets that are too small to have a usable address.
     subnet_cidrs = [subnet.cidr for subnet in cluster.network.subnets if usable_address_count(subnet) > 0]
     if not subnet_cidrs:
@@ -210,7 +201,6 @@ def _why_master_cannot_have(address: IPv4Address, cluster: Cluster) -> str | Non
 
 
 def _check_dns_address(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the cluster DNS has the address that kubeadm gives to it."""
     cidr = cluster.network.service_cidr
     address = cluster.network.dns_service_ip
     expected = _kubeadm_dns_address(cidr)
@@ -223,7 +213,6 @@ def _check_dns_address(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _kubeadm_dns_address(cidr: IPv4Network) -> IPv4Address:
-    """Return the address that kubeadm gives to the cluster DNS: the tenth of the service range."""
     return cidr.network_address + _DNS_HOST_NUMBER
 
 

@@ -17,14 +17,12 @@ _DNS: Path = ("api", "dns")
 
 
 def _zones(dns: ApiDns) -> Iterator[tuple[Path, DnsZone]]:
-    """Yield the path of each zone of the API's name, and the zone."""
     for key, zone in (("publicZone", dns.public_zone), ("privateZone", dns.private_zone)):
         if zone:
             yield (*_DNS, key), zone
 
 
 def _check_name(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the API's name is a domain name in lower case, as Route 53 stores it."""
     dns = cluster.api.dns
     if dns is None:
         return
@@ -36,7 +34,6 @@ def _check_name(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _is_address(name: str) -> bool:
-    """Return whether a name is an IPv4 address."""
     try:
         IPv4Address(name)
     except ValueError:
@@ -45,7 +42,6 @@ def _is_address(name: str) -> bool:
 
 
 def _check_zones(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the name has a zone, and that each zone is either an existing one or one whose domain has the name."""
     dns = cluster.api.dns
     if dns is None:
         return

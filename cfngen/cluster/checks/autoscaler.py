@@ -36,7 +36,6 @@ def _check_expander(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_priorities(cluster: Cluster) -> Iterator[Problem]:
-    """Check that priorities and the expander `priority` go together, and that priorities name node groups."""
     addon = cluster.addons.cluster_autoscaler
     path: Path = (*_ADDON_PATH, "priorities")
     expander_path: Path = (*_ADDON_PATH, "expander")
@@ -54,7 +53,6 @@ def _check_priorities(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_prioritized_groups(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each name in the priorities is that of one group, given once, that cluster-autoscaler may scale."""
     path: Path = (*_ADDON_PATH, "priorities")
     groups = {group.name: (index, group) for index, group in enumerate(cluster.node_groups)}
     first_priority: dict[str, str] = {}
@@ -81,7 +79,6 @@ def _check_prioritized_groups(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_groups_that_stay_empty(cluster: Cluster) -> Iterator[Problem]:
-    """Warn of groups that start without nodes and that nothing of cfngen's scales."""
     is_installed = cluster.addons.cluster_autoscaler.enabled
     for index, group in enumerate(cluster.node_groups):
         if group.min_size or group.desired_size or (is_installed and group.autoscaler.enabled):
@@ -99,7 +96,6 @@ def _warn_of_groups_that_stay_empty(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_groups_without_priority(cluster: Cluster) -> Iterator[Problem]:
-    """Warn of groups that cluster-autoscaler does not use while a group with a priority can grow."""
     priorities = cluster.addons.cluster_autoscaler.priorities
     prioritized = {name for names in priorities.values() for name in names}
     others = [group.name for group in cluster.node_groups if group.autoscaler.enabled and group.name not in prioritized]

@@ -21,7 +21,6 @@ _SUBNETS: Path = ("network", "subnets")
 
 
 def _check_sources(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the cluster file says who may reach the bastion, and that the rules fit into its security group."""
     bastion = cluster.bastion
     if not bastion:
         return
@@ -44,7 +43,6 @@ def _check_sources(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_zone(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the zone of the bastion has a subnet, and an Elastic IP of the region."""
     bastion = cluster.bastion
     if not bastion or bastion.zone is None:
         return
@@ -61,7 +59,6 @@ def _check_zone(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_elastic_ip(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the Elastic IP is a public address, and not that of the API."""
     elastic_ip = cluster.bastion.elastic_ip if cluster.bastion else None
     if not elastic_ip:
         return
@@ -90,7 +87,6 @@ def _check_type(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_direct_ssh(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if instances with public addresses may be reached by SSH without the bastion."""
     if cluster.bastion and cluster.ssh.is_open and not is_private(cluster):
         message = (
             "port 22 of every instance is open beside the bastion, which then protects nothing; remove the ranges, or "
@@ -100,7 +96,6 @@ def _warn_of_direct_ssh(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_unknown_route(cluster: Cluster) -> Iterator[Problem]:
-    """Warn of a bastion in an existing subnet whose instances have no public addresses."""
     if not cluster.bastion or is_private(cluster) or cluster.api.public:
         return
     for index, subnet in enumerate(cluster.network.subnets):

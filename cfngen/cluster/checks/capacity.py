@@ -19,7 +19,6 @@ _HOW_TO_HAVE_SPOT = "set spotPrice, or instancesDistribution.onDemandPercentage 
 
 
 def _check_distributions(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each part of a distribution has an effect, and that its strategies suit how types are chosen."""
     for path, group in node_groups(cluster):
         distribution = group.instances_distribution
         if distribution is None:
@@ -33,7 +32,6 @@ def _check_distributions(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _base_problem(path: Path, group: NodeGroup, distribution: InstancesDistribution) -> Iterator[Problem]:
-    """Yield a problem if no node can be a Spot Instance, since the base is as large as the group may be."""
     if distribution.on_demand_base >= group.max_size:
         message = (
             f"with {distribution.on_demand_base} of at most {group.max_size} nodes On-Demand no node is a Spot "
@@ -43,7 +41,6 @@ def _base_problem(path: Path, group: NodeGroup, distribution: InstancesDistribut
 
 
 def _needless_spot_settings(path: Path, group: NodeGroup, distribution: InstancesDistribution) -> Iterator[Problem]:
-    """Yield a problem for each setting of Spot Instances in a group without any."""
     distribution_path = (*path, "instancesDistribution")
     related_paths: tuple[Path, ...] = ((*distribution_path, "onDemandPercentage"),)
     if group.spot_price is not None:
@@ -61,7 +58,6 @@ def _needless_spot_settings(path: Path, group: NodeGroup, distribution: Instance
 
 
 def _strategy_problems(path: Path, group: NodeGroup, distribution: InstancesDistribution) -> Iterator[Problem]:
-    """Yield a problem for each allocation strategy that does not suit the group, and for pools that have no effect."""
     requirements_path = (*path[:-1], "instanceRequirements")
     if group.instance_requirements and distribution.on_demand_allocation_strategy == "prioritized":
         message = "instanceRequirements have no order; use lowest-price, or list the types in instanceTypes"
@@ -79,7 +75,6 @@ def _strategy_problems(path: Path, group: NodeGroup, distribution: InstancesDist
 
 
 def _check_price_percentages(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a group has the kind of instances whose price its requirements limit."""
     for path, group in node_groups(cluster):
         requirements, distribution = group.instance_requirements, group.instances_distribution
         if requirements is None or distribution is None:
@@ -95,7 +90,6 @@ def _check_price_percentages(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_reservations(cluster: Cluster) -> Iterator[Problem]:
-    """Check that reservations are named once, are for On-Demand Instances, and that the preference uses them."""
     for path, group in node_groups(cluster):
         reservation = group.capacity_reservation
         if reservation is None:

@@ -15,7 +15,6 @@ _VPC_ID_PATH: Path = ("network", "vpc", "id")
 
 
 def _check_subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each subnet has a CIDR, from the file or derived from the VPC's."""
     vpc = cluster.network.vpc
     for index, subnet in enumerate(cluster.network.subnets):
         # `cfngen.cluster.network_defaults` has filled in every CIDR that it can derive, which counts as set.
@@ -37,7 +36,6 @@ def _check_subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_subnets_have_vpc(cluster: Cluster) -> Iterator[Problem]:
-    """Check that existing subnets are only named together with their VPC."""
     if cluster.network.vpc.id:
         return
     for index, subnet in enumerate(cluster.network.subnets):

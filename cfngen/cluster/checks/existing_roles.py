@@ -16,7 +16,6 @@ from cfngen.cluster.problems import Problem
 
 
 def _check_no_policies_for_existing_roles(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no further policies are listed for a role that exists: cfngen attaches nothing to it."""
     if cluster.control_plane.additional_policies and cluster.iam.masters:
         yield _policies_problem(("controlPlane", "additionalPolicies"), ("iam", "masters"))
     for index, group in enumerate(cluster.node_groups):
@@ -42,7 +41,6 @@ def _policies_problem(path: Path, role_path: Path) -> Problem:
 
 
 def _check_boundary_has_role(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a permissions boundary is only set if a role is made."""
     if cluster.iam.permissions_boundary and not makes_roles(cluster):
         message = (
             "no role is made that it could bound, since all roles exist; set the boundary of these roles yourself and "
@@ -53,7 +51,6 @@ def _check_boundary_has_role(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_nodes_role_used(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a role for all nodes is the role of at least one node group."""
     if cluster.iam.nodes and not shares_existing_role(cluster):
         message = "no node group has this role, since each names a role of its own; remove the key"
         related_paths = tuple(("nodeGroups", index, "iam") for index in range(len(cluster.node_groups)))
@@ -75,7 +72,6 @@ def _check_accounts(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_shared_role(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if nodes have the masters' role."""
     masters = cluster.iam.masters
     for path, existing in existing_roles(cluster):
         if masters and existing is not masters and existing.role == masters.role:

@@ -30,7 +30,6 @@ INSTANCE_STORAGE_FOLDERS = ("/var/lib/containerd", "/var/lib/kubelet", "/var/log
 
 
 def _check_device_names(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no two volumes of a node group have the same device name, and none that of the root device."""
     for index, group in enumerate(cluster.node_groups):
         first_paths: dict[str, Path] = {}
         for position, volume in enumerate(group.volumes):
@@ -45,7 +44,6 @@ def _check_device_names(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_file_systems(cluster: Cluster) -> Iterator[Problem]:
-    """Check that only volumes that are mounted have a file system."""
     for path, volume in extra_volumes(cluster):
         if volume.file_system and volume.mount_path is None:
             message = "a volume is formatted only to be mounted; add mountPath, or remove the key"
@@ -53,7 +51,6 @@ def _check_file_systems(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_mount_paths(cluster: Cluster) -> Iterator[Problem]:
-    """Check that nothing is mounted where it would hide what the instance needs."""
     for path, volume in extra_volumes(cluster):
         reason = _why_unsuitable(volume.mount_path or "")
         if reason:
@@ -76,7 +73,6 @@ def _why_unsuitable(folder: str) -> str:
 
 
 def _check_nested_mount_paths(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no two volumes of a node group are mounted at the same folder, or one below the other."""
     for index, group in enumerate(cluster.node_groups):
         mounted = [(position, volume.mount_path) for position, volume in enumerate(group.volumes) if volume.mount_path]
         for (first, first_folder), (second, second_folder) in combinations(mounted, 2):
@@ -94,7 +90,6 @@ def _check_nested_mount_paths(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_instance_storage(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no volume is mounted where `raid0` mounts the local disks of one of the group's instance types."""
     for index, group in enumerate(cluster.node_groups):
         mount_paths = [
             (position, volume.mount_path)
@@ -124,7 +119,6 @@ def _check_instance_storage(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _is_within(folder: str, outer_folder: str) -> bool:
-    """Return whether a folder is another one, or lies below it."""
     return folder == outer_folder or folder.startswith(outer_folder + "/")
 
 

@@ -9,7 +9,6 @@ _DESTINATION = ("network.flowLogs.destination",)
 
 
 def _logs_into(cluster: Cluster, destination: str) -> FlowLogs | None:
-    """Return the section if the records go to this destination."""
     flow_logs = cluster.network.flow_logs
     return flow_logs if flow_logs and flow_logs.destination == destination else None
 

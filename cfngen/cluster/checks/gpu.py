@@ -19,7 +19,6 @@ _OWN_IMAGE = "set image.id or image.ssmParameter to an image with NVIDIA's drive
 
 
 def _gpu_groups(cluster: Cluster) -> Iterator[tuple[Path, NodeGroup]]:
-    """Yield the path and the settings of each node group with `gpu`."""
     for index, group in enumerate(cluster.node_groups):
         if group.gpu:
             yield ("nodeGroups", index), group
@@ -33,7 +32,6 @@ def _types(cluster: Cluster, path: Path, group: NodeGroup) -> Iterator[tuple[Pat
 
 
 def _check_types_have_gpus(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the instance types of each group with `gpu` have NVIDIA GPUs."""
     for path, group in _gpu_groups(cluster):
         types_without = (
             (key, instance_type)
@@ -61,7 +59,6 @@ def _check_types_have_gpus(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_images_have_driver(cluster: Cluster) -> Iterator[Problem]:
-    """Check that AWS has an image with a driver for each group that names none, and that it serves the group's GPUs."""
     for path, group in _gpu_groups(cluster):
         types = list(_types(cluster, path, group))
         if gpu.has_own_image(group.image) and not gpu.uses_aws_image(group):
@@ -93,7 +90,6 @@ def _check_images_have_driver(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_unused_gpus(cluster: Cluster) -> Iterator[Problem]:
-    """Warn of groups whose instances have NVIDIA GPUs that pods cannot use."""
     charts = {chart.name for chart in cluster.addons.charts}
     if cluster.addons.nvidia_device_plugin.enabled or _GPU_OPERATOR in charts:
         return
@@ -111,7 +107,6 @@ def _warn_of_unused_gpus(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_inherited_images(cluster: Cluster) -> Iterator[Problem]:
-    """Warn of groups with `gpu` that use the cluster's own image, which nodes without GPUs use as well."""
     for path, group in _gpu_groups(cluster):
         inherited_key = "id" if group.image.id else "ssmParameter"
         cluster_value = cluster.image.id or cluster.image.ssm_parameter

@@ -31,7 +31,6 @@ _DROPPED: tuple[tuple[str, str, object], ...] = (
 
 
 def _check_one_way_to_choose(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a group has a type, a list of types, or requirements, and not several of these."""
     for path, group in node_groups(cluster):
         types_path, requirements_path = (*path, "instanceTypes"), (*path, "instanceRequirements")
         if group.instance_types and group.instance_requirements:
@@ -57,7 +56,6 @@ def _has_type_beside_requirements(cluster: Cluster, group: NodeGroup) -> bool:
 
 
 def _check_type_lists(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a list has several different types, of one architecture and, for Spot Instances, all with Spot."""
     for path, group in node_groups(cluster):
         types = group.instance_types
         list_path = (*path, "instanceTypes")
@@ -90,7 +88,6 @@ def _architecture_problem(path: Path, name: str, first_type: str) -> Iterator[Pr
 
 
 def _check_requirements(cluster: Cluster) -> Iterator[Problem]:
-    """Check that requirements do not contradict themselves, and that some known type has what is required."""
     for path, group in node_groups(cluster):
         requirements = group.instance_requirements
         if requirements is None:

@@ -13,12 +13,10 @@ from cfngen.cluster.upgrade_timeouts import MAX_PAUSE_MINUTES, SPARE_MINUTES
 
 
 def _update_path(index: int, key: str) -> Path:
-    """Return the path of a key of a node group's `update`."""
     return ("nodeGroups", index, "update", key)
 
 
 def _check_batch_size(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each group replaces at least one node at a time, and no more than CloudFormation can."""
     for index, group in enumerate(cluster.node_groups):
         update = group.update
         related_paths = (_update_path(index, "maxSurge"),)
@@ -34,7 +32,6 @@ def _check_batch_size(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_room_for_surge(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a group can grow by its surge: CloudFormation launches no instances beyond MaxSize."""
     for index, group in enumerate(cluster.node_groups):
         surge, size = group.update.max_surge, group.initial_size
         if surge and size + surge > group.max_size:
@@ -50,7 +47,6 @@ def _check_room_for_surge(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_pause(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a batch can be replaced, and pause, within CloudFormation's longest PauseTime."""
     for index, group in enumerate(cluster.node_groups):
         pause, available = group.update.pause, MAX_PAUSE_MINUTES - SPARE_MINUTES
         needed = group.creation_timeout + group.drain_timeout

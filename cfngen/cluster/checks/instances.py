@@ -15,7 +15,6 @@ _MAX_REGIONS_SHOWN = 3
 
 
 def _check_types_suitable(cluster: Cluster) -> Iterator[Problem]:
-    """Check that instance types have enough vCPU and memory for Kubernetes, and can run Linux."""
     for path, instance_type in _named_types(cluster):
         role = "master" if path[0] == "controlPlane" else "node"
         reason = instance_types.why_unsuitable(instance_type, role)
@@ -36,7 +35,6 @@ def _named_types(cluster: Cluster) -> Iterator[tuple[Path, str]]:
 
 
 def _check_types_offered(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the region offers all instance types; `_check_types_suitable` reports types that are too small."""
     offered_types = instance_types.types_in_region(cluster.region)
     if offered_types is None:
         return
@@ -61,7 +59,6 @@ def not_offered_message(instance_type: str, region: str) -> str:
 
 
 def _check_image_architectures(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each image is for the CPU architecture of its instance type."""
     for path, instances in all_machines(cluster):
         if isinstance(instances, NodeGroup) and instances.instance_requirements:
             continue  # EC2 chooses types of the image's architecture
@@ -76,7 +73,6 @@ def _check_image_architectures(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_image_sources(cluster: Cluster) -> Iterator[Problem]:
-    """Check the image of the cluster, of the masters, of each node group and of the bastion."""
     yield from _check_image_source(("image",), cluster.image)
     for path, instances in all_machines(cluster):
         yield from _check_image_source((*path, "image"), instances.image)
@@ -116,7 +112,6 @@ def _keys_without_way_out(cluster: Cluster) -> Iterator[tuple[Path, str]]:
 
 
 def _check_private_instances_have_nat(cluster: Cluster) -> Iterator[Problem]:
-    """Check that instances have public addresses if cfngen creates the subnets: these have no NAT gateway."""
     # Subnets that cfngen creates have a route to an internet gateway, which needs public addresses.
     if all(subnet.id for subnet in cluster.network.subnets):
         return
@@ -130,7 +125,6 @@ def _check_private_instances_have_nat(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_private_instances(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if instances have no public address: they need a NAT gateway, which cfngen cannot check."""
     for path, role in _keys_without_way_out(cluster):
         message = (
             f"{role} without public addresses cannot reach the internet directly; their subnets need a route through "

@@ -17,7 +17,6 @@ _SPOT_DRAIN_SECONDS = 100
 
 
 def _check_group_actions(cluster: Cluster) -> Iterator[Problem]:
-    """Check that groups that act on a rebalance recommendation get one, and that nobody else acts on it."""
     for index, group in enumerate(cluster.node_groups):
         if group.rebalance_recommendation == "ignore":
             continue
@@ -44,7 +43,6 @@ def _check_group_actions(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_handler_action(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the node termination handler does not act where EC2 Auto Scaling replaces instances."""
     action = handler_action(cluster)
     if action == "ignore":
         return
@@ -60,7 +58,6 @@ def _check_handler_action(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_handler_enabled(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no setting of the node termination handler is made in vain, because it is not installed."""
     handler = cluster.addons.node_termination_handler
     if handler.enabled:
         return
@@ -73,7 +70,6 @@ def _check_handler_enabled(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_pod_grace_period(cluster: Cluster) -> Iterator[Problem]:
-    """Check that pods on Spot Instances can end within EC2's notice."""
     handler = cluster.addons.node_termination_handler
     seconds = handler.pod_grace_period
     if not (handler.enabled and handler.spot_interruptions and seconds and seconds > _SPOT_DRAIN_SECONDS):

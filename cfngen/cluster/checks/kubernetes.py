@@ -50,7 +50,6 @@ _COMPONENTS: tuple[Path, ...] = (("apiServer",), ("controllerManager",), ("sched
 
 
 def _check_version(cluster: Cluster) -> Iterator[Problem]:
-    """Check that cfngen's catalogue has the Kubernetes version."""
     try:
         exact_version(cluster.kubernetes_version)
     except UnknownReleaseError as error:
@@ -68,7 +67,6 @@ def _kubernetes_configuration(cluster: Cluster) -> Mapping[str, object]:
 
 
 def _check_no_keys_of_cfngen(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the user's configuration of Kubernetes has no key that cfngen sets."""
     configuration = _kubernetes_configuration(cluster)
     for path, instead in KEYS_SET_BY_CFNGEN.items():
         parent = lookup(configuration, path[:-1])
@@ -77,7 +75,6 @@ def _check_no_keys_of_cfngen(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_extra_args(cluster: Cluster) -> Iterator[Problem]:
-    """Check the form of each component's extraArgs, and that they have no flag that cfngen sets."""
     configuration = _kubernetes_configuration(cluster)
     for component in _COMPONENTS:
         path = (*_CLUSTER_CONFIGURATION_PATH, *component, "extraArgs")
@@ -94,7 +91,6 @@ def _check_extra_args(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_extra_arg(path: Path, component: Path, argument: object) -> Iterator[Problem]:
-    """Check that an item of extraArgs has a name and a text value, and is no flag that cfngen sets."""
     if not isinstance(argument, Mapping) or set(argument) != {"name", "value"}:
         yield Problem(path, "a flag has a name and a value; write it as `{name: …, value: …}`")
         return

@@ -18,7 +18,6 @@ from cfngen.cluster.zones import is_local_zone
 
 
 def _warn_of_one_nat_gateway(cluster: Cluster) -> Iterator[Problem]:
-    """Warn that all zones lose their way to the internet with the zone of the only NAT gateway."""
     zones = [
         subnet.zone for subnet in created_subnets(cluster) if not subnet.route_table and not is_local_zone(subnet.zone)
     ]

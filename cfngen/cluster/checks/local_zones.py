@@ -38,7 +38,6 @@ def _check_no_masters_in_local_zones(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_groups_in_local_zones(cluster: Cluster) -> Iterator[Problem]:
-    """Warn of node groups in Local Zones, which may lack the instance type or gp3 volumes."""
     for index, group in enumerate(cluster.node_groups):
         local_zones = [zone for zone in group.zones if is_local_zone(zone)]
         if not local_zones:

@@ -13,7 +13,6 @@ from cfngen.cluster.problems import Problem
 
 
 def _check_cluster_name_length(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the AWS names that contain the cluster's name are not too long."""
     too_long = names.cluster_name_too_long(cluster.name)
     if too_long:
         derived_name, name_text = too_long
@@ -26,7 +25,6 @@ def _check_cluster_name_length(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_group_name_lengths(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the AWS names that contain a node group's name are not too long."""
     for index, group in enumerate(cluster.node_groups):
         too_long = names.group_name_too_long(cluster, group.name)
         if too_long:

@@ -21,7 +21,6 @@ _ADDRESSES_FOR_INTERFACES = 2
 
 
 def _check_plugin_values(cluster: Cluster) -> Iterator[Problem]:
-    """Check that there are values only for a network plug-in that cfngen installs by its Helm chart."""
     network = cluster.network
     if network.plugin_values and not network_plugin(cluster).is_installed_by_cfngen:
         instead = "; set them with your chart in addons.charts" if network.plugin == "none" else "; remove the key"
@@ -71,7 +70,6 @@ def _warn_of_too_few_addresses_for_max_size(cluster: Cluster) -> Iterator[Proble
 
 
 def _total_usable_addresses(cluster: Cluster) -> int:
-    """Return how many addresses instances and pods can use in all subnets."""
     return sum(map(usable_address_count, cluster.network.subnets))
 
 

@@ -73,7 +73,6 @@ def _may_be_empty(group: NodeGroup) -> bool:
 
 
 def _warn_of_unknown_nodes(cluster: Cluster) -> Iterator[Problem]:
-    """Warn of groups without nodes of whose nodes cluster-autoscaler would assume something wrong."""
     if not cluster.addons.cluster_autoscaler.enabled:
         return
     for index, group in enumerate(cluster.node_groups):
@@ -91,7 +90,6 @@ def _warn_of_unknown_nodes(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_hidden_taints(path: Path, group: NodeGroup) -> Iterator[Problem]:
-    """Warn of a taint that no tag tells of, and that keeps more pods away than the one that a tag tells of."""
     first_effect: dict[str, str] = {}
     for position, taint in enumerate(group.taints):
         tag_effect = first_effect.setdefault(taint.key, taint.effect)
@@ -104,7 +102,6 @@ def _warn_of_hidden_taints(path: Path, group: NodeGroup) -> Iterator[Problem]:
 
 
 def _warn_of_tags_taken_for_labels(cluster: Cluster) -> Iterator[Problem]:
-    """Warn of the cluster's tags that cluster-autoscaler takes for labels of a group without nodes."""
     has_empty_group = any(_may_be_empty(group) and group.autoscaler.enabled for group in cluster.node_groups)
     if not cluster.addons.cluster_autoscaler.enabled or not has_empty_group:
         return

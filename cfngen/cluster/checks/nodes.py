@@ -61,7 +61,6 @@ _CONTAINERD_KEYS_SET_BY_CFNGEN: Mapping[Path, str] = {
 
 
 def _check_labels(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each node group has only labels that its kubelets may give to their nodes."""
     for index, group in enumerate(cluster.node_groups):
         for key in group.labels:
             reason = _why_label_unsuitable(key)
@@ -70,7 +69,6 @@ def _check_labels(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _why_label_unsuitable(key: str) -> str:
-    """Return why kubelets cannot, or should not, give a label to their own nodes; empty if they can."""
     namespace = key.rpartition("/")[0]
     if key in _WELL_KNOWN_LABELS:
         return "Kubernetes sets this label itself; remove it"
@@ -96,7 +94,6 @@ def _is_in_domain(namespace: str, domain: str) -> bool:
 
 
 def _check_taints(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no node group has two taints with the same key and effect, or a key too long for a tag."""
     for index, group in enumerate(cluster.node_groups):
         seen_taints = set()
         for position, taint in enumerate(group.taints):
@@ -112,7 +109,6 @@ def _check_taints(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_kubelet_configuration(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the kubelet configuration of masters and groups has none of the keys that cfngen sets."""
     section: Path = ("kubernetes", "kubeletConfiguration")
     # What the user can do instead, by key of the kubelet configuration.
     advice_by_key = {path[-1]: instead for path, instead in KEYS_SET_BY_CFNGEN.items() if path[:2] == section}
@@ -123,7 +119,6 @@ def _check_kubelet_configuration(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_containerd_configuration(cluster: Cluster) -> Iterator[Problem]:
-    """Check that containerd's configuration has no key that cfngen sets, and no null, which TOML does not have."""
     for path, instances in all_instances(cluster):
         configuration = instances.containerd.configuration
         configuration_path: Path = (*path, "containerd", "configuration")
@@ -140,7 +135,6 @@ def _check_containerd_configuration(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _first_null(data: object) -> Path | None:
-    """Return the path of the first null in `data`, or None if there is none."""
     for path, value in leaves(data):
         if value is None:
             return path
@@ -148,7 +142,6 @@ def _first_null(data: object) -> Path | None:
 
 
 def _check_file_paths(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the user's files and units do not replace each other, or files that cfngen writes or installs."""
     for path, instances in all_instances(cluster):
         # For each file on the instance: the path of the key in the cluster file, and the file's own path.
         keys_and_files = [((*path, "files", index, "path"), file.path) for index, file in enumerate(instances.files)]

@@ -13,7 +13,6 @@ from cfngen.cluster.zones import zone_region
 
 
 def _check_region_exists(cluster: Cluster) -> Iterator[Problem]:
-    """Check that AWS has the region, as far as the regions are known here."""
     regions = instance_types.regions()
     if regions and cluster.region not in regions:
         similar_regions = difflib.get_close_matches(cluster.region, sorted(regions), n=3, cutoff=0.7)
@@ -25,7 +24,6 @@ def _check_region_exists(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_zones_in_region(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the zones of all subnets are in the cluster's region."""
     for index, subnet in enumerate(cluster.network.subnets):
         if zone_region(subnet.zone) != cluster.region:
             message = f"{subnet.zone} is not a zone of {cluster.region}; a cluster is in one region"
@@ -33,7 +31,6 @@ def _check_zones_in_region(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_zones_distinct(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no two subnets are in the same zone."""
     zones = [subnet.zone for subnet in cluster.network.subnets]
     for index, zone in enumerate(zones):
         first_index = zones.index(zone)
@@ -45,7 +42,6 @@ def _check_zones_distinct(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_group_zones(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each zone of a node group has a subnet and is listed once."""
     subnet_zones = [subnet.zone for subnet in cluster.network.subnets]
     for index, group in enumerate(cluster.node_groups):
         for position, zone in enumerate(group.zones):
@@ -58,7 +54,6 @@ def _check_group_zones(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_untested_partition(cluster: Cluster) -> Iterator[Problem]:
-    """Warn about China, the European Sovereign Cloud and isolated regions, where cfngen has not been tested."""
     region = cluster.region
     if region.startswith(("cn-", "us-iso", "eu-iso", "eusc-")):
         message = (

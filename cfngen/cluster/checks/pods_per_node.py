@@ -18,7 +18,6 @@ _ADDRESSES_NOT_FOR_PODS = 3
 
 
 def _check_addresses(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a node has addresses for as many pods as it may run."""
     plugin = network_plugin(cluster)
     for index, group in enumerate(cluster.node_groups):
         if group.max_pods is None:
@@ -47,7 +46,6 @@ def _check_addresses(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_limit_that_the_autoscaler_does_not_know(cluster: Cluster) -> Iterator[Problem]:
-    """Warn of groups without nodes that cluster-autoscaler expects to hold more pods than there are addresses for."""
     for index, group in enumerate(cluster.node_groups):
         types = types_of(cluster, group)
         limit = pod_limit(cluster, types)

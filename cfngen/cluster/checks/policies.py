@@ -45,7 +45,6 @@ def policy_statements(cluster: Cluster) -> Iterator[tuple[Path, PolicyStatement]
 
 
 def _check_size(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the statements of each role fit into its inline policy."""
     for path, statements, max_characters in _statement_lists(cluster):
         characters = len(json.dumps([statement.model_dump() for statement in statements], separators=(",", ":")))
         if characters > max_characters:
@@ -80,7 +79,6 @@ def _check_conditions(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_everything(cluster: Cluster) -> Iterator[Problem]:
-    """Warn of a statement that allows all actions of a service on all resources, without a condition."""
     for path, statement in policy_statements(cluster):
         allows_all = statement.effect == "Allow" and "*" in statement.resources and not statement.conditions
         for position, action in enumerate(statement.actions):

@@ -16,7 +16,6 @@ _PROXY: Path = ("network", "proxy")
 
 
 def _check_proxy_outside_cluster(cluster: Cluster) -> Iterator[Problem]:
-    """Check that instances reach the proxy before they are part of the cluster, and pods from their own network."""
     network = cluster.network
     if not network.proxy:
         return
@@ -44,7 +43,6 @@ def _check_proxy_outside_cluster(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_port(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the proxy's port exists."""
     proxy = cluster.network.proxy
     if not proxy:
         return
@@ -55,7 +53,6 @@ def _check_port(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_exceptions_differ(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no host, domain or range appears twice in `noProxy`."""
     yield from repeated(cluster.network.proxy.no_proxy if cluster.network.proxy else (), (*_PROXY, "noProxy"))
 
 

@@ -27,7 +27,6 @@ _TARGET_KEYS = "transitGateway, peeringConnection, vpnGateway or networkInterfac
 
 
 def _check_one_target(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each route has one target."""
     for index, route in enumerate(cluster.network.routes):
         keys = list(target_ids(route))
         if not keys:
@@ -37,7 +36,6 @@ def _check_one_target(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_tables(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each route is in at least one route table that is created."""
     for index, route in enumerate(cluster.network.routes):
         if tables_of(cluster, route):
             continue
@@ -81,7 +79,6 @@ def _check_destinations(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_distinct(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no route table has two routes to the same destination."""
     routes = cluster.network.routes
     for index, route in enumerate(routes):
         path: Path = (*_ROUTES_PATH, index, "destination")
@@ -98,7 +95,6 @@ def _check_distinct(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_only_default_route(cluster: Cluster, route: Route, path: Path) -> Iterator[Problem]:
-    """Check that a default route of the cluster file is only in tables without another one."""
     tables = tables_of(cluster, route)
     if PUBLIC_TABLE in tables:
         instead = "remove the route" if not is_private(cluster) else "set tables to private"
@@ -131,7 +127,6 @@ def _check_pods_table(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_target_before_vpc(cluster: Cluster) -> Iterator[Problem]:
-    """Warn that targets have to be connected with a VPC that is created, which takes two steps."""
     if cluster.network.vpc.id:
         return
     steps = {

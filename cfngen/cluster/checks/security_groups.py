@@ -26,7 +26,6 @@ _REASONS_OF_ABSENCE: Mapping[GroupRole, str] = {
 
 
 def _check_groups_have_vpc(cluster: Cluster) -> Iterator[Problem]:
-    """Check that existing security groups are only named together with their VPC."""
     if cluster.network.vpc.id:
         return
     for role, group_id in existing_groups(cluster).items():
@@ -38,7 +37,6 @@ def _check_groups_have_vpc(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_groups_used(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a security group is only named for what the cluster has."""
     for role in existing_groups(cluster):
         if role not in used_roles(cluster):
             related_paths = (("api",), ("controlPlane", "count"), ("network", "topology"), ("network", "endpoints"))
@@ -57,7 +55,6 @@ def check_groups_not_repeated(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_unknown_clients(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if nobody is named who may reach the API, and the rule would be one of an existing group."""
     role: GroupRole = "ApiLoadBalancer" if load_balancer_roles(cluster) else "Master"
     group_id = existing_group(cluster, role)
     if group_id and not (cluster.api.allowed_cidrs or cluster.api.allowed_prefix_lists):

@@ -21,7 +21,6 @@ _MIN_SPOT_PRICE = 0.001
 
 
 def _check_size_order(cluster: Cluster) -> Iterator[Problem]:
-    """Check that minSize <= desiredSize <= maxSize in each node group."""
     for index, group in enumerate(cluster.node_groups):
         min_path = (*_NODE_GROUPS_PATH, index, "minSize")
         max_path = (*_NODE_GROUPS_PATH, index, "maxSize")
@@ -35,17 +34,14 @@ def _check_size_order(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _max_node_count(cluster: Cluster) -> int:
-    """Return the number of nodes, without masters, if all node groups have their maximum size."""
     return sum(group.max_size for group in cluster.node_groups)
 
 
 def _paths_in_all_groups(cluster: Cluster, key: str) -> tuple[Path, ...]:
-    """Return the path of a key in each node group."""
     return tuple((*_NODE_GROUPS_PATH, index, key) for index in range(len(cluster.node_groups)))
 
 
 def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
-    """Check that podCidr contains a range for each instance, if all node groups have their maximum size."""
     pod_cidr = cluster.network.pod_cidr
     prefix = network_plugin(cluster).node_block_prefix
     # `cfngen.cluster.checks.addresses` reports a podCidr that is smaller than the /24 of one node.
@@ -64,12 +60,10 @@ def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _total_usable_addresses(cluster: Cluster, zones: tuple[str, ...]) -> int:
-    """Return how many addresses instances can use in the subnets of these zones."""
     return sum(usable_address_count(subnet) for subnet in cluster.network.subnets if subnet.zone in zones)
 
 
 def _check_addresses_for_min_size(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the subnets of each node group have enough addresses for its minimum size."""
     for index, group in enumerate(cluster.node_groups):
         available = _total_usable_addresses(cluster, group.zones)
         if group.min_size > available:
@@ -82,7 +76,6 @@ def _check_addresses_for_min_size(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_too_few_addresses_for_max_size(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if the subnets have too few addresses for masters and node groups of maximum size."""
     all_zones = tuple(subnet.zone for subnet in cluster.network.subnets)
     available = _total_usable_addresses(cluster, all_zones) - cluster.control_plane.count
     if _max_node_count(cluster) > available:

@@ -50,7 +50,6 @@ def _check_quotas(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_prefix_list_sizes(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each prefix list fits into a security group: EC2 counts its maximum number of entries as rules."""
     # The room in an additional security group (position 1). The first (position 0) has less, since it also has cfngen's
     # own rules.
     max_rules = max_rules_for_sources(cluster, position=1)
@@ -85,12 +84,10 @@ def _check_additional_group_count(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _role_of_instances(path: Path) -> SecurityGroupRole:
-    """Return the role whose security groups instances have, by the path of their section in the cluster file."""
     return "Master" if path == ("controlPlane",) else "Node"
 
 
 def _check_rules_fit(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the rules of each role fit into the security groups that one of its interfaces can have."""
     quotas = cluster.network.quotas
     for role in SECURITY_GROUP_ROLES:
         needed_groups = len(sources_by_group(cluster, role))
@@ -121,7 +118,6 @@ def _check_rules_fit(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_stack_resource_count(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the security groups' stack does not exceed CloudFormation's number of resources: one for each rule."""
     created_roles = [role for role in SECURITY_GROUP_ROLES if not existing_group(cluster, role)]
     rules = sum(1 for role in created_roles for _ in sources(cluster, role))
     if rules > _MAX_RULES_OF_STACK:

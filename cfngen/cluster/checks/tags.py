@@ -15,7 +15,6 @@ _MAX_TAGS = 40
 
 
 def _check_tag_count(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the number of tags leaves room for those of cfngen, CloudFormation and Kubernetes."""
     if len(cluster.tags) > _MAX_TAGS:
         message = (
             f"{len(cluster.tags)} tags are too many; a resource has 50, and cfngen leaves {_MAX_TAGS} of them to you"
@@ -42,7 +41,6 @@ def _check_keys_differ_in_more_than_case(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_vpc_name_tag(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the name of a VPC that cfngen creates is valid as the value of its Name tag."""
     reason = TAG_VALUE.fault(cluster.network.vpc.name)
     if reason and not cluster.network.vpc.id:
         yield Problem(("network", "vpc", "name"), f"the name becomes a tag: its value {reason}")

@@ -32,7 +32,6 @@ _SUBNETS: Path = ("network", "subnets")
 
 
 def _check_private_keys(cluster: Cluster) -> Iterator[Problem]:
-    """Check that keys for private subnets are not in the file of a public cluster."""
     if is_private(cluster):
         return
     network = cluster.network
@@ -52,7 +51,6 @@ def _check_private_keys(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_nat_zones(cluster: Cluster) -> Iterator[Problem]:
-    """Check that NAT gateways are in Availability Zones, and that existing ones are used."""
     if not is_private(cluster):
         return
     needs_nat = cluster.network.nat in ("perZone", "single") and created_subnets(cluster)
@@ -69,7 +67,6 @@ def _check_nat_zones(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_existing_parts_have_vpc(cluster: Cluster) -> Iterator[Problem]:
-    """Check that existing parts of a network are used in an existing VPC only."""
     if cluster.network.vpc.id:
         return
     for index, subnet in enumerate(cluster.network.subnets):
@@ -85,7 +82,6 @@ def _check_existing_parts_have_vpc(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_route_tables(cluster: Cluster) -> Iterator[Problem]:
-    """Check that existing route tables are for created subnets, and not with VPC routes."""
     for index, subnet in enumerate(cluster.network.subnets):
         if not subnet.route_table:
             continue
@@ -102,7 +98,6 @@ def _check_route_tables(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_public_ranges_known(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each created public subnet has a CIDR, from the file or derived from the VPC's."""
     vpc = cluster.network.vpc
     for index, subnet in enumerate(cluster.network.subnets):
         public = public_subnets(cluster).get(subnet.zone)
@@ -120,14 +115,12 @@ def _check_public_ranges_known(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _public_ranges(cluster: Cluster) -> Iterator[tuple[Path, IPv4Network]]:
-    """Yield the path and the CIDR of each public subnet whose CIDR is known."""
     for index, subnet in enumerate(cluster.network.subnets):
         if subnet.public and subnet.public.cidr:
             yield (*_SUBNETS, index, "public", "cidr"), subnet.public.cidr
 
 
 def _check_public_ranges(cluster: Cluster) -> Iterator[Problem]:
-    """Check that public subnets have a valid size, are inside the VPC and overlap no other subnet."""
     ranges = [
         (subnet_path(index), subnet.cidr)
         for index, subnet in enumerate(cluster.network.subnets)
@@ -150,7 +143,6 @@ def _check_public_ranges(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_endpoints(cluster: Cluster) -> Iterator[Problem]:
-    """Check that additional endpoints are listed once, and only where instances need endpoints."""
     additional = cluster.network.endpoints.additional
     path: Path = (*_ENDPOINTS, "additional")
     if is_private(cluster) and additional and not interface_endpoints(cluster):
@@ -168,7 +160,6 @@ def _check_endpoints(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_no_way_out(cluster: Cluster) -> Iterator[Problem]:
-    """Warn of a cluster without a way to the internet that downloads from the internet."""
     if not is_private(cluster) or cluster.network.nat != "none" or cluster.network.proxy:
         return
     if all(has_default_route(cluster, subnet.zone) for subnet in created_subnets(cluster)):
@@ -190,7 +181,6 @@ def _warn_of_no_way_out(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_packages_and_images(cluster: Cluster, path: Path, instances: Instances) -> Iterator[Problem]:
-    """Warn if instances without a way to the internet would install packages or pull images from there."""
     image = instances.image
     is_official = not image.id and not image.ssm_parameter
     # The packages of Amazon Linux 2023 are in Amazon S3, which has a gateway endpoint.
@@ -210,7 +200,6 @@ def _warn_of_packages_and_images(cluster: Cluster, path: Path, instances: Instan
 
 
 def _warn_of_unhelpful_local_zone(cluster: Cluster) -> Iterator[Problem]:
-    """Warn that instances in a Local Zone use a NAT gateway in an Availability Zone."""
     if not is_private(cluster) or cluster.network.nat not in ("perZone", "single"):
         return
     for index, subnet in enumerate(cluster.network.subnets):

@@ -50,7 +50,6 @@ _MIN_ROOT_SIZE_GIB = 8
 
 
 def _all_volumes(cluster: Cluster) -> Iterator[tuple[Path, Volume]]:
-    """Yield each EBS volume with its path: the masters' data volume, all root volumes, further volumes of nodes."""
     yield ("controlPlane", "volume"), cluster.control_plane.volume
     for path, instances in all_machines(cluster):
         yield (*path, "rootVolume"), instances.root_volume
@@ -58,7 +57,6 @@ def _all_volumes(cluster: Cluster) -> Iterator[tuple[Path, Volume]]:
 
 
 def _check_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each volume has a size that its type allows."""
     for path, volume in _all_volumes(cluster):
         min_size, max_size = VOLUME_TYPES[volume.type].size_gib
         if not min_size <= volume.size <= max_size:
@@ -67,7 +65,6 @@ def _check_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_root_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a distribution's image fits on the root volume; the size of a user's own image is not known."""
     for path, instances in all_machines(cluster):
         has_own_image = bool(instances.image.id or instances.image.ssm_parameter)
         if instances.root_volume.size < _MIN_ROOT_SIZE_GIB and not has_own_image:
@@ -77,7 +74,6 @@ def _check_root_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_iops(cluster: Cluster) -> Iterator[Problem]:
-    """Check that IOPS are set where the type requires them, and fit the type and the size."""
     for path, volume in _all_volumes(cluster):
         message = _why_iops_unsuitable(volume)
         if message:
@@ -85,7 +81,6 @@ def _check_iops(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _why_iops_unsuitable(volume: Volume) -> str:
-    """Return what is wrong with the IOPS of a volume, or with their absence; empty if nothing is."""
     limits = VOLUME_TYPES[volume.type]
     if volume.iops is None and limits.needs_iops:
         return f"is missing; a volume of type {volume.type} needs a number of IOPS"
@@ -107,7 +102,6 @@ def _why_iops_unsuitable(volume: Volume) -> str:
 
 
 def _check_throughput(cluster: Cluster) -> Iterator[Problem]:
-    """Check that only gp3 volumes have a throughput, and that they have enough IOPS for it."""
     for path, volume in _all_volumes(cluster):
         if volume.throughput is None:
             continue

@@ -44,7 +44,6 @@ def size_paths(cluster: Cluster) -> tuple[Path, ...]:
 
 
 def _check_number_of_ranges(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a created VPC has no more ranges than AWS allows by default."""
     vpc = cluster.network.vpc
     if not vpc.id and len(vpc.additional_cidrs) > _MAX_ADDITIONAL_RANGES:
         message = (
@@ -94,7 +93,6 @@ def _why_not_associated(first: IPv4Network, added: IPv4Network, *, is_primary: b
 
 
 def _why_not_beside_first_of_10(first: IPv4Network, added: IPv4Network) -> str | None:
-    """Return why AWS does not add a range of 10.0.0.0/16 to a VPC with one of 10.0.0.0/15, or None if it does."""
     if first.subnet_of(_FIRST_TWO_OF_10) and added.subnet_of(_FIRST_OF_10):
         return (
             f"{added} is in {_FIRST_OF_10}, of which AWS adds nothing to a VPC that has a range of {_FIRST_TWO_OF_10} "

@@ -11,7 +11,6 @@ from cfngen.cluster.sections.base import NO_WINDOWS
 
 
 def _check_ssm_parameters(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no image is taken from one of AWS's public parameters for Windows."""
     for path, machine in all_machines(cluster):
         # "Calling AMI public parameters in Parameter Store", Systems Manager User Guide.
         if (machine.image.ssm_parameter or "").startswith("/aws/service/ami-windows-latest/"):

@@ -36,7 +36,6 @@ _ENDED_DISTRIBUTIONS = {
 
 
 def _convert_distribution(value: str) -> Sequence[Setting]:
-    """Convert KUBE_OS_DISTRIBUTION; raise ValueError if cfngen does not support the distribution."""
     names = ", ".join(_DISTRIBUTIONS)
     if value in _ENDED_DISTRIBUTIONS:
         raise ValueError(f"{value} cannot be used: {_ENDED_DISTRIBUTIONS[value]}; choose one of {names}")
@@ -46,7 +45,6 @@ def _convert_distribution(value: str) -> Sequence[Setting]:
 
 
 def _variable_in_gib(name: str, key: str, old_names: Sequence[str] = ()) -> Variable:
-    """Return a variable that sets a key to a whole number of GiB."""
     return variable_for_keys(name, keys=key, convert=copy_as_number_to(key), explanation="In GiB.", old_names=old_names)
 
 
@@ -55,7 +53,6 @@ _INSTANCE_SECTIONS = ("controlPlane", "nodeGroups[]")
 
 
 def _convert_docker_storage(value: str) -> Sequence[Setting]:
-    """Convert DOCKER_STORAGE, a storage driver of Docker, into containerd's snapshotter of all instances."""
     snapshotters = {"overlay": "overlayfs", "overlay2": "overlayfs", "btrfs": "btrfs", "zfs": "zfs"}
     if value not in snapshotters:
         raise ValueError(f"must be one of {', '.join(snapshotters)}, not {value!r}")
@@ -65,7 +62,6 @@ def _convert_docker_storage(value: str) -> Sequence[Setting]:
 
 
 def _convert_aws_storage(value: str) -> Sequence[Setting]:
-    """Convert KUBE_AWS_STORAGE: `ebs` leaves the local disks of all instances unused."""
     if value != "ebs":
         raise ValueError(f"must be ebs, not {value!r}; unset it to use the disks of the instance type")
     return [Setting(path_of(f"{section}.instanceStorage"), "none") for section in _INSTANCE_SECTIONS]

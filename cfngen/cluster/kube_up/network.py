@@ -24,12 +24,10 @@ _SCALE_DOWN_THRESHOLD = f"{_AUTOSCALER}.values.extraArgs.scale-down-utilization-
 
 
 def _convert_runtime_config(value: str) -> Sequence[Setting]:
-    """Convert KUBE_RUNTIME_CONFIG into the API server's flag `runtime-config`."""
     return [flag_setting(component="apiServer", name="runtime-config", value=value)]
 
 
 def _convert_network_provider(value: str) -> Sequence[Setting]:
-    """Convert NETWORK_PROVIDER into the network plug-in; `none` sets nothing."""
     if value == "none":
         return []
     if value not in _PLUGINS:
@@ -38,7 +36,6 @@ def _convert_network_provider(value: str) -> Sequence[Setting]:
 
 
 def _convert_policy_provider(value: str) -> Sequence[Setting]:
-    """Convert NETWORK_POLICY_PROVIDER: `calico` becomes the network plug-in; `none` sets nothing."""
     if value not in ("none", "calico"):
         raise ValueError(f"must be none or calico, not {value!r}; network.plugin: cilium supports network policies too")
     return [Setting(path_of("network.plugin"), "calico")] if value == "calico" else []

@@ -33,7 +33,6 @@ _COMPONENTS = ("APISERVER", "CONTROLLER_MANAGER", "SCHEDULER", "KUBELET", "KUBEP
 
 
 def _convert_feature_gates(value: str) -> Sequence[Setting]:
-    """Convert FEATURE_GATES into the flag of the control plane components, and the gates of the kubelets."""
     gates: dict[str, bool] = {}
     for item in value.split(","):
         match = re.fullmatch(r"\s*([A-Za-z][A-Za-z0-9]*)=(true|false)\s*", item)
@@ -49,7 +48,6 @@ def _convert_feature_gates(value: str) -> Sequence[Setting]:
 
 
 def _convert_hard_eviction(value: str) -> Sequence[Setting]:
-    """Convert EVICTION_HARD into the kubelets' thresholds, by signal such as `memory.available`."""
     thresholds: dict[str, str] = {}
     for item in value.split(","):
         signal, comparison, threshold = item.strip().partition("<")
@@ -60,7 +58,6 @@ def _convert_hard_eviction(value: str) -> Sequence[Setting]:
 
 
 def _convert_node_labels(value: str) -> Sequence[Setting]:
-    """Convert NODE_LABELS, e.g. `team=web,disk=ssd`, into the labels of every node group."""
     labels: dict[str, str] = {}
     for item in value.split(","):
         label_key, equals, label_value = item.strip().partition("=")
@@ -73,7 +70,6 @@ def _convert_node_labels(value: str) -> Sequence[Setting]:
 
 
 def _number_flag(component: str, name: str, value: str) -> Sequence[Setting]:
-    """Return the setting of a component's flag, whose value must be a whole number."""
     return [flag_setting(component=component, name=name, value=str(whole_number(value)))]
 
 

@@ -21,7 +21,6 @@ _SIZE_KEYS = ("nodeGroups[].minSize", "nodeGroups[].maxSize", "nodeGroups[].desi
 
 
 def _convert_zone(value: str) -> Sequence[Setting]:
-    """Convert KUBE_AWS_ZONE into the zone of the first subnet, and the zone's region."""
     region = zone_region(value)
     if region is None:
         raise ValueError(f"must be an Availability Zone such as us-west-2a, not {value!r}")
@@ -29,20 +28,17 @@ def _convert_zone(value: str) -> Sequence[Setting]:
 
 
 def _convert_vpc_cidr_base(value: str) -> Sequence[Setting]:
-    """Convert KUBE_VPC_CIDR_BASE, e.g. `172.20`, into the VPC's /16 range."""
     if not re.fullmatch(r"[0-9]{1,3}\.[0-9]{1,3}", value):
         raise ValueError(f"must be the first two numbers of the VPC's addresses such as 172.20, not {value!r}")
     return [Setting(path_of("network.vpc.cidr"), f"{value}.0.0/16")]
 
 
 def _convert_node_count(value: str) -> Sequence[Setting]:
-    """Convert NUM_NODES into the three sizes of every node group; maxSize must be 1 or more."""
     count = whole_number(value)
     return [Setting(path_of(key), max(count, 1) if key.endswith("maxSize") else count) for key in _SIZE_KEYS]
 
 
 def _convert_reserved_ip(value: str) -> Sequence[Setting]:
-    """Refuse an address in MASTER_RESERVED_IP; other values, such as `auto`, set nothing."""
     if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", value):
         raise ValueError(
             "CloudFormation needs the allocation id beside the address; set both, api.elasticIp.allocationId and "

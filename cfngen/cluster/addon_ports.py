@@ -29,7 +29,6 @@ class Listener:
 
     Attributes:
         rule_purpose: what the port is for, in PascalCase; part of the logical id of the security group rule.
-        port: the port number.
         description: what the port is for, as description of the security group rule.
         callers: who connects: `same_instance` (the kubelet of the same instance), `masters` (API servers) or `nodes`
             (pods on nodes).

@@ -37,13 +37,7 @@ RESERVED_RULES = 10
 
 
 class Source(NamedTuple):
-    """A CIDR or a prefix list that may reach a port.
-
-    Attributes:
-        purpose: `Api` or `Ssh`.
-        port: TCP port.
-        origin: the CIDR or the prefix list that may reach the port.
-    """
+    """A CIDR or a prefix list that may reach a port."""
 
     purpose: Literal["Api", "Ssh"]
     port: int

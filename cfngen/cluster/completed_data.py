@@ -50,8 +50,6 @@ class CompletedData:
         Nothing is set below a value that is neither a mapping nor a list.
 
         Args:
-            path: path of the key.
-            value: the value.
             derivation: what the value is derived from; without a derivation it counts as a default.
         """
         parent: Any = self.data

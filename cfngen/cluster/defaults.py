@@ -175,14 +175,7 @@ def _fill_images(completed: CompletedData) -> None:
 def _inherit_image(
     completed: CompletedData, path: Path, cluster_image: Mapping[str, object], image: Mapping[str, object]
 ) -> None:
-    """Fill in what the `image` of instances lacks from the cluster's image.
-
-    Args:
-        completed: the cluster file's data.
-        path: path of the section of these instances.
-        cluster_image: the section `image` of the cluster.
-        image: the section `image` of these instances.
-    """
+    """Fill in what the `image` of instances lacks from the cluster's image."""
     for key in _inherited_image_keys(cluster_image, image):
         derivation = Derivation(reason=f"from image.{key}", source=("image", key))
         completed.fill((*path, "image", key), cluster_image[key], derivation)

@@ -35,7 +35,6 @@ class Endpoint(NamedTuple):
 
     Attributes:
         service: the service's name in the endpoint's service name, e.g. `ecr.dkr`.
-        reason: what calls the service.
     """
 
     service: str

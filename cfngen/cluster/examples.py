@@ -95,7 +95,6 @@ def with_zones(text: str, zones: Sequence[str]) -> str:
     """Return the text of an example for other zones; node groups in some of its zones are in the corresponding ones.
 
     Args:
-        text: the text; its subnets, if it lists any, keep their ranges and ids.
         zones: a zone for each subnet; any number if the text lists none.
 
     Raises:

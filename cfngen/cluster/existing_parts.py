@@ -71,10 +71,7 @@ class ReferencedPart:
     """An existing part for which the cluster file has a reference.
 
     Attributes:
-        path: path of its key.
-        kind: what it is.
         name: the logical id of its parameter, or of the output that records its id.
-        reference: the reference.
     """
 
     path: Path

@@ -115,10 +115,6 @@ def image_parameter(distribution: str, processor: str) -> str | None:
     """Return the public SSM parameter of AWS's newest Deep Learning Base AMI; None if AWS has none.
 
     The image holds NVIDIA's driver and the NVIDIA Container Toolkit.
-
-    Args:
-        distribution: as in the cluster file, e.g. `ubuntu-24.04`.
-        processor: `amd64` or `arm64`.
     """
     distribution_name, architecture_name = _DISTRIBUTION_NAMES.get(distribution), _ARCHITECTURE_NAMES.get(processor)
     if distribution_name is None or architecture_name is None:

@@ -69,8 +69,6 @@ def matching_types(
     Prices are not known here, so AWS may leave out those that cost too much.
 
     Args:
-        requirements: what the types must have.
-        architecture: architecture of the image.
         region: the region; None, or a region that is not known here, stands for all.
     """
     offered_types = instance_types.types_in_region(region) if region else None

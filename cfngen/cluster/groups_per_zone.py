@@ -23,9 +23,6 @@ def expand(data: dict[str, Any]) -> WrittenGroups:
     """Replace each group with `oneGroupPerZone` by one group for each of its zones; return where groups were written.
 
     A group with an invalid name or zone stays as it is, so that validation reports what the user wrote.
-
-    Args:
-        data: the completed data of a cluster file; its `nodeGroups` are replaced.
     """
     groups = data.get("nodeGroups")
     if not isinstance(groups, list) or not any(isinstance(group, dict) and _is_expanded(group) for group in groups):

@@ -44,10 +44,6 @@ def why_unsuitable(instance_type: str, role: str) -> str | None:
     kubeadm requires two vCPU on a master and about 2 GiB of memory on every machine. A node with one vCPU has little
     left once the kubelet, containerd and the daemon sets have taken their share.
 
-    Args:
-        instance_type: e.g. `m3.medium`.
-        role: `master` or `node`, for the sentence.
-
     Returns:
         A sentence with the reason and what to use instead.
     """
@@ -101,12 +97,7 @@ def similar(instance_type: str, region: str) -> list[str]:
 
 
 def _in_other_generations(instance_type: str, candidates: Collection[str]) -> list[str]:
-    """Return one type of each of the three nearest generations in which there is one of the same family and size.
-
-    Args:
-        instance_type: a type that does not exist, e.g. `m9x.large`.
-        candidates: existing types.
-    """
+    """Return one type of each of the three nearest generations in which there is one of the same family and size."""
     asked_name = _TYPE_NAME.fullmatch(instance_type)
     if not asked_name:
         return []

@@ -98,10 +98,6 @@ def issuer_stages(deployed: IssuerState, final_cluster: Cluster) -> tuple[Cluste
 
     Each has all other changes of the cluster file, so that the first update makes them. A cluster with one master
     passes through the same states: if an update is rolled back, pods hold tokens of the state that failed.
-
-    Args:
-        deployed: the state of the deployed cluster.
-        final_cluster: the wanted cluster.
     """
     final_stage = issuer_state(final_cluster).stage
     if deployed.stage < final_stage:

@@ -41,13 +41,7 @@ _LISTS_WITH_ONE_DEFAULT_ITEM: tuple[Path, ...] = (("nodeGroups",), ("network", "
 
 
 class Replacement(NamedTuple):
-    """A value of the cluster file that an environment variable replaced by another.
-
-    Attributes:
-        path: path of the value.
-        variable: the environment variable.
-        file_line: where the cluster file sets the value.
-    """
+    """A value of the cluster file that an environment variable replaced by another."""
 
     path: Path
     variable: Source

@@ -22,7 +22,6 @@ class Loaded:
     """A loaded cluster with the origins of its values.
 
     Attributes:
-        cluster: the complete, checked cluster.
         origins: origin of every value that is not a section, by its dotted key path, e.g. `network.subnets[0].cidr`.
         warnings: messages about what is allowed but may not be intended.
     """
@@ -37,7 +36,6 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
 
     Args:
         path: the cluster file; None gives the default cluster.
-        environ: environment variables, among them kube-up's.
         overrides: `--set` arguments such as `nodeGroups[0].maxSize=6`; the last one wins.
 
     Raises:
@@ -66,9 +64,6 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
 
 def parse(data: Mapping[str, object]) -> Cluster:
     """Return the cluster that plain data describes, completed, validated and cross-checked.
-
-    Args:
-        data: what a cluster file would hold; keys in camelCase.
 
     Raises:
         ClusterFileError: with all problems.

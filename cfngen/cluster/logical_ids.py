@@ -204,11 +204,7 @@ class ServiceAccountRoleId(IdForm):
 
 @dataclass(frozen=True)
 class EndpointId(IdForm):
-    """A VPC endpoint, e.g. `EndpointS3`, `EndpointEcrApi`.
-
-    Attributes:
-        service: the service's name as one PascalCase word.
-    """
+    """A VPC endpoint, e.g. `EndpointS3`, `EndpointEcrApi`."""
 
     service: str
 
@@ -228,7 +224,6 @@ class ImageId(IdForm):
     """The parameter for a machine image, e.g. `NodeImageUbuntu2404Amd64`.
 
     Attributes:
-        role: whose image it is.
         image: AMI id, SSM parameter or distribution, and architecture, in PascalCase.
     """
 
@@ -243,11 +238,7 @@ class ImageId(IdForm):
 
 @dataclass(frozen=True)
 class SingleId:
-    """The id of something that a cluster has once at most, e.g. `Vpc`: one of `SINGLE_IDS`.
-
-    Attributes:
-        name: the id.
-    """
+    """The id of something that a cluster has once at most, e.g. `Vpc`: one of `SINGLE_IDS`."""
 
     name: str
 

@@ -106,13 +106,7 @@ def needed_rules(cluster: Cluster) -> tuple[NeededRule, ...]:
 
 
 def needed_rule(cluster: Cluster, rule: Rule, group_ids: Mapping[GroupRole, str]) -> NeededRule:
-    """Return a rule of an existing security group with its ids.
-
-    Args:
-        cluster: the cluster.
-        rule: the rule.
-        group_ids: ids of the security groups that exist, by role.
-    """
+    """Return a rule of an existing security group with its ids."""
     if isinstance(rule.peer, PrefixList):
         peers: tuple[str, ...] = (rule.peer.id,)
     elif not isinstance(rule.peer, str):

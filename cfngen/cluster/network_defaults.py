@@ -176,13 +176,6 @@ def _subnet_prefix(
     """Return the prefix length of the subnets that are derived, or None if the VPC cannot have such subnets.
 
     It is that of `network.subnetSizes`, or else the default one, with which a small VPC is shared equally.
-
-    Args:
-        completed: the cluster file's data.
-        vpc: the VPC's range.
-        tier: which subnets: the key of `network.subnetSizes`.
-        default_prefix: the prefix length in a VPC that is large enough.
-        subnet_count: number of subnets of all tiers.
     """
     size = lookup(completed.data, ("network", "subnetSizes", tier))
     # Not `isinstance`, by which a boolean is an int, too; validation reports what is no prefix length.

@@ -21,7 +21,6 @@ class MasterPort:
         rule_purpose: what the port is for, in PascalCase; part of the rule's logical id (`RuleId.purpose`).
         protocol: `tcp`, `udp` or `icmp`.
         port: the port number; for ICMP the message type.
-        description: description of the rule.
     """
 
     rule_purpose: str

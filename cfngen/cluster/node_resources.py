@@ -41,8 +41,6 @@ class SmallestResources:
     """The least of each resource that one of several instance types has.
 
     Attributes:
-        vcpus: number of vCPUs.
-        memory_mib: memory in MiB.
         nvidia_gpus: number of NVIDIA's GPUs; None if no type has any GPU.
     """
 

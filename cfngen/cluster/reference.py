@@ -197,12 +197,7 @@ def _describe_default(field: FieldInfo) -> str:
 
 
 def _describe_type(annotation: object, metadata: Sequence[object] = ()) -> str:
-    """Return what a value may be, in words, e.g. `a whole number, 1 to 5`.
-
-    Args:
-        annotation: the type of the field, or a part of it.
-        metadata: the constraints of this type, such as patterns and limits.
-    """
+    """Return what a value may be, in words, e.g. `a whole number, 1 to 5`."""
     for constraint in metadata:
         if isinstance(constraint, TextPattern):
             # Without the rule after the colon, which only messages need.

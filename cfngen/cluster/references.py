@@ -24,12 +24,7 @@ _KIND = re.compile(r"(stack|ssm|terraform):")
 
 @dataclass(frozen=True)
 class StackOutput:
-    """An output of another CloudFormation stack in the same account and region.
-
-    Attributes:
-        stack: the stack's name.
-        output: the output's logical id.
-    """
+    """An output of another CloudFormation stack in the same account and region."""
 
     stack: str
     output: str
@@ -41,11 +36,7 @@ class StackOutput:
 
 @dataclass(frozen=True)
 class StoredParameter:
-    """A parameter of Parameter Store, in the same account and region.
-
-    Attributes:
-        name: its name, which begins with a slash.
-    """
+    """A parameter of Parameter Store, in the same account and region."""
 
     name: str
 
@@ -78,7 +69,6 @@ def refusal(value: str, *, is_accepted: bool, expected: str) -> str:
     """Return why a text that looks like a reference cannot stand where it does; empty if it looks like none.
 
     Args:
-        value: the text.
         is_accepted: whether the key takes references to stacks and to Parameter Store.
         expected: what the key takes otherwise.
     """

@@ -38,7 +38,6 @@ def _in_draft_07(value: object, *, keys_are_names: bool = False) -> object:
     """Return a part of a JSON Schema in draft-07, without the titles that pydantic adds, which only repeat the keys.
 
     Args:
-        value: the part of the schema.
         keys_are_names: whether the keys of the part are names that the cluster file or the model chooses, as in
             `properties`, and not keywords of JSON Schema. A name `title` is kept.
     """

@@ -20,7 +20,6 @@ class RuleId(IdForm):
     """A rule of a security group, e.g. `MasterSshFrom10x0x0x0x8`.
 
     Attributes:
-        role: whose security group has the rule.
         purpose: what the open port is for, e.g. `Api`; empty for a rule that opens every port, and for the rules of the
             API's load balancer.
         source: who may connect: other instances or a load balancer of the cluster, the range of the parameter
@@ -59,7 +58,6 @@ class SecurityGroupId(IdForm):
     """A security group, e.g. `MasterSecurityGroup`, or `MasterAccessSecurityGroup2` for an additional one.
 
     Attributes:
-        role: whose security group it is.
         number: its number among the security groups of the role. The first one always exists; additional ones hold
             rules for allowed sources only.
         part: `Id` for the parameter and output with its id; empty for the security group itself.

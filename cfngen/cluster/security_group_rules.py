@@ -59,10 +59,8 @@ class Rule:
     """A rule of a security group.
 
     Attributes:
-        role: whose security group has the rule.
         peer: the source of incoming traffic or the destination of outgoing traffic: whose security group, an address
             range, or a prefix list.
-        description: what the rule is for.
         protocol: `tcp`, `udp` or `icmp`; `-1` for all protocols.
         ports: first and last port, or type and code for `icmp` (-1 for all codes); None for all ports.
         purpose: the part of the rule's logical id that names the opened port; empty if all ports are opened.

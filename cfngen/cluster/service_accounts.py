@@ -22,12 +22,7 @@ _DIGEST_LENGTH = 8
 
 
 class ServiceAccount(NamedTuple):
-    """A service account of the cluster.
-
-    Attributes:
-        namespace: its namespace.
-        name: its name.
-    """
+    """A service account of the cluster."""
 
     namespace: str
     name: str

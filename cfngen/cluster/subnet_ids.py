@@ -64,7 +64,6 @@ class ZonalId(IdForm):
     """Another part of the network in a zone, e.g. `NatGatewayA`, or the parameter for an existing one, `NatGatewayAId`.
 
     Attributes:
-        kind: what it is.
         zone: the zone without its region, see `zone_id`.
         is_parameter: whether it is the parameter with the id of an existing resource.
     """
@@ -100,11 +99,7 @@ class ZoneId(IdForm):
 
 @dataclass(frozen=True)
 class VpcRangeId(IdForm):
-    """A further address range of the VPC, e.g. `VpcCidrBlock100x64x0x0x16`.
-
-    Attributes:
-        cidr: the range, e.g. `100.64.0.0/16`.
-    """
+    """A further address range of the VPC, e.g. `VpcCidrBlock100x64x0x0x16`."""
 
     cidr: str
 

@@ -27,11 +27,7 @@ class TerraformOutputError(ValueError):
 
 
 class TerraformOutputs:
-    """The outputs in files of `terraform output -json`; each file is read once.
-
-    Args:
-        directory: the directory of the cluster file.
-    """
+    """The outputs in files of `terraform output -json`; each file is read once."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -41,9 +37,7 @@ class TerraformOutputs:
         """Return plain data with the values of outputs in place of references to them.
 
         Args:
-            data: the content of a cluster file, or of a part of it.
             problems: gets the problem of each reference that cannot be replaced, by its path; the reference stays.
-            path: path of `data` in the cluster file.
         """
         if is_free_form(path):
             return data
@@ -61,9 +55,6 @@ class TerraformOutputs:
 
     def value(self, reference: str) -> str | int | bool:
         """Return the value of an output, or of an item in it.
-
-        Args:
-            reference: e.g. `terraform:network.json#subnet_ids[0]`.
 
         Raises:
             TerraformOutputError: there is no such file, output or item, or it cannot be used in a cluster file.
@@ -108,10 +99,6 @@ class TerraformOutputs:
 
 def _parse(file: str, path: Path) -> Mapping[str, Any]:
     """Return the outputs in a file, by name.
-
-    Args:
-        file: the file as the cluster file names it.
-        path: where it is.
 
     Raises:
         TerraformOutputError: the file cannot be read, or is not what `terraform output -json` prints.

@@ -73,9 +73,6 @@ class ValidationResult:
     def cluster(self, problems: Iterable[Problem] = ()) -> Cluster:
         """Return the cluster.
 
-        Args:
-            problems: problems found before, e.g. in the environment.
-
         Raises:
             ClusterFileError: with all problems: refused values, and what the cross-checks find in the others.
         """

@@ -36,11 +36,7 @@ TOO_DEEP_MESSAGE = f"lists and mappings are nested more than {MAX_DEPTH} levels 
 
 
 class SizeLimitError(Exception):
-    """The file exceeds a limit such as `MAX_DEPTH`; the message says which.
-
-    Attributes:
-        line: line where the file exceeds the limit, counted from 1.
-    """
+    """The file exceeds a limit such as `MAX_DEPTH`; the message says which."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -48,13 +44,7 @@ class SizeLimitError(Exception):
 
 
 class FoundProblem(NamedTuple):
-    """A problem with a node, before the name of the file is known.
-
-    Attributes:
-        path: the path of the node's value.
-        message: what is wrong and what to do.
-        line: the line of the node, counted from 1.
-    """
+    """A problem with a node, before the name of the file is known."""
 
     path: Path
     message: str

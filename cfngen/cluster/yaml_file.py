@@ -82,10 +82,6 @@ def read(file: FilePath) -> YamlFile:
 def parse_text(text: str, file_name: str) -> YamlFile:
     """Return the content of a cluster file's text.
 
-    Args:
-        text: the file's text.
-        file_name: how messages call the file.
-
     Raises:
         ClusterFileError: the text is empty, is not YAML, or is not a single mapping with unique keys.
     """
@@ -151,10 +147,6 @@ def _file_error(message: str, *, file_name: str, line: int = 0) -> ClusterFileEr
 def _read_text(file: FilePath, file_name: str) -> str:
     """Return the text of a file.
 
-    Args:
-        file: the file to read.
-        file_name: how messages call the file.
-
     Raises:
         ClusterFileError: the file cannot be read, is too large or not UTF-8, or has characters that hide its meaning.
     """
@@ -197,10 +189,6 @@ def _read_text(file: FilePath, file_name: str) -> str:
 
 def root_node(text: str, file_name: str) -> yaml.Node | None:
     """Return the node of the only YAML document in a file, or None if the file has comments only.
-
-    Args:
-        text: the file's text.
-        file_name: how messages call the file.
 
     Raises:
         ClusterFileError: the text is not YAML, exceeds a limit, or has several documents.

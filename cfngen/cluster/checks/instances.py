@@ -79,12 +79,7 @@ def _check_image_sources(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_image_source(path: Path, image: Image) -> Iterator[Problem]:
-    """Check that an image has one source, and a root device only if it is the user's own image.
-
-    Args:
-        path: path of the section `image`.
-        image: the section.
-    """
+    """Check that an image has one source, and a root device only if it is the user's own image."""
     if image.id and image.ssm_parameter:
         message = "image.id and image.ssmParameter cannot be combined; keep one of them"
         yield Problem((*path, "ssmParameter"), message, related_paths=((*path, "id"),))

@@ -18,10 +18,7 @@ class KeyCheck:
     """A check of one key: a row of a table in place of a function.
 
     Attributes:
-        key: the key, e.g. `network.podCidr`.
-        when: whether there is a problem.
         message: the problem's message, in which `{cluster.name}` stands for a value of the cluster.
-        related: the keys on whose values the problem depends.
     """
 
     key: str
@@ -42,7 +39,6 @@ class GroupCheck:
 
     Attributes:
         key: the key within the group, e.g. `update.pause`.
-        when: whether there is a problem with a group.
         message: the problem's message, in which `{group.name}` stands for a value of the group.
         related: the keys on whose values the problem depends; one within the group begins with a dot.
     """

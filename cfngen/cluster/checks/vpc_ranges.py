@@ -67,13 +67,7 @@ def _check_associations(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _why_not_associated(first: IPv4Network, added: IPv4Network, *, is_primary: bool) -> str | None:
-    """Return why AWS does not associate `added` with a VPC that has the range `first`, or None if it does.
-
-    Args:
-        first: a range that the VPC has when the other is added.
-        added: the range that is added.
-        is_primary: whether the VPC was created with `first`.
-    """
+    """Return why AWS does not associate `added` with a VPC that has the range `first`, or None if it does."""
     remedy = "use a range of 100.64.0.0/10, or one near the VPC's"
     if not is_primary:
         # Ranges are compared with the primary one; only these two need to be compared with each other.

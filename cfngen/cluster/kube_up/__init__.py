@@ -33,9 +33,6 @@ def assignments_of_environment(environ: Mapping[str, str]) -> tuple[list[Assignm
     """Return the assignments to keys of the cluster file that kube-up's variables make, and the variables' problems.
 
     A variable with an empty value counts as unset, as in kube-up.
-
-    Args:
-        environ: environment variables by name, also those that are not kube-up's.
     """
     assignments: list[Assignment] = []
     problems: list[Problem] = []

@@ -17,7 +17,6 @@ class Setting(NamedTuple):
     Attributes:
         path: path of the key to set; may contain `EVERY_ITEM` (all items of a list) and `ItemNamed` (the item with a
             name).
-        value: plain data, as YAML would hold it.
     """
 
     path: tuple[str | int | ItemNamed, ...]
@@ -144,8 +143,6 @@ def flag_setting(component: str, name: str, value: str) -> Setting:
 
     Args:
         component: key of the component in kubeadm's ClusterConfiguration, e.g. `apiServer`.
-        name: the flag without hyphens, e.g. `runtime-config`.
-        value: the flag's value.
     """
     path = ("kubernetes", "clusterConfiguration", component, "extraArgs", ItemNamed(name), "value")
     return Setting(path, value)

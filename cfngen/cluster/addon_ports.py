@@ -2,7 +2,7 @@
 
 Templates and checks both use this table. In the security groups (`cfngen.templates.security_groups`) masters may reach
 every port of every instance, and nodes every port of nodes; of masters, nodes and their pods may reach single ports
-only. The ports are those of the charts in the catalogue, as cfngen installs them.
+only. The ports come from the charts in the catalogue, as cfngen installs them.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class AddressRange:
         zone: the zone of a subnet; empty for other ranges.
         usable: number of addresses that instances, pods or services can have.
         purpose: who has addresses of the range.
-        is_existing: whether it is that of an existing VPC or subnet.
+        is_existing: whether the VPC or subnet exists already.
     """
 
     first: IPv4Address
@@ -36,7 +36,7 @@ class AddressRange:
     is_existing: bool = False
 
     def __str__(self) -> str:
-        """Return the range as a CIDR, or as its first and last address if it is none."""
+        """Return the range as a CIDR, or as first and last address where no CIDR fits."""
         blocks = list(summarize_address_range(self.first, self.last))
         return str(blocks[0]) if len(blocks) == 1 else f"{self.first}-{self.last}"
 
@@ -55,7 +55,7 @@ def _of_cidr(
 
 
 def address_plan(cluster: Cluster) -> tuple[AddressRange, ...]:
-    """Return the ranges of the VPC, each followed by its subnets and free parts, then those of pods and services.
+    """Return the ranges of the VPC, each followed by its subnets and free parts, then of pods and services.
 
     In an existing VPC the free parts are not known, so none are returned.
     """

@@ -22,7 +22,7 @@ class Derivation:
 
     Attributes:
         reason: what the value is derived from, as `cfngen config` shows it, e.g. `from region`.
-        source: path of the key that the value is derived from; empty if there is no single one.
+        source: path of the key that the value is derived from; empty if there are several.
     """
 
     reason: str
@@ -37,7 +37,7 @@ class CompletedData:
         data: the completed data, a deep copy of the file's.
         derived: the derivation of each value that was derived from others, by path. Filled-in values that equal the
             model's defaults have none.
-        written_groups: the way from the node groups of the data to those of the file, by which `derived` is keyed.
+        written_groups: leads from the node groups of the data back to the file's, which are in the paths of `derived`.
     """
 
     data: Section

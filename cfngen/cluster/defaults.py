@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from cfngen.cluster import (
     capacity_defaults,
@@ -50,7 +49,7 @@ def complete(data: Mapping[str, object]) -> CompletedData:
     Args:
         data: a cluster file's content; not changed. Tuples are taken as lists.
     """
-    completed = CompletedData(_copy_with_lists(data))
+    completed = CompletedData({key: _copy_with_lists(value) for key, value in data.items()})
     # In this order: later steps use what earlier ones have filled in.
     network_defaults.fill(completed)
     _fill_master_addresses(completed)
@@ -65,7 +64,7 @@ def complete(data: Mapping[str, object]) -> CompletedData:
     _fill_bastion(completed)
     service_account_defaults.fill(completed)
     _fill_exact_version(completed)
-    # The last step: the paths of derived values are those of the groups in the cluster file.
+    # The last step: the paths of derived values count the groups as the cluster file does.
     completed.written_groups = groups_per_zone.expand(completed.data)
     return completed
 
@@ -79,7 +78,7 @@ def _without_local_zones(subnets: list[tuple[Path, Section]]) -> list[tuple[Path
     return in_availability_zones or subnets
 
 
-def _copy_with_lists(data: Any) -> Any:
+def _copy_with_lists(data: object) -> object:
     """Return a deep copy of plain data in which tuples are lists, and all mappings dicts."""
     if isinstance(data, Mapping):
         return {key: _copy_with_lists(value) for key, value in data.items()}
@@ -136,7 +135,7 @@ def _fill_node_groups(completed: CompletedData) -> None:
 
 
 def _fill_root_volume_sizes(completed: CompletedData) -> None:
-    """Give each root volume of a node group the default size for nodes, which differs from that of other volumes."""
+    """Give each root volume of a node group the default size for nodes, which is not the default of other volumes."""
     for path, group in completed.sections_in(("nodeGroups",)):
         if group.get("gpu") == gpu_defaults.NVIDIA:
             completed.fill((*path, "rootVolume", "size"), DEFAULT_ROOT_VOLUME_GIB, gpu_defaults.from_gpu(path))
@@ -194,7 +193,7 @@ def _fill_architecture(completed: CompletedData, path: Path, instances: Section,
 def _fill_bastion(completed: CompletedData) -> None:
     """Fill in the image and the instance type of the bastion, if the cluster file has one.
 
-    The type follows the architecture of its image, and that of an inherited AMI the type of the masters.
+    The type follows the architecture of its image; an inherited AMI has the architecture of the masters' type.
     """
     bastion = completed.data.get("bastion")
     if not isinstance(bastion, dict):

@@ -1,6 +1,6 @@
 """The AWS services that instances call, each with the reason: their VPC endpoints, and the hosts that answer.
 
-Names are those of "AWS services that integrate with AWS PrivateLink" (AWS PrivateLink Guide, November 2026), without
+Names come from "AWS services that integrate with AWS PrivateLink" (AWS PrivateLink Guide, November 2026), without
 the region. Masters and nodes do not call AWS KMS themselves: EBS, Secrets Manager and S3 do.
 """
 
@@ -118,7 +118,7 @@ def service_name(service: str, region: str) -> str:
 def service_hosts(service: str, region: str) -> tuple[str, ...]:
     """Return the hosts at which a service answers in a region, such as `ec2.us-west-2.amazonaws.com`.
 
-    An asterisk stands for any name: that of a bucket, or of an account's registry.
+    An asterisk stands for any name, of a bucket or of an account's registry.
     """
     suffix = dns_suffix(region)
     if service in _GLOBAL_HOSTS:

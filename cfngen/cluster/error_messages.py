@@ -199,7 +199,7 @@ def _number_limit(words: str, *, key: str) -> MessageWriter:
 
 
 def _item_count_limit(words: str, *, key: str) -> MessageWriter:
-    """Return the writer for a list with too few or too many items; the arguments are those of `_number_limit`."""
+    """Return the writer for a list with too few or too many items, with the arguments of `_number_limit`."""
 
     def write(value: object, context: Mapping[str, object]) -> str:
         limit = context[key]
@@ -209,7 +209,7 @@ def _item_count_limit(words: str, *, key: str) -> MessageWriter:
 
 
 def _length_limit(words: str, *, key: str) -> MessageWriter:
-    """Return the writer for a text that is too short or too long; the arguments are those of `_number_limit`."""
+    """Return the writer for a text that is too short or too long, with the arguments of `_number_limit`."""
 
     def write(value: object, context: Mapping[str, object]) -> str:
         limit = context[key]

@@ -1,4 +1,4 @@
-"""The cluster files that `cfngen init` writes: those of `examples/`, fitted to a region, zones, a name and ranges."""
+"""The cluster files that `cfngen init` writes: the examples, fitted to a region, zones, a name and ranges."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def with_region(text: str, region: str) -> str:
     try:
         parse({"region": region})
     except ClusterFileError as error:
-        # Other problems are those of the default cluster.
+        # Other problems belong to the default cluster.
         if problems := [problem for problem in error.problems if problem.path == ("region",)]:
             raise ClusterFileError(problems) from None
     current_region = cluster_of(text).region
@@ -77,7 +77,7 @@ def with_region(text: str, region: str) -> str:
 def replaced_types(text: str, region: str) -> dict[str, str]:
     """Return the nearest type of the same kind, for each instance type of a text that a region does not offer.
 
-    A type that the text has already is no replacement: types of a node group are all different.
+    A type that the text has already does not replace another one: types of a node group are all different.
     """
     offered_types = instance_types.types_in_region(region) or ()
     words = set(re.findall(r"(?<![\w.-])[a-z][a-z0-9-]+\.[a-z0-9-]+\b", text))
@@ -98,7 +98,7 @@ def with_zones(text: str, zones: Sequence[str]) -> str:
         zones: a zone for each subnet; any number if the text lists none.
 
     Raises:
-        ClusterFileError: their number is not that of the subnets.
+        ClusterFileError: there are more or fewer zones than subnets.
     """
     current_zones = [subnet.zone for subnet in cluster_of(text).network.subnets]
     if list(zones) == current_zones:

@@ -1,8 +1,8 @@
 """The keys of a cluster file that may have a reference in place of an id, with their values.
 
 One table, from which follow the outputs of templates, the permissions to resolve references, and what a deployment
-looks up. Each part has a logical id: that of the parameter with its id, or, of a part without a parameter, one that is
-made from the reference.
+looks up. Each part has a logical id: its parameter's, or, without a parameter, one that is made from the
+reference.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from cfngen.cluster.paths import Path
 
 
 def group_role(cluster: Cluster, group: NodeGroup) -> InstanceRole | None:
-    """Return the existing role of a node group: its own, or that of all nodes; None if its role is made."""
+    """Return the existing role of a node group: its own, or the one of all nodes; None if its role is made."""
     return group.iam or cluster.iam.nodes
 
 
@@ -35,7 +35,7 @@ def shares_made_role(cluster: Cluster) -> bool:
 
 
 def shares_existing_role(cluster: Cluster) -> bool:
-    """Return whether node groups share an existing role, that of `iam.nodes`."""
+    """Return whether node groups share an existing role, `iam.nodes`."""
     return cluster.iam.nodes is not None and not _all_groups_name_roles(cluster)
 
 

@@ -40,7 +40,7 @@ def existing_groups(cluster: Cluster) -> dict[GroupRole, str]:
 def is_one_group_for_instances(cluster: Cluster) -> bool:
     """Return whether masters and nodes share an existing security group.
 
-    A rule that names the group of the masters then names that of the nodes too, and EC2 refuses the same rule twice
+    A rule that names the masters' group then names the nodes' group too, and EC2 refuses the same rule twice
     (`InvalidPermission.Duplicate`).
     """
     masters_group = existing_group(cluster, "Master")

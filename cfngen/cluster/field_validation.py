@@ -75,7 +75,7 @@ def refuse_unusable_proxy(value: object) -> object:
 
 
 def refuse_unreadable_issuer(value: object) -> object:
-    """Return the URL of an issuer unchanged; refuse that of a document, and a host that AWS STS cannot reach."""
+    """Return the URL of an issuer unchanged; refuse a document's URL, and a host that AWS STS cannot reach."""
     if not isinstance(value, str):
         return value
     issuer, separator, _ = value.partition("/.well-known")
@@ -91,7 +91,7 @@ def refuse_unreadable_issuer(value: object) -> object:
 
 
 def check_range(value: object) -> object:
-    """Return a host, domain or range unchanged; refuse a range that is none."""
+    """Return a host, domain or range unchanged; refuse an invalid range."""
     if isinstance(value, str) and re.match(r"[0-9.]+/", value):
         parse_cidr(value)
     return value
@@ -118,7 +118,7 @@ class TextPattern:
     def check(self, value: object) -> str:
         """Return the text; raise PydanticCustomError if it is not valid."""
         accepts_numbers = "number" in self.json_type
-        # Not `isinstance`, by which a boolean is an int, too.
+        # Not `isinstance`, which takes a boolean for an int.
         if accepts_numbers and type(value) is int:
             value = str(value)
         if not isinstance(value, str):

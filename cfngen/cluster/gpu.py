@@ -8,9 +8,9 @@ from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Image, NodeGroup
 
 PRESENT_LABEL = "nvidia.com/gpu.present"
-"""The label of GPU nodes by which NVIDIA's device plug-in is scheduled (`affinity` in its chart's values)."""
+"""The label of GPU nodes on which NVIDIA's device plug-in is scheduled (`affinity` in its chart's values)."""
 ACCELERATOR_LABEL = "k8s.amazonaws.com/accelerator"
-"""The label by which cluster-autoscaler knows a GPU node whose GPUs are not advertised yet.
+"""The label that tells cluster-autoscaler of a GPU node whose GPUs are not advertised yet.
 
 Without it cluster-autoscaler would add further nodes meanwhile (`GPULabel` in cloudprovider/aws/aws_cloud_provider.go,
 and "Special note on GPU instances" of its README.md, releases 1.34.5 to 1.36.1).
@@ -27,7 +27,7 @@ MIN_ROOT_VOLUME_GIB = 75
 Public code that launches these images measured 75 GiB (September 2026); AWS's release notes do not name a size.
 """
 DEFAULT_ROOT_VOLUME_GIB = 120
-"""Size of a GPU group's root volume by default: that of the AMI, and 45 GiB for containers' images and logs."""
+"""Size of a GPU group's root volume by default: the AMI's, and 45 GiB for containers' images and logs."""
 
 # The GPU of each family of instance types with NVIDIA GPUs, as the value of ACCELERATOR_LABEL: the names that
 # cluster-autoscaler counts in its metrics (`availableGPUTypes`), or names of the same form.

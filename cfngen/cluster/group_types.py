@@ -50,7 +50,7 @@ def may_be_spot(group: NodeGroup) -> bool:
 
 
 def required_architecture(group: NodeGroup) -> Architecture:
-    """Return the CPU architecture of a group's types: with requirements that of its image, which EC2 goes by.
+    """Return the CPU architecture of a group's types: with requirements its image's, which EC2 follows.
 
     "Instances will be launched with a compatible CPU architecture based on the Amazon Machine Image (AMI) that you
     specify in your launch template" (CpuManufacturers, InstanceRequirements, EC2 Auto Scaling API Reference).

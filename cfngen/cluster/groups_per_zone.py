@@ -8,9 +8,9 @@ added or removed.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from cfngen.cluster.completed_data import Section
 from cfngen.cluster.field_types import NAME_PATTERN
 from cfngen.cluster.model import NodeGroup
 from cfngen.cluster.written_groups import WrittenGroup, WrittenGroups
@@ -19,7 +19,7 @@ from cfngen.cluster.zones import zone_suffix
 _DEFAULT_NAME: str = NodeGroup.model_fields["name"].default
 
 
-def expand(data: dict[str, Any]) -> WrittenGroups:
+def expand(data: Section) -> WrittenGroups:
     """Replace each group with `oneGroupPerZone` by one group for each of its zones; return where groups were written.
 
     A group with an invalid name or zone stays as it is, so that validation reports what the user wrote.
@@ -43,7 +43,7 @@ def expand(data: dict[str, Any]) -> WrittenGroups:
     return WrittenGroups(tuple(written))
 
 
-def _is_expanded(group: Mapping[str, Any]) -> bool:
+def _is_expanded(group: Section) -> bool:
     """Return whether a group has `oneGroupPerZone`, and a name and zones from which names can be made."""
     name, zones = group.get("name", _DEFAULT_NAME), group.get("zones")
     return (

@@ -39,13 +39,10 @@ def architecture(instance_type: str) -> Literal["amd64", "arm64"]:
 
 
 def why_unsuitable(instance_type: str, role: str) -> str | None:
-    """Return why an instance type cannot run today's Kubernetes, or None if it can.
+    """Return why an instance type cannot run today's Kubernetes, and what to use instead; None if it can.
 
     kubeadm requires two vCPU on a master and about 2 GiB of memory on every machine. A node with one vCPU has little
     left once the kubelet, containerd and the daemon sets have taken their share.
-
-    Returns:
-        A sentence with the reason and what to use instead.
     """
     family, _, size = instance_type.partition(".")
     if family.startswith("mac"):
@@ -164,7 +161,7 @@ def _types_by_region() -> dict[str, frozenset[str]]:
     for region, entry in entries.items():
         while isinstance(entry, str) and entry in entries and entry != region:
             entry = entries[entry]
-        # Other entries of the file are no regions.
+        # Other entries of the file are not regions.
         if "-" in region and isinstance(entry, dict) and entry.get("enum"):
             types_by_region[region] = frozenset(entry["enum"])
     return types_by_region

@@ -9,7 +9,7 @@ from cfngen.cluster.service_accounts import DISCOVERY_KEY, KEYS_KEY
 
 
 def masters_publish_documents(cluster: Cluster) -> bool:
-    """Return whether masters write the documents into a bucket: the cluster's own, or that of a web server."""
+    """Return whether masters write the documents into a bucket: the cluster's own, or a web server's."""
     issuer = cluster.service_account_issuer
     return issuer is not None and (issuer.discovery != "url" or bool(issuer.bucket))
 

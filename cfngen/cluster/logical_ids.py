@@ -168,7 +168,7 @@ class ProgramId(IdForm):
 
     @property
     def letter(self) -> str:
-        """Letter of the master whose program it is; empty if it is that of all masters or of a node group."""
+        """Letter of the master whose program it is; empty for the program of all masters or of a node group."""
         return "" if self.group else self.owner.removeprefix("Master").lower()
 
     @property
@@ -311,12 +311,12 @@ def launch_template_id(prefix: str) -> str:
 
 
 def is_auto_scaling_group(logical_id: str) -> bool:
-    """Return whether a logical id is that of a master's or node group's Auto Scaling group, not the bastion's."""
+    """Return whether a logical id names the Auto Scaling group of a master or node group, not of the bastion."""
     parsed = MasterId.parse(logical_id) or NodeGroupId.parse(logical_id)
     return parsed is not None and parsed.part == "AutoScalingGroup"
 
 
 def is_node_group_stack(logical_id: str) -> bool:
-    """Return whether a logical id is that of a node group's nested stack."""
+    """Return whether a logical id names the nested stack of a node group."""
     parsed = NodeGroupId.parse(logical_id)
     return parsed is not None and parsed.part == "Stack"

@@ -89,7 +89,7 @@ def load_balancer_name(cluster: Cluster, *, is_public: bool) -> str:
 
 
 def api_host(cluster: Cluster) -> str:
-    """Return the host name by which instances reach the Kubernetes API; it is in each instance's /etc/hosts.
+    """Return the host name of the Kubernetes API for instances; it is in each instance's /etc/hosts.
 
     It is a name, and not an address, because masters may be added and clients try all addresses of a name.
     """

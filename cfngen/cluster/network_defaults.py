@@ -56,7 +56,7 @@ def _fill_vpc_name(completed: CompletedData) -> None:
 def _fill_subnets_and_zones(completed: CompletedData) -> None:
     """Give each subnet without a zone the first zone of the region that no other subnet has; there is one at least.
 
-    The region is the file's, or else that of another subnet's zone, or else the default region.
+    The region is the file's, or else the region of another subnet's zone, or else the default.
     """
     completed.fill(("network", "subnets"), [{}])
     subnets = list(completed.sections_in(("network", "subnets")))
@@ -175,10 +175,10 @@ def _subnet_prefix(
 ) -> int | None:
     """Return the prefix length of the subnets that are derived, or None if the VPC cannot have such subnets.
 
-    It is that of `network.subnetSizes`, or else the default one, with which a small VPC is shared equally.
+    It is given in `network.subnetSizes`, or else the default, and a small VPC is shared equally.
     """
     size = lookup(completed.data, ("network", "subnetSizes", tier))
-    # Not `isinstance`, by which a boolean is an int, too; validation reports what is no prefix length.
+    # Not `isinstance`, which takes a boolean for an int; validation reports what is not a prefix length.
     if type(size) is int and vpc.prefixlen <= size <= IPV4_BITS:
         return size
     share_prefix = None if size is not None else _share_prefix(vpc, subnet_count)

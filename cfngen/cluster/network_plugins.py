@@ -33,7 +33,7 @@ class MasterPort:
 class NetworkPlugin:
     """The properties of a network plug-in that templates, user data and checks need.
 
-    The defaults are those of a plug-in with an overlay network that kube-controller-manager allocates addresses for.
+    The defaults describe a plug-in with an overlay network that kube-controller-manager allocates addresses for.
 
     Attributes:
         uses_vpc_routes: whether pods are reached by VPC routes, which the cloud controller manager creates; instances

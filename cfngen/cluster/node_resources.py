@@ -24,7 +24,7 @@ KUBELET_MAX_PODS = 110
 _ADDRESSES_PER_PREFIX = 16
 # Pods of every node that use the host's network and need no address: kube-proxy's and the plug-in's.
 _HOST_NETWORK_PODS = 2
-# The resource by which pods ask for a GPU of NVIDIA. cluster-autoscaler takes every type's GPUs for such ones.
+# The resource that pods request to get an NVIDIA GPU. cluster-autoscaler takes every type's GPUs for such ones.
 _NVIDIA_GPU = "nvidia.com/gpu"
 # Share of the memory that the hypervisor and the kernel keep. Karpenter assumes the same (aws/karpenter#1953).
 _MEMORY_OVERHEAD = Decimal("0.075")

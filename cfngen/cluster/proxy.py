@@ -21,7 +21,7 @@ _ALWAYS_DIRECT = ("localhost", "127.0.0.1", "169.254.169.254", "169.254.170.2")
 
 
 def environment(cluster: Cluster) -> dict[str, str]:
-    """Return the environment variables with which programs use the proxy, by name; none if there is no proxy."""
+    """Return the environment variables that make programs use the proxy, by name; empty without a proxy."""
     proxy = cluster.network.proxy
     if not proxy:
         return {}
@@ -55,7 +55,7 @@ def direct_hosts(cluster: Cluster) -> tuple[str, ...]:
 
 
 def _vpc_ranges(cluster: Cluster) -> Iterator[IPv4Network]:
-    """Yield the ranges of the VPC: its own, and those of subnets in a further one."""
+    """Yield the primary range of the VPC, and the ranges of subnets outside it."""
     vpc_range = cluster.network.vpc.cidr
     yield vpc_range
     for subnet in cluster.network.subnets:
@@ -87,7 +87,7 @@ def _mirror_address(ranges: list[IPv4Network], mirror: str | None) -> Iterator[s
 def _endpoint_hosts(cluster: Cluster) -> Iterator[str]:
     """Yield the host names of AWS services that are reached through VPC endpoints which cfngen creates.
 
-    The names are those of the endpoints' private DNS, which most services make from the parts of their endpoint's name
+    They are the endpoints' private DNS names, which most services make from the parts of their endpoint's name
     in reverse order: `ecr.api` has `api.ecr.<region>.amazonaws.com` (Amazon ECR User Guide, "Amazon ECR interface VPC
     endpoints"). Of an endpoint that the cluster file names in full, the hosts are not known: they belong in `noProxy`.
     """

@@ -18,7 +18,7 @@ _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([a-zA-Z]*)")
 
 
 def parse_quantity(value: object) -> Decimal | None:
-    """Return the number that a quantity stands for, e.g. 0.5 for `500m`, or None if it is no quantity of this form."""
+    """Return the number that a quantity stands for, e.g. 0.5 for `500m`, or None if it has another form."""
     match = _QUANTITY.fullmatch(str(value))
     factor = _FACTORS.get(match[2]) if match else None
     return Decimal(match[1]) * factor if match and factor is not None else None

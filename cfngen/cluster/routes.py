@@ -62,7 +62,7 @@ def target_ids(route: Route) -> dict[str, str]:
 
 
 def destination_range(route: Route) -> IPv4Network | None:
-    """Return the address range to which a route leads, or None if it leads to those of a prefix list."""
+    """Return the address range to which a route leads, or None if it leads to a prefix list."""
     return None if route.destination.startswith("pl-") else IPv4Network(route.destination)
 
 

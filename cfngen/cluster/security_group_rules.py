@@ -89,10 +89,10 @@ def _text(origin: IPv4Network | PrefixList) -> str:
 
 
 def rules_between_instances(cluster: Cluster) -> tuple[Rule, ...]:
-    """Return the rules by which masters and nodes reach each other.
+    """Return the rules that let masters and nodes reach each other.
 
     kube-up let nodes reach every port of the master, including etcd's. On masters, cfngen opens to nodes only the ports
-    that kubeadm documents and those of the network plug-in and the add-ons.
+    that kubeadm documents, and of the network plug-in and the add-ons.
     """
     api_port = cluster.api.port
     openings = (*network_plugin(cluster).master_ports, *addon_ports.master_ports(cluster))
@@ -135,7 +135,7 @@ def load_balancer_roles(cluster: Cluster) -> tuple[SecurityGroupRole, ...]:
 
 
 def load_balancer_rules(cluster: Cluster, role: SecurityGroupRole) -> tuple[Rule, ...]:
-    """Return the rules by which one of the API's load balancers reaches the masters, and instances reach it.
+    """Return the rules that let one of the API's load balancers reach the masters, and instances reach it.
 
     Masters see the load balancer's address as the source of each connection, so their security group needs no rules for
     the clients of the load balancer. An internal load balancer sees the private addresses of masters and nodes, so
@@ -163,7 +163,7 @@ def source_rule(role: SecurityGroupRole, source: Source) -> Rule:
 
 
 def endpoint_rules(cluster: Cluster) -> tuple[Rule, ...]:
-    """Return the rules by which masters and nodes reach the interface endpoints; none if there are no endpoints."""
+    """Return the rules that let masters and nodes reach the interface endpoints, if there are any."""
     if not interface_endpoints(cluster):
         return ()
     ports = (_HTTPS_PORT, _HTTPS_PORT)
@@ -174,7 +174,7 @@ def endpoint_rules(cluster: Cluster) -> tuple[Rule, ...]:
 
 
 def bastion_rules(cluster: Cluster) -> tuple[Rule, ...]:
-    """Return the rules by which the bastion reaches existing security groups of masters and nodes.
+    """Return the rules that let the bastion reach masters and nodes in existing security groups.
 
     The group of the bastion, which groups that cfngen creates have as the source, does not exist before its stack, so
     the source is the range of the bastion's subnet. A rule may name the group later.
@@ -216,7 +216,7 @@ def used_roles(cluster: Cluster) -> tuple[GroupRole, ...]:
 
 
 def all_rules(cluster: Cluster) -> Iterator[Rule]:
-    """Yield the rules of all security groups, but for the one that a stack parameter names (`ApiAllowedCidr`)."""
+    """Yield the rules of all security groups, except the one that a stack parameter names (`ApiAllowedCidr`)."""
     yield from rules_between_instances(cluster)
     balancer_roles = load_balancer_roles(cluster)
     for role in balancer_roles:

@@ -1,4 +1,4 @@
-"""Service accounts with IAM roles: which there are, and the names of their roles."""
+"""The service accounts that have IAM roles, and the names of these roles."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ServiceAccount(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Eight hexadecimal digits by which names that are cut or joined stay different."""
+        """Eight hexadecimal digits that keep names apart that are cut or joined."""
         return hashlib.sha256(f"{self.namespace}/{self.name}".encode()).hexdigest()[:_DIGEST_LENGTH]
 
 
@@ -60,7 +60,7 @@ ACCOUNTS_OF_COMPONENTS = frozenset(_IS_INSTALLED)
 
 
 def component_accounts(cluster: Cluster) -> Iterator[ServiceAccount]:
-    """Yield the service accounts of those of cfngen's own components that call AWS, with or without a role."""
+    """Yield the service accounts of cfngen's own components that call AWS, with or without a role."""
     yield from (account for account, is_installed in _IS_INSTALLED.items() if is_installed(cluster))
 
 

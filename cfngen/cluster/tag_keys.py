@@ -14,12 +14,12 @@ NAME = "Name"
 CLUSTER = "KubernetesCluster"
 # Tag of an Auto Scaling group while the cluster is paused: the sizes that the group had before.
 PAUSED = "cfngen:paused"
-# Roles of subnets, by which controllers find them for load balancers of services: internet-facing and internal ones.
+# Roles of subnets: controllers find in them where load balancers of services go, internet-facing and internal ones.
 PUBLIC_SUBNET_ROLE = "kubernetes.io/role/elb"
 INTERNAL_SUBNET_ROLE = "kubernetes.io/role/internal-elb"
 SUBNET_ROLES = (PUBLIC_SUBNET_ROLE, INTERNAL_SUBNET_ROLE)
 # Reserved besides Name and KubernetesCluster: the tags that templates give to subnets, masters' volumes and groups, and
-# those by which the cloud controller manager, the EBS CSI driver, the load balancer controller and the VPC CNI
+# the tags on which the cloud controller manager, the EBS CSI driver, the load balancer controller and the VPC CNI
 # recognise their resources.
 _RESERVED_KEYS = re.compile(
     r"kubernetes\.io/(cluster/.*|role/.*|created-for/.*|service-name)"

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from cfngen.cluster.paths import Path as KeyPath
 from cfngen.cluster.paths import is_free_form
@@ -20,6 +20,8 @@ from cfngen.cluster.references import TERRAFORM_PATTERN
 # The name of an output, and the items of lists and maps in it, in Terraform's own notation.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _ITEM = re.compile(r'\[(?P<index>[0-9]+)\]|\["(?P<quoted>[^"]+)"\]|\.(?P<key>[A-Za-z_][A-Za-z0-9_-]*)')
+# What Terraform says of each output, by its name.
+_Outputs: TypeAlias = Mapping[str, Mapping[str, object]]
 
 
 class TerraformOutputError(ValueError):
@@ -31,20 +33,23 @@ class TerraformOutputs:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._outputs_by_file: dict[str, Mapping[str, Any]] = {}
+        self._outputs_by_file: dict[str, _Outputs] = {}
 
-    def replace(self, data: Any, problems: dict[KeyPath, str], path: KeyPath = ()) -> Any:
-        """Return plain data with the values of outputs in place of references to them.
+    def replace(self, data: Mapping[str, object], problems: dict[KeyPath, str]) -> dict[str, object]:
+        """Return the content of a cluster file with the values of outputs in place of references to them.
 
         Args:
             problems: gets the problem of each reference that cannot be replaced, by its path; the reference stays.
         """
+        return {key: self._replaced(value, problems, (key,)) for key, value in data.items()}
+
+    def _replaced(self, data: object, problems: dict[KeyPath, str], path: KeyPath) -> object:
         if is_free_form(path):
             return data
         if isinstance(data, Mapping):
-            return {key: self.replace(value, problems, (*path, key)) for key, value in data.items()}
+            return {key: self._replaced(value, problems, (*path, key)) for key, value in data.items()}
         if isinstance(data, (list, tuple)):
-            return [self.replace(item, problems, (*path, index)) for index, item in enumerate(data)]
+            return [self._replaced(item, problems, (*path, index)) for index, item in enumerate(data)]
         if not isinstance(data, str) or not re.fullmatch(TERRAFORM_PATTERN, data):
             return data
         try:
@@ -91,13 +96,13 @@ class TerraformOutputs:
             raise TerraformOutputError(f"{reached} in {file} has the value {json.dumps(value)}; it must be a text")
         return value
 
-    def _read(self, file: str) -> Mapping[str, Any]:
+    def _read(self, file: str) -> _Outputs:
         if file not in self._outputs_by_file:
             self._outputs_by_file[file] = _parse(file, self._directory / file)
         return self._outputs_by_file[file]
 
 
-def _parse(file: str, path: Path) -> Mapping[str, Any]:
+def _parse(file: str, path: Path) -> _Outputs:
     """Return the outputs in a file, by name.
 
     Raises:
@@ -122,7 +127,7 @@ def _parse(file: str, path: Path) -> Mapping[str, Any]:
     return content
 
 
-def _item(value: object, match: re.Match[str], reached: str, file: str) -> Any:
+def _item(value: object, match: re.Match[str], reached: str, file: str) -> object:
     """Return the item of a list or map that a match of `_ITEM` selects; `reached` is the expression before it."""
     if match["index"] is not None:
         if not isinstance(value, list):
@@ -144,12 +149,12 @@ def _describe(value: object) -> str:
     return "a map" if isinstance(value, Mapping) else f"the value {json.dumps(value)}"
 
 
-def _item_advice(value: list[Any] | Mapping[str, Any], file: str, reached: str) -> str:
+def _item_advice(value: list[object] | Mapping[str, object], file: str, reached: str) -> str:
     first = "0" if isinstance(value, list) else json.dumps(next(iter(value), "KEY"))
     return f"name one item, e.g. terraform:{file}#{reached}[{first}]"
 
 
-def _advise(name: str, existing: Mapping[str, Any]) -> str:
+def _advise(name: str, existing: Mapping[str, object]) -> str:
     matches = difflib.get_close_matches(name, existing, n=1)
     if matches:
         return f"did you mean {matches[0]}?"

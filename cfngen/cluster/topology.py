@@ -25,7 +25,7 @@ def created_subnets(cluster: Cluster) -> tuple[Subnet, ...]:
 
 
 def vpc_ranges(cluster: Cluster) -> tuple[IPv4Network, ...]:
-    """Return the address ranges of the VPC: the primary one, and those that are associated with it besides."""
+    """Return the address ranges of the VPC: the primary one, and the further ones."""
     return (cluster.network.vpc.cidr, *cluster.network.vpc.additional_cidrs)
 
 

@@ -63,7 +63,7 @@ class ValidationResult:
         self._data = data
         # The values with those that are derived from others.
         self._completed = complete(data)
-        # The way from the node groups of the cluster, or of the values that are validated, to those of `data`.
+        # Leads from the node groups of the cluster, or of the values that are validated, back to those of `data`.
         self._written_groups = self._completed.written_groups
 
     def warnings(self, cluster: Cluster) -> list[Problem]:
@@ -129,7 +129,7 @@ class ValidationResult:
         return bool(source) and any(_overlaps(source, refused_path) for refused_path in all_refused)
 
     def _root_causes(self, problems: Iterable[Problem]) -> list[Problem]:
-        """Return the problems that are no consequence of a refused value or of a problem before them."""
+        """Return the problems that do not follow from a refused value or from a problem before them."""
         causes: list[Problem] = []
         for problem in problems:
             wrong_paths = {*self._refused, *(cause.path for cause in causes)}

@@ -1,4 +1,4 @@
-"""The way from the node groups of a completed cluster back to those that the user wrote.
+"""Leads from the node groups of a completed cluster back to what the user wrote.
 
 A group with `oneGroupPerZone` is several groups of the completed cluster (`cfngen.cluster.groups_per_zone`). Problems
 are reported for the keys of the cluster file.
@@ -36,7 +36,7 @@ class WrittenGroup:
 
 @dataclass(frozen=True)
 class WrittenGroups:
-    """The way back from the groups of the completed cluster to those of the cluster file.
+    """Leads from the groups of the completed cluster back to the groups of the cluster file.
 
     Attributes:
         groups: for each group of the completed cluster, where the user wrote it; empty if nothing was expanded.

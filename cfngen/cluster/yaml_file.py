@@ -89,12 +89,12 @@ def parse_text(text: str, file_name: str) -> YamlFile:
     if node is None:
         content = "holds nothing but comments" if text.strip() else "is empty"
         message = f"the file {content}; write a cluster into it (`cfngen init` makes one to start from)"
-        raise _file_error(message, file_name=file_name)
+        raise _file_error(message, file_name)
     builder = DataBuilder()
     try:
         data = builder.build(node, path=())
     except SizeLimitError as error:
-        raise _file_error(str(error), file_name=file_name, line=error.line) from None
+        raise _file_error(str(error), file_name, error.line) from None
     problems = [
         Problem(found.path, found.message, source=Source(kind="file", name=file_name, line=found.line))
         for found in builder.problems
@@ -140,7 +140,7 @@ def parse_value(text: str, path: Path) -> object:
     return data
 
 
-def _file_error(message: str, *, file_name: str, line: int = 0) -> ClusterFileError:
+def _file_error(message: str, file_name: str, line: int = 0) -> ClusterFileError:
     return ClusterFileError([Problem(NO_KEY, message, source=Source(kind="file", name=file_name, line=line))])
 
 
@@ -153,27 +153,27 @@ def _read_text(file: FilePath, file_name: str) -> str:
     try:
         content = file.read_bytes()
     except FileNotFoundError:
-        raise _file_error(
-            "there is no such file; `cfngen init` writes one to start from", file_name=file_name
-        ) from None
+        raise _file_error("there is no such file; `cfngen init` writes one to start from", file_name) from None
     except IsADirectoryError:
-        raise _file_error("this is a directory; name the cluster file in it", file_name=file_name) from None
+        raise _file_error("this is a directory; name the cluster file in it", file_name) from None
     except PermissionError:
-        raise _file_error("the file cannot be read; give yourself permission to read it", file_name=file_name) from None
+        raise _file_error("the file cannot be read; give yourself permission to read it", file_name) from None
     except OSError as error:
-        raise _file_error(f"the file cannot be read: {error.strerror or error}", file_name=file_name) from None
+        raise _file_error(f"the file cannot be read: {error.strerror or error}", file_name) from None
     if len(content) > _MAX_BYTES:
-        raise _file_error(
-            f"the file has {len(content):,} bytes; a cluster file has at most {_MAX_BYTES:,}", file_name=file_name
-        )
+        raise _file_error(f"the file has {len(content):,} bytes; a cluster file has at most {_MAX_BYTES:,}", file_name)
+    return _decoded(content, file_name)
+
+
+def _decoded(content: bytes, file_name: str) -> str:
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise _file_error("the file is UTF-16; save it as UTF-8", file_name=file_name)
+        raise _file_error("the file is UTF-16; save it as UTF-8", file_name)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise _file_error(
-            f"byte 0x{content[error.start]:02x} is not UTF-8; save the file as UTF-8", file_name=file_name, line=line
+            f"byte 0x{content[error.start]:02x} is not UTF-8; save the file as UTF-8", file_name, line
         ) from None
     # Refused in comments as well: such a character can make the line after a comment look like a part of the comment.
     if match := _BIDI_CONTROL.search(text):
@@ -183,7 +183,7 @@ def _read_text(file: FilePath, file_name: str) -> str:
             "otherwise than it is; remove it"
         )
         line = text.count("\n", 0, match.start()) + 1
-        raise _file_error(message, file_name=file_name, line=line)
+        raise _file_error(message, file_name, line)
     return text
 
 
@@ -197,22 +197,22 @@ def root_node(text: str, file_name: str) -> yaml.Node | None:
         _check_size_limits(text)
         nodes: list[yaml.Node] = list(yaml.compose_all(text, Loader=_NodeComposer))
     except SizeLimitError as error:
-        raise _file_error(str(error), file_name=file_name, line=error.line) from None
+        raise _file_error(str(error), file_name, error.line) from None
     except yaml.reader.ReaderError as error:
         position = error.position
         line = text.count("\n", 0, position) + 1 if isinstance(position, int) else 0
         message = "a control character stands in the file, which YAML does not allow; remove it"
-        raise _file_error(message, file_name=file_name, line=line) from None
+        raise _file_error(message, file_name, line) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         if "is not closed" in _describe_yaml_error(error, text):
             # The context is where the bracket or brace was opened; the error is noticed later.
             mark = getattr(error, "context_mark", None) or mark
         line = mark.line + 1 if mark else 0
-        raise _file_error(_describe_yaml_error(error, text), file_name=file_name, line=line) from None
+        raise _file_error(_describe_yaml_error(error, text), file_name, line) from None
     if len(nodes) > 1:
         message = "a second document begins here; a cluster file holds one (remove the line `---`)"
-        raise _file_error(message, file_name=file_name, line=nodes[1].start_mark.line + 1)
+        raise _file_error(message, file_name, nodes[1].start_mark.line + 1)
     return nodes[0] if nodes else None
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Network
 
 from cfngen.cluster.checks.policies import policy_statements
-from cfngen.cluster.checks.sections import KeyCheck, all_instances, all_machines, extra_volumes, repeated
+from cfngen.cluster.checks.sections import KeyCheck, all_instances, all_machines, extra_volumes, node_groups, repeated
 from cfngen.cluster.existing_roles import existing_roles
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import aws_partition
@@ -14,9 +14,9 @@ from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 from cfngen.cluster.topology import has_both_endpoints
 
-# Ports of a master that the API cannot have, and the program that listens on each: those of
-# https://kubernetes.io/docs/reference/networking/ports-and-protocols/ (November 2026), of SSH and of the cloud
-# controller manager.
+# Ports of a master that the API cannot have, and the program that listens on each, from
+# https://kubernetes.io/docs/reference/networking/ports-and-protocols/ (November 2026), with SSH and the
+# cloud controller manager.
 _PORTS_IN_USE = {
     22: "SSH",
     2379: "etcd",
@@ -106,8 +106,8 @@ def check_no_duplicates(cluster: Cluster) -> Iterator[Problem]:
     for path, instances in all_instances(cluster):
         lists.append(((*path, "additionalSecurityGroups"), instances.additional_security_groups))
         lists.append(((*path, "additionalPolicies"), instances.additional_policies))
-    for index, group in enumerate(cluster.node_groups):
-        lists.append((("nodeGroups", index, "targetGroups"), group.target_groups))
+    for path, group in node_groups(cluster):
+        lists.append(((*path, "targetGroups"), group.target_groups))
     for index, account in enumerate(cluster.iam.service_accounts):
         lists.append((("iam", "serviceAccounts", index, "additionalPolicies"), account.additional_policies))
     lists.append((("addons", "certManager", "zones"), cluster.addons.cert_manager.zones))
@@ -118,7 +118,7 @@ def check_no_duplicates(cluster: Cluster) -> Iterator[Problem]:
 def _policy_counts(cluster: Cluster) -> Iterator[tuple[Path, int, str]]:
     """Yield (path, count, note) for each role to which the user adds managed policies.
 
-    The path is that of the user's policies. The count includes the policies that cfngen itself adds to the masters'
+    The path leads to the user's policies. The count includes the policies that cfngen itself adds to the masters'
     role; the note, part of a message, says how many those are.
     """
     for path, instances in all_instances(cluster):
@@ -164,40 +164,42 @@ def _arns(cluster: Cluster) -> Iterator[tuple[Path, str]]:
         yield (*path, "role"), existing.role
         if existing.instance_profile:
             yield (*path, "instanceProfile"), existing.instance_profile
-    for path, instances in all_instances(cluster):
-        for position, arn in enumerate(instances.additional_policies):
-            yield (*path, "additionalPolicies", position), arn
-    for index, group in enumerate(cluster.node_groups):
-        for position, arn in enumerate(group.target_groups):
-            yield ("nodeGroups", index, "targetGroups", position), arn
-        if group.capacity_reservation and group.capacity_reservation.resource_group:
-            yield (
-                ("nodeGroups", index, "capacityReservation", "resourceGroup"),
-                group.capacity_reservation.resource_group,
-            )
+    yield from _arns_of_instances(cluster)
     for index, account in enumerate(cluster.iam.service_accounts):
         path = ("iam", "serviceAccounts", index)
-        for position, arn in enumerate(account.additional_policies):
-            yield (*path, "additionalPolicies", position), arn
+        yield from _listed((*path, "additionalPolicies"), account.additional_policies)
         for key, value in (("permissionsBoundary", account.permissions_boundary), ("role", account.role)):
             if value:
                 yield (*path, key), value
     for path, statement in policy_statements(cluster):
-        for number, arn in enumerate(statement.resources):
+        for resource_path, arn in _listed((*path, "resources"), statement.resources):
             if arn != "*":
-                yield (*path, "resources", number), arn
-    for path, machine in all_machines(cluster):
-        if machine.root_volume.kms_key:
-            yield (*path, "rootVolume", "kmsKey"), machine.root_volume.kms_key
-    for path, volume in extra_volumes(cluster):
-        if volume.kms_key:
-            yield (*path, "kmsKey"), volume.kms_key
-    if cluster.control_plane.volume.kms_key:
-        yield ("controlPlane", "volume", "kmsKey"), cluster.control_plane.volume.kms_key
-    if cluster.secrets.kms_key:
-        yield ("secrets", "kmsKey"), cluster.secrets.kms_key
-    if cluster.certificate_authority.secret:
-        yield ("certificateAuthority", "secret"), cluster.certificate_authority.secret
+                yield resource_path, arn
+    yield from _arns_of_keys_and_secrets(cluster)
+
+
+def _arns_of_instances(cluster: Cluster) -> Iterator[tuple[Path, str]]:
+    for path, instances in all_instances(cluster):
+        yield from _listed((*path, "additionalPolicies"), instances.additional_policies)
+    for path, group in node_groups(cluster):
+        yield from _listed((*path, "targetGroups"), group.target_groups)
+        if group.capacity_reservation and group.capacity_reservation.resource_group:
+            yield (*path, "capacityReservation", "resourceGroup"), group.capacity_reservation.resource_group
+
+
+def _arns_of_keys_and_secrets(cluster: Cluster) -> Iterator[tuple[Path, str]]:
+    keys: list[tuple[Path, str | None]] = [
+        *(((*path, "rootVolume", "kmsKey"), machine.root_volume.kms_key) for path, machine in all_machines(cluster)),
+        *(((*path, "kmsKey"), volume.kms_key) for path, volume in extra_volumes(cluster)),
+        (("controlPlane", "volume", "kmsKey"), cluster.control_plane.volume.kms_key),
+        (("secrets", "kmsKey"), cluster.secrets.kms_key),
+        (("certificateAuthority", "secret"), cluster.certificate_authority.secret),
+    ]
+    yield from ((path, arn) for path, arn in keys if arn)
+
+
+def _listed(path: Path, arns: Sequence[str]) -> Iterator[tuple[Path, str]]:
+    yield from (((*path, position), arn) for position, arn in enumerate(arns))
 
 
 def _check_arn_partitions_and_regions(cluster: Cluster) -> Iterator[Problem]:
@@ -242,7 +244,7 @@ def _warn_of_ssh_without_key(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _has_usable_ssh(cluster: Cluster) -> bool:
-    """Return whether somebody may reach port 22, directly or through a bastion, and can log in with a key."""
+    """Return whether port 22 can be reached, directly or through a bastion, and there is a key to log in."""
     return (cluster.ssh.is_open or cluster.bastion is not None) and bool(cluster.ssh.key_name or cluster.ssh.public_key)
 
 

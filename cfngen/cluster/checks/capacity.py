@@ -1,6 +1,6 @@
 """Checks of how node groups buy capacity: shares of Spot Instances, rebalancing, and Capacity Reservations.
 
-Rules without another source are those of `InstancesDistribution` and `CapacityReservationSpecification`, Amazon EC2
+Rules without another source come from `InstancesDistribution` and `CapacityReservationSpecification`, Amazon EC2
 Auto Scaling API Reference.
 """
 
@@ -125,7 +125,7 @@ def _check_reservations(cluster: Cluster) -> Iterator[Problem]:
 def _warn_of_one_reservation_for_several_zones(cluster: Cluster) -> Iterator[Problem]:
     """Warn if nodes of several zones may run in one reservation only: a reservation has one zone.
 
-    The zones are those of one group, or of several groups, such as the group for each zone of `oneGroupPerZone`.
+    They may be the zones of one group, or of several, such as the group for each zone of `oneGroupPerZone`.
     """
     zones_by_reservation: dict[str, set[str]] = {}
     paths_by_reservation: dict[str, Path] = {}

@@ -21,7 +21,7 @@ _SYSTEM_TREES = (
     *(f"/var/lib/{name}" for name in ("amazon", "apt", "cfngen", "cloud", "dbus", "dnf", "dpkg", "rpm", "snapd")),
     *("/var/lib/systemd", "/mnt/instance-storage", "/opt/cfngen", "/opt/cni"),
 )
-# Folders that nothing may be mounted over; folders of one's own below them are free.
+# Folders that nothing may be mounted over; new folders below them are free.
 _SYSTEM_FOLDERS = ("/home", "/mnt", "/opt", "/var", "/var/lib", "/var/log", "/var/spool")
 # Folders of programs that take a whole volume, but not a part of theirs on another one: they move files within.
 _WHOLE_FOLDERS = ("/var/lib/containerd", "/var/lib/kubelet")

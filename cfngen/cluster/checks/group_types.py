@@ -97,7 +97,7 @@ def _check_requirements(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _contradictions(path: Path, requirements: InstanceRequirements, architecture: Architecture) -> Iterator[Problem]:
-    """Yield a problem for each pair of requirements that exclude each other; `path` is that of the section."""
+    """Yield a problem for each pair of requirements that exclude each other; `path` leads to the section."""
     ranges: list[tuple[Path, int, int | None]] = [
         (("vcpus",), requirements.vcpus.min, requirements.vcpus.max),
         (("memory",), requirements.memory.min, requirements.memory.max),

@@ -92,7 +92,7 @@ def _check_image_source(path: Path, image: Image) -> Iterator[Problem]:
 
 
 def _keys_without_way_out(cluster: Cluster) -> Iterator[tuple[Path, str]]:
-    """Yield the path of each key by which instances have no way out, and which instances: masters or nodes.
+    """Yield the path of each key that leaves instances without a way out, and which instances: masters or nodes.
 
     They have no public address then. In a private cluster no instance has one, so no key does; and a proxy is a way out
     as well.

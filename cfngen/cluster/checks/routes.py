@@ -111,8 +111,8 @@ def _check_only_default_route(cluster: Cluster, route: Route, path: Path) -> Ite
 def _check_pods_table(cluster: Cluster) -> Iterator[Problem]:
     """Check that the table with the pods' routes has no other route to a network interface.
 
-    Cloud controller manager takes each route to an instance for that of a node, and stops writing routes if the
-    instance is none ("node with instanceID … not found", kubernetes/cloud-provider-aws#627).
+    Cloud controller manager takes each route to an instance for a node's, and stops writing routes if the instance
+    is not a node ("node with instanceID … not found", kubernetes/cloud-provider-aws#627).
     """
     table = table_of_pods(cluster)
     for index, route in enumerate(cluster.network.routes):

@@ -133,8 +133,8 @@ def _check_stack_resource_count(cluster: Cluster) -> Iterator[Problem]:
 def _warn_of_groups_before_vpc_exists(cluster: Cluster) -> Iterator[Problem]:
     """Warn about additional security groups if cfngen creates the VPC.
 
-    This is no error, since the user may create security groups in the VPC once the cluster exists. `cfngen deploy`
-    refuses additional security groups when it creates the cluster, and refuses those of other VPCs at any time.
+    This is not an error, since the user may create security groups in the VPC once the cluster exists. `cfngen deploy`
+    refuses additional security groups when it creates the cluster, and groups of other VPCs at any time.
     """
     if cluster.network.vpc.id:
         return

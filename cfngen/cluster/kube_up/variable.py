@@ -44,7 +44,7 @@ class Variable:
         convert: returns the settings for the variable's value; raises ValueError if the value is wrong.
         accepted_values: values that are allowed without effect; `*` stands for any value.
         old_names: the variable's names in Kubernetes 1.0 and 1.1.
-        patterns: names of further variables with which the same is done; an asterisk stands for any text.
+        patterns: names of further variables that are handled alike; an asterisk stands for any text.
     """
 
     name: str

@@ -54,7 +54,7 @@ class Listener:
         return value if isinstance(value, bool) else self.is_enabled_by_default
 
 
-def _metrics_listener(rule_purpose: str, *, port: int, program: str, enabling_value: tuple[str, ...]) -> Listener:
+def _metrics_listener(rule_purpose: str, port: int, program: str, *, enabling_value: tuple[str, ...]) -> Listener:
     """Return the port of a program's metrics, on which it listens only if a value of the chart enables it."""
     return Listener(
         rule_purpose,
@@ -74,15 +74,10 @@ POD_IDENTITY_METRICS_PORT = 23444
 # Keys are the fields of `Addons`; an add-on without values listens on no port of a master.
 LISTENERS: Mapping[str, tuple[Listener, ...]] = {
     "aws_ebs_csi_driver": (
-        Listener(
-            rule_purpose="EbsHealth", port=9808, description="Health of the EBS CSI controller", callers="same_instance"
-        ),
+        Listener("EbsHealth", 9808, "Health of the EBS CSI controller", "same_instance"),
         *(
             _metrics_listener(
-                rule_purpose=f"Ebs{part}Metrics",
-                port=port,
-                program=f"the EBS CSI {part.lower()}",
-                enabling_value=("controller", "enableMetrics"),
+                f"Ebs{part}Metrics", port, f"the EBS CSI {part.lower()}", enabling_value=("controller", "enableMetrics")
             )
             for part, port in (
                 ("Controller", 3301),
@@ -95,90 +90,49 @@ LISTENERS: Mapping[str, tuple[Listener, ...]] = {
     ),
     "metrics_server": (),
     "cluster_autoscaler": (
-        Listener(
-            rule_purpose="AutoscalerHealth",
-            port=8085,
-            description="Health of cluster-autoscaler",
-            callers="same_instance",
-        ),
+        Listener("AutoscalerHealth", 8085, "Health of cluster-autoscaler", "same_instance"),
         _metrics_listener(
-            rule_purpose="AutoscalerMetrics",
-            port=8085,
-            program="cluster-autoscaler",
-            enabling_value=("serviceMonitor", "enabled"),
+            "AutoscalerMetrics", 8085, "cluster-autoscaler", enabling_value=("serviceMonitor", "enabled")
         ),
     ),
     "node_termination_handler": (),
     "aws_load_balancer_controller": (
-        Listener(
-            rule_purpose="LoadBalancerWebhook",
-            port=9443,
-            description="Webhook of the load balancer controller",
-            callers="masters",
-        ),
-        Listener(
-            rule_purpose="LoadBalancerHealth",
-            port=61779,
-            description="Health of the load balancer controller",
-            callers="same_instance",
-        ),
-        Listener(
-            rule_purpose="LoadBalancerOwnMetrics",
-            port=8080,
-            description="Metrics of the load balancer controller",
-            callers="same_instance",
-        ),
+        Listener("LoadBalancerWebhook", 9443, "Webhook of the load balancer controller", "masters"),
+        Listener("LoadBalancerHealth", 61779, "Health of the load balancer controller", "same_instance"),
+        Listener("LoadBalancerOwnMetrics", 8080, "Metrics of the load balancer controller", "same_instance"),
         _metrics_listener(
-            rule_purpose="LoadBalancerMetrics",
-            port=8080,
-            program="the load balancer controller",
-            enabling_value=("serviceMonitor", "enabled"),
+            "LoadBalancerMetrics", 8080, "the load balancer controller", enabling_value=("serviceMonitor", "enabled")
         ),
     ),
     "external_dns": (
-        Listener(
-            rule_purpose="ExternalDnsHealth", port=7979, description="Health of external-dns", callers="same_instance"
-        ),
-        _metrics_listener(
-            rule_purpose="ExternalDnsMetrics",
-            port=7979,
-            program="external-dns",
-            enabling_value=("serviceMonitor", "enabled"),
-        ),
+        Listener("ExternalDnsHealth", 7979, "Health of external-dns", "same_instance"),
+        _metrics_listener("ExternalDnsMetrics", 7979, "external-dns", enabling_value=("serviceMonitor", "enabled")),
     ),
     "cert_manager": (),
     "headlamp": (),
     "fluent_bit": (),
     "prometheus": (
         Listener(
-            rule_purpose="NodeExporterMetrics",
-            port=9100,
-            description="Metrics of masters (node-exporter)",
-            callers="nodes",
+            "NodeExporterMetrics",
+            9100,
+            "Metrics of masters (node-exporter)",
+            "nodes",
             enabling_value=("nodeExporter", "enabled"),
         ),
         Listener(
-            rule_purpose="DnsMetrics",
-            port=9153,
-            description="Metrics of cluster DNS pods on masters",
-            callers="nodes",
+            "DnsMetrics",
+            9153,
+            "Metrics of cluster DNS pods on masters",
+            "nodes",
             network="pods",
             enabling_value=("coreDns", "enabled"),
         ),
     ),
     "nvidia_device_plugin": (),
     "pod_identity_webhook": (
+        Listener("PodIdentityWebhook", POD_IDENTITY_PORT, "Pod identity webhook", "same_instance"),
         Listener(
-            rule_purpose="PodIdentityWebhook",
-            port=POD_IDENTITY_PORT,
-            description="Pod identity webhook",
-            callers="same_instance",
-        ),
-        Listener(
-            rule_purpose="PodIdentityMetrics",
-            port=POD_IDENTITY_METRICS_PORT,
-            description="Metrics of the pod identity webhook",
-            callers="same_instance",
+            "PodIdentityMetrics", POD_IDENTITY_METRICS_PORT, "Metrics of the pod identity webhook", "same_instance"
         ),
     ),
 }

@@ -17,11 +17,7 @@ _CN_PREFIXED = frozenset({"autoscaling", "cloudformation", "ec2", "ecr.api", "ec
 # Services with one host for all regions of a partition, by the partition ("Service endpoints and quotas", AWS General
 # Reference).
 _GLOBAL_HOSTS = {
-    "iam": {
-        "": "iam.amazonaws.com",
-        "cn": "iam.cn-north-1.amazonaws.com.cn",
-        "us-gov": "iam.us-gov.amazonaws.com",
-    },
+    "iam": {"": "iam.amazonaws.com", "cn": "iam.cn-north-1.amazonaws.com.cn", "us-gov": "iam.us-gov.amazonaws.com"},
     "route53": {
         "": "route53.amazonaws.com",
         "cn": "route53.amazonaws.com.cn",

@@ -60,31 +60,16 @@ class NetworkPlugin:
 
 
 _CLUSTER_DNS_PORTS = (
-    MasterPort(rule_purpose="DnsTcp", protocol="tcp", port=53, description="Pods to cluster DNS pods on masters"),
-    MasterPort(rule_purpose="DnsUdp", protocol="udp", port=53, description="Pods to cluster DNS pods on masters"),
+    MasterPort("DnsTcp", "tcp", 53, "Pods to cluster DNS pods on masters"),
+    MasterPort("DnsUdp", "udp", 53, "Pods to cluster DNS pods on masters"),
 )
 PLUGINS: Mapping[Plugin, NetworkPlugin] = {
     "vpc-routes": NetworkPlugin(uses_vpc_routes=True, is_installed_by_cfngen=False, master_ports=_CLUSTER_DNS_PORTS),
     "cilium": NetworkPlugin(
         master_ports=(
-            MasterPort(
-                rule_purpose="Vxlan",
-                protocol="udp",
-                port=8472,
-                description="Pods to pods on masters, in the tunnel of Cilium (VXLAN)",
-            ),
-            MasterPort(
-                rule_purpose="CiliumHealth",
-                protocol="tcp",
-                port=4240,
-                description="Health checks of Cilium between instances",
-            ),
-            MasterPort(
-                rule_purpose="CiliumPing",
-                protocol="icmp",
-                port=8,
-                description="Health checks of Cilium between instances (echo request)",
-            ),
+            MasterPort("Vxlan", "udp", 8472, "Pods to pods on masters, in the tunnel of Cilium (VXLAN)"),
+            MasterPort("CiliumHealth", "tcp", 4240, "Health checks of Cilium between instances"),
+            MasterPort("CiliumPing", "icmp", 8, "Health checks of Cilium between instances (echo request)"),
         ),
         host_ports=(4240, 4244, 9234, 9878, 9879, 9890, 9891, 9963, 9964),
     ),
@@ -93,30 +78,13 @@ PLUGINS: Mapping[Plugin, NetworkPlugin] = {
         gives_nodes_pod_cidrs=False,
         node_block_prefix=26,
         master_ports=(
-            MasterPort(
-                rule_purpose="Vxlan",
-                protocol="udp",
-                port=4789,
-                description="Pods to pods on masters, in the tunnel of Calico (VXLAN)",
-            ),
-            MasterPort(
-                rule_purpose="CalicoTypha",
-                protocol="tcp",
-                port=5473,
-                description="Agents of Calico to Typha, which may run on masters",
-            ),
+            MasterPort("Vxlan", "udp", 4789, "Pods to pods on masters, in the tunnel of Calico (VXLAN)"),
+            MasterPort("CalicoTypha", "tcp", 5473, "Agents of Calico to Typha, which may run on masters"),
         ),
         host_ports=(5473, 9098, 9099),
     ),
     "flannel": NetworkPlugin(
-        master_ports=(
-            MasterPort(
-                rule_purpose="Vxlan",
-                protocol="udp",
-                port=8472,
-                description="Pods to pods on masters, in the tunnel of flannel (VXLAN)",
-            ),
-        ),
+        master_ports=(MasterPort("Vxlan", "udp", 8472, "Pods to pods on masters, in the tunnel of flannel (VXLAN)"),),
         host_ports=(8081,),
     ),
     "amazon-vpc": NetworkPlugin(

@@ -140,11 +140,7 @@ def _reserved(cluster: Cluster, node_group: NodeGroup, cpu: Decimal, memory: Dec
     """
     sections = [_kubelet_section(cluster, node_group, key) for key in ("kubeReserved", "systemReserved")]
     if not any(sections):
-        return {
-            "cpu": (80 + 10 * cpu) / 1000,
-            "memory": 330 * _MIB + memory / 20,
-            "ephemeral-storage": _GIB,
-        }
+        return {"cpu": (80 + 10 * cpu) / 1000, "memory": 330 * _MIB + memory / 20, "ephemeral-storage": _GIB}
     return {
         resource: sum((parse_quantity(section.get(resource, 0)) or Decimal(0) for section in sections), Decimal(0))
         for resource in ("cpu", "memory", "ephemeral-storage")

@@ -20,12 +20,7 @@ from cfngen.cluster.allowed_sources import (
     sources,
 )
 from cfngen.cluster.endpoints import interface_endpoints
-from cfngen.cluster.existing_security_groups import (
-    GROUP_ROLES,
-    GroupRole,
-    existing_group,
-    is_one_group_for_instances,
-)
+from cfngen.cluster.existing_security_groups import GROUP_ROLES, GroupRole, existing_group, is_one_group_for_instances
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.sections.network import PrefixList
@@ -115,12 +110,7 @@ def rules_between_instances(cluster: Cluster) -> tuple[Rule, ...]:
             for opening in openings
         ),
         Rule(
-            "Master",
-            "Node",
-            "Path MTU discovery (fragmentation needed)",
-            "icmp",
-            _ICMP_FRAGMENTATION_NEEDED,
-            "PathMtu",
+            "Master", "Node", "Path MTU discovery (fragmentation needed)", "icmp", _ICMP_FRAGMENTATION_NEEDED, "PathMtu"
         ),
     )
 

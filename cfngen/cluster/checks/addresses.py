@@ -79,8 +79,7 @@ def _check_vpc_and_subnet_sizes(cluster: Cluster) -> Iterator[Problem]:
     for path, cidr, kind in ranges:
         if not MIN_AWS_PREFIX <= cidr.prefixlen <= MAX_AWS_PREFIX:
             yield Problem(
-                path,
-                f"{cidr} is a /{cidr.prefixlen}; AWS allows /{MIN_AWS_PREFIX} to /{MAX_AWS_PREFIX} for {kind}",
+                path, f"{cidr} is a /{cidr.prefixlen}; AWS allows /{MIN_AWS_PREFIX} to /{MAX_AWS_PREFIX} for {kind}"
             )
 
 

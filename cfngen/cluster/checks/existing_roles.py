@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.existing_roles import (
-    existing_roles,
-    group_role,
-    makes_roles,
-    shares_existing_role,
-)
+from cfngen.cluster.existing_roles import existing_roles, group_role, makes_roles, shares_existing_role
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem

@@ -6,11 +6,7 @@ from collections.abc import Iterator
 
 from cfngen.cluster import instance_types
 from cfngen.cluster.checks.sections import node_groups, repeated
-from cfngen.cluster.group_types import (
-    matching_types,
-    may_be_spot,
-    required_architecture,
-)
+from cfngen.cluster.group_types import matching_types, may_be_spot, required_architecture
 from cfngen.cluster.instance_type_facts import facts_of
 from cfngen.cluster.model import Architecture, Cluster, InstanceRequirements, NodeGroup
 from cfngen.cluster.paths import Path

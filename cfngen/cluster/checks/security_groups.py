@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cfngen.cluster.checks.sections import all_instances
-from cfngen.cluster.existing_security_groups import (
-    GROUPS_PATH,
-    GroupRole,
-    existing_group,
-    existing_groups,
-    group_path,
-)
+from cfngen.cluster.existing_security_groups import GROUPS_PATH, GroupRole, existing_group, existing_groups, group_path
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import Problem
 from cfngen.cluster.security_group_rules import load_balancer_roles, used_roles

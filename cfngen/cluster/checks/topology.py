@@ -15,13 +15,7 @@ from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
 from cfngen.cluster.routes import has_default_route
-from cfngen.cluster.topology import (
-    availability_zones,
-    created_subnets,
-    is_private,
-    nat_gateway_zones,
-    public_subnets,
-)
+from cfngen.cluster.topology import availability_zones, created_subnets, is_private, nat_gateway_zones, public_subnets
 from cfngen.cluster.zones import is_local_zone
 
 _TOPOLOGY: Path = ("network", "topology")

@@ -42,45 +42,42 @@ def _convert_policy_provider(value: str) -> Sequence[Setting]:
 
 
 VARIABLES: tuple[Variable, ...] = (
-    variable_for_keys("NON_MASQUERADE_CIDR", keys="network.nonMasqueradeCidr"),
-    variable_for_keys("SERVICE_CLUSTER_IP_RANGE", keys="network.serviceCidr"),
-    variable_for_keys("CLUSTER_IP_RANGE", keys="network.podCidr"),
+    variable_for_keys("NON_MASQUERADE_CIDR", "network.nonMasqueradeCidr"),
+    variable_for_keys("SERVICE_CLUSTER_IP_RANGE", "network.serviceCidr"),
+    variable_for_keys("CLUSTER_IP_RANGE", "network.podCidr"),
     unsupported_variable(
-        "MASTER_IP_RANGE",
-        explanation="the master is a node like the others and gets a /24 of network.podCidr (CLUSTER_IP_RANGE)",
+        "MASTER_IP_RANGE", "the master is a node like the others and gets a /24 of network.podCidr (CLUSTER_IP_RANGE)"
     ),
     variable_for_keys(
-        "DNS_SERVER_IP", keys="network.dnsServiceIp", explanation="It must be the tenth address of the service range."
+        "DNS_SERVER_IP", "network.dnsServiceIp", explanation="It must be the tenth address of the service range."
     ),
     variable_without_effect(
-        "KUBE_ENABLE_CLUSTER_DNS",
-        allowed_values="true",
-        explanation="kubeadm always installs CoreDNS; remove it from the running cluster",
+        "KUBE_ENABLE_CLUSTER_DNS", "true", "kubeadm always installs CoreDNS; remove it from the running cluster"
     ),
     variable_without_effect(
         "KUBE_ENABLE_DNS_HORIZONTAL_AUTOSCALER",
-        allowed_values="false",
-        explanation="list the chart of cluster-proportional-autoscaler in addons.charts",
+        "false",
+        "list the chart of cluster-proportional-autoscaler in addons.charts",
     ),
     variable_for_keys(
         "NETWORK_PROVIDER",
-        keys="network.plugin",
+        "network.plugin",
         convert=_convert_network_provider,
         explanation="`kubenet` becomes `vpc-routes`; `cni` becomes `none` (you install a plug-in); `none` sets "
         "nothing.",
     ),
     variable_for_keys(
         "NETWORK_POLICY_PROVIDER",
-        keys="network.plugin",
+        "network.plugin",
         convert=_convert_policy_provider,
         explanation="`calico`, or `none`.",
     ),
-    unsupported_variable("OPENCONTRAIL_TAG", explanation=_OPENCONTRAIL),
-    unsupported_variable("OPENCONTRAIL_KUBERNETES_TAG", explanation=_OPENCONTRAIL),
-    unsupported_variable("OPENCONTRAIL_PUBLIC_SUBNET", explanation=_OPENCONTRAIL),
+    unsupported_variable("OPENCONTRAIL_TAG", _OPENCONTRAIL),
+    unsupported_variable("OPENCONTRAIL_KUBERNETES_TAG", _OPENCONTRAIL),
+    unsupported_variable("OPENCONTRAIL_PUBLIC_SUBNET", _OPENCONTRAIL),
     variable_for_keys(
         "KUBE_ENABLE_CLUSTER_MONITORING",
-        keys="addons.prometheus.enabled",
+        "addons.prometheus.enabled",
         convert=set_true_for(
             "addons.prometheus.enabled", values=("influxdb", "google", "googleinfluxdb", "standalone")
         ),
@@ -89,41 +86,36 @@ VARIABLES: tuple[Variable, ...] = (
     *(
         variable_for_keys(
             name,
-            keys="addons.fluentBit.enabled",
+            "addons.fluentBit.enabled",
             convert=set_true_for("addons.fluentBit.enabled", values=("true",)),
             explanation="`addons.fluentBit.values` says where the logs go.",
         )
         for name in ("KUBE_ENABLE_NODE_LOGGING", "KUBE_ENABLE_CLUSTER_LOGGING")
     ),
-    unsupported_variable("KUBE_LOGGING_DESTINATION", explanation="set Fluent Bit's outputs in addons.fluentBit.values"),
+    unsupported_variable("KUBE_LOGGING_DESTINATION", "set Fluent Bit's outputs in addons.fluentBit.values"),
     variable_for_keys(
         "KUBE_ENABLE_CLUSTER_UI",
-        keys="addons.headlamp.enabled",
+        "addons.headlamp.enabled",
         convert=set_true_for("addons.headlamp.enabled", values=("true",)),
     ),
     *(
         variable_for_keys(
-            name, keys=f"{_AUTOSCALER}.enabled", convert=set_true_for(f"{_AUTOSCALER}.enabled", values=("true",))
+            name, f"{_AUTOSCALER}.enabled", convert=set_true_for(f"{_AUTOSCALER}.enabled", values=("true",))
         )
         for name in ("KUBE_ENABLE_CLUSTER_AUTOSCALER", "KUBE_ENABLE_NODE_AUTOSCALER")
     ),
-    unsupported_variable("KUBE_AUTOSCALER_MIN_NODES", explanation="set nodeGroups[].minSize"),
-    unsupported_variable("KUBE_AUTOSCALER_MAX_NODES", explanation="set nodeGroups[].maxSize"),
-    variable_for_keys("KUBE_TARGET_NODE_UTILIZATION", keys=_SCALE_DOWN_THRESHOLD),
+    unsupported_variable("KUBE_AUTOSCALER_MIN_NODES", "set nodeGroups[].minSize"),
+    unsupported_variable("KUBE_AUTOSCALER_MAX_NODES", "set nodeGroups[].maxSize"),
+    variable_for_keys("KUBE_TARGET_NODE_UTILIZATION", _SCALE_DOWN_THRESHOLD),
     variable_without_effect(
         "ENABLE_DEFAULT_STORAGE_CLASS",
-        allowed_values="true",
-        explanation="the EBS CSI driver comes with a default StorageClass; addons.awsEbsCsiDriver switches both off",
+        "true",
+        "the EBS CSI driver comes with a default StorageClass; addons.awsEbsCsiDriver switches both off",
     ),
     variable_for_keys(
-        "KUBE_RUNTIME_CONFIG",
-        keys=_API_FLAGS,
-        convert=_convert_runtime_config,
-        explanation="As the flag `runtime-config`.",
+        "KUBE_RUNTIME_CONFIG", _API_FLAGS, convert=_convert_runtime_config, explanation="As the flag `runtime-config`."
     ),
     variable_without_effect(
-        "KUBE_E2E_STORAGE_TEST_ENVIRONMENT",
-        allowed_values="false",
-        explanation="it prepared Kubernetes' own tests, so unset it",
+        "KUBE_E2E_STORAGE_TEST_ENVIRONMENT", "false", "it prepared Kubernetes' own tests, so unset it"
     ),
 )

@@ -48,47 +48,42 @@ def _convert_reserved_ip(value: str) -> Sequence[Setting]:
 
 
 VARIABLES: tuple[Variable, ...] = (
-    variable_without_effect(
-        "KUBERNETES_PROVIDER", allowed_values="aws", explanation="cfngen builds clusters on AWS only, so unset it"
-    ),
+    variable_without_effect("KUBERNETES_PROVIDER", "aws", "cfngen builds clusters on AWS only, so unset it"),
     variable_for_keys(
         "KUBE_AWS_ZONE",
-        keys=("network.subnets[0].zone", "region"),
+        ("network.subnets[0].zone", "region"),
         convert=_convert_zone,
         explanation="The region is the zone's.",
     ),
-    variable_for_keys("KUBE_AWS_INSTANCE_PREFIX", keys="name"),
+    variable_for_keys("KUBE_AWS_INSTANCE_PREFIX", "name"),
     variable_for_keys(
         "VPC_NAME",
-        keys="network.vpc.name",
+        "network.vpc.name",
         explanation="For a VPC that cfngen creates; existing ones are not looked up by name.",
     ),
-    variable_for_keys("VPC_ID", keys="network.vpc.id"),
-    variable_for_keys("SUBNET_ID", keys="network.subnets[0].id"),
+    variable_for_keys("VPC_ID", "network.vpc.id"),
+    variable_for_keys("SUBNET_ID", "network.subnets[0].id"),
     variable_for_keys(
         "KUBE_VPC_CIDR_BASE",
-        keys="network.vpc.cidr",
+        "network.vpc.cidr",
         convert=_convert_vpc_cidr_base,
         explanation="`172.20` becomes 172.20.0.0/16.",
     ),
-    variable_for_keys("KUBE_SUBNET_CIDR", keys="network.subnets[0].cidr"),
+    variable_for_keys("KUBE_SUBNET_CIDR", "network.subnets[0].cidr"),
     variable_for_keys(
         "MASTER_INTERNAL_IP",
-        keys="controlPlane.addresses",
+        "controlPlane.addresses",
         convert=copy_as_list_to("controlPlane.addresses"),
         explanation="Only for a single master; for several (`controlPlane.count`), list the addresses in the cluster "
         "file.",
     ),
-    variable_for_keys("DHCP_OPTION_SET_ID", keys="network.dhcpOptions"),
+    variable_for_keys("DHCP_OPTION_SET_ID", "network.dhcpOptions"),
     variable_for_keys(
-        "SSH_CIDR",
-        keys="ssh.allowedCidrs",
-        convert=copy_as_list_to("ssh.allowedCidrs"),
-        explanation="Unset, SSH is closed.",
+        "SSH_CIDR", "ssh.allowedCidrs", convert=copy_as_list_to("ssh.allowedCidrs"), explanation="Unset, SSH is closed."
     ),
     variable_for_keys(
         "HTTP_API_CIDR",
-        keys="api.allowedCidrs",
+        "api.allowedCidrs",
         convert=copy_as_list_to("api.allowedCidrs"),
         explanation="If unset, the range is a stack parameter without a default.",
     ),
@@ -103,24 +98,21 @@ VARIABLES: tuple[Variable, ...] = (
     ),
     variable_for_keys(
         "KUBE_ENABLE_NODE_PUBLIC_IP",
-        keys="nodeGroups[].publicIp",
+        "nodeGroups[].publicIp",
         convert=copy_as_boolean_to("nodeGroups[].publicIp"),
         old_names=("KUBE_ENABLE_MINION_PUBLIC_IP",),
     ),
     variable_without_effect(
         "KUBE_USE_EXISTING_MASTER",
-        allowed_values="false",
-        explanation="add a node group, and a subnet in its zone, to the cluster file instead: a cluster can span "
-        "several zones",
+        "false",
+        "add a node group, and a subnet in its zone, to the cluster file instead: a cluster can span several zones",
     ),
     variable_without_effect(
-        "MULTIZONE",
-        allowed_values="*",
-        explanation="It had no effect on AWS; give several `network.subnets`, one for each zone.",
+        "MULTIZONE", "*", "It had no effect on AWS; give several `network.subnets`, one for each zone."
     ),
     variable_for_keys(
         "NUM_NODES",
-        keys=_SIZE_KEYS,
+        _SIZE_KEYS,
         convert=_convert_node_count,
         explanation="Sets all three sizes of every group; 0 leaves room for one node.",
         old_names=("NUM_MINIONS",),

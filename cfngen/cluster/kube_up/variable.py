@@ -150,8 +150,8 @@ def flag_setting(component: str, name: str, value: str) -> Setting:
 
 def variable_for_keys(
     name: str,
-    *,
     keys: str | Sequence[str],
+    *,
     convert: Conversion | None = None,
     explanation: str = "",
     old_names: Sequence[str] = (),
@@ -171,7 +171,7 @@ def variable_for_keys(
     )
 
 
-def variable_without_effect(name: str, *, allowed_values: str | Sequence[str], explanation: str) -> Variable:
+def variable_without_effect(name: str, allowed_values: str | Sequence[str], explanation: str) -> Variable:
     """Return a kube-up variable that sets nothing: its allowed values describe what cfngen does anyway.
 
     Any other value is refused; `*` allows every value.
@@ -180,6 +180,6 @@ def variable_without_effect(name: str, *, allowed_values: str | Sequence[str], e
     return Variable(name, handling="accepted", explanation=explanation, accepted_values=accepted_values)
 
 
-def unsupported_variable(name: str, *, explanation: str, patterns: Sequence[str] = ()) -> Variable:
+def unsupported_variable(name: str, explanation: str, *, patterns: Sequence[str] = ()) -> Variable:
     """Return a kube-up variable that no longer has a meaning: cfngen refuses it, whatever its value."""
     return Variable(name, handling="refused", explanation=explanation, patterns=tuple(patterns))

@@ -25,12 +25,10 @@ class GroupAutoscaler(Model):
         "cluster-autoscaler's, 0.5.",
     )
     scale_down_gpu_utilization_threshold: field_types.Fraction | None = Field(
-        None,
-        description="The same for GPUs, on nodes that have some. Default: cluster-autoscaler's, 0.5.",
+        None, description="The same for GPUs, on nodes that have some. Default: cluster-autoscaler's, 0.5."
     )
     scale_down_unneeded_time: field_types.Duration | None = Field(
-        None,
-        description="How long a node must be unneeded before it is removed. Default: cluster-autoscaler's, 10m.",
+        None, description="How long a node must be unneeded before it is removed. Default: cluster-autoscaler's, 10m."
     )
     scale_down_unready_time: field_types.Duration | None = Field(
         None,

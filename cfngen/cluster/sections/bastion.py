@@ -17,8 +17,7 @@ class Bastion(Machine):
     """
 
     instance_type: field_types.InstanceType = Field(
-        "t3.micro",
-        description="EC2 instance type. Default: t3.micro, or t4g.micro for an image of arm64.",
+        "t3.micro", description="EC2 instance type. Default: t3.micro, or t4g.micro for an image of arm64."
     )
     image: Image = Field(default_factory=Image, description="Image of the bastion. Default: the cluster's.")
     allowed_cidrs: List[field_types.Cidr] = Field(

@@ -156,8 +156,7 @@ class Instances(Machine):
         (), description="Shell commands to run when the instance is ready, before it reports success."
     )
     cloud_config: dict[str, Any] = Field(
-        default_factory=dict,
-        description="A cloud-init cloud-config that is added to the user data as a separate part.",
+        default_factory=dict, description="A cloud-init cloud-config that is added to the user data as a separate part."
     )
 
 

@@ -89,8 +89,8 @@ def max_rules_for_sources(cluster: Cluster, position: int) -> int:
 def sources_by_group(cluster: Cluster, role: SecurityGroupRole) -> tuple[tuple[Source, ...], ...]:
     """Return the sources of each security group of a role, in order. The first group always exists and may have none.
 
-    A source that is too large for any group gets a group of its own; `cfngen.cluster.checks.sources` refuses it. An
-    existing security group has the rules for all sources: the user puts them into it.
+    A source that is too large for any group gets a group of its own, and `cfngen.cluster.checks.security_groups`
+    refuses it. An existing security group has the rules for all sources: the user puts them into it.
     """
     if existing_group(cluster, role):
         return (tuple(sources(cluster, role)),)

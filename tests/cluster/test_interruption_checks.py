@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cfngen.cluster.interruptions import handler_action
+from cfngen.cluster.checks.addons import handler_action
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import NodeGroup
 from cfngen.cluster.problems import ClusterFileError

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cfngen.cluster.checks import warnings
-from cfngen.cluster.checks.characters import first_invisible
+from cfngen.cluster.checks.naming import first_invisible
 from cfngen.cluster.load import parse
 from cfngen.cluster.problems import ClusterFileError
 

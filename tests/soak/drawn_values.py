@@ -21,7 +21,7 @@ from cfngen.cluster import field_types
 from cfngen.cluster.field_validation import TextPattern
 from cfngen.cluster.sections.base import Model
 
-# What a person may write and see: `cfngen.cluster.checks.characters` refuses everything else.
+# What a person may write and see: `cfngen.cluster.checks.naming` refuses everything else.
 VISIBLE = st.characters(codec="utf-8", exclude_categories=("C", "Zl", "Zp"))
 TEXTS = st.text(VISIBLE | st.sampled_from("\n\t"), max_size=40)
 # Keys of two kinds with numbers that are keys indeed: EC2 and moto read them.

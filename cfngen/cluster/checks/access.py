@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Network
 
-from cfngen.cluster.checks.policies import policy_statements
+from cfngen.cluster.checks.roles import policy_statements
 from cfngen.cluster.checks.sections import KeyCheck, all_instances, all_machines, extra_volumes, node_groups, repeated
 from cfngen.cluster.existing_roles import existing_roles
 from cfngen.cluster.model import Cluster

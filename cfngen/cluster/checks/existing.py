@@ -1,14 +1,16 @@
-"""Checks of the keys that name an existing VPC, its subnets and gateway: which of them need or exclude each other."""
+"""Checks of the keys that name an existing VPC, its subnets and gateway, or a reference to what exists."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cfngen.cluster.checks.addresses import no_room, size_paths
 from cfngen.cluster.checks.sections import KeyCheck, subnet_path
-from cfngen.cluster.checks.vpc_ranges import no_room, size_paths
+from cfngen.cluster.existing_parts import referenced_parts
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.references import StackOutput
 from cfngen.cluster.topology import uses_internet_gateway
 
 _VPC_ID_PATH: Path = ("network", "vpc", "id")
@@ -61,6 +63,21 @@ def check_subnets_distinct(cluster: Cluster) -> Iterator[Problem]:
                 yield Problem(path, message, related_paths=(first_path,))
 
 
+def _check_other_stacks(cluster: Cluster) -> Iterator[Problem]:
+    """Check that no reference names the cluster's own stack, or one of its nested stacks.
+
+    Its root stack is named after the cluster unless `--stack-name` says otherwise; a deployment looks at stacks' tags.
+    """
+    for part in referenced_parts(cluster):
+        if isinstance(part.reference, StackOutput) and part.reference.stack == cluster.name:
+            yield Problem(
+                part.path,
+                f"{part.reference} is an output of this cluster's own stack, which does not exist before the cluster; "
+                f"name another stack, or leave the key out if cfngen creates the {part.kind.noun}",
+                related_paths=(("name",),),
+            )
+
+
 PROBLEM_CHECKS = (
     _check_subnets_have_vpc,
     KeyCheck(
@@ -106,4 +123,5 @@ PROBLEM_CHECKS = (
         message="subnets that cfngen creates have the tags; remove the key, or list existing subnets by id",
         related=("network.subnets",),
     ),
+    _check_other_stacks,
 )

@@ -1,4 +1,4 @@
-"""Checks of instances: types that exist and are large enough, images for their architecture, access to the internet."""
+"""Checks of instances: types that exist and are large enough, images of Linux for them, access to the internet."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from cfngen.cluster.checks.sections import all_instances, all_machines
 from cfngen.cluster.model import Cluster, Image, NodeGroup
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.sections.base import NO_WINDOWS
 from cfngen.cluster.topology import is_private
 
 _MAX_REGIONS_SHOWN = 3
@@ -128,6 +129,13 @@ def _warn_of_private_instances(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(path, message)
 
 
+def _check_ssm_parameters(cluster: Cluster) -> Iterator[Problem]:
+    for path, machine in all_machines(cluster):
+        # "Calling AMI public parameters in Parameter Store", Systems Manager User Guide.
+        if (machine.image.ssm_parameter or "").startswith("/aws/service/ami-windows-latest/"):
+            yield Problem((*path, "image", "ssmParameter"), f"{machine.image.ssm_parameter} {NO_WINDOWS}")
+
+
 PROBLEM_CHECKS = (
     _check_types_suitable,
     _check_types_offered,
@@ -136,3 +144,4 @@ PROBLEM_CHECKS = (
     _check_private_instances_have_nat,
 )
 WARNING_CHECKS = (_warn_of_private_instances,)
+WINDOWS_CHECKS = (_check_ssm_parameters,)

@@ -6,9 +6,15 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from itertools import combinations
 
-from cfngen.cluster.checks.addresses import MAX_AWS_PREFIX, MIN_AWS_PREFIX, vpc_range_paths, why_not_in_vpc
+from cfngen.cluster.checks.addresses import (
+    MAX_AWS_PREFIX,
+    MIN_AWS_PREFIX,
+    no_room,
+    size_paths,
+    vpc_range_paths,
+    why_not_in_vpc,
+)
 from cfngen.cluster.checks.sections import GroupCheck, KeyCheck, all_instances, subnet_path
-from cfngen.cluster.checks.vpc_ranges import no_room, size_paths
 from cfngen.cluster.endpoints import interface_endpoints
 from cfngen.cluster.model import Cluster, Endpoints, Instances
 from cfngen.cluster.network_plugins import network_plugin
@@ -202,7 +208,7 @@ def _warn_of_unhelpful_local_zone(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(subnet_path(index, "zone"), message)
 
 
-PROBLEMS = (
+PROBLEM_CHECKS = (
     _check_private_keys,
     GroupCheck(
         "publicIp",
@@ -242,4 +248,4 @@ PROBLEMS = (
     _check_public_ranges,
     _check_endpoints,
 )
-WARNINGS = (_warn_of_no_way_out, _warn_of_unhelpful_local_zone)
+WARNING_CHECKS = (_warn_of_no_way_out, _warn_of_unhelpful_local_zone)

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cfngen.cluster import layers, yaml_file
+from cfngen.cluster.file import layers, yaml_file
+from cfngen.cluster.file.terraform_outputs import TerraformOutputs
+from cfngen.cluster.file.validation import Origin, ValidationResult
 from cfngen.cluster.kube_up import assignments_of_environment
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path as KeyPath
 from cfngen.cluster.problems import NO_KEY, ClusterFileError, Problem, Source, ordered
-from cfngen.cluster.terraform_outputs import TerraformOutputs
-from cfngen.cluster.validation import Origin, ValidationResult
 
 __all__ = ["ClusterFileError", "Loaded", "Origin", "load", "parse"]
 

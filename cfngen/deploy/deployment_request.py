@@ -39,7 +39,7 @@ class DeploymentRequest:
         parallel_groups: how many node groups whose nodes are replaced are updated at the same time.
         prices: the price list for the plan's monthly bill; None if there is none.
         generate: generates the templates of a state between the deployed and the wanted cluster; see
-            `cfngen.cluster.issuer_stages`.
+            `cfngen.cluster.iam.issuer_stages`.
     """
 
     cluster: Cluster

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from cfngen.cluster.names import CHANGE_SET_PREFIX
+from cfngen.cluster.naming.names import CHANGE_SET_PREFIX
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
-from cfngen.cluster.issuer_stages import IssuerState
+from cfngen.cluster.iam.issuer_stages import IssuerState
 from cfngen.deploy import operation_origin, ownership, subnet_tags
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors

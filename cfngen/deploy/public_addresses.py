@@ -13,7 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cfngen.cluster.logical_ids import BASTION_ASSOCIATION, BASTION_ELASTIC_IP, BASTION_NETWORK_INTERFACE, MasterId
+from cfngen.cluster.naming.logical_ids import (
+    BASTION_ASSOCIATION,
+    BASTION_ELASTIC_IP,
+    BASTION_NETWORK_INTERFACE,
+    MasterId,
+)
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.messages import Notice, Report

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cfngen.cluster.logical_ids import MasterId
+from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.launch_templates import read_version

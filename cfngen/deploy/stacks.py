@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from cfngen.cluster.reference_ids import RecordedId
+from cfngen.cluster.naming.logical_ids import RecordedId
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code
 from cfngen.deploy.aws_types import AwsObject

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from cfngen.cluster.issuer_stages import IssuerState
+from cfngen.cluster.iam.issuer_stages import IssuerState
 from cfngen.deploy.account import Account
 from cfngen.deploy.deployment_request import DeploymentRequest
 from cfngen.deploy.interaction import DeclinedError, Interaction

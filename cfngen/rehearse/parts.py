@@ -12,8 +12,8 @@ from functools import partial
 from troposphere import Sub, cloudformation
 
 from cfngen import userdata
-from cfngen.cluster.logical_ids import pascal
 from cfngen.cluster.model import Cluster, Plugin
+from cfngen.cluster.naming.logical_ids import pascal
 from cfngen.templates import Document, iam, master, root, secrets, security_groups, vpc
 from cfngen.templates.backups import BUCKET_NAME_OUTPUT
 from cfngen.templates.stack import Stack

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network_plugins import PLUGINS
+from cfngen.cluster.network.network_plugins import PLUGINS
 from cfngen.errors import CfngenError
 from cfngen.rehearse import clusters, parts
 from cfngen.templates import Document, generate

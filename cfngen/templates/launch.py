@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from troposphere import GetAtt, Ref, autoscaling, cloudformation, ec2, policies
 
-from cfngen.cluster import gpu, logical_ids
 from cfngen.cluster.checks.volumes import VOLUME_TYPES
-from cfngen.cluster.instance_types import architecture
+from cfngen.cluster.instances import gpu
+from cfngen.cluster.instances.instance_types import architecture
+from cfngen.cluster.instances.rolling_updates import MAX_PAUSE_MINUTES
 from cfngen.cluster.model import Architecture, Cluster, Instances, NodeGroup, Volume
-from cfngen.cluster.upgrade_timeouts import MAX_PAUSE_MINUTES
+from cfngen.cluster.naming import logical_ids
 from cfngen.templates.images import root_device
 from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.secrets import key_name_property

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from cfngen.cluster.issuer_documents import masters_publish_documents
+from cfngen.cluster.iam.service_accounts import masters_publish_documents
 from cfngen.cluster.model import Cluster, Instances, NodeGroup
 from cfngen.userdata import extra_volumes, proxy
 from cfngen.userdata.pod_network import ROUTE_MAKING_PLUGINS

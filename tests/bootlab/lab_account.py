@@ -30,7 +30,7 @@ from served_api import Served, serving
 from werkzeug.serving import make_server
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.names import DRAIN_HOOK
+from cfngen.cluster.naming.names import DRAIN_HOOK
 from cfngen.sandbox import interfaces
 from cfngen.sandbox.cloudformation import CloudFormation, Stack, client
 from cfngen.sandbox.cloudformation.clock import SIMULATION_START

@@ -14,7 +14,7 @@ import pytest
 from lab import Lab, calls
 from lab_instance import Instance
 
-from cfngen.cluster.names import api_host
+from cfngen.cluster.naming.names import api_host
 from cfngen.sandbox.cloudformation import Stack
 
 MASTERS = ("MasterA", "MasterB", "MasterC")

@@ -14,7 +14,7 @@ import yaml
 from jsonschema import Draft7Validator
 
 from cfngen.cli.commands.init import FileExistsAlreadyError, write_new_file
-from cfngen.cluster import examples
+from cfngen.cluster.documents import examples
 from cfngen.cluster.load import load
 
 SCHEMA_LINE = "# yaml-language-server: $schema=cluster.schema.json"

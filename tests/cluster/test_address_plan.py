@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cfngen.cluster.address_plan import AddressRange, address_plan
 from cfngen.cluster.load import parse
+from cfngen.cluster.network.address_plan import AddressRange, address_plan
 
 ZONES = [{"zone": f"us-west-2{letter}"} for letter in "abcdef"]
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from cfngen.cli.exit_codes import error_exit_code
-from cfngen.cluster import yaml_file
+from cfngen.cluster.file import yaml_file
 from cfngen.cluster.load import ClusterFileError, load
 from cfngen.errors import CfngenError
 

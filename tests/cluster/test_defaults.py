@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cfngen.cluster.defaults import complete
+from cfngen.cluster.defaults.completion import complete
 from cfngen.cluster.load import ClusterFileError, load, parse
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import leaves

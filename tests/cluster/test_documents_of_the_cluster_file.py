@@ -13,11 +13,13 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from cfngen.cluster import error_messages, examples, kube_up, reference
-from cfngen.cluster.keys import fields, section_at, sections_with
+from cfngen.cluster import kube_up
+from cfngen.cluster.documents import examples, reference
+from cfngen.cluster.documents.schema import json_schema
+from cfngen.cluster.file import error_messages
+from cfngen.cluster.file.keys import fields, section_at, sections_with
 from cfngen.cluster.load import load, parse
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.schema import json_schema
 
 ROOT = Path(__file__).parents[2]
 STARTER = examples.text_of(examples.DEFAULT)
@@ -71,7 +73,7 @@ def test_the_production_example_shows_what_it_promises() -> None:
 
 @pytest.mark.parametrize("name", ["configuration.md", "kube-up.md"])
 def test_a_reference_page_is_up_to_date(name: str) -> None:
-    """Run `python -m cfngen.cluster.reference docs` if it is not."""
+    """Run `python -m cfngen.cluster.documents.reference docs` if it is not."""
     assert (ROOT / "docs/reference" / name).read_text(encoding="utf-8") == reference.reference_pages()[name]
 
 

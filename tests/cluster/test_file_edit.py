@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cfngen.cluster import examples
-from cfngen.cluster.file_edit import NotEditableError, lines, set_key
+from cfngen.cluster.documents import examples
+from cfngen.cluster.file.edit import NotEditableError, lines, set_key
+from cfngen.cluster.file.yaml_file import parse_text as parse
 from cfngen.cluster.paths import lookup
-from cfngen.cluster.yaml_file import parse_text as parse
 
 KUBE_UP = examples.text_of("kube-up")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
-from cfngen.cluster import gpu
+from cfngen.cluster.instances import gpu
 
 
 def test_types_with_nvidia_gpus_are_those_of_ec2_and_no_others() -> None:

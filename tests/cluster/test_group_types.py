@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from cfngen.cluster.group_types import cpu_manufacturer, may_be_spot, type_list, types_of
-from cfngen.cluster.instance_type_facts import facts_of
+from cfngen.cluster.instances.group_types import cpu_manufacturer, may_be_spot, type_list, types_of
+from cfngen.cluster.instances.instance_types import facts_of
 from cfngen.cluster.load import parse
 
 

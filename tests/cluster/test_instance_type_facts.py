@@ -1,7 +1,7 @@
 """The facts about instance types agree with what the rest of cfngen says of them."""
 
-from cfngen.cluster import instance_types
-from cfngen.cluster.instance_type_facts import InstanceTypeFacts, all_facts, facts_of
+from cfngen.cluster.instances import instance_types
+from cfngen.cluster.instances.instance_types import InstanceTypeFacts, all_facts, facts_of
 from cfngen.cluster.load import parse
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cfngen.cluster import instance_types
+from cfngen.cluster.instances import instance_types
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cfngen.cluster.issuer_stages import (
+from cfngen.cluster.iam.issuer_stages import (
     ACCEPTED,
     OFF,
     SIGNING,

@@ -11,12 +11,13 @@ from golden_cases import CASES, load_case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cfngen.cluster import logical_ids
-from cfngen.cluster.allowed_sources import SECURITY_GROUP_ROLES
+from cfngen.cluster.iam.service_accounts import ServiceAccount
 from cfngen.cluster.load import parse
-from cfngen.cluster.logical_ids import (
+from cfngen.cluster.naming import logical_ids
+from cfngen.cluster.naming.logical_ids import (
     FORMS,
     SINGLE_IDS,
+    ExistingPartId,
     ImageId,
     LogicalId,
     MasterId,
@@ -24,16 +25,26 @@ from cfngen.cluster.logical_ids import (
     NodeGroupId,
     NodeGroupPart,
     ProgramId,
+    RecordedId,
     ServiceAccountRoleId,
     SingleId,
     is_auto_scaling_group,
     is_node_group_stack,
     pascal,
 )
-from cfngen.cluster.reference_ids import ExistingPartId, RecordedId
-from cfngen.cluster.security_group_ids import RuleId, SecurityGroupId, source_id
-from cfngen.cluster.service_accounts import ServiceAccount
-from cfngen.cluster.subnet_ids import RouteId, SubnetId, SubnetPart, VpcRangeId, ZoneId, is_subnet_parameter, zone_id
+from cfngen.cluster.naming.network_ids import (
+    SECURITY_GROUP_ROLES,
+    RouteId,
+    RuleId,
+    SecurityGroupId,
+    SubnetId,
+    SubnetPart,
+    VpcRangeId,
+    ZoneId,
+    is_subnet_parameter,
+    source_id,
+    zone_id,
+)
 from cfngen.templates import generate
 
 ZONES = [

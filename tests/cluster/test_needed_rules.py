@@ -9,7 +9,7 @@ import pytest
 
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.needed_rules import needed_rules
+from cfngen.cluster.security_groups.needed_rules import needed_rules
 from cfngen.templates import generate
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"

@@ -6,10 +6,15 @@ from typing import Any
 
 import pytest
 
+from cfngen.cluster.instances.node_resources import (
+    allocatable,
+    parse_quantity,
+    parse_threshold,
+    pod_limit,
+    smallest_resources,
+)
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.node_resources import allocatable, pod_limit, smallest_resources
-from cfngen.cluster.quantities import parse_quantity, parse_threshold
 
 
 def of(**group: Any) -> dict[str, str] | None:

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from cfngen.cluster import checks
-from cfngen.cluster.defaults import complete
+from cfngen.cluster.defaults.completion import complete
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import dotted

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cfngen.cluster.load import parse
-from cfngen.cluster.proxy import direct_hosts, environment
+from cfngen.cluster.network.proxy import direct_hosts, environment
 
 PROXY = {"httpsProxy": "http://proxy.example.com:3128"}
 ISOLATED = {"topology": "private", "nat": "none", "plugin": "cilium"}

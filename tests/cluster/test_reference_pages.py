@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from cfngen.cluster import kube_up, reference
+from cfngen.cluster import kube_up
+from cfngen.cluster.documents import reference
 
 CONFIGURATION, KUBE_UP = (reference.reference_pages()[name] for name in ("configuration.md", "kube-up.md"))
 

@@ -8,7 +8,7 @@ import pytest
 from golden_cases import CASES, load_case
 
 from cfngen.cluster.checks.placement import LASTING_DEFAULTS
-from cfngen.cluster.issuer_stages import state_to_record
+from cfngen.cluster.iam.issuer_stages import state_to_record
 from cfngen.cluster.load import Origin, load, parse
 from cfngen.cluster.paths import dotted, leaves
 from cfngen.templates.immutable_settings import immutable_settings

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from cfngen.cluster.documents.schema import json_schema
 from cfngen.cluster.load import parse
 from cfngen.cluster.paths import dotted, leaves, lookup, parse_path
-from cfngen.cluster.schema import json_schema
 
 # Names, ranges, sizes and numbers of nodes are those of kube-up (cluster/aws/config-default.sh of Kubernetes 1.5); what
 # it did not know is what the services and kubeadm do by default, and the types of today for those that are gone.

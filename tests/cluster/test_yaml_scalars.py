@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from cfngen.cluster import instance_types, yaml_file
+from cfngen.cluster.file import yaml_file
+from cfngen.cluster.instances import instance_types
 from cfngen.cluster.load import load, parse
 from cfngen.cluster.problems import ClusterFileError
 

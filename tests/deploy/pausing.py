@@ -15,7 +15,7 @@ from deployments import Operator, groups
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.tag_keys import PAUSED
+from cfngen.cluster.naming.tag_keys import PAUSED
 from cfngen.deploy.inspection.machines import GroupView, find_groups
 from cfngen.deploy.inspection.validation import Validation, validate, wait_until_valid
 from cfngen.deploy.pausing.pause import pause

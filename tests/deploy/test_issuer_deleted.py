@@ -9,8 +9,8 @@ import pytest
 from cloud import Cloud
 from deployments import Operator, groups
 
+from cfngen.cluster.iam.service_accounts import accounts_with_made_roles, role_name
 from cfngen.cluster.load import parse
-from cfngen.cluster.service_accounts import accounts_with_made_roles, role_name
 from cfngen.deploy.deletion import issuer_buckets
 from cfngen.deploy.deletion.authority_copies import AuthorityCopy
 from cfngen.deploy.deletion.execution import delete, preview_deletion

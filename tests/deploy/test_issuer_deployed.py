@@ -10,7 +10,7 @@ import pytest
 from cloud import Cloud
 from deployments import Operator, groups
 
-from cfngen.cluster.issuer_stages import ACCEPTED, OFF, SIGNING, WITH_ADDON_ROLES, recorded_state
+from cfngen.cluster.iam.issuer_stages import ACCEPTED, OFF, SIGNING, WITH_ADDON_ROLES, recorded_state
 from cfngen.deploy.messages import Message, Notice, Step
 from cfngen.deploy.operation import deploy
 from cfngen.deploy.preview.existing_objects import ForeignObjectsError

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from pausing import NAME, SMALL, Pauser, protected_instance, remove_tag, running
 
-from cfngen.cluster.names import DRAIN_HOOK
+from cfngen.cluster.naming.names import DRAIN_HOOK
 from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.etcd.backup import NoAnswerError
 from cfngen.deploy.etcd.restore import REQUEST_KEY, RestoreInProgressError, restore

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from answering import Aws
 
-from cfngen.cluster.tag_keys import PAUSED
+from cfngen.cluster.naming.tag_keys import PAUSED
 from cfngen.deploy.inspection.machines import GroupView, InstanceView
 from cfngen.deploy.pausing.checks import (
     CannotPauseError,

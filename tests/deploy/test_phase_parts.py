@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cfngen.cluster.logical_ids import is_node_group_stack
+from cfngen.cluster.naming.logical_ids import is_node_group_stack
 from cfngen.deploy.phasing.comparison import find_worse_changes
 from cfngen.deploy.phasing.parts import UpdatePart, divide_into_parts
 from cfngen.deploy.preview.changes import Change, Danger, Impact, PropertyChange, Replacement, StackPlan

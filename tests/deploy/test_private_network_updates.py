@@ -9,8 +9,8 @@ import pytest
 from cloud import Cloud
 from deployments import Operator
 
-from cfngen.cluster.endpoints import interface_endpoints
 from cfngen.cluster.load import parse
+from cfngen.cluster.network.endpoints import interface_endpoints
 from cfngen.deploy.messages import Message
 from cfngen.deploy.preview.changes import Danger
 from cfngen.deploy.preview.plan import Plan

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from cfngen.cluster.network_plugins import PLUGINS
+from cfngen.cluster.network.network_plugins import PLUGINS
 from cfngen.rehearse import clusters, parts
 from cfngen.rehearse.expectations import read_recorded_expectations
 from cfngen.rehearse.outlines import outline_steps, usual_minutes

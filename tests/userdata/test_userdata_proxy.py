@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cfngen.cluster.load import parse
-from cfngen.cluster.proxy import environment
+from cfngen.cluster.network.proxy import environment
 from cfngen.userdata import UserData, cloud_controller, roles
 from cfngen.userdata.pack import MAX_USER_DATA_BYTES
 

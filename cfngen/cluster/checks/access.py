@@ -7,12 +7,12 @@ from ipaddress import IPv4Network
 
 from cfngen.cluster.checks.roles import policy_statements
 from cfngen.cluster.checks.sections import KeyCheck, all_instances, all_machines, extra_volumes, node_groups, repeated
-from cfngen.cluster.existing_roles import existing_roles
+from cfngen.cluster.iam.existing_roles import existing_roles
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.names import aws_partition
+from cfngen.cluster.naming.names import aws_partition
+from cfngen.cluster.network.topology import has_both_endpoints
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
-from cfngen.cluster.topology import has_both_endpoints
 
 # Ports of a master that the API cannot have, and the program that listens on each, from
 # https://kubernetes.io/docs/reference/networking/ports-and-protocols/ (November 2026), with SSH and the

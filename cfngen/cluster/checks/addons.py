@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from cfngen.cluster.addon_ports import LISTENERS
 from cfngen.cluster.checks.sections import KeyCheck
-from cfngen.cluster.group_types import may_be_spot
+from cfngen.cluster.instances.group_types import may_be_spot
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, lookup
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.security_groups.addon_ports import LISTENERS
 
 # Names of cfngen's own Helm releases, enabled or not. A user's chart must not have one of these names: its release
 # would replace the resources of cfngen's.

@@ -8,10 +8,10 @@ from itertools import combinations
 
 from cfngen.cluster.checks.sections import KeyCheck, subnet_path
 from cfngen.cluster.model import Cluster, Subnet
-from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.network.network_plugins import NODE_PREFIX, network_plugin
+from cfngen.cluster.network.topology import RESERVED_ADDRESSES, is_private, vpc_ranges
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
-from cfngen.cluster.topology import is_private, vpc_ranges
 from cfngen.text import pluralize
 
 VPC_CIDR_PATH: Path = ("network", "vpc", "cidr")
@@ -24,7 +24,7 @@ DNS_ADDRESS_PATH: Path = ("network", "dnsServiceIp")
 MIN_AWS_PREFIX, MAX_AWS_PREFIX = 16, 28
 # AWS reserves five addresses of each subnet: the first four and the last.
 _RESERVED_FIRST_ADDRESSES = 4
-RESERVED_ADDRESSES = 5
+
 # Networks with a special purpose, in which VPC, pods and services must not have addresses; by their purpose.
 _RESERVED_NETWORKS = {
     "this host": IPv4Network("0.0.0.0/8"),
@@ -35,8 +35,8 @@ _RESERVED_NETWORKS = {
 # Prefix lengths of the service range: it has at most 20 host bits, and at least 10 addresses (kubeadm's
 # MaximumBitsForServiceSubnet and MinimumAddressesInServiceSubnet, cmd/kubeadm/app/constants, Kubernetes 1.36).
 _MIN_SERVICE_PREFIX, _MAX_SERVICE_PREFIX = 12, 28
-# Prefix length of the range that each node gets of podCidr.
-NODE_PREFIX = 24
+
+
 # Shortest prefix of podCidr: a node's prefix may be at most 16 longer (kube-controller-manager's range allocator,
 # pkg/controller/nodeipam/ipam/cidrset, Kubernetes 1.36).
 _MIN_POD_PREFIX = 8

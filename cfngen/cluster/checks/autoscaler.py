@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cfngen.cluster.checks.sections import GroupCheck
-from cfngen.cluster.group_types import type_list, types_of
-from cfngen.cluster.instance_type_facts import facts_of
-from cfngen.cluster.logical_ids import auto_scaling_group_id, node_group_prefix
+from cfngen.cluster.instances.group_types import type_list, types_of
+from cfngen.cluster.instances.instance_types import facts_of
+from cfngen.cluster.instances.node_resources import (
+    KUBELET_MAX_PODS,
+    NODE_TEMPLATE,
+    allocatable,
+    is_guessed,
+    node_template_tags,
+    pod_limit,
+)
 from cfngen.cluster.model import Cluster, NodeGroup
-from cfngen.cluster.network_plugins import delegates_prefixes, network_plugin
-from cfngen.cluster.node_resources import KUBELET_MAX_PODS, allocatable, pod_limit
-from cfngen.cluster.node_template_tags import NODE_TEMPLATE, is_guessed, node_template_tags
+from cfngen.cluster.naming.logical_ids import auto_scaling_group_id, node_group_prefix
+from cfngen.cluster.network.network_plugins import delegates_prefixes, network_plugin
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 from cfngen.text import join_and

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster import instance_types
 from cfngen.cluster.checks.sections import GroupCheck, node_groups, repeated
-from cfngen.cluster.group_types import matching_types, may_be_spot, required_architecture
-from cfngen.cluster.instance_type_facts import facts_of
+from cfngen.cluster.instances import instance_types
+from cfngen.cluster.instances.group_types import matching_types, may_be_spot, required_architecture
+from cfngen.cluster.instances.instance_types import facts_of
 from cfngen.cluster.model import Architecture, Cluster, InstanceRequirements, InstancesDistribution, NodeGroup
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Address
 
-from cfngen.cluster import instance_types
-from cfngen.cluster.allowed_sources import RESERVED_RULES
-from cfngen.cluster.api_dns import private_zone, public_zone
 from cfngen.cluster.checks.instances import not_offered_message
 from cfngen.cluster.checks.sections import KeyCheck
+from cfngen.cluster.instances import instance_types
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.zones import is_local_zone
+from cfngen.cluster.network.topology import has_internal_endpoint, is_private, private_zone, public_zone
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 from cfngen.cluster.sections.network import ApiDns, DnsZone
-from cfngen.cluster.topology import has_internal_endpoint, is_private
-from cfngen.cluster.zones import is_local_zone
+from cfngen.cluster.security_groups.rules import RESERVED_RULES
 
 _DNS: Path = ("api", "dns")
 _BASTION: Path = ("bastion",)

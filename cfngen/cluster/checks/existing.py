@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from cfngen.cluster.checks.addresses import no_room, size_paths
 from cfngen.cluster.checks.sections import KeyCheck, subnet_path
-from cfngen.cluster.existing_parts import referenced_parts
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.network.existing_parts import referenced_parts
+from cfngen.cluster.network.topology import uses_internet_gateway
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
-from cfngen.cluster.references import StackOutput
-from cfngen.cluster.topology import uses_internet_gateway
+from cfngen.cluster.sections.references import StackOutput
 
 _VPC_ID_PATH: Path = ("network", "vpc", "id")
 
@@ -19,7 +19,7 @@ _VPC_ID_PATH: Path = ("network", "vpc", "id")
 def _check_subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
     vpc = cluster.network.vpc
     for index, subnet in enumerate(cluster.network.subnets):
-        # `cfngen.cluster.network_defaults` has filled in every CIDR that it can derive, which counts as set.
+        # `cfngen.cluster.defaults.network_defaults` has filled in every CIDR that it can derive, which counts as set.
         if "cidr" in subnet.model_fields_set:
             continue
         if subnet.id:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from cfngen.cluster import gpu
 from cfngen.cluster.checks.sections import GroupCheck
-from cfngen.cluster.group_types import types_key, types_of
+from cfngen.cluster.instances import gpu
+from cfngen.cluster.instances.group_types import types_key, types_of
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.cluster.checks.sections import GroupCheck
+from cfngen.cluster.instances.rolling_updates import MAX_BATCH_SIZE, MAX_PAUSE_MINUTES, SPARE_MINUTES
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
-from cfngen.cluster.rolling_updates import MAX_BATCH_SIZE
-from cfngen.cluster.upgrade_timeouts import MAX_PAUSE_MINUTES, SPARE_MINUTES
 
 
 def _update_path(index: int, key: str) -> Path:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
-from cfngen.cluster import names
 from cfngen.cluster.checks.sections import KeyCheck
-from cfngen.cluster.logical_ids import pascal
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming import names
+from cfngen.cluster.naming.logical_ids import pascal
+from cfngen.cluster.naming.tag_keys import why_key_refused
 from cfngen.cluster.paths import Path, leaves
 from cfngen.cluster.problems import Problem
-from cfngen.cluster.tag_keys import why_key_refused
 from cfngen.text_limits import STACK_TAG_VALUE, TAG_VALUE, same_but_for_case
 
 # Tags that the user may choose. A resource has 50 tags at most, and cfngen, CloudFormation and Kubernetes add some of

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from cfngen.cluster.checks.addresses import usable_address_count
 from cfngen.cluster.checks.sections import KeyCheck, repeated
 from cfngen.cluster.model import Cluster, FlowLogs
-from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 from cfngen.text import pluralize

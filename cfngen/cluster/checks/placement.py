@@ -5,15 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator, Mapping
 
-from cfngen.cluster import instance_types
 from cfngen.cluster.checks.sections import subnet_path
-from cfngen.cluster.group_types import type_list, types_of
+from cfngen.cluster.instances import instance_types
+from cfngen.cluster.instances.group_types import type_list, types_of
 from cfngen.cluster.model import Cluster, Volume
-from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.naming.zones import is_local_zone, zone_region
+from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.network.topology import created_subnets, is_private, nat_gateway_zones
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
-from cfngen.cluster.topology import created_subnets, is_private, nat_gateway_zones
-from cfngen.cluster.zones import is_local_zone, zone_region
 
 
 def _check_region_exists(cluster: Cluster) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from cfngen.cluster.existing_roles import existing_roles, group_role, makes_roles, shares_existing_role
+from cfngen.cluster.iam.existing_roles import existing_roles, group_role, makes_roles, shares_existing_role
 from cfngen.cluster.model import Cluster, PolicyStatement
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem

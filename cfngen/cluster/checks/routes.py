@@ -6,10 +6,8 @@ from collections.abc import Iterator
 
 from cfngen.cluster.checks.addresses import POD_CIDR_PATH, SERVICE_CIDR_PATH, vpc_ranges_by_path
 from cfngen.cluster.model import Cluster, Route
-from cfngen.cluster.network_plugins import network_plugin
-from cfngen.cluster.paths import Path, dotted
-from cfngen.cluster.problems import Problem
-from cfngen.cluster.routes import (
+from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.network.routes import (
     DEFAULT_DESTINATION,
     PUBLIC_TABLE,
     destination_range,
@@ -19,7 +17,9 @@ from cfngen.cluster.routes import (
     tables_of,
     target_ids,
 )
-from cfngen.cluster.topology import is_private, nat_gateway_zones
+from cfngen.cluster.network.topology import is_private, nat_gateway_zones
+from cfngen.cluster.paths import Path, dotted
+from cfngen.cluster.problems import Problem
 
 _ROUTES_PATH: Path = ("network", "routes")
 _TOPOLOGY_PATH: Path = ("network", "topology")

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from cfngen.cluster.allowed_sources import (
+from cfngen.cluster.checks.sections import all_instances
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.network_ids import SECURITY_GROUP_ROLES, SecurityGroupRole
+from cfngen.cluster.network.existing_parts import GROUPS_PATH, GroupRole, existing_group, existing_groups, group_path
+from cfngen.cluster.paths import Path
+from cfngen.cluster.problems import Problem
+from cfngen.cluster.security_groups.rules import (
     LOAD_BALANCER_ROLES,
     MAX_RULES_PER_INTERFACE,
-    SECURITY_GROUP_ROLES,
-    SecurityGroupRole,
+    load_balancer_roles,
     max_rules_for_sources,
     sources,
     sources_by_group,
+    used_roles,
 )
-from cfngen.cluster.checks.sections import all_instances
-from cfngen.cluster.existing_security_groups import (
-    GROUPS_PATH,
-    GroupRole,
-    existing_group,
-    existing_groups,
-    group_path,
-)
-from cfngen.cluster.model import Cluster
-from cfngen.cluster.paths import Path
-from cfngen.cluster.problems import Problem
-from cfngen.cluster.security_group_rules import load_balancer_roles, used_roles
 
 # Why a cluster may have no security group of a role.
 _REASONS_OF_ABSENCE: Mapping[GroupRole, str] = {

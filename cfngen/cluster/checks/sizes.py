@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.checks.addresses import NODE_PREFIX, POD_CIDR_PATH, usable_address_count
+from cfngen.cluster.checks.addresses import POD_CIDR_PATH, usable_address_count
 from cfngen.cluster.checks.sections import GroupCheck, KeyCheck
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.network.network_plugins import NODE_PREFIX, network_plugin
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 from cfngen.text import pluralize

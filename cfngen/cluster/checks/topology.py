@@ -15,14 +15,20 @@ from cfngen.cluster.checks.addresses import (
     why_not_in_vpc,
 )
 from cfngen.cluster.checks.sections import GroupCheck, KeyCheck, all_instances, subnet_path
-from cfngen.cluster.endpoints import interface_endpoints
 from cfngen.cluster.model import Cluster, Endpoints, Instances
-from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.naming.zones import is_local_zone
+from cfngen.cluster.network.endpoints import interface_endpoints
+from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.network.routes import has_default_route
+from cfngen.cluster.network.topology import (
+    availability_zones,
+    created_subnets,
+    is_private,
+    nat_gateway_zones,
+    public_subnets,
+)
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
-from cfngen.cluster.routes import has_default_route
-from cfngen.cluster.topology import availability_zones, created_subnets, is_private, nat_gateway_zones, public_subnets
-from cfngen.cluster.zones import is_local_zone
 
 _TOPOLOGY: Path = ("network", "topology")
 _NAT: Path = ("network", "nat")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from cfngen.cluster.checks.sections import all_machines, extra_volumes
-from cfngen.cluster.group_types import types_key, types_of
-from cfngen.cluster.instance_type_facts import facts_of
+from cfngen.cluster.instances.group_types import types_key, types_of
+from cfngen.cluster.instances.instance_types import facts_of
 from cfngen.cluster.model import Cluster, Volume
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem

@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 
-from cfngen.cluster.kube_up import instances, network, passthrough, placement
+from cfngen.cluster.file.layers import Assignment
+from cfngen.cluster.kube_up import instances, network, passthrough
 from cfngen.cluster.kube_up.variable import Handling, Variable
-from cfngen.cluster.layers import Assignment
 from cfngen.cluster.problems import NO_KEY, Problem, Source
 
 __all__ = ["SECTIONS", "VARIABLES", "Handling", "Variable", "assignments_of_environment"]
 
 SECTIONS: Mapping[str, tuple[Variable, ...]] = {
-    "Placement, names and network": placement.VARIABLES,
+    "Placement, names and network": network.VARIABLES,
     "Instances, disks and images": instances.VARIABLES,
-    "Cluster network, add-ons and control plane": network.VARIABLES,
+    "Cluster network, add-ons and control plane": network.CLUSTER_VARIABLES,
     "Handed on to the instances": passthrough.VARIABLES,
 }
 """The variables, grouped by the heading under which docs/reference/kube-up.md lists them."""

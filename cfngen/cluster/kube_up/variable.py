@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from cfngen.cluster.layers import ItemNamed
+from cfngen.cluster.file.layers import ItemNamed
 from cfngen.cluster.paths import EVERY_ITEM, parse_path
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from cfngen.cluster import field_types
+from cfngen.cluster.sections import field_types
 from cfngen.cluster.sections.base import List
 from cfngen.cluster.sections.instances import Image, Machine
 from cfngen.cluster.sections.network import ElasticIp, PrefixList

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from cfngen.cluster import field_types
+from cfngen.cluster.sections import field_types
 from cfngen.cluster.sections.base import Model
 
 FlowLogDestination = Literal["cloudWatchLogs", "s3"]

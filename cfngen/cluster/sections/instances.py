@@ -8,12 +8,16 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from cfngen.cluster import field_types
-from cfngen.cluster.sections.autoscaling import GroupAutoscaler
+from cfngen.cluster.sections import field_types
 from cfngen.cluster.sections.base import Architecture, Distribution, List, Model, refuse_windows
-from cfngen.cluster.sections.capacity import CapacityReservation, InstanceRequirements, InstancesDistribution
+from cfngen.cluster.sections.capacity import (
+    CapacityReservation,
+    GroupAutoscaler,
+    InstanceRequirements,
+    InstancesDistribution,
+)
 from cfngen.cluster.sections.network import Subnet
-from cfngen.cluster.sections.policies import PolicyStatement
+from cfngen.cluster.sections.service_accounts import PolicyStatement
 
 
 class Image(Model):

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from cfngen.cluster import field_types
+from cfngen.cluster.sections import field_types
 from cfngen.cluster.sections.base import List, Model, Nat, Plugin, RouteTables, Topology
 from cfngen.cluster.sections.flow_logs import FlowLogs
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from cfngen.cluster.names import authority_copy_prefix
+from cfngen.cluster.naming.names import authority_copy_prefix
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.deletion.retained_resources import RetainedResource

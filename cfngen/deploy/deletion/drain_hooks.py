@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from cfngen.cluster.names import DRAIN_HOOK
+from cfngen.cluster.naming.names import DRAIN_HOOK
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
 from cfngen.deploy.aws_types import AwsArguments, AwsObject

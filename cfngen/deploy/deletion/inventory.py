@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from cfngen.cluster.existing_security_groups import GROUP_ROLES, group_parameter
+from cfngen.cluster.network.existing_parts import GROUP_ROLES, group_parameter
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion.kubernetes_tags import cluster_tag, is_owned_by, tag_map
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackResource, StackView, list_resource_tree

@@ -7,8 +7,8 @@ A bucket that holds anything else remains.
 
 from __future__ import annotations
 
-from cfngen.cluster.logical_ids import ISSUER_BUCKET
-from cfngen.cluster.service_accounts import DISCOVERY_KEY, KEYS_KEY
+from cfngen.cluster.iam.service_accounts import DISCOVERY_KEY, KEYS_KEY
+from cfngen.cluster.naming.logical_ids import ISSUER_BUCKET
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, AwsError, error_code, translate_aws_errors
 from cfngen.deploy.deletion.inventory import Inventory

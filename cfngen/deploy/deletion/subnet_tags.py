@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cfngen.cluster.tag_keys import SUBNET_ROLES, added_tags_note
+from cfngen.cluster.naming.tag_keys import SUBNET_ROLES, added_tags_note
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.deletion.kubernetes_tags import cluster_tag, tag_map

@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, get_args
 
-from cfngen.cluster.logical_ids import BASTION_GROUP, MasterId, NodeGroupId, auto_scaling_group_id, node_group_prefix
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.logical_ids import (
+    BASTION_GROUP,
+    MasterId,
+    NodeGroupId,
+    auto_scaling_group_id,
+    node_group_prefix,
+)
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject

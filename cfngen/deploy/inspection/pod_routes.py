@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network_plugins import network_plugin
-from cfngen.cluster.topology import is_private
+from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.network.topology import is_private
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.inspection.private_network import PUBLIC_TABLE

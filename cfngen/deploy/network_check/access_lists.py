@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
-from cfngen.cluster.network_plugins import network_plugin
-from cfngen.cluster.topology import is_private
+from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.network.topology import is_private
 from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.network_check.endpoints import subnets_without_way_out
 from cfngen.deploy.network_check.findings import Finding, problem

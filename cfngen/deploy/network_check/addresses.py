@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from math import ceil
 
-from cfngen.cluster.checks.addresses import RESERVED_ADDRESSES
-from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import NodeGroup
-from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.naming.logical_ids import MasterId
+from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.network.topology import RESERVED_ADDRESSES
 from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.network_check.findings import Finding, problem, warning
 from cfngen.deploy.network_check.routes import target_of

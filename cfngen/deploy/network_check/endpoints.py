@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 
-from cfngen.cluster.endpoints import S3, interface_endpoints, required_services, service_name
-from cfngen.cluster.topology import is_private
+from cfngen.cluster.network.endpoints import S3, interface_endpoints, required_services, service_name
+from cfngen.cluster.network.topology import is_private
 from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.network_check.findings import Finding, problem
 from cfngen.deploy.network_check.network import NamedSubnet

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
-from cfngen.cluster.existing_parts import named_ids
 from cfngen.cluster.model import Cluster, NodeGroup, Slot
-from cfngen.cluster.subnet_ids import SubnetId, ZonalId, zone_id
-from cfngen.cluster.topology import public_subnets
+from cfngen.cluster.naming.network_ids import SubnetId, ZonalId, zone_id
+from cfngen.cluster.network.existing_parts import named_ids
+from cfngen.cluster.network.topology import public_subnets
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.topology import is_private, masters_have_elastic_ips
+from cfngen.cluster.network.topology import is_private, masters_have_elastic_ips
 from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.network_check.findings import Finding, problem, warning
 from cfngen.deploy.network_check.network import NamedSubnet

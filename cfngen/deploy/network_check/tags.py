@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.tag_keys import INTERNAL_SUBNET_ROLE, SUBNET_ROLES
+from cfngen.cluster.naming.tag_keys import INTERNAL_SUBNET_ROLE, SUBNET_ROLES
 from cfngen.deploy.deletion.kubernetes_tags import tag_map
 from cfngen.deploy.network_check.findings import Finding, Severity, problem, warning
 from cfngen.deploy.network_check.situation import Situation

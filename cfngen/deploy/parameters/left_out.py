@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from cfngen.cluster.existing_parts import stack_outputs
-from cfngen.cluster.existing_security_groups import GroupRole, existing_group, group_key
-from cfngen.cluster.group_types import types_key
-from cfngen.cluster.logical_ids import NodeGroupId
+from cfngen.cluster.instances.group_types import types_key
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.topology import has_api_load_balancer
+from cfngen.cluster.naming.logical_ids import NodeGroupId
+from cfngen.cluster.network.existing_parts import GroupRole, existing_group, group_key, stack_outputs
+from cfngen.cluster.network.topology import has_api_load_balancer
 
 API_CIDR_PARAMETER = "ApiAllowedCidr"
 """Parameter with the address range from which the Kubernetes API can be reached."""

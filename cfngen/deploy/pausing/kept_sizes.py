@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from cfngen.cluster.tag_keys import PAUSED
+from cfngen.cluster.naming.tag_keys import PAUSED
 
 # Values of tags have at most 256 characters: letters, digits, spaces and `+ - = . _ : / @` ("Tag naming and usage
 # restrictions", Amazon EC2 Auto Scaling User Guide).

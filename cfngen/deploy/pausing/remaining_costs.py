@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.references import known_id
+from cfngen.cluster.sections.references import known_id
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject

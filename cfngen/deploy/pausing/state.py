@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.tag_keys import PAUSED
+from cfngen.cluster.naming.tag_keys import PAUSED
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.inspection.machines import GroupView, find_groups

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cfngen.cluster.logical_ids import MASTER_STACK
+from cfngen.cluster.naming.logical_ids import MASTER_STACK
 from cfngen.deploy.preview.changes import Change, Danger, Replacement, StackPlan
 from cfngen.deploy.preview.plan import Phase, PhaseKind, Plan
 

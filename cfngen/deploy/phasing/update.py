@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from cfngen.cluster.security_group_ids import RuleId
+from cfngen.cluster.naming.network_ids import RuleId
 from cfngen.deploy.account import Account
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Notice, Question, Step

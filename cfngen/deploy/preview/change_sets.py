@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from cfngen.cluster.names import CHANGE_SET_PREFIX
+from cfngen.cluster.naming.names import CHANGE_SET_PREFIX
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, DeniedError, translate_aws_errors
 from cfngen.deploy.aws_types import AwsArguments, AwsObject, Client

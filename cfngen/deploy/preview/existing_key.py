@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cfngen.cluster.existing_roles import existing_roles
+from cfngen.cluster.iam.existing_roles import existing_roles
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.issuer_documents import masters_publish_documents
+from cfngen.cluster.iam.service_accounts import accounts_with_made_roles, masters_publish_documents, role_name
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.names import aws_partition
+from cfngen.cluster.naming.names import aws_partition
 from cfngen.cluster.paths import dotted
-from cfngen.cluster.service_accounts import accounts_with_made_roles, role_name
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from cfngen.cluster.model import Cluster, Subnet
-from cfngen.cluster.subnet_ids import SubnetId, ZonalId, ZoneId, zone_id
-from cfngen.cluster.topology import is_private
+from cfngen.cluster.naming.network_ids import SubnetId, ZonalId, ZoneId, zone_id
+from cfngen.cluster.network.topology import is_private
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsObject
 

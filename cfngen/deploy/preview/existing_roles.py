@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cfngen.cluster.existing_roles import existing_roles, last_name
+from cfngen.cluster.iam.existing_roles import existing_roles, last_name
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import dotted
 from cfngen.deploy.account import Account

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.routes import destination_range, target_ids
+from cfngen.cluster.network.routes import destination_range, target_ids
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsObject
 

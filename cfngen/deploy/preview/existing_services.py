@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.endpoints import interface_endpoints, service_name
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.network.endpoints import interface_endpoints, service_name
 from cfngen.deploy.account import Account
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from cfngen.cluster.subnet_ids import SubnetId, ZoneId
+from cfngen.cluster.naming.network_ids import SubnetId, ZoneId
 from cfngen.deploy.preview.immutable_changes import ImmutableSettingError
 
 _SUBNET_REASON = "the instances and network interfaces in this subnet cannot move"

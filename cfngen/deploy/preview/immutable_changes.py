@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.topology import is_private
+from cfngen.cluster.network.topology import is_private
 from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.errors import CfngenError

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Network
 from typing import NamedTuple
 
-from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject

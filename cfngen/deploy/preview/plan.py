@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar, Literal
 
-from cfngen.cluster.logical_ids import NodeGroupId
+from cfngen.cluster.naming.logical_ids import NodeGroupId
 from cfngen.deploy.messages import Message
 from cfngen.deploy.preview.bill_of_materials import Cost, CreationSummary
 from cfngen.deploy.preview.changes import Change, Counts, Danger, Impact, Replacement, StackPlan

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cfngen.cluster.existing_roles import existing_roles, group_role
+from cfngen.cluster.iam.existing_roles import existing_roles, group_role
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, dotted
 from cfngen.deploy.account import Account

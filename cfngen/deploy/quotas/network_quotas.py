@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from cfngen.cluster.subnet_ids import SubnetId
+from cfngen.cluster.naming.network_ids import SubnetId
 from cfngen.deploy.account import Account
 from cfngen.deploy.quotas.demand import Demand
 from cfngen.deploy.quotas.quota import QuotaCheck, ReadCount, known_usage

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cfngen.cluster import instance_types
 from cfngen.cluster.checks.instances import not_offered_message
+from cfngen.cluster.instances import instance_types
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsArguments, AwsObject
 from cfngen.deploy.launch_templates import read_version

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cfngen.cluster.instance_types import architecture, why_unsuitable
+from cfngen.cluster.instances.instance_types import architecture, why_unsuitable
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.hints import CommandText, SuggestedCommand

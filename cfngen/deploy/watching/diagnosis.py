@@ -14,7 +14,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import ClassVar
 
-from cfngen.cluster.logical_ids import MasterId
+from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, DeniedError, as_aws_error, error_code, translate_aws_errors
 from cfngen.deploy.messages import Event, Message

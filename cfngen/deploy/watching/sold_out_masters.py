@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from cfngen.cluster.logical_ids import MasterId
+from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.deploy.account import Account
 from cfngen.deploy.messages import Event
 from cfngen.deploy.replacing.similar_types import sold_out_hint

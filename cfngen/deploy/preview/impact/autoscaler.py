@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cfngen.cluster.node_template_tags import NODE_TEMPLATE
+from cfngen.cluster.instances.node_resources import NODE_TEMPLATE
 from cfngen.deploy.preview.impact.context import ChangeContext
 from cfngen.permissions.addons import AUTOSCALER_TAG
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 
-from cfngen.cluster.group_types import type_list
+from cfngen.cluster.instances.group_types import type_list
 from cfngen.deploy.preview.impact.context import ChangeContext, number_if_decimal
 from cfngen.text import pluralize
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from cfngen.cluster.logical_ids import FLOW_LOG_ROLE, MASTER_ROLE
+from cfngen.cluster.naming.logical_ids import FLOW_LOG_ROLE, MASTER_ROLE
 from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.preview.impact import rolling_updates
 from cfngen.deploy.preview.impact.autoscaler import autoscaler_text

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from cfngen.cluster.logical_ids import NodeGroupId, pascal
+from cfngen.cluster.instances.rolling_updates import batch_timeout, rolling_update
 from cfngen.cluster.model import NodeGroup
-from cfngen.cluster.rolling_updates import rolling_update
-from cfngen.cluster.upgrade_timeouts import batch_timeout
+from cfngen.cluster.naming.logical_ids import NodeGroupId, pascal
 from cfngen.deploy.preview.impact.context import ChangeContext
 
 # From this many batches on, a plan says how long a rolling update may take, also if the cluster file says nothing of

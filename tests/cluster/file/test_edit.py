@@ -14,7 +14,7 @@ from cfngen.cluster.paths import lookup
 
 KUBE_UP = examples.text_of("kube-up")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 KEY = ("api", "allowedCidrs")
 VALUE = ["203.0.113.7/32"]
 VALUES: dict[tuple[str | int, ...], object] = {

@@ -12,7 +12,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.security_groups.needed_rules import needed_rules
 from cfngen.templates import generate
 
-CASES = Path(__file__).parents[1] / "golden" / "cases"
+CASES = Path(__file__).parents[2] / "golden" / "cases"
 OWN = CASES / "own-security-groups" / "cluster.yaml"
 PREFIXES = {
     "Master": "masters",

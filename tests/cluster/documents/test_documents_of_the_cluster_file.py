@@ -21,7 +21,7 @@ from cfngen.cluster.file.keys import fields, section_at, sections_with
 from cfngen.cluster.load import load, parse
 from cfngen.cluster.model import Cluster
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 STARTER = examples.text_of(examples.DEFAULT)
 UNCOMMENTED = re.sub(r"(?m)^#(?=[a-zA-Z]|  )", "", STARTER)
 

@@ -9,7 +9,7 @@ from itertools import combinations
 from cfngen.cluster.checks.sections import KeyCheck, subnet_path
 from cfngen.cluster.model import Cluster, Subnet
 from cfngen.cluster.network.network_plugins import NODE_PREFIX, network_plugin
-from cfngen.cluster.network.topology import RESERVED_ADDRESSES, is_private, vpc_ranges
+from cfngen.cluster.network.topology import is_private, usable_address_count, vpc_ranges
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
 from cfngen.text import pluralize
@@ -54,11 +54,6 @@ _NEVER_ADDED = IPv4Network("198.19.0.0/16")
 _NOT_ADDED_TO_172_16 = IPv4Network("172.31.0.0/16")
 _FIRST_OF_10 = IPv4Network("10.0.0.0/16")
 _FIRST_TWO_OF_10 = IPv4Network("10.0.0.0/15")
-
-
-def usable_address_count(subnet: Subnet) -> int:
-    """Return how many addresses of a subnet instances can use: AWS reserves the first four and the last."""
-    return max(subnet.cidr.num_addresses - RESERVED_ADDRESSES, 0)
 
 
 def vpc_ranges_by_path(cluster: Cluster) -> tuple[tuple[Path, IPv4Network], ...]:
@@ -189,7 +184,7 @@ def _check_master_addresses(cluster: Cluster) -> Iterator[Problem]:
 
 def _why_master_cannot_have(address: IPv4Address, cluster: Cluster) -> str | None:
     # `_check_vpc_and_subnet_sizes` reports subnets that are too small to have a usable address.
-    subnet_cidrs = [subnet.cidr for subnet in cluster.network.subnets if usable_address_count(subnet) > 0]
+    subnet_cidrs = [subnet.cidr for subnet in cluster.network.subnets if usable_address_count(subnet.cidr) > 0]
     if not subnet_cidrs:
         return None
     containing_cidrs = [subnet_cidr for subnet_cidr in subnet_cidrs if address in subnet_cidr]

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from ipaddress import AddressValueError, IPv4Address
 from urllib.parse import urlsplit
 
-from cfngen.cluster.checks.addresses import usable_address_count
 from cfngen.cluster.checks.sections import KeyCheck, repeated
 from cfngen.cluster.model import Cluster, FlowLogs
 from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.network.topology import usable_address_count
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 from cfngen.text import pluralize
@@ -74,7 +74,7 @@ def _warn_of_too_few_addresses_for_max_size(cluster: Cluster) -> Iterator[Proble
 
 
 def _total_usable_addresses(cluster: Cluster) -> int:
-    return sum(map(usable_address_count, cluster.network.subnets))
+    return sum(usable_address_count(subnet.cidr) for subnet in cluster.network.subnets)
 
 
 def _check_proxy_outside_cluster(cluster: Cluster) -> Iterator[Problem]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.checks.addresses import POD_CIDR_PATH, usable_address_count
+from cfngen.cluster.checks.addresses import POD_CIDR_PATH
 from cfngen.cluster.checks.sections import GroupCheck, KeyCheck
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.network_plugins import NODE_PREFIX, network_plugin
+from cfngen.cluster.network.topology import usable_address_count
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 from cfngen.text import pluralize
@@ -60,7 +61,7 @@ def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _total_usable_addresses(cluster: Cluster, zones: tuple[str, ...]) -> int:
-    return sum(usable_address_count(subnet) for subnet in cluster.network.subnets if subnet.zone in zones)
+    return sum(usable_address_count(subnet.cidr) for subnet in cluster.network.subnets if subnet.zone in zones)
 
 
 def _check_addresses_for_min_size(cluster: Cluster) -> Iterator[Problem]:

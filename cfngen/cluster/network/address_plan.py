@@ -9,10 +9,10 @@ from ipaddress import IPv4Address, IPv4Network, summarize_address_range
 from cfngen.cluster.model import Cluster, Subnet
 from cfngen.cluster.network.network_plugins import NODE_PREFIX, network_plugin
 from cfngen.cluster.network.topology import (
-    RESERVED_ADDRESSES,
     is_private,
     nat_gateway_zones,
     public_subnets,
+    usable_address_count,
     vpc_ranges,
 )
 
@@ -81,7 +81,7 @@ def _instance_subnets(cluster: Cluster) -> Iterator[AddressRange]:
             subnet.cidr,
             "private subnet" if is_private(cluster) else "subnet",
             zone=subnet.zone,
-            usable=_usable(subnet.cidr),
+            usable=usable_address_count(subnet.cidr),
             purpose=_instances_in(cluster, subnet),
             is_existing=bool(subnet.id),
         )
@@ -103,7 +103,7 @@ def _public_subnets(cluster: Cluster) -> Iterator[AddressRange]:
                 public.cidr,
                 "public subnet",
                 zone=zone,
-                usable=_usable(public.cidr),
+                usable=usable_address_count(public.cidr),
                 purpose=", ".join([*nat_gateway, "load balancers", *bastion]),
                 is_existing=bool(public.id),
             )
@@ -111,10 +111,6 @@ def _public_subnets(cluster: Cluster) -> Iterator[AddressRange]:
 
 def _has_bastion(cluster: Cluster, zone: str) -> bool:
     return cluster.bastion is not None and cluster.bastion.zone == zone
-
-
-def _usable(cidr: IPv4Network) -> int:
-    return max(cidr.num_addresses - RESERVED_ADDRESSES, 0)
 
 
 def _free_ranges(vpc: AddressRange, subnets: Sequence[AddressRange]) -> Iterator[AddressRange]:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.names import api_host
-from cfngen.cluster.network.endpoints import S3, has_s3_endpoint, interface_endpoints
+from cfngen.cluster.network.endpoints import S3, dns_suffix, has_s3_endpoint, interface_endpoints
 from cfngen.cluster.network.network_plugins import network_plugin
 
 # The instance itself, its metadata, and the credentials of containers.
@@ -92,7 +92,7 @@ def _endpoint_hosts(cluster: Cluster) -> Iterator[str]:
     endpoints"). Of an endpoint that the cluster file names in full, the hosts are not known: they belong in `noProxy`.
     """
     region = cluster.region
-    suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
+    suffix = dns_suffix(region)
     # The gateway endpoint serves the route tables that cfngen creates only. Amazon Linux has its packages in S3, at the
     # dual-stack name.
     if has_s3_endpoint(cluster) and not any(subnet.id or subnet.route_table for subnet in cluster.network.subnets):

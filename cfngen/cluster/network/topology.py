@@ -143,3 +143,8 @@ def certificate_names(cluster: Cluster) -> tuple[str, ...]:
     """Return the names that the cluster file asks for in the API server's certificate, each once."""
     names = (*((cluster.api.dns.name,) if cluster.api.dns else ()), *cluster.api.additional_names)
     return tuple(dict.fromkeys(names))
+
+
+def usable_address_count(cidr: IPv4Network) -> int:
+    """Return how many addresses of a subnet instances can use: AWS reserves the first four and the last."""
+    return max(cidr.num_addresses - RESERVED_ADDRESSES, 0)

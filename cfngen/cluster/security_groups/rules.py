@@ -46,7 +46,7 @@ CFNGEN_RULES = 14
 # Rules that every security group keeps free for updates, in which CloudFormation adds new rules before it removes old
 # ones.
 RESERVED_RULES = 10
-ANYWHERE = IPv4Network("0.0.0.0/0")
+ANYWHERE = IPv4Network(ANY_IPV4)
 ALL_PROTOCOLS = "-1"
 _KUBELET_PORT = 10250
 _HTTPS_PORT = 443

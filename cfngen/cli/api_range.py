@@ -108,7 +108,7 @@ def _parse_range(answer: str) -> str:
     """
     from pydantic_core import PydanticCustomError
 
-    from cfngen.cluster.field_validation import parse_cidr
+    from cfngen.cluster.sections.field_validation import parse_cidr
 
     text = answer.strip()
     if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", text):
@@ -122,7 +122,7 @@ def _parse_range(answer: str) -> str:
 
 def _write(path: Path, cidr: str) -> bool:
     """Write the key into the cluster file and return True; if that is not possible, show the lines to add."""
-    from cfngen.cluster.file_edit import NotEditableError, lines, set_key
+    from cfngen.cluster.file.edit import NotEditableError, lines, set_key
 
     try:
         text = path.read_bytes().decode("utf-8")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import click
 
-from cfngen.cluster import examples
+from cfngen.cluster.documents import examples
 from cfngen.cluster.problems import ClusterFileError
 
 

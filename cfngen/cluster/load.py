@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cfngen.cluster import layers, yaml_file
+from cfngen.cluster.file import layers, yaml_file
+from cfngen.cluster.file.terraform_outputs import TerraformOutputs
+from cfngen.cluster.file.validation import Origin, ValidationResult
 from cfngen.cluster.kube_up import assignments_of_environment
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path as KeyPath
 from cfngen.cluster.problems import NO_KEY, ClusterFileError, Problem, Source, ordered
-from cfngen.cluster.terraform_outputs import TerraformOutputs
-from cfngen.cluster.validation import Origin, ValidationResult
 
 __all__ = ["ClusterFileError", "Loaded", "Origin", "load", "parse"]
 
@@ -22,7 +22,6 @@ class Loaded:
     """A loaded cluster with the origins of its values.
 
     Attributes:
-        cluster: the complete, checked cluster.
         origins: origin of every value that is not a section, by its dotted key path, e.g. `network.subnets[0].cidr`.
         warnings: messages about what is allowed but may not be intended.
     """
@@ -37,7 +36,6 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
 
     Args:
         path: the cluster file; None gives the default cluster.
-        environ: environment variables, among them kube-up's.
         overrides: `--set` arguments such as `nodeGroups[0].maxSize=6`; the last one wins.
 
     Raises:
@@ -67,9 +65,6 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
 def parse(data: Mapping[str, object]) -> Cluster:
     """Return the cluster that plain data describes, completed, validated and cross-checked.
 
-    Args:
-        data: what a cluster file would hold; keys in camelCase.
-
     Raises:
         ClusterFileError: with all problems.
     """
@@ -77,7 +72,6 @@ def parse(data: Mapping[str, object]) -> Cluster:
 
 
 def _warnings_of_assignments_without_effect(merged: layers.MergedValues) -> list[Problem]:
-    """Return warnings about environment variables for all node groups if there are none."""
     message = "has no effect, for nodeGroups is empty; add a group to it"
     return [Problem(NO_KEY, message, source=assignment.source) for assignment in merged.assignments_without_effect]
 

@@ -2,14 +2,14 @@
 
 `cfngen schema` and docs/reference/configuration.md are generated from these fields. The defaults describe kube-up's
 default cluster. Derived values (a subnet's CIDR from its VPC's, for example) are filled in before validation by
-`cfngen.cluster.defaults.complete`, so every field of a `Cluster` is final.
+`cfngen.cluster.defaults.completion.complete`, so every field of a `Cluster` is final.
 """
 
 from __future__ import annotations
 
 from pydantic import Field
 
-from cfngen.cluster import field_types
+from cfngen.cluster.sections import field_types
 from cfngen.cluster.sections.base import Architecture, Distribution, List, Model, Plugin
 from cfngen.cluster.sections.bastion import Bastion
 from cfngen.cluster.sections.capacity import (
@@ -46,8 +46,7 @@ from cfngen.cluster.sections.network import (
     SubnetSizes,
     Vpc,
 )
-from cfngen.cluster.sections.policies import PolicyStatement
-from cfngen.cluster.sections.service_accounts import ServiceAccountIssuer, ServiceAccountRole
+from cfngen.cluster.sections.service_accounts import PolicyStatement, ServiceAccountIssuer, ServiceAccountRole
 from cfngen.cluster.sections.services import (
     Addon,
     Addons,
@@ -63,55 +62,14 @@ from cfngen.cluster.sections.services import (
 )
 
 __all__ = [
-    "Accelerators",
-    "Addon",
-    "Addons",
-    "Api",
-    "Architecture",
-    "Assets",
-    "Backups",
-    "Bastion",
-    "CapacityReservation",
-    "CertificateAuthority",
-    "Chart",
-    "Cluster",
-    "ControlPlane",
-    "Distribution",
-    "ElasticIp",
-    "Endpoints",
-    "Etcd",
-    "ExtraVolume",
-    "FlowLogs",
-    "Iam",
-    "Image",
-    "InstanceRequirements",
-    "InstanceRole",
-    "Instances",
-    "InstancesDistribution",
-    "Kubernetes",
-    "Machine",
-    "Model",
-    "Network",
-    "NodeGroup",
-    "NodeTerminationHandler",
-    "Plugin",
-    "PolicyStatement",
-    "Proxy",
-    "PublicSubnet",
-    "Route",
-    "Secrets",
-    "ServiceAccountIssuer",
-    "ServiceAccountRole",
-    "Slot",
-    "Ssh",
-    "Subnet",
-    "SubnetSizes",
-    "Taint",
-    "Unit",
-    "Update",
-    "Volume",
-    "Vpc",
-]
+    "Accelerators", "Addon", "Addons", "Api", "Architecture", "Assets", "Backups", "Bastion",
+    "CapacityReservation", "CertificateAuthority", "Chart", "Cluster", "ControlPlane", "Distribution",
+    "ElasticIp", "Endpoints", "Etcd", "ExtraVolume", "FlowLogs", "Iam", "Image", "InstanceRequirements",
+    "InstanceRole", "Instances", "InstancesDistribution", "Kubernetes", "Machine", "Model", "Network",
+    "NodeGroup", "NodeTerminationHandler", "Plugin", "PolicyStatement", "Proxy", "PublicSubnet", "Route",
+    "Secrets", "ServiceAccountIssuer", "ServiceAccountRole", "Slot", "Ssh", "Subnet", "SubnetSizes", "Taint",
+    "Unit", "Update", "Volume", "Vpc",
+]  # fmt: skip
 
 
 class Cluster(Model):

@@ -85,7 +85,7 @@ def within(path: Path, ancestor: Path) -> bool:
 
 
 def is_free_form(path: Path) -> bool:
-    """Return whether a path is that of a section of `FREE_FORM_SECTIONS`, or of a value in one."""
+    """Return whether a path leads to a section of `FREE_FORM_SECTIONS`, or into one."""
     for section_path in FREE_FORM_SECTIONS:
         beginning = path[: len(section_path)]
         if len(beginning) == len(section_path) and all(

@@ -62,7 +62,7 @@ class ClusterFileError(CfngenError):
     """The cluster file, the environment or the flags have errors.
 
     Attributes:
-        problems: all problems: those of the file by line, then the environment's, then those of flags.
+        problems: all problems: the file's by line, then the environment's, then the flags'.
     """
 
     code = "invalid-cluster-file"
@@ -73,7 +73,7 @@ class ClusterFileError(CfngenError):
 
 
 def ordered(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return problems without duplicates: those of the file by line, then the environment's, then those of flags.
+    """Return problems without duplicates: the file's by line, then the environment's, then the flags'.
 
     An environment variable that sets a key of several node groups is reported once.
     """

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from cfngen.cluster.logical_ids import BASTION_GROUP, MasterId, NodeGroupId
+from cfngen.cluster.naming.logical_ids import BASTION_GROUP, MasterId, NodeGroupId
 from cfngen.graph.cluster_templates import ClusterTemplates, Resource
 from cfngen.graph.network import Network
 from cfngen.graph.parts import Part

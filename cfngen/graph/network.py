@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cfngen.cluster.subnet_ids import SubnetId, ZonalId, ZoneId, zone_id
+from cfngen.cluster.naming.network_ids import SubnetId, ZonalId, ZoneId, zone_id
 from cfngen.graph.cluster_templates import ClusterTemplates, Resource
 from cfngen.graph.parts import Part
 from cfngen.graph.picture import Box

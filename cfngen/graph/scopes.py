@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from cfngen.cluster import tag_keys
+from cfngen.cluster.naming import tag_keys
 from cfngen.graph.cluster_templates import ClusterTemplates
 from cfngen.graph.values import items, mapping, words
 from cfngen.templates.expressions import references

@@ -8,14 +8,14 @@ AWS Load Balancer Controller are in a module of their own.
 
 from __future__ import annotations
 
-from cfngen.cluster.model import Cluster
-from cfngen.cluster.service_accounts import (
+from cfngen.cluster.iam.service_accounts import (
     CLUSTER_AUTOSCALER,
     EBS_CSI_DRIVER,
     EXTERNAL_DNS,
     LOAD_BALANCER_CONTROLLER,
     has_role,
 )
+from cfngen.cluster.model import Cluster
 from cfngen.permissions.load_balancer_controller import controller_statements
 from cfngen.permissions.references import References, arn, if_creating_tagged, if_request_tagged, if_resource_tagged
 from cfngen.permissions.statements import Expression, Statement, allow

@@ -7,9 +7,9 @@ for Amazon Route 53", Service Authorization Reference.
 
 from __future__ import annotations
 
-from cfngen.cluster import api_dns
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.references import known_id
+from cfngen.cluster.network import topology
+from cfngen.cluster.sections.references import known_id
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.statements import Statement, allow
 
@@ -19,7 +19,7 @@ _RECORD_TYPES = "route53:ChangeResourceRecordSetsRecordTypes"
 
 def read_zone_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
     """Return the statements of an operator, whose plans look at the existing zones that the cluster file names."""
-    zones = [zone for zone in (api_dns.public_zone(cluster), api_dns.private_zone(cluster)) if zone and zone.id]
+    zones = [zone for zone in (topology.public_zone(cluster), topology.private_zone(cluster)) if zone and zone.id]
     # Which zone a reference leads to is not known beforehand.
     arns = [f"arn:{scope.partition}:route53:::hostedzone/{known_id(zone.id) or '*'}" for zone in zones]
     return [allow(sid="DnsLook", actions="route53:GetHostedZone", resources=arns)] if arns else []
@@ -32,7 +32,7 @@ def api_dns_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
     statement matches each zone, but only names in the domain of the new one. The API's own name is no condition: when
     it changes, CloudFormation deletes the record with the old one.
     """
-    zones = [zone for zone in (api_dns.public_zone(cluster), api_dns.private_zone(cluster)) if zone]
+    zones = [zone for zone in (topology.public_zone(cluster), topology.private_zone(cluster)) if zone]
     if not zones:
         return []
     route53 = f"arn:{scope.partition}:route53:::"

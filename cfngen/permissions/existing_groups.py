@@ -5,8 +5,8 @@ An existing group need not have the tag `KubernetesCluster`, by which other stat
 
 from __future__ import annotations
 
-from cfngen.cluster.existing_security_groups import existing_group
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.network.existing_parts import existing_group
 from cfngen.permissions.references import References, arn
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.statements import Statement, allow

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from cfngen.cluster.existing_roles import existing_roles, group_role, makes_instance_profiles, makes_roles
-from cfngen.cluster.existing_security_groups import existing_group
-from cfngen.cluster.model import Cluster, InstanceRole
-from cfngen.cluster.names import aws_partition
-from cfngen.cluster.references import known_id
-from cfngen.cluster.topology import has_api_load_balancer
+from cfngen.cluster.iam.existing_roles import existing_roles, group_role, makes_instance_profiles, makes_roles
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.names import aws_partition
+from cfngen.cluster.network.existing_parts import existing_group
+from cfngen.cluster.network.topology import has_api_load_balancer
+from cfngen.cluster.sections.instances import InstanceRole
+from cfngen.cluster.sections.references import known_id
 from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.api_dns import api_dns_statements, read_zone_statements
 from cfngen.permissions.capacity_reservations import capacity_reservation_statements

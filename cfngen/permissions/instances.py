@@ -8,9 +8,9 @@ the resources that it creates.
 
 from __future__ import annotations
 
+from cfngen.cluster.iam.service_accounts import AMAZON_VPC_PLUGIN, CLOUD_CONTROLLER_MANAGER, has_role
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network_plugins import network_plugin
-from cfngen.cluster.service_accounts import AMAZON_VPC_PLUGIN, CLOUD_CONTROLLER_MANAGER, has_role
+from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.permissions.cloud_controller import cloud_controller_statements
 from cfngen.permissions.issuer_documents import issuer_document_statements
 from cfngen.permissions.pod_network import instance_type_statements, pod_address_statements

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cfngen.cluster.issuer_documents import document_keys, masters_publish_documents
+from cfngen.cluster.iam.service_accounts import document_keys, masters_publish_documents
 from cfngen.cluster.model import Cluster
 from cfngen.permissions.references import References, arn, via_service
 from cfngen.permissions.statements import Condition, Statement, allow

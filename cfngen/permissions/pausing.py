@@ -9,7 +9,7 @@ for security", Amazon EC2 Auto Scaling User Guide.
 
 from __future__ import annotations
 
-from cfngen.cluster.tag_keys import PAUSED
+from cfngen.cluster.naming.tag_keys import PAUSED
 from cfngen.permissions.scope import Scope, if_resource_has_tag
 from cfngen.permissions.statements import Statement, allow
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.permissions.references import (
     References,
     arn,

@@ -10,9 +10,9 @@ Resources and conditions: "Actions, resources, and condition keys for Amazon EC2
 
 from __future__ import annotations
 
-from cfngen.cluster.endpoints import interface_endpoints
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.topology import created_subnets, is_private
+from cfngen.cluster.network.endpoints import interface_endpoints
+from cfngen.cluster.network.topology import created_subnets, is_private
 from cfngen.permissions.scope import Scope, if_resource_has_tag
 from cfngen.permissions.statements import Statement, allow
 

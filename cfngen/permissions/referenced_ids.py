@@ -8,9 +8,9 @@ the same two calls before a deployment; operators may call DescribeStacks alread
 
 from __future__ import annotations
 
-from cfngen.cluster.existing_parts import referenced_parts
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.references import StackOutput, StoredParameter
+from cfngen.cluster.network.existing_parts import referenced_parts
+from cfngen.cluster.sections.references import StackOutput, StoredParameter
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.statements import Statement, allow
 

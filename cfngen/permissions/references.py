@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.tag_keys import CLUSTER
+from cfngen.cluster.naming.tag_keys import CLUSTER
 from cfngen.permissions.statements import Condition, Expression
 
 # Tag by which IAM conditions recognize instances, volumes and interfaces of masters.

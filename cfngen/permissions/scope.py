@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from cfngen.cluster.logical_ids import ISSUER_BUCKET
-from cfngen.cluster.names import CHANGE_SET_PREFIX, authority_copy_prefix, template_bucket
-from cfngen.cluster.tag_keys import CLUSTER
+from cfngen.cluster.naming.logical_ids import ISSUER_BUCKET
+from cfngen.cluster.naming.names import CHANGE_SET_PREFIX, authority_copy_prefix, template_bucket
+from cfngen.cluster.naming.tag_keys import CLUSTER
 from cfngen.permissions.generated_names import generated_name_pattern
 from cfngen.permissions.statements import Condition, Expression
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from cfngen.cluster.model import Cluster, PolicyStatement
-from cfngen.cluster.service_accounts import (
+from cfngen.cluster.iam.service_accounts import (
     AMAZON_VPC_PLUGIN,
     CERT_MANAGER,
     CLOUD_CONTROLLER_MANAGER,
@@ -17,6 +16,8 @@ from cfngen.cluster.service_accounts import (
     ServiceAccount,
     addon_accounts,
 )
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.sections.service_accounts import PolicyStatement
 from cfngen.permissions.addons import (
     cert_manager_statements,
     cluster_autoscaler_statements,

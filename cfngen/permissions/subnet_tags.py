@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.references import known_id
-from cfngen.cluster.tag_keys import SUBNET_ROLES, added_tags_note, shared_with
+from cfngen.cluster.naming.tag_keys import SUBNET_ROLES, added_tags_note, shared_with
+from cfngen.cluster.sections.references import known_id
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.statements import Condition, Statement, allow
 

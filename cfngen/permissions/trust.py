@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cfngen.cluster.endpoints import dns_suffix
-from cfngen.cluster.service_accounts import AUDIENCE, ServiceAccount
+from cfngen.cluster.iam.service_accounts import AUDIENCE, ServiceAccount
+from cfngen.cluster.network.endpoints import dns_suffix
 from cfngen.permissions.statements import PolicyDocument
 
 

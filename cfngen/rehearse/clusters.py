@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from cfngen.cluster.load import parse
-from cfngen.cluster.model import Cluster, Plugin
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.sections.base import Plugin
 
 REHEARSAL_NAME = "cfngen-rehearsal"
 """Name of the cluster and of its root stack; the names of all resources of a rehearsal begin with it."""

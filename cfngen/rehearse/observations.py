@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cfngen.cluster.logical_ids import MasterId
+from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, StackResource, list_resource_tree

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cfngen.cluster.logical_ids import ProgramId
-from cfngen.cluster.subnet_ids import SubnetId, ZoneId, zone_id
+from cfngen.cluster.naming.logical_ids import ProgramId
+from cfngen.cluster.naming.network_ids import SubnetId, ZoneId, zone_id
 from cfngen.deploy.messages.message import Event
 from cfngen.rehearse.masking import Masks
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network_plugins import PLUGINS
+from cfngen.cluster.network.network_plugins import PLUGINS
 from cfngen.errors import CfngenError
 from cfngen.rehearse import clusters, parts
-from cfngen.templates import Document, generate
+from cfngen.templates import generate
+from cfngen.templates.document import Document
 
 Zones = tuple[str, ...]
 ObservationKind = Literal["", "empty-stacks", "masters", "secret-ids", "deleted-secrets"]

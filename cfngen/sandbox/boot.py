@@ -24,7 +24,7 @@ from cfngen.sandbox.boot_state import (
     BootState,
     StepRun,
 )
-from cfngen.sandbox.cloudformation import ApiError
+from cfngen.sandbox.cloudformation.errors import ApiError
 from cfngen.sandbox.connections import NO_BOTOCORE
 from cfngen.sandbox.instance import Instance, kernel_console_lines
 from cfngen.sandbox.master_steps import MasterSteps

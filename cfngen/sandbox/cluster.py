@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 
 from cfngen.sandbox import certificates
 from cfngen.sandbox.backups import Backups
-from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.controllers import Controllers
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.kubernetes_api import ClusterAccess, KubernetesApi

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 from botocore.exceptions import ClientError
 
-from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.json_types import AwsClient, JsonDict
 from cfngen.sandbox.kubernetes_objects import delete_node
 from cfngen.sandbox.kubernetes_state import KubernetesState, Object, uid

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cfngen.sandbox.cloudformation import CloudFormation
 from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP
+from cfngen.sandbox.cloudformation.service import CloudFormation
 
 ALL_MASTERS = "master"  # designates the Auto Scaling groups of all masters
 

@@ -14,8 +14,10 @@ from moto.ec2.models import ec2_backends
 from cfngen.sandbox import interfaces, user_data
 from cfngen.sandbox.boot import BootProgram
 from cfngen.sandbox.boot_state import Boot
-from cfngen.sandbox.cloudformation import CloudFormation, LaunchedInstance, client
 from cfngen.sandbox.cloudformation.errors import ValidationError
+from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation.stack import LaunchedInstance
 from cfngen.sandbox.cluster import KubernetesCluster
 from cfngen.sandbox.groups import designates_group, group_name
 from cfngen.sandbox.instance import BootFault, Instance

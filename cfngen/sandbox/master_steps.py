@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from cfngen.sandbox import certificates
 from cfngen.sandbox.boot_state import Boot, BootFailure, BootState, StepRun
-from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.cluster import KubernetesCluster
 from cfngen.sandbox.kubernetes_objects import (
     addon_pods,

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.kubernetes_requests import RefusedError
 from cfngen.sandbox.kubernetes_state import KubernetesState, Object

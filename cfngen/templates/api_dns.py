@@ -9,9 +9,9 @@ from __future__ import annotations
 from troposphere import GetAtt, Join, Ref, route53
 from troposphere import elasticloadbalancingv2 as elb
 
-from cfngen.cluster import api_dns
-from cfngen.cluster.existing_parts import HOSTED_ZONE
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.network import topology
+from cfngen.cluster.network.existing_parts import HOSTED_ZONE
 from cfngen.cluster.sections.network import DnsZone
 from cfngen.templates.network import vpc_id
 from cfngen.templates.property_value import PropertyValue
@@ -34,7 +34,7 @@ def add_public_record(stack: Stack, cluster: Cluster, target: elb.LoadBalancer |
         cluster: the cluster.
         target: the load balancer, or the public address of a single master.
     """
-    zone, name = api_dns.public_zone(cluster), api_dns.public_name(cluster)
+    zone, name = topology.public_zone(cluster), topology.public_name(cluster)
     if zone is None or name is None:
         return
     zone_id: PropertyValue = part_value(stack, zone.id, HOSTED_ZONE) if zone.id else ""
@@ -62,7 +62,7 @@ def add_private_record(stack: Stack, cluster: Cluster, target: elb.LoadBalancer 
         cluster: the cluster.
         target: the load balancer, or the private address of a single master.
     """
-    zone, name = api_dns.private_zone(cluster), api_dns.internal_name(cluster)
+    zone, name = topology.private_zone(cluster), topology.internal_name(cluster)
     if zone is None or name is None:
         return
     zone_id: PropertyValue = part_value(stack, zone.id, HOSTED_ZONE) if zone.id else ""

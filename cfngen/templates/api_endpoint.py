@@ -12,19 +12,21 @@ from typing import NamedTuple
 from troposphere import GetAtt, Ref, ec2
 from troposphere import elasticloadbalancingv2 as elb
 
-from cfngen.cluster.allowed_sources import SecurityGroupRole
-from cfngen.cluster.api_dns import internal_name, public_name
-from cfngen.cluster.logical_ids import MasterId
-from cfngen.cluster.model import Cluster, Slot
-from cfngen.cluster.names import load_balancer_name
-from cfngen.cluster.topology import (
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.logical_ids import MasterId
+from cfngen.cluster.naming.names import load_balancer_name
+from cfngen.cluster.naming.network_ids import SecurityGroupRole
+from cfngen.cluster.network.topology import (
     availability_zones,
     has_both_endpoints,
     has_internal_load_balancer,
     has_public_endpoint,
     has_public_load_balancer,
+    internal_name,
     is_private,
+    public_name,
 )
+from cfngen.cluster.sections.instances import Slot
 from cfngen.templates import api_dns
 from cfngen.templates.network import public_subnet_id, subnet_id, vpc_id
 from cfngen.templates.patterns import IPV4_PATTERN

@@ -15,17 +15,18 @@ from typing import Literal
 
 from troposphere import GetAtt, Ref, autoscaling, ec2, policies
 
-from cfngen.cluster import logical_ids
-from cfngen.cluster.allowed_sources import SSH_PORT
-from cfngen.cluster.existing_security_groups import existing_group, is_one_group_for_instances
-from cfngen.cluster.instance_types import architecture
-from cfngen.cluster.logical_ids import MasterId
-from cfngen.cluster.model import Architecture, Bastion, Cluster
-from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.instances.instance_types import architecture
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming import logical_ids
+from cfngen.cluster.naming.logical_ids import MasterId
+from cfngen.cluster.naming.network_ids import RuleId, SubnetId, source_id, zone_id
+from cfngen.cluster.network.existing_parts import existing_group, is_one_group_for_instances
+from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.network.topology import is_private
+from cfngen.cluster.sections.base import Architecture
+from cfngen.cluster.sections.bastion import Bastion
 from cfngen.cluster.sections.network import PrefixList
-from cfngen.cluster.security_group_ids import RuleId, source_id
-from cfngen.cluster.subnet_ids import SubnetId, zone_id
-from cfngen.cluster.topology import is_private
+from cfngen.cluster.security_groups.rules import SSH_PORT
 from cfngen.permissions.references import MASTER_ROLE_TAG
 from cfngen.templates import access
 from cfngen.templates.existing_network import zone_parameter

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 from troposphere import GetAtt, ec2
 
-from cfngen.cluster.endpoints import interface_endpoints, service_name
-from cfngen.cluster.existing_security_groups import existing_group
-from cfngen.cluster.logical_ids import EndpointId
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.security_group_rules import endpoint_rules
-from cfngen.cluster.topology import availability_zones
+from cfngen.cluster.naming.logical_ids import EndpointId
+from cfngen.cluster.network.endpoints import interface_endpoints, service_name
+from cfngen.cluster.network.existing_parts import existing_group
+from cfngen.cluster.network.topology import availability_zones
+from cfngen.cluster.security_groups.rules import endpoint_rules
 from cfngen.templates.existing_network import security_group_parameter
 from cfngen.templates.network import subnet_id, vpc_id
 from cfngen.templates.security_group_rules import GroupIds, inline_rule

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from cfngen.cluster.existing_parts import INTERNET_GATEWAY, NAT_GATEWAY, ROUTE_TABLE, SECURITY_GROUP, SUBNET, VPC
-from cfngen.cluster.existing_security_groups import GroupRole, group_parameter
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.subnet_ids import SubnetId, ZonalId, ZoneId, zone_id
+from cfngen.cluster.naming.network_ids import SubnetId, ZonalId, ZoneId, zone_id
+from cfngen.cluster.network.existing_parts import (
+    INTERNET_GATEWAY,
+    NAT_GATEWAY,
+    ROUTE_TABLE,
+    SECURITY_GROUP,
+    SUBNET,
+    VPC,
+    GroupRole,
+    group_parameter,
+)
 from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.references import part_parameter
 from cfngen.templates.stack import NETWORK, Stack

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cfngen.cluster.issuer_stages import state_to_record
+from cfngen.cluster.iam.issuer_stages import state_to_record
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.releases import exact_version
 
 # Keys of settings that more than one function needs.

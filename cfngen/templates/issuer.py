@@ -15,9 +15,10 @@ from awacs.aws import Action, Allow, Bool, Condition, Deny, PolicyDocument, Sour
 from awacs.aws import Principal as AwsPrincipal
 from troposphere import GetAtt, Ref, Sub, cloudfront, s3
 
-from cfngen.cluster.issuer_documents import document_keys
-from cfngen.cluster.logical_ids import ISSUER_BUCKET, ISSUER_DISTRIBUTION
-from cfngen.cluster.model import Cluster, ServiceAccountIssuer
+from cfngen.cluster.iam.service_accounts import document_keys
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.logical_ids import ISSUER_BUCKET, ISSUER_DISTRIBUTION
+from cfngen.cluster.sections.service_accounts import ServiceAccountIssuer
 from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from troposphere import GetAtt, Ref, autoscaling, cloudformation, ec2, policies
 
-from cfngen.cluster import gpu, logical_ids
 from cfngen.cluster.checks.volumes import VOLUME_TYPES
-from cfngen.cluster.instance_types import architecture
-from cfngen.cluster.model import Architecture, Cluster, Instances, NodeGroup, Volume
-from cfngen.cluster.upgrade_timeouts import MAX_PAUSE_MINUTES
+from cfngen.cluster.instances import gpu
+from cfngen.cluster.instances.instance_types import architecture
+from cfngen.cluster.instances.rolling_updates import MAX_PAUSE_MINUTES
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming import logical_ids
+from cfngen.cluster.sections.base import Architecture
+from cfngen.cluster.sections.instances import Instances, NodeGroup, Volume
 from cfngen.templates.images import root_device
 from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.secrets import key_name_property
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
-from cfngen.userdata import UserData
+from cfngen.userdata.pack import UserData
 
 # Auto Scaling processes that would replace or move instances during a rolling update (AWS CloudFormation User Guide,
 # AutoScalingRollingUpdate, SuspendProcesses). Launch and Terminate stay active: the update itself needs them.

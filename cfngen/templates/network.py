@@ -7,10 +7,10 @@ cluster file.
 
 from __future__ import annotations
 
-from cfngen.cluster.existing_parts import ROUTE_TABLE, SUBNET
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.subnet_ids import SubnetId, zone_id
-from cfngen.cluster.topology import public_subnets
+from cfngen.cluster.naming.network_ids import SubnetId, zone_id
+from cfngen.cluster.network.existing_parts import ROUTE_TABLE, SUBNET
+from cfngen.cluster.network.topology import public_subnets
 from cfngen.templates.existing_network import public_subnet_parameter, vpc_parameter
 from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.references import part_parameter

@@ -14,14 +14,14 @@ from __future__ import annotations
 from troposphere import Ref, autoscaling, ec2
 
 from cfngen import userdata
-from cfngen.cluster.existing_parts import SECURITY_GROUP
-from cfngen.cluster.instance_types import architecture
-from cfngen.cluster.logical_ids import MASTER_STACK, NodeGroupId, NodeGroupPart, node_group_prefix
-from cfngen.cluster.model import Cluster, NodeGroup
-from cfngen.cluster.names import DRAIN_HOOK
-from cfngen.cluster.node_template_tags import node_template_tags
-from cfngen.cluster.rolling_updates import min_in_service
-from cfngen.cluster.upgrade_timeouts import batch_timeout
+from cfngen.cluster.instances.instance_types import architecture
+from cfngen.cluster.instances.node_resources import node_template_tags
+from cfngen.cluster.instances.rolling_updates import batch_timeout, min_in_service
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.logical_ids import MASTER_STACK, NodeGroupId, NodeGroupPart, node_group_prefix
+from cfngen.cluster.naming.names import DRAIN_HOOK
+from cfngen.cluster.network.existing_parts import SECURITY_GROUP
+from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.templates import master
 from cfngen.templates.iam import node_profile
 from cfngen.templates.images import image_parameter

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 
 from troposphere import GetAtt, Ref, Sub, ec2
 
-from cfngen.cluster import endpoints
-from cfngen.cluster.logical_ids import EndpointId
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.routes import PUBLIC_TABLE, SHARED_PRIVATE_TABLE, private_table, route_ids
-from cfngen.cluster.subnet_ids import SubnetId, ZonalId, zone_id
-from cfngen.cluster.topology import (
+from cfngen.cluster.naming.logical_ids import EndpointId
+from cfngen.cluster.naming.network_ids import SubnetId, ZonalId, zone_id
+from cfngen.cluster.network import endpoints
+from cfngen.cluster.network.routes import PUBLIC_TABLE, SHARED_PRIVATE_TABLE, private_table, route_ids
+from cfngen.cluster.network.topology import (
     created_subnets,
     is_private,
     nat_gateway_zone,

@@ -13,10 +13,10 @@ from typing import Any
 import troposphere
 from troposphere import GetStackOutput
 
-from cfngen.cluster.existing_parts import PartKind, stack_outputs
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.reference_ids import ExistingPartId, RecordedId
-from cfngen.cluster.references import StackOutput, parse_reference
+from cfngen.cluster.naming.logical_ids import ExistingPartId, RecordedId
+from cfngen.cluster.network.existing_parts import PartKind, stack_outputs
+from cfngen.cluster.sections.references import StackOutput, parse_reference
 from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.stack import ACCESS, Stack
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import troposphere
 from troposphere import GetAtt, Join, Ref, Sub, cloudformation
 
-from cfngen.cluster.allowed_sources import LOAD_BALANCER_ROLES
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.security_group_ids import SecurityGroupId
+from cfngen.cluster.naming.network_ids import SecurityGroupId
+from cfngen.cluster.security_groups.rules import LOAD_BALANCER_ROLES
 from cfngen.templates.document import Document
 from cfngen.templates.immutable_settings import settings_to_record
 from cfngen.templates.references import reference_outputs

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from troposphere import Ref, ec2
 
-from cfngen.cluster.existing_parts import ROUTE_TARGETS
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.routes import route_ids, target_ids
+from cfngen.cluster.network.existing_parts import ROUTE_TARGETS
+from cfngen.cluster.network.routes import route_ids, target_ids
 from cfngen.templates.references import part_value
 from cfngen.templates.stack import NETWORK, Stack
 

@@ -7,10 +7,10 @@ from typing import Literal
 
 from troposphere import ec2
 
-from cfngen.cluster.existing_security_groups import GroupRole
+from cfngen.cluster.naming.network_ids import RuleId
+from cfngen.cluster.network.existing_parts import GroupRole
 from cfngen.cluster.sections.network import PrefixList
-from cfngen.cluster.security_group_ids import RuleId
-from cfngen.cluster.security_group_rules import Rule
+from cfngen.cluster.security_groups.rules import Rule
 from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.stack import Stack
 

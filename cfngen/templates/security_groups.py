@@ -12,23 +12,19 @@ from collections.abc import Iterable, Mapping
 
 from troposphere import GetAtt, ec2
 
-from cfngen.cluster.allowed_sources import (
-    LOAD_BALANCER_ROLES,
-    SECURITY_GROUP_ROLES,
-    SecurityGroupRole,
-    sources_by_group,
-)
-from cfngen.cluster.existing_security_groups import GroupRole, existing_group
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.names import load_balancer_name
-from cfngen.cluster.security_group_ids import RuleId, SecurityGroupId
-from cfngen.cluster.security_group_rules import (
+from cfngen.cluster.naming.names import load_balancer_name
+from cfngen.cluster.naming.network_ids import SECURITY_GROUP_ROLES, RuleId, SecurityGroupId, SecurityGroupRole
+from cfngen.cluster.network.existing_parts import GroupRole, existing_group
+from cfngen.cluster.security_groups.rules import (
+    LOAD_BALANCER_ROLES,
     Rule,
     egress_rule,
     load_balancer_roles,
     load_balancer_rules,
     rules_between_instances,
     source_rule,
+    sources_by_group,
 )
 from cfngen.templates.existing_network import security_group_parameter
 from cfngen.templates.network import vpc_id

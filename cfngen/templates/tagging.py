@@ -5,7 +5,7 @@ from __future__ import annotations
 from troposphere import Tags, autoscaling
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.tag_keys import CLUSTER, NAME
+from cfngen.cluster.naming.tag_keys import CLUSTER, NAME
 
 
 def tag_map(cluster: Cluster, name: str, **other_tags: str) -> dict[str, str]:

@@ -12,9 +12,9 @@ from ipaddress import IPv4Network
 from troposphere import GetAtt, Ref, ec2
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network_plugins import network_plugin
-from cfngen.cluster.subnet_ids import SubnetId, VpcRangeId, zone_id
-from cfngen.cluster.topology import (
+from cfngen.cluster.naming.network_ids import SubnetId, VpcRangeId, zone_id
+from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.network.topology import (
     created_subnets,
     is_private,
     nat_gateway_zones,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cfngen.cluster.iam.service_accounts import CLOUD_CONTROLLER_MANAGER, has_role
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network_plugins import network_plugin
-from cfngen.cluster.service_accounts import CLOUD_CONTROLLER_MANAGER, has_role
+from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.releases import CLOUD_CONTROLLER_MANAGER_IMAGE
 from cfngen.userdata import pod_role, proxy
 from cfngen.userdata.files import CLOUD_CONFIG_FILE

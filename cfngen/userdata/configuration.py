@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from cfngen.cluster.logical_ids import auto_scaling_group_id, master_prefix, node_group_prefix, wait_condition_id
-from cfngen.cluster.model import Cluster, Instances, NodeGroup, Slot
-from cfngen.cluster.names import api_host
-from cfngen.cluster.upgrade_timeouts import master_upgrade_wait
+from cfngen.cluster.instances.rolling_updates import master_upgrade_wait
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.logical_ids import (
+    auto_scaling_group_id,
+    master_prefix,
+    node_group_prefix,
+    wait_condition_id,
+)
+from cfngen.cluster.naming.names import api_host
+from cfngen.cluster.sections.instances import Instances, NodeGroup, Slot
 from cfngen.releases import PAUSE_IMAGE, exact_version
 from cfngen.releases import Asset as PinnedAsset
 from cfngen.userdata import (

@@ -1,8 +1,8 @@
 """What masters, nodes and the pods of add-ons must reach outside of their VPC: what a firewall has to let through.
 
 Downloads, charts and images are those that user data names; the services of AWS are those of
-`cfngen.cluster.endpoints`. What the cluster file brings along as text (images in values of charts, cloud-config,
-commands, a chart's own images) is not known here.
+`cfngen.cluster.network.endpoints`. What the cluster file brings along as text (images in values of charts,
+cloud-config, commands, a chart's own images) is not known here.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from cfngen.cluster import endpoints
-from cfngen.cluster.instance_types import architecture
-from cfngen.cluster.issuer_documents import masters_publish_documents
-from cfngen.cluster.model import Cluster, Instances
-from cfngen.cluster.network_plugins import network_plugin
-from cfngen.cluster.service_accounts import CERT_MANAGER, has_role
+from cfngen.cluster.iam.service_accounts import CERT_MANAGER, has_role, masters_publish_documents
+from cfngen.cluster.instances.instance_types import architecture
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.network import endpoints
+from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.sections.instances import Instances
 from cfngen.releases import (
     CLOUD_CONTROLLER_MANAGER_IMAGE,
     PAUSE_IMAGE,
@@ -64,7 +64,7 @@ def egress(cluster: Cluster) -> tuple[Destination, ...]:
     """Return what the cluster's instances connect to outside of their VPC; each host and port once.
 
     Services of AWS come first, then downloads, packages and images, then the proxy through which instances reach all of
-    them that `cfngen.cluster.proxy.direct_hosts` does not have, and what is beside each instance last.
+    them that `cfngen.cluster.network.proxy.direct_hosts` does not have, and what is beside each instance last.
     """
     merged: dict[tuple[str, int, str], Destination] = {}
     for destination in (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cfngen.cluster.endpoints import dns_suffix
+from cfngen.cluster.network.endpoints import dns_suffix
 
 # By Helm release, the registries of the images in the default values of its chart (or, of Calico, of its operator).
 REGISTRIES_BY_RELEASE: Mapping[str, tuple[str, ...]] = {

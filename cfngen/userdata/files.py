@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from cfngen.cluster.issuer_documents import masters_publish_documents
+from cfngen.cluster.iam.service_accounts import masters_publish_documents
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.userdata import audit, pod_network, proxy
 from cfngen.userdata.lines import text_of
 

@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from cfngen.cluster.api_dns import certificate_names
-from cfngen.cluster.model import Cluster, NodeGroup
-from cfngen.cluster.names import api_host
-from cfngen.cluster.network_plugins import network_plugin
-from cfngen.cluster.topology import has_both_endpoints, has_internal_load_balancer, has_public_endpoint
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.names import api_host
+from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.network.topology import (
+    certificate_names,
+    has_both_endpoints,
+    has_internal_load_balancer,
+    has_public_endpoint,
+)
+from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.releases import exact_version
 from cfngen.userdata import audit, service_account_issuer
 from cfngen.userdata.deep_merge import merge

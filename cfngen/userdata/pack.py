@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from cfngen.cluster.logical_ids import ProgramId
+from cfngen.cluster.naming.logical_ids import ProgramId
 from cfngen.errors import CfngenError
 from cfngen.userdata.references import MAX_LENGTHS
 from cfngen.userdata.source import PROGRAM_FOLDER, program_path, source_text, stripped_source, with_imported_modules

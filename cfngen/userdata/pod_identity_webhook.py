@@ -14,10 +14,10 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
-from cfngen.cluster.addon_ports import POD_IDENTITY_METRICS_PORT, POD_IDENTITY_PORT
+from cfngen.cluster.iam.service_accounts import AUDIENCE, ServiceAccount, role_name
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.names import aws_partition
-from cfngen.cluster.service_accounts import AUDIENCE, ServiceAccount, role_name
+from cfngen.cluster.naming.names import aws_partition
+from cfngen.cluster.security_groups.addon_ports import POD_IDENTITY_METRICS_PORT, POD_IDENTITY_PORT
 from cfngen.releases import POD_IDENTITY_WEBHOOK_IMAGE
 
 if TYPE_CHECKING:

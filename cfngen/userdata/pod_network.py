@@ -12,7 +12,7 @@ import json
 from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network_plugins import delegates_prefixes, network_plugin
+from cfngen.cluster.network.network_plugins import delegates_prefixes, network_plugin
 from cfngen.userdata.lines import text_of
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from cfngen.cluster.iam.service_accounts import AUDIENCE, ServiceAccount, has_role, role_name
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.names import aws_partition
-from cfngen.cluster.service_accounts import AUDIENCE, ServiceAccount, has_role, role_name
+from cfngen.cluster.naming.names import aws_partition
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject

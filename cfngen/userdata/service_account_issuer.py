@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cfngen.cluster.iam.service_accounts import KEYS_KEY
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.service_accounts import KEYS_KEY
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from cfngen.cluster.issuer_documents import masters_publish_documents
-from cfngen.cluster.model import Cluster, Instances, NodeGroup
+from cfngen.cluster.iam.service_accounts import masters_publish_documents
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.sections.instances import Instances, NodeGroup
 from cfngen.userdata import extra_volumes, proxy
 from cfngen.userdata.pod_network import ROUTE_MAKING_PLUGINS
 from cfngen.userdata.source import summary

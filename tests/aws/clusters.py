@@ -19,25 +19,21 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.kms.models import kms_backends
 from moto.route53.models import route53_backends
 
-from cfngen.cluster import api_dns
-from cfngen.cluster.existing_roles import existing_roles, last_name
+from cfngen.cluster.iam.existing_roles import existing_roles, last_name
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.network import topology
 from cfngen.permissions.grants import grants, scope_of
 from cfngen.permissions.trust import trust_policy
 from cfngen.sandbox.api.dependencies import refuse_dependency_violations
-from cfngen.sandbox.cloudformation import (
-    ApiError,
-    CloudFormation,
-    LaunchedInstance,
-    Resource,
-    Stack,
-    client,
-    moto_patches,
-    moto_speedups,
-)
-from cfngen.sandbox.services import checking_rules
-from cfngen.templates import Document, generate
+from cfngen.sandbox.cloudformation import moto_patches, moto_speedups
+from cfngen.sandbox.cloudformation.errors import ApiError
+from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation.service import CloudFormation
+from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Resource, Stack
+from cfngen.sandbox.services.rules import checking_rules
+from cfngen.templates import generate
+from cfngen.templates.document import Document
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"
 BUCKET = "templates-of-the-operator"
@@ -210,10 +206,10 @@ def _bring_keys(cluster: Cluster) -> None:
 def _bring_hosted_zones(cluster: Cluster) -> None:
     """Let the account have the hosted zones that the cluster file names by their ids."""
     zones = route53_backends[DEFAULT_ACCOUNT_ID]["aws"]
-    for zone in (api_dns.public_zone(cluster), api_dns.private_zone(cluster)):
+    for zone in (topology.public_zone(cluster), topology.private_zone(cluster)):
         if zone and zone.id and cluster.api.dns:
             domain = cluster.api.dns.name.partition(".")[2]
-            is_private = zone is api_dns.private_zone(cluster)
+            is_private = zone is topology.private_zone(cluster)
             made = zones.create_hosted_zone(domain, is_private, vpcid="vpc-0123456789abcdef0" if is_private else None)
             zones.zones[zone.id] = zones.zones.pop(made.resource_id)
             made.resource_id = zone.id

@@ -15,7 +15,7 @@ from served_api import Served, serving
 
 from cfngen.permissions.policies import execution_policy, private_cluster_policy
 from cfngen.permissions.scope import Scope
-from cfngen.sandbox.cloudformation import CloudFormation
+from cfngen.sandbox.cloudformation.service import CloudFormation
 
 BODY = json.dumps({"Resources": {"Gateway": {"Type": "AWS::EC2::InternetGateway"}}})
 

@@ -31,7 +31,9 @@ from moto.ec2.models import ec2_backends
 
 from cfngen.cluster.load import load
 from cfngen.sandbox import user_data
-from cfngen.sandbox.cloudformation import ApiError, LaunchedInstance, Stack, client
+from cfngen.sandbox.cloudformation.errors import ApiError
+from cfngen.sandbox.cloudformation.handlers.handler import client
+from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Stack
 from cfngen.sandbox.durations import DURATIONS
 
 pytestmark = pytest.mark.drill

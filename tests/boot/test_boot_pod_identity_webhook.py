@@ -16,7 +16,7 @@ from boots import boot_of
 
 from cfngen.boot.machine import BootError, Machine
 from cfngen.boot.master import former_webhook, pod_identity_webhook
-from cfngen.cluster.issuer_stages import issuer_stages, issuer_state
+from cfngen.cluster.iam.issuer_stages import issuer_stages, issuer_state
 from cfngen.cluster.load import parse
 from cfngen.userdata import pod_identity_webhook as manifests
 from cfngen.userdata.steps import steps

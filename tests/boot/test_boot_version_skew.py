@@ -12,8 +12,8 @@ from scripted_machine import ScriptedMachine, SecretsManager
 
 from cfngen.boot.machine import BootError
 from cfngen.boot.node import version_skew
+from cfngen.cluster.instances.rolling_updates import master_upgrade_wait
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.upgrade_timeouts import master_upgrade_wait
 
 
 def node(oldest: str | None) -> tuple[ScriptedMachine, dict[str, Any], SecretsManager]:

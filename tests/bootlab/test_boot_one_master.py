@@ -17,7 +17,7 @@ from lab import Lab, calls
 from lab_file import ABSENT_IMAGE, PULLED_IMAGE
 from lab_instance import Instance
 
-from cfngen.cluster.node_template_tags import NODE_TEMPLATE
+from cfngen.cluster.instances.node_resources import NODE_TEMPLATE
 
 MASTER, NODES, SPOT = "Master", "NodeGroupNodes", "NodeGroupSpot"
 KUBECTL = ("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf")

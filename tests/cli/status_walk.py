@@ -41,7 +41,7 @@ from cfngen.cli.screen import Screen  # noqa: E402
 from cfngen.cli.target import Target  # noqa: E402
 from cfngen.deploy.messages.stack_status import StackHealth, StackStatus  # noqa: E402
 from cfngen.deploy.watching.watch import InterruptChoice  # noqa: E402
-from cfngen.sandbox.cloudformation import Stack  # noqa: E402
+from cfngen.sandbox.cloudformation.stack import Stack  # noqa: E402
 
 STACK = "k8s"
 CLUSTER = "walk"

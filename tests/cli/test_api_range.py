@@ -13,7 +13,7 @@ from json_lines import lines
 from pages_account import PagesAccount
 from shell import Ran, Shell
 
-from cfngen.cluster import examples
+from cfngen.cluster.documents import examples
 
 KUBE_UP = examples.text_of("kube-up")
 

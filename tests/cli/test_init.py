@@ -14,7 +14,7 @@ import yaml
 from jsonschema import Draft7Validator
 
 from cfngen.cli.commands.init import FileExistsAlreadyError, write_new_file
-from cfngen.cluster import examples
+from cfngen.cluster.documents import examples
 from cfngen.cluster.load import load
 
 SCHEMA_LINE = "# yaml-language-server: $schema=cluster.schema.json"
@@ -191,7 +191,7 @@ def test_an_example_goes_to_another_region_under_another_name(cfngen, directory,
     loaded = load(Path("cluster.yaml"), environ={})
     assert loaded.warnings == ()
     assert (loaded.cluster.name, loaded.cluster.region) == ("blue", region)
-    example = load(Path(examples.__file__).parents[1] / "examples" / f"{name}.yaml", environ={}).cluster
+    example = load(Path(examples.__file__).parents[2] / "examples" / f"{name}.yaml", environ={}).cluster
     letters = [subnet.zone[-1] for subnet in example.network.subnets]
     assert [subnet.zone for subnet in loaded.cluster.network.subnets] == [region + letter for letter in letters]
     # Nothing else has changed, comments included.

@@ -15,7 +15,7 @@ from deployments import Operator, groups
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.tag_keys import PAUSED
+from cfngen.cluster.naming.tag_keys import PAUSED
 from cfngen.deploy.aws.groups import GroupView, find_groups
 from cfngen.deploy.aws.stacks import find_stack, list_resource_tree
 from cfngen.deploy.operations.pausing.pause import pause

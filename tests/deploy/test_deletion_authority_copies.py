@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from answering import Aws, refusing
 
-from cfngen.cluster.names import authority_copy_prefix
+from cfngen.cluster.naming.names import authority_copy_prefix
 from cfngen.deploy.messages.message import Message, Step
 from cfngen.deploy.operations.deletion import authority_copies
 from cfngen.deploy.operations.deletion.authority_copies import AuthoritySecret, CopyError, UnreadableAuthoritiesError

@@ -14,10 +14,10 @@ from moto.ec2.models import ec2_backends
 from moto.ec2.models.vpcs import VPCBackend
 from pydantic import BaseModel
 
-from cfngen.cluster import field_types
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import ClusterFileError
+from cfngen.cluster.sections import field_types, field_validation
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.messages.stack_status import StackStatus
@@ -389,16 +389,16 @@ def _services_of_aws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(VPCBackend, "_collect_default_endpoint_services", services)
 
 
-def texts(annotation: Any) -> Iterator[field_types.TextPattern]:
+def texts(annotation: Any) -> Iterator[field_validation.TextPattern]:
     """Every kind of text within a type."""
     for part in (*getattr(annotation, "__metadata__", ()), *typing.get_args(annotation)):
-        if isinstance(part, field_types.TextPattern):
+        if isinstance(part, field_validation.TextPattern):
             yield part
         else:
             yield from texts(part)
 
 
-def keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, field_types.TextPattern]]:
+def keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, field_validation.TextPattern]]:
     """Every key of a section whose value is a text of some kind; `[]` stands for an item of a list."""
     for name, info in model.model_fields.items():
         key = f"{prefix}{info.alias or name}"

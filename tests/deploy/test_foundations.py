@@ -150,7 +150,7 @@ INSTANCES: Mapping[str, Any] = {
 FREE: Mapping[str, Any] = {
     "bastion": ALLOWED, "iam.masters": ROLE, "iam.nodes": ROLE, "network.tagExisting": True,
     "network.flowLogs": {"destination": "s3", "bucket": "records"},
-    # In several updates, each of which goes to the next state: `cfngen.cluster.issuer_stages`.
+    # In several updates, each of which goes to the next state: `cfngen.cluster.iam.issuer_stages`.
     "serviceAccountIssuer": {},
     "network.securityGroups": {"masters": GROUP, "nodes": GROUP},
     "network.vpc.additionalCidrs": ["100.80.0.0/16"],

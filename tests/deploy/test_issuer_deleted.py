@@ -9,8 +9,8 @@ import pytest
 from cloud import Cloud
 from deployments import Operator, groups
 
+from cfngen.cluster.iam.service_accounts import accounts_with_made_roles, role_name
 from cfngen.cluster.load import parse
-from cfngen.cluster.service_accounts import accounts_with_made_roles, role_name
 from cfngen.deploy.aws.stacks import list_resource_tree, require_stack
 from cfngen.deploy.messages.message import Step
 from cfngen.deploy.operations.deletion import removal

@@ -10,7 +10,7 @@ import pytest
 from cloud import Cloud
 from deployments import Operator, groups
 
-from cfngen.cluster.issuer_stages import ACCEPTED, OFF, SIGNING, WITH_ADDON_ROLES, recorded_state
+from cfngen.cluster.iam.issuer_stages import ACCEPTED, OFF, SIGNING, WITH_ADDON_ROLES, recorded_state
 from cfngen.deploy.aws.stacks import read_template
 from cfngen.deploy.messages.message import Message, Notice, Step
 from cfngen.deploy.operations.deployment.deploy import deploy

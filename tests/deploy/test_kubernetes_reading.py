@@ -37,7 +37,7 @@ from cfngen.deploy.access.kubernetes_objects import parse_readiness
 from cfngen.deploy.aws import stacks
 from cfngen.deploy.aws.stacks import NoStackError
 from cfngen.sandbox import certificates, kubernetes_api
-from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.cloudformation.handlers.handler import client
 
 HOUR = timedelta(hours=1)
 

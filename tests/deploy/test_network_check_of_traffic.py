@@ -8,8 +8,8 @@ import pytest
 from cloud import Cloud
 from existing_network import REGION, ExistingNetwork
 
-from cfngen.cluster.endpoints import required_services
 from cfngen.cluster.load import parse
+from cfngen.cluster.network.endpoints import required_services
 from cfngen.deploy.aws.account import Account, connect
 from cfngen.deploy.preflight.findings import Severity
 from cfngen.sandbox.services.quotas import ROUTES

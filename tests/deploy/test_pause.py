@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from pausing import NAME, SMALL, Pauser, protected_instance, remove_tag, running
 
-from cfngen.cluster.names import DRAIN_HOOK
+from cfngen.cluster.naming.names import DRAIN_HOOK
 from cfngen.deploy.aws.snapshots import REQUEST_KEY, find_store
 from cfngen.deploy.messages.message import Notice, Step
 from cfngen.deploy.operations.etcd.backup import NoAnswerError

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from answering import Aws
 
-from cfngen.cluster.tag_keys import PAUSED
+from cfngen.cluster.naming.tag_keys import PAUSED
 from cfngen.deploy.aws.groups import GroupView, InstanceView, KeptSizes, Sizes, parse_tags, tag_value
 from cfngen.deploy.aws.pause import find_pause
 from cfngen.deploy.preflight.pausing import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cfngen.cluster.logical_ids import is_node_group_stack
+from cfngen.cluster.naming.logical_ids import is_node_group_stack
 from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.operations.deployment.phase_execution import find_worse_changes
 from cfngen.deploy.plan.phases.parts import UpdatePart, divide_into_parts

@@ -9,8 +9,8 @@ import pytest
 from cloud import Cloud
 from deployments import Operator
 
-from cfngen.cluster.endpoints import interface_endpoints
 from cfngen.cluster.load import parse
+from cfngen.cluster.network.endpoints import interface_endpoints
 from cfngen.deploy.messages.message import Danger, Message
 from cfngen.deploy.plan.plan import Plan
 

@@ -12,7 +12,7 @@ from existing_network import REGION, ExistingNetwork
 from test_security_groups_checked import permission_of
 
 from cfngen.cluster.load import parse
-from cfngen.cluster.needed_rules import needed_rules
+from cfngen.cluster.security_groups.needed_rules import needed_rules
 from cfngen.deploy.aws.account import connect
 from cfngen.deploy.messages.message import Finished, Message
 from cfngen.deploy.plan.plan import Plan

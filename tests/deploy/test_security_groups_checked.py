@@ -10,7 +10,7 @@ from cloud import Cloud
 from existing_network import EVERYWHERE, REGION, ExistingNetwork
 
 from cfngen.cluster.load import parse
-from cfngen.cluster.needed_rules import NeededRule, needed_rules
+from cfngen.cluster.security_groups.needed_rules import NeededRule, needed_rules
 from cfngen.deploy.aws.account import Account, connect
 from cfngen.deploy.preflight.findings import Finding, Severity
 

@@ -13,7 +13,7 @@ from existing_network import REGION, ExistingNetwork
 
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.tag_keys import INTERNAL_SUBNET_ROLE, PUBLIC_SUBNET_ROLE
+from cfngen.cluster.naming.tag_keys import INTERNAL_SUBNET_ROLE, PUBLIC_SUBNET_ROLE
 from cfngen.deploy.aws.account import Account, connect
 from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.tags import tag_map

@@ -17,7 +17,7 @@ from typing import Any
 from golden_cases import load_case, rendered
 
 from cfngen import userdata
-from cfngen.cluster.logical_ids import node_group_prefix
+from cfngen.cluster.naming.logical_ids import node_group_prefix
 
 DIGEST = "(digest)"
 LENGTH = "(length)"

@@ -12,7 +12,7 @@ from landlord import Landlord
 from test_security_groups_checked import permission_of
 
 from cfngen.cluster.load import parse
-from cfngen.cluster.needed_rules import needed_rules
+from cfngen.cluster.security_groups.needed_rules import needed_rules
 
 EVERYWHERE = "0.0.0.0/0"
 # A subnet for load balancers and NAT gateways in each zone, beside the ranges of the dimension's own subnets.

@@ -12,9 +12,9 @@ import pytest
 from parliament import analyze_policy_string
 from test_documented_policies import NOT_NEEDED, OF_OTHER_BUCKETS, schema
 
+from cfngen.cluster.iam.service_accounts import ServiceAccount, role_name
 from cfngen.cluster.load import load, parse
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.service_accounts import ServiceAccount, role_name
 from cfngen.permissions.grants import Grant, grants, scope_of
 from cfngen.templates import generate
 

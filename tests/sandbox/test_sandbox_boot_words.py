@@ -15,14 +15,14 @@ from cfngen.boot import runner
 from cfngen.boot.host import disks, pod_network
 from cfngen.boot.master import certificate_authorities, control_plane, decision, pod_identity_webhook, volume
 from cfngen.boot.state import fill
-from cfngen.cluster.addon_ports import POD_IDENTITY_PORT
-from cfngen.cluster.names import DRAIN_HOOK
+from cfngen.cluster.naming.names import DRAIN_HOOK
+from cfngen.cluster.security_groups.addon_ports import POD_IDENTITY_PORT
 from cfngen.sandbox import boot, boot_state, certificates, machines, master_steps, node_steps, routine_steps
 from cfngen.sandbox.boot import BootProgram
 from cfngen.sandbox.emulated_account import open_emulated_account
 from cfngen.sandbox.instance import Instance
 from cfngen.sandbox.user_data import BootData, substitute
-from cfngen.userdata import roles
+from cfngen.userdata.configuration import roles
 from cfngen.userdata.source import with_imported_modules
 from cfngen.userdata.steps import MASTER_STEPS, NODE_STEPS
 

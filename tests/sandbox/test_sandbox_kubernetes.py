@@ -19,8 +19,8 @@ import urllib3
 from sandboxed import NODES, Place, place
 
 from cfngen.sandbox import certificates
-from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.cloudformation.clock import SIMULATION_START
+from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.cluster import KubernetesCluster
 
 

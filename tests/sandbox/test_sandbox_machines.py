@@ -9,7 +9,7 @@ import re
 import pytest
 from sandboxed import MASTERS, NODES, failures, place, said
 
-from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.cloudformation.handlers.handler import client
 
 pytestmark = pytest.mark.drill
 

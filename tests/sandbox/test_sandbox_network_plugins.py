@@ -9,7 +9,7 @@ import pytest
 from sandboxed import NODES, Place, place
 
 from cfngen.cluster.load import parse
-from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.cloudformation.handlers.handler import client
 
 
 @pytest.fixture(params=["cilium", "amazon-vpc"])

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from cfngen.cluster import gpu, instance_types
-from cfngen.cluster.group_types import matching_types
-from cfngen.cluster.instance_type_facts import facts_of
-from cfngen.cluster.model import InstanceRequirements
+from cfngen.cluster.instances import gpu, instance_types
+from cfngen.cluster.instances.group_types import matching_types
+from cfngen.cluster.instances.instance_types import facts_of
+from cfngen.cluster.sections.capacity import InstanceRequirements
 
 if TYPE_CHECKING:
     from drawn_files import Design, File

@@ -21,14 +21,14 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS
 
-from cfngen.cluster import instance_types
 from cfngen.cluster.checks.access import _PORTS_IN_USE
 from cfngen.cluster.checks.volumes import VOLUME_TYPES
-from cfngen.cluster.logical_ids import pascal
+from cfngen.cluster.instances import instance_types
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.names import cluster_name_too_long
-from cfngen.cluster.network_plugins import PLUGINS
-from cfngen.cluster.tag_keys import why_key_refused
+from cfngen.cluster.naming.logical_ids import pascal
+from cfngen.cluster.naming.names import cluster_name_too_long
+from cfngen.cluster.naming.tag_keys import why_key_refused
+from cfngen.cluster.network.network_plugins import PLUGINS
 from cfngen.releases import exact_version, patches_by_minor
 from cfngen.text_limits import STACK_TAG_VALUE
 

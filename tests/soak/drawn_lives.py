@@ -27,8 +27,8 @@ from drawn_files import (
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from cfngen.cluster.logical_ids import pascal
-from cfngen.cluster.network_plugins import PLUGINS
+from cfngen.cluster.naming.logical_ids import pascal
+from cfngen.cluster.network.network_plugins import PLUGINS
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from pydantic.fields import FieldInfo
 
-from cfngen.cluster import field_types
-from cfngen.cluster.field_validation import TextPattern
+from cfngen.cluster.sections import field_types
 from cfngen.cluster.sections.base import Model
+from cfngen.cluster.sections.field_validation import TextPattern
 
-# What a person may write and see: `cfngen.cluster.checks.characters` refuses everything else.
+# What a person may write and see: `cfngen.cluster.checks.naming` refuses everything else.
 VISIBLE = st.characters(codec="utf-8", exclude_categories=("C", "Zl", "Zp"))
 TEXTS = st.text(VISIBLE | st.sampled_from("\n\t"), max_size=40)
 # Keys of two kinds with numbers that are keys indeed: EC2 and moto read them.
@@ -49,7 +49,7 @@ OBJECTS = st.dictionaries(
 
 
 def _pattern(kind: Any) -> TextPattern:
-    """The pattern of a type of `cfngen.cluster.field_types`."""
+    """The pattern of a type of `cfngen.cluster.sections.field_types`."""
     return next(annotation for annotation in kind.__metadata__ if isinstance(annotation, TextPattern))
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from test_network_plugins import ALWAYS, OPEN, PLUGINS, rules
 
-from cfngen.cluster.addon_ports import LISTENERS
 from cfngen.cluster.load import parse
-from cfngen.cluster.network_plugins import PLUGINS as TABLE
+from cfngen.cluster.network.network_plugins import PLUGINS as TABLE
 from cfngen.cluster.problems import ClusterFileError
 from cfngen.cluster.sections.services import Addons
+from cfngen.cluster.security_groups.addon_ports import LISTENERS
 from cfngen.userdata import addons
 
 MONITORED = {"enabled": True, "values": {"serviceMonitor": {"enabled": True}}}

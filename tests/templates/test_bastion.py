@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cfngen.cluster.allowed_sources import CFNGEN_RULES, RESERVED_RULES
+from cfngen.cluster.security_groups.rules import CFNGEN_RULES, RESERVED_RULES
 from cfngen.permissions.references import MASTER_ROLE_TAG
 
 KEY = {"ssh": {"keyName": "admin"}}

@@ -10,9 +10,9 @@ from autoscaler_reading import Reading, read
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cfngen.cluster.instances.node_resources import node_template_tags
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.node_template_tags import node_template_tags
 from cfngen.cluster.problems import ClusterFileError
 from cfngen.text_limits import TAG_KEY, TAG_VALUE
 from cfngen.userdata.kubeadm import join_configuration

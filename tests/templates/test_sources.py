@@ -7,10 +7,10 @@ from typing import Any, get_args
 
 import pytest
 
-from cfngen.cluster.allowed_sources import CFNGEN_RULES, RESERVED_RULES
 from cfngen.cluster.load import parse
 from cfngen.cluster.problems import ClusterFileError
 from cfngen.cluster.sections.base import Plugin
+from cfngen.cluster.security_groups.rules import CFNGEN_RULES, RESERVED_RULES
 
 SUBNETS = [{"zone": f"us-west-2{zone}"} for zone in "abc"]
 THREE = {"network": {"subnets": SUBNETS}, "controlPlane": {"count": 3}}

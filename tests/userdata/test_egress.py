@@ -15,10 +15,10 @@ import boto3
 import pytest
 
 from cfngen import userdata
-from cfngen.cluster.endpoints import service_hosts
 from cfngen.cluster.load import load, parse
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.names import api_host
+from cfngen.cluster.naming.names import api_host
+from cfngen.cluster.network.endpoints import service_hosts
 from cfngen.templates import generate
 from cfngen.userdata import addons
 from cfngen.userdata.egress import egress

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from cfngen.cluster.addon_ports import LISTENERS
+from cfngen.cluster.iam.service_accounts import ServiceAccount, role_name
 from cfngen.cluster.load import parse
-from cfngen.cluster.service_accounts import ServiceAccount, role_name
+from cfngen.cluster.security_groups.addon_ports import LISTENERS
 from cfngen.releases import POD_IDENTITY_WEBHOOK_IMAGE
 from cfngen.userdata import configuration, downloads, egress, pod_identity_webhook, references
 

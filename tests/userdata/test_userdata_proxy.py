@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from cfngen.cluster.load import parse
-from cfngen.cluster.proxy import environment
-from cfngen.userdata import UserData, cloud_controller, roles
-from cfngen.userdata.pack import MAX_USER_DATA_BYTES
+from cfngen.cluster.network.proxy import environment
+from cfngen.userdata import cloud_controller
+from cfngen.userdata.configuration import roles
+from cfngen.userdata.pack import MAX_USER_DATA_BYTES, UserData
 
 PROXY = {
     "httpsProxy": "http://proxy.example.com:3128",

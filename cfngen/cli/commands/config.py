@@ -15,7 +15,7 @@ from cfngen.cli.typography import print_verbatim
 from cfngen.cluster.paths import dotted, leaves
 
 if TYPE_CHECKING:
-    from cfngen.cluster.load import Origin
+    from cfngen.cluster.file.validation import Origin
     from cfngen.cluster.model import Cluster
     from cfngen.cluster.paths import Path
 
@@ -115,7 +115,7 @@ def command(
 
 def _show_addresses(cluster: Cluster, output_format: str) -> None:
     """Print the address plan, as a table or as JSON or YAML."""
-    from cfngen.cluster.address_plan import address_plan
+    from cfngen.cluster.network.address_plan import address_plan
 
     ranges = address_plan(cluster)
     if output_format == "text":
@@ -163,8 +163,8 @@ def _show_egress(cluster: Cluster, output_format: str) -> None:
 
 def _show_instance_types(cluster: Cluster, output_format: str) -> None:
     """Print the instance types of masters and node groups, as a table or as JSON or YAML."""
-    from cfngen.cluster.group_types import types_of
-    from cfngen.cluster.instance_type_facts import InstanceTypeFacts, facts_of
+    from cfngen.cluster.instances.group_types import types_of
+    from cfngen.cluster.instances.instance_types import InstanceTypeFacts, facts_of
 
     types_by_owner: dict[str, tuple[str, ...]] = {"masters": (cluster.control_plane.instance_type,)}
     types_by_owner |= {f"group {group.name}": types_of(cluster, group) for group in cluster.node_groups}
@@ -195,7 +195,7 @@ def _show_instance_types(cluster: Cluster, output_format: str) -> None:
 
 def _show_security_group_rules(cluster: Cluster, output_format: str) -> None:
     """Print the rules that existing security groups need, as a table or as JSON or YAML."""
-    from cfngen.cluster.needed_rules import needed_rules
+    from cfngen.cluster.security_groups.needed_rules import needed_rules
 
     rules = needed_rules(cluster)
     if output_format == "text":

@@ -65,8 +65,8 @@ class _DeletionOptions:
             account: the account of the target.
             authorities: how to keep a copy of the certificate authorities; None means that the user is asked.
         """
-        from cfngen.cluster.references import known_id
-        from cfngen.cluster.service_accounts import accounts_with_made_roles, role_name
+        from cfngen.cluster.iam.service_accounts import accounts_with_made_roles, role_name
+        from cfngen.cluster.sections.references import known_id
         from cfngen.deploy.plan.deletion.plan import DeletionRequest
         from cfngen.deploy.plan.publishing.bucket import default_name as default_bucket_name
 

@@ -15,7 +15,7 @@ from cfngen.cli.paths import PathArgument, replace_file
 from cfngen.cli.source import DEFAULT_FILE
 from cfngen.cli.terminal import examples_epilog, show_warning
 from cfngen.cli.usage import did_you_mean
-from cfngen.cluster import examples
+from cfngen.cluster.documents import examples
 from cfngen.cluster.problems import ClusterFileError
 from cfngen.errors import CfngenError
 
@@ -154,7 +154,7 @@ def _write_with_schema(file: Path, text: str, schema: Path) -> bool:
 
     A schema of an earlier run is written again. Another file of that name stays, with a warning.
     """
-    from cfngen.cluster.schema import schema_text
+    from cfngen.cluster.documents.schema import schema_text
 
     if os.path.lexists(schema) and not _is_schema(schema):
         show_warning(f"{schema} is not cfngen's and was not changed, so {file} does not name a schema for editors.")
@@ -174,7 +174,7 @@ def _write_with_schema(file: Path, text: str, schema: Path) -> bool:
 
 def _is_schema(path: Path) -> bool:
     """Return whether a file is a JSON Schema of the cluster file."""
-    from cfngen.cluster.schema import SCHEMA_ID
+    from cfngen.cluster.documents.schema import SCHEMA_ID
 
     try:
         schema = json.loads(path.read_text(encoding="utf-8"))

@@ -136,7 +136,7 @@ def _account_and_role(arn: str) -> tuple[str, str]:
 
 def _account_of_existing_roles(cluster: Cluster) -> str:
     """Return the account number of the existing roles that the cluster file names; empty if it names none."""
-    from cfngen.cluster.existing_roles import existing_roles
+    from cfngen.cluster.iam.existing_roles import existing_roles
 
     return next((existing.role.split(":")[4] for _, existing in existing_roles(cluster)), "")
 
@@ -172,8 +172,8 @@ def _pod_trust_policy(cluster: Cluster, name: str, account: str) -> Policy | Non
     IAM's OIDC provider must be in the account of the role. Unless the cluster file has the issuer's URL, the issuer is
     known only after the deployment: the text ISSUER stands for it.
     """
-    from cfngen.cluster.names import aws_partition
-    from cfngen.cluster.service_accounts import ServiceAccount, addon_accounts
+    from cfngen.cluster.iam.service_accounts import ServiceAccount, addon_accounts
+    from cfngen.cluster.naming.names import aws_partition
     from cfngen.permissions.grants import Policy
     from cfngen.permissions.service_accounts import grantee_name
     from cfngen.permissions.statements import policy_size

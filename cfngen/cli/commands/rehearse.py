@@ -189,7 +189,7 @@ def _parse_zones(text: str) -> tuple[str, ...]:
     Raises:
         click.BadParameter: they are not three different zones of one region.
     """
-    from cfngen.cluster.zones import zone_region
+    from cfngen.cluster.naming.zones import zone_region
 
     zones = tuple(zone.strip() for zone in text.split(",") if zone.strip())
     regions = {zone_region(zone) for zone in zones}

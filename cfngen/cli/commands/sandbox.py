@@ -150,7 +150,7 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
     logical id of an Auto Scaling group.
     """
     # Imported here, since importing the model of the cluster file takes a while.
-    from cfngen.cluster.logical_ids import is_auto_scaling_group
+    from cfngen.cluster.naming.logical_ids import is_auto_scaling_group
 
     sandbox = _require_running()
     known_groups = {

@@ -19,6 +19,6 @@ from cfngen.cli.typography import print_verbatim
 )
 def command() -> None:
     """Print the JSON Schema of the cluster file, for editors and for checks in your own pipeline."""
-    from cfngen.cluster.schema import schema_text
+    from cfngen.cluster.documents.schema import schema_text
 
     print_verbatim(schema_text())

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Network
 
-from cfngen.cluster.checks.policies import policy_statements
-from cfngen.cluster.existing_roles import existing_roles
-from cfngen.cluster.model import Cluster, ExtraVolume, Instances, Machine
-from cfngen.cluster.names import aws_partition
+from cfngen.cluster.checks.roles import policy_statements
+from cfngen.cluster.checks.sections import KeyCheck, all_instances, all_machines, extra_volumes, node_groups, repeated
+from cfngen.cluster.iam.existing_roles import existing_roles
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.names import aws_partition
+from cfngen.cluster.network.topology import has_both_endpoints
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
-from cfngen.cluster.topology import has_both_endpoints
 
-# Ports of a master that the API cannot have, and the program that listens on each: those of
-# https://kubernetes.io/docs/reference/networking/ports-and-protocols/ (November 2026), of SSH and of the cloud
-# controller manager.
+# Ports of a master that the API cannot have, and the program that listens on each, from
+# https://kubernetes.io/docs/reference/networking/ports-and-protocols/ (November 2026), with SSH and the
+# cloud controller manager.
 _PORTS_IN_USE = {
     22: "SSH",
     2379: "etcd",
@@ -44,29 +45,7 @@ _CFNGEN_POLICIES_OF_MASTERS = 2
 _CFNGEN_POLICIES_OF_MASTERS_WITH_ISSUER = 3
 
 
-def all_instances(cluster: Cluster) -> Iterator[tuple[Path, Instances]]:
-    """Yield the path and the settings of the masters and of each node group."""
-    yield ("controlPlane",), cluster.control_plane
-    for index, group in enumerate(cluster.node_groups):
-        yield ("nodeGroups", index), group
-
-
-def all_machines(cluster: Cluster) -> Iterator[tuple[Path, Machine]]:
-    """Yield the path and the settings of the masters, of each node group and of the bastion."""
-    yield from all_instances(cluster)
-    if cluster.bastion:
-        yield ("bastion",), cluster.bastion
-
-
-def extra_volumes(cluster: Cluster) -> Iterator[tuple[Path, ExtraVolume]]:
-    """Yield the path and the settings of each further volume of node groups."""
-    for index, group in enumerate(cluster.node_groups):
-        for position, volume in enumerate(group.volumes):
-            yield ("nodeGroups", index, "volumes", position), volume
-
-
 def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the API's port is not a port of Kubernetes' other programs, of SSH or of services."""
     port = cluster.api.port
     port_user = _PORTS_IN_USE.get(port)
     if port in _NODE_PORTS:
@@ -76,7 +55,6 @@ def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_elastic_ip(cluster: Cluster) -> Iterator[Problem]:
-    """Check that an Elastic IP is a public address, and that the API is public and has a single master."""
     elastic_ip = cluster.api.elastic_ip
     master_count = cluster.control_plane.count
     if elastic_ip is None:
@@ -96,7 +74,6 @@ def _check_elastic_ip(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_endpoints(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the API has an endpoint, and that ranges for an internal one go with an internal one."""
     api = cluster.api
     public_path: Path = ("api", "public")
     if not api.public and "internal" in api.model_fields_set and not api.internal:
@@ -109,16 +86,6 @@ def _check_endpoints(cluster: Cluster) -> Iterator[Problem]:
     else:
         message = "the internal endpoint is the only one; use api.allowedCidrs for who may reach it, and remove the key"
     yield Problem(("api", "internalCidrs"), message, related_paths=(("api", "internal"), public_path))
-
-
-def _check_one_ssh_key(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the user names a key pair or a public key for SSH, but not both."""
-    if cluster.ssh.key_name and cluster.ssh.public_key:
-        message = (
-            "an instance has one SSH key; keep ssh.keyName (an existing key pair) or ssh.publicKey (a key to "
-            "import), not both"
-        )
-        yield Problem(("ssh", "publicKey"), message, related_paths=(("ssh", "keyName"),))
 
 
 def check_no_duplicates(cluster: Cluster) -> Iterator[Problem]:
@@ -139,23 +106,19 @@ def check_no_duplicates(cluster: Cluster) -> Iterator[Problem]:
     for path, instances in all_instances(cluster):
         lists.append(((*path, "additionalSecurityGroups"), instances.additional_security_groups))
         lists.append(((*path, "additionalPolicies"), instances.additional_policies))
-    for index, group in enumerate(cluster.node_groups):
-        lists.append((("nodeGroups", index, "targetGroups"), group.target_groups))
+    for path, group in node_groups(cluster):
+        lists.append(((*path, "targetGroups"), group.target_groups))
     for index, account in enumerate(cluster.iam.service_accounts):
         lists.append((("iam", "serviceAccounts", index, "additionalPolicies"), account.additional_policies))
     lists.append((("addons", "certManager", "zones"), cluster.addons.cert_manager.zones))
     for path, items in lists:
-        for position, item in enumerate(items):
-            first_position = items.index(item)
-            if first_position < position:
-                related_paths = ((*path, first_position),)
-                yield Problem((*path, position), f"{item} appears twice; remove one", related_paths=related_paths)
+        yield from repeated(items, path, is_related=True)
 
 
 def _policy_counts(cluster: Cluster) -> Iterator[tuple[Path, int, str]]:
     """Yield (path, count, note) for each role to which the user adds managed policies.
 
-    The path is that of the user's policies. The count includes the policies that cfngen itself adds to the masters'
+    The path leads to the user's policies. The count includes the policies that cfngen itself adds to the masters'
     role; the note, part of a message, says how many those are.
     """
     for path, instances in all_instances(cluster):
@@ -174,7 +137,6 @@ def _policy_counts(cluster: Cluster) -> Iterator[tuple[Path, int, str]]:
 
 
 def _check_policy_count(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no role has more managed policies than the highest quota that AWS grants."""
     for path, count, reserved_note in _policy_counts(cluster):
         if count > _MAX_POLICY_QUOTA:
             message = (
@@ -196,47 +158,48 @@ def _warn_of_policy_count(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _arns(cluster: Cluster) -> Iterator[tuple[Path, str]]:
-    """Yield the path and the text of each ARN in the cluster file."""
     if cluster.iam.permissions_boundary:
         yield ("iam", "permissionsBoundary"), cluster.iam.permissions_boundary
     for path, existing in existing_roles(cluster):
         yield (*path, "role"), existing.role
         if existing.instance_profile:
             yield (*path, "instanceProfile"), existing.instance_profile
-    for path, instances in all_instances(cluster):
-        for position, arn in enumerate(instances.additional_policies):
-            yield (*path, "additionalPolicies", position), arn
-    for index, group in enumerate(cluster.node_groups):
-        for position, arn in enumerate(group.target_groups):
-            yield ("nodeGroups", index, "targetGroups", position), arn
-        if group.capacity_reservation and group.capacity_reservation.resource_group:
-            yield (
-                ("nodeGroups", index, "capacityReservation", "resourceGroup"),
-                group.capacity_reservation.resource_group,
-            )
+    yield from _arns_of_instances(cluster)
     for index, account in enumerate(cluster.iam.service_accounts):
         path = ("iam", "serviceAccounts", index)
-        for position, arn in enumerate(account.additional_policies):
-            yield (*path, "additionalPolicies", position), arn
+        yield from _listed((*path, "additionalPolicies"), account.additional_policies)
         for key, value in (("permissionsBoundary", account.permissions_boundary), ("role", account.role)):
             if value:
                 yield (*path, key), value
     for path, statement in policy_statements(cluster):
-        for number, arn in enumerate(statement.resources):
+        for resource_path, arn in _listed((*path, "resources"), statement.resources):
             if arn != "*":
-                yield (*path, "resources", number), arn
-    for path, machine in all_machines(cluster):
-        if machine.root_volume.kms_key:
-            yield (*path, "rootVolume", "kmsKey"), machine.root_volume.kms_key
-    for path, volume in extra_volumes(cluster):
-        if volume.kms_key:
-            yield (*path, "kmsKey"), volume.kms_key
-    if cluster.control_plane.volume.kms_key:
-        yield ("controlPlane", "volume", "kmsKey"), cluster.control_plane.volume.kms_key
-    if cluster.secrets.kms_key:
-        yield ("secrets", "kmsKey"), cluster.secrets.kms_key
-    if cluster.certificate_authority.secret:
-        yield ("certificateAuthority", "secret"), cluster.certificate_authority.secret
+                yield resource_path, arn
+    yield from _arns_of_keys_and_secrets(cluster)
+
+
+def _arns_of_instances(cluster: Cluster) -> Iterator[tuple[Path, str]]:
+    for path, instances in all_instances(cluster):
+        yield from _listed((*path, "additionalPolicies"), instances.additional_policies)
+    for path, group in node_groups(cluster):
+        yield from _listed((*path, "targetGroups"), group.target_groups)
+        if group.capacity_reservation and group.capacity_reservation.resource_group:
+            yield (*path, "capacityReservation", "resourceGroup"), group.capacity_reservation.resource_group
+
+
+def _arns_of_keys_and_secrets(cluster: Cluster) -> Iterator[tuple[Path, str]]:
+    keys: list[tuple[Path, str | None]] = [
+        *(((*path, "rootVolume", "kmsKey"), machine.root_volume.kms_key) for path, machine in all_machines(cluster)),
+        *(((*path, "kmsKey"), volume.kms_key) for path, volume in extra_volumes(cluster)),
+        (("controlPlane", "volume", "kmsKey"), cluster.control_plane.volume.kms_key),
+        (("secrets", "kmsKey"), cluster.secrets.kms_key),
+        (("certificateAuthority", "secret"), cluster.certificate_authority.secret),
+    ]
+    yield from ((path, arn) for path, arn in keys if arn)
+
+
+def _listed(path: Path, arns: Sequence[str]) -> Iterator[tuple[Path, str]]:
+    yield from (((*path, position), arn) for position, arn in enumerate(arns))
 
 
 def _check_arn_partitions_and_regions(cluster: Cluster) -> Iterator[Problem]:
@@ -274,7 +237,6 @@ def _check_arn_partitions_and_regions(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_ssh_without_key(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if SSH is open, but instances have no key to log in with."""
     ssh = cluster.ssh
     if ssh.is_open and not (ssh.key_name or ssh.public_key):
         message = "port 22 is open, but nobody can log in without a key; add ssh.keyName or ssh.publicKey"
@@ -282,17 +244,8 @@ def _warn_of_ssh_without_key(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _has_usable_ssh(cluster: Cluster) -> bool:
-    """Return whether somebody may reach port 22, directly or through a bastion, and can log in with a key."""
+    """Return whether port 22 can be reached, directly or through a bastion, and there is a key to log in."""
     return (cluster.ssh.is_open or cluster.bastion is not None) and bool(cluster.ssh.key_name or cluster.ssh.public_key)
-
-
-def _warn_of_no_shell_access(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if instances can be reached neither by Session Manager nor by SSH."""
-    if cluster.ssh.session_manager or _has_usable_ssh(cluster):
-        return
-    yield Problem(
-        ("ssh", "sessionManager"), "Session Manager and SSH are both disabled: nobody can open a shell on an instance"
-    )
 
 
 def _warn_of_no_session_manager_agent(cluster: Cluster) -> Iterator[Problem]:
@@ -310,7 +263,6 @@ def _warn_of_no_session_manager_agent(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_private_ranges_for_public_endpoint(cluster: Cluster) -> Iterator[Problem]:
-    """Warn of private ranges that are listed for the public endpoint of a cluster that has an internal one too."""
     if not has_both_endpoints(cluster):
         return
     for position, cidr in enumerate(cluster.api.allowed_cidrs):
@@ -323,7 +275,6 @@ def _warn_of_private_ranges_for_public_endpoint(cluster: Cluster) -> Iterator[Pr
 
 
 def _warn_of_open_to_the_world(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if every address of the internet may reach the API or SSH."""
     for path, cidrs, target in (
         (("api", "allowedCidrs"), cluster.api.allowed_cidrs, "the Kubernetes API"),
         (("ssh", "allowedCidrs"), cluster.ssh.allowed_cidrs, "port 22 of every instance"),
@@ -342,14 +293,24 @@ PROBLEM_CHECKS = (
     _check_api_port_free,
     _check_elastic_ip,
     _check_endpoints,
-    _check_one_ssh_key,
+    KeyCheck(
+        "ssh.publicKey",
+        when=lambda cluster: cluster.ssh.key_name and cluster.ssh.public_key,
+        message="an instance has one SSH key; keep ssh.keyName (an existing key pair) or ssh.publicKey (a key to "
+        "import), not both",
+        related=("ssh.keyName",),
+    ),
     check_no_duplicates,
     _check_policy_count,
     _check_arn_partitions_and_regions,
 )
 WARNING_CHECKS = (
     _warn_of_ssh_without_key,
-    _warn_of_no_shell_access,
+    KeyCheck(
+        "ssh.sessionManager",
+        when=lambda cluster: not cluster.ssh.session_manager and not _has_usable_ssh(cluster),
+        message="Session Manager and SSH are both disabled: nobody can open a shell on an instance",
+    ),
     _warn_of_no_session_manager_agent,
     _warn_of_private_ranges_for_public_endpoint,
     _warn_of_open_to_the_world,

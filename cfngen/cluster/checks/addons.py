@@ -1,12 +1,25 @@
-"""Checks of add-ons: required values, names of Helm releases, ports."""
+"""Checks of add-ons: required values, releases and ports, and who acts when Spot Instances are interrupted.
+
+EC2 recommends to rebalance a Spot Instance that is likely to be interrupted ("EC2 instance rebalance recommendations",
+EC2 User Guide). Exactly one should act on it: cfngen, the node termination handler, or EC2 Auto Scaling.
+
+- With Capacity Rebalancing, EC2 Auto Scaling launches a replacement and then terminates the instance, which the
+  lifecycle hook delays until cfngen's drain service has moved the pods ("Use Capacity Rebalancing to handle Amazon EC2
+  Spot interruptions", Auto Scaling User Guide). Draining earlier would move pods before the replacement exists.
+- Without it, nothing replaces the instance before it is interrupted.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
-from cfngen.cluster.addon_ports import LISTENERS
+from cfngen.cluster.checks.sections import KeyCheck
+from cfngen.cluster.instances.group_types import may_be_spot
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.paths import Path, lookup
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.security_groups.addon_ports import LISTENERS
 
 # Names of cfngen's own Helm releases, enabled or not. A user's chart must not have one of these names: its release
 # would replace the resources of cfngen's.
@@ -30,34 +43,14 @@ CFNGEN_RELEASES = frozenset(
         "prometheus",
     }
 )
-
-
-def _check_external_dns_zones(cluster: Cluster) -> Iterator[Problem]:
-    """Check that external-dns, if it is enabled, has a hosted zone to write records into."""
-    external_dns = cluster.addons.external_dns
-    if external_dns.enabled and not external_dns.zones:
-        message = (
-            "is empty, so externalDns cannot write any records; add the ids of hosted zones, or disable externalDns"
-        )
-        yield Problem(
-            ("addons", "externalDns", "zones"), message, related_paths=(("addons", "externalDns", "enabled"),)
-        )
-
-
-def _check_fluent_bit_outputs(cluster: Cluster) -> Iterator[Problem]:
-    """Check that Fluent Bit, if it is enabled, has an output for the logs."""
-    fluent_bit = cluster.addons.fluent_bit
-    config = fluent_bit.values.get("config")
-    if fluent_bit.enabled and not (isinstance(config, dict) and config.get("outputs")):
-        message = (
-            "does not say where logs go; set config.outputs to a text with fluent-bit's [OUTPUT] sections, or disable "
-            "fluentBit"
-        )
-        yield Problem(("addons", "fluentBit", "values"), message, related_paths=(("addons", "fluentBit", "enabled"),))
+_HANDLER: Path = ("addons", "nodeTerminationHandler")
+# Seconds for which cfngen drains a Spot Instance after EC2's notice, which comes two minutes before the interruption
+# (SPOT_DRAIN_SECONDS of `cfngen.boot.node.drain`).
+_SPOT_DRAIN_SECONDS = 100
+Action = Literal["ignore", "cordon", "drain"]
 
 
 def _check_release_names(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the Helm release of each of the user's charts has a name that no other release has."""
     first_index_by_name: dict[str, int] = {}
     for index, chart in enumerate(cluster.addons.charts):
         path = ("addons", "charts", index, "name")
@@ -84,4 +77,116 @@ def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(("api", "port"), message, related_paths=(("addons", key, "enabled"),))
 
 
-PROBLEM_CHECKS = (_check_external_dns_zones, _check_fluent_bit_outputs, _check_release_names, _check_api_port_free)
+def _check_group_actions(cluster: Cluster) -> Iterator[Problem]:
+    for index, group in enumerate(cluster.node_groups):
+        if group.rebalance_recommendation == "ignore":
+            continue
+        group_path: Path = ("nodeGroups", index)
+        path: Path = (*group_path, "rebalanceRecommendation")
+        if not may_be_spot(group):
+            message = "EC2 recommends to rebalance Spot Instances only, and this group has none; remove the key"
+            yield Problem(path, message)
+        elif group.capacity_rebalance:
+            message = (
+                "with capacityRebalance, EC2 Auto Scaling launches a replacement first, and the node is drained when "
+                "it is terminated; remove one of the two keys"
+            )
+            yield Problem(path, message, related_paths=((*group_path, "capacityRebalance"),))
+        elif not group.drain_timeout:
+            message = "needs cfngen's drain service, which drainTimeout: 0 disables; set drainTimeout to 1 or more"
+            yield Problem(path, message, related_paths=((*group_path, "drainTimeout"),))
+        elif handler_action(cluster) != "ignore":
+            message = (
+                "addons.nodeTerminationHandler acts on rebalance recommendations, too; let only one of the two do so, "
+                "and set the other to ignore"
+            )
+            yield Problem(path, message, related_paths=((*_HANDLER, "rebalanceRecommendation"), (*_HANDLER, "values")))
+
+
+def _check_handler_action(cluster: Cluster) -> Iterator[Problem]:
+    action = handler_action(cluster)
+    if action == "ignore":
+        return
+    is_chart_value = action != cluster.addons.node_termination_handler.rebalance_recommendation
+    path: Path = (*_HANDLER, "values" if is_chart_value else "rebalanceRecommendation")
+    for index, group in enumerate(cluster.node_groups):
+        if group.capacity_rebalance:
+            message = (
+                f"the handler would {action} nodes of {group.name} before EC2 Auto Scaling has replaced them, which "
+                "capacityRebalance asks for; remove one of the two"
+            )
+            yield Problem(path, message, related_paths=(("nodeGroups", index, "capacityRebalance"),))
+
+
+def _check_handler_enabled(cluster: Cluster) -> Iterator[Problem]:
+    handler = cluster.addons.node_termination_handler
+    if handler.enabled:
+        return
+    for field, info in type(handler).model_fields.items():
+        if field not in ("enabled", "values") and getattr(handler, field) != info.get_default(
+            call_default_factory=True
+        ):
+            message = "has no effect, as the handler is not installed; set enabled: true, or remove the key"
+            yield Problem((*_HANDLER, info.alias or field), message, related_paths=((*_HANDLER, "enabled"),))
+
+
+def _check_pod_grace_period(cluster: Cluster) -> Iterator[Problem]:
+    handler = cluster.addons.node_termination_handler
+    seconds = handler.pod_grace_period
+    if not (handler.enabled and handler.spot_interruptions and seconds and seconds > _SPOT_DRAIN_SECONDS):
+        return
+    for index, group in enumerate(cluster.node_groups):
+        if may_be_spot(group):
+            message = (
+                f"{seconds} seconds are more than EC2 leaves the pods of node group {group.name}: it interrupts Spot "
+                f"Instances two minutes after its notice; set {_SPOT_DRAIN_SECONDS} or less, or set spotInterruptions "
+                "to false, and pods keep their own periods"
+            )
+            yield Problem((*_HANDLER, "podGracePeriod"), message, related_paths=(("nodeGroups", index, "spotPrice"),))
+            return
+
+
+def handler_action(cluster: Cluster) -> Action:
+    """Return what the node termination handler does when it reads a rebalance recommendation.
+
+    The chart's values of the cluster file count as well: they are merged over cfngen's.
+    """
+    handler = cluster.addons.node_termination_handler
+    if not handler.enabled:
+        return "ignore"
+    drains = handler.values.get("enableRebalanceDraining", handler.rebalance_recommendation == "drain")
+    if _is_true(drains):
+        return "drain"
+    monitors = handler.values.get("enableRebalanceMonitoring", handler.rebalance_recommendation != "ignore")
+    return "cordon" if _is_true(monitors) else "ignore"
+
+
+def _is_true(value: object) -> bool:
+    """Return whether the handler takes a value as true: the chart quotes it, and Go's strconv.ParseBool reads it."""
+    return str(value) in ("True", "true", "TRUE", "T", "t", "1")
+
+
+PROBLEM_CHECKS = (
+    KeyCheck(
+        "addons.externalDns.zones",
+        when=lambda cluster: cluster.addons.external_dns.enabled and not cluster.addons.external_dns.zones,
+        message="is empty, so externalDns cannot write any records; add the ids of hosted zones, or disable "
+        "externalDns",
+        related=("addons.externalDns.enabled",),
+    ),
+    KeyCheck(
+        "addons.fluentBit.values",
+        when=lambda cluster: (
+            cluster.addons.fluent_bit.enabled and not lookup(cluster.addons.fluent_bit.values, ("config", "outputs"))
+        ),
+        message="does not say where logs go; set config.outputs to a text with fluent-bit's [OUTPUT] sections, or "
+        "disable fluentBit",
+        related=("addons.fluentBit.enabled",),
+    ),
+    _check_release_names,
+    _check_api_port_free,
+    _check_group_actions,
+    _check_handler_action,
+    _check_handler_enabled,
+    _check_pod_grace_period,
+)

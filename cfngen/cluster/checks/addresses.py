@@ -1,4 +1,4 @@
-"""Checks of address ranges: their sizes, which range must contain which, and that none overlap."""
+"""Checks of address ranges: their sizes, what contains what, that none overlap, and the VPC's further ranges."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network, collapse_addresses
 from itertools import combinations
 
-from cfngen.cluster.model import Cluster, Subnet
-from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.checks.sections import KeyCheck, subnet_path
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.network.network_plugins import NODE_PREFIX, network_plugin
+from cfngen.cluster.network.topology import is_private, usable_address_count, vpc_ranges
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
-from cfngen.cluster.topology import vpc_ranges
+from cfngen.cluster.sections.network import Subnet
 from cfngen.text import pluralize
 
 VPC_CIDR_PATH: Path = ("network", "vpc", "cidr")
@@ -23,7 +25,7 @@ DNS_ADDRESS_PATH: Path = ("network", "dnsServiceIp")
 MIN_AWS_PREFIX, MAX_AWS_PREFIX = 16, 28
 # AWS reserves five addresses of each subnet: the first four and the last.
 _RESERVED_FIRST_ADDRESSES = 4
-RESERVED_ADDRESSES = 5
+
 # Networks with a special purpose, in which VPC, pods and services must not have addresses; by their purpose.
 _RESERVED_NETWORKS = {
     "this host": IPv4Network("0.0.0.0/8"),
@@ -34,23 +36,25 @@ _RESERVED_NETWORKS = {
 # Prefix lengths of the service range: it has at most 20 host bits, and at least 10 addresses (kubeadm's
 # MaximumBitsForServiceSubnet and MinimumAddressesInServiceSubnet, cmd/kubeadm/app/constants, Kubernetes 1.36).
 _MIN_SERVICE_PREFIX, _MAX_SERVICE_PREFIX = 12, 28
-# Prefix length of the range that each node gets of podCidr.
-NODE_PREFIX = 24
+
+
 # Shortest prefix of podCidr: a node's prefix may be at most 16 longer (kube-controller-manager's range allocator,
 # pkg/controller/nodeipam/ipam/cidrset, Kubernetes 1.36).
 _MIN_POD_PREFIX = 8
 # kubeadm gives the tenth address of the service range to the cluster DNS.
 _DNS_HOST_NUMBER = 10
-
-
-def subnet_path(index: int, key: str = "cidr") -> Path:
-    """Return the path of a key of the subnet at a position of `network.subnets`."""
-    return ("network", "subnets", index, key)
-
-
-def usable_address_count(subnet: Subnet) -> int:
-    """Return how many addresses of a subnet instances can use: AWS reserves the first four and the last."""
-    return max(subnet.cidr.num_addresses - RESERVED_ADDRESSES, 0)
+_SUBNET_SIZES_PATH: Path = ("network", "subnetSizes")
+_VPC_ID_PATH: Path = ("network", "vpc", "id")
+# The quota "IPv4 CIDR blocks per VPC" (L-83CA0A9D) is five with the primary one, unless AWS has raised it
+# (https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html).
+_MAX_ADDITIONAL_RANGES = 4
+# Restrictions after the table "IPv4 CIDR block association restrictions" of the Amazon VPC User Guide
+# (https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html, November 2026).
+_RFC_1918_NETWORKS = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
+_NEVER_ADDED = IPv4Network("198.19.0.0/16")
+_NOT_ADDED_TO_172_16 = IPv4Network("172.31.0.0/16")
+_FIRST_OF_10 = IPv4Network("10.0.0.0/16")
+_FIRST_TWO_OF_10 = IPv4Network("10.0.0.0/15")
 
 
 def vpc_ranges_by_path(cluster: Cluster) -> tuple[tuple[Path, IPv4Network], ...]:
@@ -78,19 +82,16 @@ def why_not_in_vpc(cluster: Cluster, cidr: IPv4Network) -> str | None:
 
 
 def _check_vpc_and_subnet_sizes(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the ranges of the VPC and each subnet have a size that AWS allows."""
     ranges = [(path, cidr, "a VPC") for path, cidr in vpc_ranges_by_path(cluster)]
     ranges += [(subnet_path(index), subnet.cidr, "a subnet") for index, subnet in enumerate(cluster.network.subnets)]
     for path, cidr, kind in ranges:
         if not MIN_AWS_PREFIX <= cidr.prefixlen <= MAX_AWS_PREFIX:
             yield Problem(
-                path,
-                f"{cidr} is a /{cidr.prefixlen}; AWS allows /{MIN_AWS_PREFIX} to /{MAX_AWS_PREFIX} for {kind}",
+                path, f"{cidr} is a /{cidr.prefixlen}; AWS allows /{MIN_AWS_PREFIX} to /{MAX_AWS_PREFIX} for {kind}"
             )
 
 
 def _check_service_range_size(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the service range has a size that kubeadm allows."""
     cidr = cluster.network.service_cidr
     if not _MIN_SERVICE_PREFIX <= cidr.prefixlen <= _MAX_SERVICE_PREFIX:
         allowed = f"/{_MIN_SERVICE_PREFIX} to /{_MAX_SERVICE_PREFIX}"
@@ -98,7 +99,6 @@ def _check_service_range_size(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
-    """Check that podCidr is large enough for one node, and not larger than kube-controller-manager can divide."""
     if not network_plugin(cluster).uses_pod_cidr:
         return
     cidr = cluster.network.pod_cidr
@@ -122,7 +122,6 @@ def _cluster_ranges(cluster: Cluster) -> tuple[tuple[Path, IPv4Network], ...]:
 
 
 def _check_no_reserved_ranges(cluster: Cluster) -> Iterator[Problem]:
-    """Check that VPC, pods and services have no addresses with a special purpose, such as loopback or multicast."""
     for path, cidr in _cluster_ranges(cluster):
         for purpose, reserved in _RESERVED_NETWORKS.items():
             if cidr.overlaps(reserved):
@@ -141,7 +140,6 @@ def _subnets_with_cidr(cluster: Cluster) -> Iterator[tuple[int, Subnet]]:
 
 
 def _check_subnets_inside_vpc(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each subnet's range is inside one of the VPC's."""
     for index, subnet in _subnets_with_cidr(cluster):
         reason = why_not_in_vpc(cluster, subnet.cidr)
         if reason:
@@ -152,7 +150,6 @@ def _check_subnets_inside_vpc(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_subnets_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no two subnets have addresses in common."""
     for (first_index, first), (second_index, second) in combinations(_subnets_with_cidr(cluster), 2):
         if first.cidr.overlaps(second.cidr):
             first_path = subnet_path(first_index)
@@ -161,7 +158,6 @@ def _check_subnets_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_ranges_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
-    """Check that VPC, pods and services do not overlap: each address must have one route only."""
     for (first_path, first), (second_path, second) in combinations(_cluster_ranges(cluster), 2):
         if first.overlaps(second):
             message = f"{second} overlaps {dotted(first_path)} ({first}); choose another range"
@@ -169,7 +165,6 @@ def _check_ranges_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_master_addresses(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each master has one address, which a subnet contains and AWS does not reserve, and no other has."""
     path: Path = ("controlPlane", "addresses")
     addresses = cluster.control_plane.addresses
     if len(addresses) != cluster.control_plane.count:
@@ -189,9 +184,8 @@ def _check_master_addresses(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _why_master_cannot_have(address: IPv4Address, cluster: Cluster) -> str | None:
-    """Return why a master cannot have an address in any of the cluster's subnets, or None if it can."""
     # `_check_vpc_and_subnet_sizes` reports subnets that are too small to have a usable address.
-    subnet_cidrs = [subnet.cidr for subnet in cluster.network.subnets if usable_address_count(subnet) > 0]
+    subnet_cidrs = [subnet.cidr for subnet in cluster.network.subnets if usable_address_count(subnet.cidr) > 0]
     if not subnet_cidrs:
         return None
     containing_cidrs = [subnet_cidr for subnet_cidr in subnet_cidrs if address in subnet_cidr]
@@ -214,7 +208,6 @@ def _why_master_cannot_have(address: IPv4Address, cluster: Cluster) -> str | Non
 
 
 def _check_dns_address(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the cluster DNS has the address that kubeadm gives to it."""
     cidr = cluster.network.service_cidr
     address = cluster.network.dns_service_ip
     expected = _kubeadm_dns_address(cidr)
@@ -227,7 +220,6 @@ def _check_dns_address(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _kubeadm_dns_address(cidr: IPv4Network) -> IPv4Address:
-    """Return the address that kubeadm gives to the cluster DNS: the tenth of the service range."""
     return cidr.network_address + _DNS_HOST_NUMBER
 
 
@@ -252,6 +244,74 @@ def _warn_of_pods_unreachable_beyond_vpc(cluster: Cluster) -> Iterator[Problem]:
     yield Problem(("network", "nonMasqueradeCidr"), message)
 
 
+def no_room(cluster: Cluster) -> str:
+    """Return the message for a subnet without a CIDR, for which the VPC's range has no room."""
+    network = cluster.network
+    remedies = ["enlarge network.vpc.cidr"]
+    if network.subnet_sizes.model_fields_set:
+        remedies.append("choose smaller subnets in network.subnetSizes (a longer prefix)")
+    if network.vpc.additional_cidrs:
+        remedies.append("give the subnet a range in network.vpc.additionalCidrs")
+    return f"is missing, and {network.vpc.cidr} has no room for another subnet; {', or '.join(remedies)}"
+
+
+def size_paths(cluster: Cluster) -> tuple[Path, ...]:
+    """Return the path of `network.subnetSizes` if the cluster file has it."""
+    return (_SUBNET_SIZES_PATH,) if cluster.network.subnet_sizes.model_fields_set else ()
+
+
+def _check_number_of_ranges(cluster: Cluster) -> Iterator[Problem]:
+    vpc = cluster.network.vpc
+    if not vpc.id and len(vpc.additional_cidrs) > _MAX_ADDITIONAL_RANGES:
+        message = (
+            f"{len(vpc.additional_cidrs)} ranges, but AWS allows {_MAX_ADDITIONAL_RANGES} besides network.vpc.cidr; "
+            "use fewer and larger ones"
+        )
+        yield Problem(ADDITIONAL_CIDRS_PATH, message)
+
+
+def _check_associations(cluster: Cluster) -> Iterator[Problem]:
+    """Check that AWS associates the further ranges with a created VPC; an existing VPC has its ranges already."""
+    if cluster.network.vpc.id:
+        return
+    for (first_path, first), (path, cidr) in combinations(vpc_ranges_by_path(cluster), 2):
+        # `cfngen.cluster.checks.addresses` reports ranges that overlap.
+        reason = (
+            None if first.overlaps(cidr) else _why_not_associated(first, cidr, is_primary=first_path == VPC_CIDR_PATH)
+        )
+        if reason:
+            yield Problem(path, reason, related_paths=(first_path,))
+
+
+def _why_not_associated(first: IPv4Network, added: IPv4Network, *, is_primary: bool) -> str | None:
+    """Return why AWS does not associate `added` with a VPC that has the range `first`, or None if it does."""
+    remedy = "use a range of 100.64.0.0/10, or one near the VPC's"
+    if not is_primary:
+        # Ranges are compared with the primary one; only these two need to be compared with each other.
+        return _why_not_beside_first_of_10(first, added)
+    private_network = next((network for network in _RFC_1918_NETWORKS if first.subnet_of(network)), None)
+    other_networks = [
+        network for network in _RFC_1918_NETWORKS if added.subnet_of(network) and network != private_network
+    ]
+    if other_networks:
+        own_network = str(private_network) if private_network else "no private network of RFC 1918"
+        return f"{added} is in {other_networks[0]}, but the VPC's {first} is in {own_network}: AWS refuses it; {remedy}"
+    if added.subnet_of(_NEVER_ADDED):
+        return f"{added} is in {_NEVER_ADDED}, which AWS adds to no VPC; {remedy}"
+    if private_network == _RFC_1918_NETWORKS[1] and added.subnet_of(_NOT_ADDED_TO_172_16):
+        return f"{added} is in {_NOT_ADDED_TO_172_16}, which AWS adds to no VPC in {private_network}; {remedy}"
+    return _why_not_beside_first_of_10(first, added)
+
+
+def _why_not_beside_first_of_10(first: IPv4Network, added: IPv4Network) -> str | None:
+    if first.subnet_of(_FIRST_TWO_OF_10) and added.subnet_of(_FIRST_OF_10):
+        return (
+            f"{added} is in {_FIRST_OF_10}, of which AWS adds nothing to a VPC that has a range of {_FIRST_TWO_OF_10} "
+            f"({first}); use another range"
+        )
+    return None
+
+
 PROBLEM_CHECKS = (
     _check_vpc_and_subnet_sizes,
     _check_service_range_size,
@@ -262,5 +322,22 @@ PROBLEM_CHECKS = (
     _check_ranges_do_not_overlap,
     _check_master_addresses,
     _check_dns_address,
+    _check_number_of_ranges,
+    _check_associations,
+    KeyCheck(
+        "network.subnetSizes",
+        when=lambda cluster: cluster.network.subnet_sizes.model_fields_set and cluster.network.vpc.id,
+        message="the free ranges of {cluster.network.vpc.id} are not known; give each subnet a cidr, and remove the "
+        "key",
+        related=("network.vpc.id",),
+    ),
+    KeyCheck(
+        "network.subnetSizes.public",
+        when=lambda cluster: (
+            cluster.network.subnet_sizes.public and not cluster.network.vpc.id and not is_private(cluster)
+        ),
+        message="the subnets of a public cluster have instances; use network.subnetSizes.instances",
+        related=("network.topology",),
+    ),
 )
 WARNING_CHECKS = (_warn_of_pods_unreachable_beyond_vpc,)

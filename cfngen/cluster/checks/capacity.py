@@ -1,26 +1,181 @@
-"""Checks of how node groups buy capacity: shares of Spot Instances, rebalancing, and Capacity Reservations.
+"""Checks of the instance types of node groups, and of how the groups buy capacity.
 
-Rules without another source are those of `InstancesDistribution` and `CapacityReservationSpecification`, Amazon EC2
-Auto Scaling API Reference.
+Rules about capacity without another source come from `InstancesDistribution` and `CapacityReservationSpecification`,
+Amazon EC2 Auto Scaling API Reference.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.checks.group_types import groups_with_paths
-from cfngen.cluster.group_types import may_be_spot
-from cfngen.cluster.model import Cluster, InstancesDistribution, NodeGroup
+from cfngen.cluster.checks.sections import GroupCheck, node_groups, repeated
+from cfngen.cluster.instances import instance_types
+from cfngen.cluster.instances.group_types import matching_types, may_be_spot, required_architecture
+from cfngen.cluster.instances.instance_types import facts_of
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.sections.base import Architecture
+from cfngen.cluster.sections.capacity import InstanceRequirements, InstancesDistribution
+from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.text import join_and
 
+# What is dropped in turn to find out which requirement leaves no type: the key, and the field's value without it.
+_DROPPED: tuple[tuple[str, str, object], ...] = (
+    ("allowedTypes", "allowed_types", ()),
+    ("excludedTypes", "excluded_types", ()),
+    ("cpuManufacturers", "cpu_manufacturers", ()),
+    ("accelerators", "accelerators", None),
+    ("generations", "generations", ("current", "previous")),
+    ("burstable", "burstable", "included"),
+    ("bareMetal", "bare_metal", "included"),
+    ("localStorage", "local_storage", "included"),
+)
 _HOW_TO_HAVE_SPOT = "set spotPrice, or instancesDistribution.onDemandPercentage below 100"
 
 
+def _check_one_way_to_choose(cluster: Cluster) -> Iterator[Problem]:
+    for path, group in node_groups(cluster):
+        types_path, requirements_path = (*path, "instanceTypes"), (*path, "instanceRequirements")
+        if group.instance_types and group.instance_requirements:
+            message = "instanceTypes and instanceRequirements cannot be combined; keep one of them"
+            yield Problem(requirements_path, message, related_paths=(types_path,))
+        elif group.instance_types and group.instance_type != group.instance_types[0]:
+            message = (
+                "the group has a list of types, whose first is the preferred one; remove instanceType, or put "
+                f"{group.instance_type} first in instanceTypes"
+            )
+            yield Problem((*path, "instanceType"), message, related_paths=(types_path,))
+        elif group.instance_requirements and _has_type_beside_requirements(cluster, group):
+            message = "instanceRequirements choose the types; remove instanceType, or remove instanceRequirements"
+            yield Problem((*path, "instanceType"), message, related_paths=(requirements_path,))
+
+
+def _has_type_beside_requirements(cluster: Cluster, group: NodeGroup) -> bool:
+    """Return whether a group has a type that was not derived from its requirements."""
+    if group.instance_requirements is None or "instance_type" not in group.model_fields_set:
+        return False
+    types = matching_types(group.instance_requirements, required_architecture(group), cluster.region)
+    return bool(types) and group.instance_type != types[0]
+
+
+def _check_type_lists(cluster: Cluster) -> Iterator[Problem]:
+    for path, group in node_groups(cluster):
+        types = group.instance_types
+        list_path = (*path, "instanceTypes")
+        if len(types) == 1:
+            yield Problem(list_path, f"a list has at least two types; add one, or use instanceType: {types[0]}")
+        for position, name in enumerate(types):
+            if name in types[:position]:
+                yield Problem((*list_path, position), f"{name} appears twice; remove one")
+                continue
+            yield from _architecture_problem((*list_path, position), name, types[0])
+            facts = facts_of(name)
+            if may_be_spot(group) and facts and not facts.has_spot:
+                message = f"EC2 has no Spot Instances of {name}; remove it, or set onDemandPercentage to 100"
+                yield Problem((*list_path, position), message, related_paths=((*path, "instancesDistribution"),))
+
+
+def _architecture_problem(path: Path, name: str, first_type: str) -> Iterator[Problem]:
+    """Yield a problem if a type has another architecture than the first of its list.
+
+    An override could name a launch template with an image of the other architecture, but nodes of one group would then
+    differ in more than their size: images of pods, and user data, are for one architecture.
+    """
+    architecture, first_architecture = map(instance_types.architecture, (name, first_type))
+    if architecture != first_architecture:
+        message = (
+            f"{name} is {architecture}, but {first_type} is {first_architecture}: a group has one image and so one "
+            "architecture; make a second group for it"
+        )
+        yield Problem(path, message)
+
+
+def _check_requirements(cluster: Cluster) -> Iterator[Problem]:
+    for path, group in node_groups(cluster):
+        requirements = group.instance_requirements
+        if requirements is None:
+            continue
+        problems = list(_contradictions((*path, "instanceRequirements"), requirements, required_architecture(group)))
+        yield from problems or _no_match_problem(cluster, path, group, requirements)
+
+
+def _contradictions(path: Path, requirements: InstanceRequirements, architecture: Architecture) -> Iterator[Problem]:
+    """Yield a problem for each pair of requirements that exclude each other; `path` leads to the section."""
+    ranges: list[tuple[Path, int, int | None]] = [
+        (("vcpus",), requirements.vcpus.min, requirements.vcpus.max),
+        (("memory",), requirements.memory.min, requirements.memory.max),
+    ]
+    if requirements.accelerators:
+        gpus = requirements.accelerators.count
+        ranges.append((("accelerators", "count"), gpus.min, gpus.max))
+    for keys, least, greatest in ranges:
+        if greatest is not None and greatest < least:
+            message = f"{greatest} is less than min ({least}); raise it or lower min"
+            yield Problem((*path, *keys, "max"), message, related_paths=((*path, *keys, "min"),))
+    if requirements.allowed_types and requirements.excluded_types:
+        message = "allowedTypes and excludedTypes cannot be combined; keep one of them"
+        yield Problem((*path, "excludedTypes"), message, related_paths=((*path, "allowedTypes"),))
+    for key, values in (
+        ("generations", requirements.generations),
+        ("cpuManufacturers", requirements.cpu_manufacturers),
+        ("allowedTypes", requirements.allowed_types),
+        ("excludedTypes", requirements.excluded_types),
+    ):
+        yield from repeated(values, (*path, key))
+    made_for_arm = "amazon-web-services"
+    for position, manufacturer in enumerate(requirements.cpu_manufacturers):
+        if (manufacturer == made_for_arm) != (architecture == "arm64"):
+            other = "amd64" if architecture == "arm64" else "arm64"
+            message = (
+                f"{manufacturer} makes no CPUs of {architecture}, which the image is for; remove it, or set "
+                f"image.architecture to {other}"
+            )
+            yield Problem((*path, "cpuManufacturers", position), message)
+
+
+def _no_match_problem(
+    cluster: Cluster, path: Path, group: NodeGroup, requirements: InstanceRequirements
+) -> Iterator[Problem]:
+    """Yield a problem if no known type of the region has what is required: which requirement is to blame, if one is."""
+    architecture = required_architecture(group)
+    requirements_path = (*path, "instanceRequirements")
+    if matching_types(requirements, architecture, cluster.region):
+        return
+    other_architecture: Architecture = "amd64" if architecture == "arm64" else "arm64"
+    without_manufacturers = requirements.model_copy(update={"cpu_manufacturers": ()})
+    hints = [
+        (f"without {key}", matching_types(requirements.model_copy(update={field: value}), architecture, cluster.region))
+        for key, field, value in _DROPPED
+        if getattr(requirements, field) != value
+    ]
+    hints += [
+        (
+            f"without a greatest number of {key}",
+            matching_types(
+                requirements.model_copy(update={key: getattr(requirements, key).model_copy(update={"max": None})}),
+                architecture,
+                cluster.region,
+            ),
+        )
+        for key in ("vcpus", "memory")
+        if getattr(requirements, key).max is not None
+    ]
+    hints.append(
+        (
+            f"with image.architecture: {other_architecture}",
+            matching_types(without_manufacturers, other_architecture, cluster.region),
+        )
+    )
+    hints.append(("in other regions", matching_types(requirements, architecture, None)))
+    useful = [f"{types[0]} {hint}" for hint, types in hints if types]
+    advice = f"there would be {join_and(useful[:2])}" if useful else "ask for less"
+    message = f"no instance type of {cluster.region} that is known here ({architecture}) has all of this; {advice}"
+    yield Problem(requirements_path, message, related_paths=((*path, "image"), ("region",)))
+
+
 def _check_distributions(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each part of a distribution has an effect, and that its strategies suit how types are chosen."""
-    for path, group in groups_with_paths(cluster):
+    for path, group in node_groups(cluster):
         distribution = group.instances_distribution
         if distribution is None:
             continue
@@ -33,7 +188,6 @@ def _check_distributions(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _base_problem(path: Path, group: NodeGroup, distribution: InstancesDistribution) -> Iterator[Problem]:
-    """Yield a problem if no node can be a Spot Instance, since the base is as large as the group may be."""
     if distribution.on_demand_base >= group.max_size:
         message = (
             f"with {distribution.on_demand_base} of at most {group.max_size} nodes On-Demand no node is a Spot "
@@ -43,7 +197,6 @@ def _base_problem(path: Path, group: NodeGroup, distribution: InstancesDistribut
 
 
 def _needless_spot_settings(path: Path, group: NodeGroup, distribution: InstancesDistribution) -> Iterator[Problem]:
-    """Yield a problem for each setting of Spot Instances in a group without any."""
     distribution_path = (*path, "instancesDistribution")
     related_paths: tuple[Path, ...] = ((*distribution_path, "onDemandPercentage"),)
     if group.spot_price is not None:
@@ -61,7 +214,6 @@ def _needless_spot_settings(path: Path, group: NodeGroup, distribution: Instance
 
 
 def _strategy_problems(path: Path, group: NodeGroup, distribution: InstancesDistribution) -> Iterator[Problem]:
-    """Yield a problem for each allocation strategy that does not suit the group, and for pools that have no effect."""
     requirements_path = (*path[:-1], "instanceRequirements")
     if group.instance_requirements and distribution.on_demand_allocation_strategy == "prioritized":
         message = "instanceRequirements have no order; use lowest-price, or list the types in instanceTypes"
@@ -79,8 +231,7 @@ def _strategy_problems(path: Path, group: NodeGroup, distribution: InstancesDist
 
 
 def _check_price_percentages(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a group has the kind of instances whose price its requirements limit."""
-    for path, group in groups_with_paths(cluster):
+    for path, group in node_groups(cluster):
         requirements, distribution = group.instance_requirements, group.instances_distribution
         if requirements is None or distribution is None:
             continue
@@ -94,28 +245,8 @@ def _check_price_percentages(cluster: Cluster) -> Iterator[Problem]:
             yield Problem((*section_path, "maxOnDemandPricePercentage"), message)
 
 
-def _check_rebalancing(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a group with rebalancing has Spot Instances, the only ones about which AWS recommends it."""
-    for path, group in groups_with_paths(cluster):
-        if group.capacity_rebalance and not may_be_spot(group):
-            message = f"only Spot Instances are replaced early; remove it, or {_HOW_TO_HAVE_SPOT}"
-            yield Problem((*path, "capacityRebalance"), message)
-
-
-def _warn_of_rebalancing_without_drain(cluster: Cluster) -> Iterator[Problem]:
-    """Warn of a group with rebalancing whose nodes are not drained."""
-    for path, group in groups_with_paths(cluster):
-        if group.capacity_rebalance and not group.drain_timeout:
-            message = (
-                "Auto Scaling terminates an instance as soon as its replacement works, with all its pods, since "
-                "drainTimeout is 0; set drainTimeout"
-            )
-            yield Problem((*path, "capacityRebalance"), message, related_paths=((*path, "drainTimeout"),))
-
-
 def _check_reservations(cluster: Cluster) -> Iterator[Problem]:
-    """Check that reservations are named once, are for On-Demand Instances, and that the preference uses them."""
-    for path, group in groups_with_paths(cluster):
+    for path, group in node_groups(cluster):
         reservation = group.capacity_reservation
         if reservation is None:
             continue
@@ -150,11 +281,11 @@ def _check_reservations(cluster: Cluster) -> Iterator[Problem]:
 def _warn_of_one_reservation_for_several_zones(cluster: Cluster) -> Iterator[Problem]:
     """Warn if nodes of several zones may run in one reservation only: a reservation has one zone.
 
-    The zones are those of one group, or of several groups, such as the group for each zone of `oneGroupPerZone`.
+    They may be the zones of one group, or of several, such as the group for each zone of `oneGroupPerZone`.
     """
     zones_by_reservation: dict[str, set[str]] = {}
     paths_by_reservation: dict[str, Path] = {}
-    for path, group in groups_with_paths(cluster):
+    for path, group in node_groups(cluster):
         reservation = group.capacity_reservation
         if reservation and reservation.id and reservation.preference == "capacity-reservations-only":
             zones_by_reservation.setdefault(reservation.id, set()).update(group.zones)
@@ -168,5 +299,26 @@ def _warn_of_one_reservation_for_several_zones(cluster: Cluster) -> Iterator[Pro
             yield Problem(paths_by_reservation[reservation_id], message)
 
 
-PROBLEM_CHECKS = (_check_distributions, _check_price_percentages, _check_rebalancing, _check_reservations)
-WARNING_CHECKS = (_warn_of_one_reservation_for_several_zones, _warn_of_rebalancing_without_drain)
+PROBLEM_CHECKS = (
+    _check_one_way_to_choose,
+    _check_type_lists,
+    _check_requirements,
+    _check_distributions,
+    _check_price_percentages,
+    GroupCheck(
+        "capacityRebalance",
+        when=lambda cluster, group: group.capacity_rebalance and not may_be_spot(group),
+        message=f"only Spot Instances are replaced early; remove it, or {_HOW_TO_HAVE_SPOT}",
+    ),
+    _check_reservations,
+)
+WARNING_CHECKS = (
+    _warn_of_one_reservation_for_several_zones,
+    GroupCheck(
+        "capacityRebalance",
+        when=lambda cluster, group: group.capacity_rebalance and not group.drain_timeout,
+        message="Auto Scaling terminates an instance as soon as its replacement works, with all its pods, since "
+        "drainTimeout is 0; set drainTimeout",
+        related=(".drainTimeout",),
+    ),
+)

@@ -1,35 +1,25 @@
-"""Checks of the keys that name an existing VPC, its subnets and gateway: which of them need or exclude each other."""
+"""Checks of the keys that name an existing VPC, its subnets and gateway, or a reference to what exists."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.checks.addresses import VPC_CIDR_PATH, subnet_path
-from cfngen.cluster.checks.vpc_ranges import no_room, size_paths
+from cfngen.cluster.checks.addresses import no_room, size_paths
+from cfngen.cluster.checks.sections import KeyCheck, subnet_path
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.network.existing_parts import referenced_parts
+from cfngen.cluster.network.topology import uses_internet_gateway
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
-from cfngen.cluster.topology import uses_internet_gateway
+from cfngen.cluster.sections.references import StackOutput
 
 _VPC_ID_PATH: Path = ("network", "vpc", "id")
 
 
-def _check_vpc_range_known(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the CIDR of an existing VPC is in the file: cfngen does not request it from AWS."""
-    vpc = cluster.network.vpc
-    # `model_fields_set` has the keys that are set, as opposed to the model's defaults.
-    if vpc.id and "cidr" not in vpc.model_fields_set:
-        message = (
-            f"is missing; enter the range of {vpc.id} (or set KUBE_VPC_CIDR_BASE): cfngen does not request it from AWS"
-        )
-        yield Problem(VPC_CIDR_PATH, message)
-
-
 def _check_subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each subnet has a CIDR, from the file or derived from the VPC's."""
     vpc = cluster.network.vpc
     for index, subnet in enumerate(cluster.network.subnets):
-        # `cfngen.cluster.network_defaults` has filled in every CIDR that it can derive, which counts as set.
+        # `cfngen.cluster.defaults.network_defaults` has filled in every CIDR that it can derive, which counts as set.
         if "cidr" in subnet.model_fields_set:
             continue
         if subnet.id:
@@ -48,7 +38,6 @@ def _check_subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_subnets_have_vpc(cluster: Cluster) -> Iterator[Problem]:
-    """Check that existing subnets are only named together with their VPC."""
     if cluster.network.vpc.id:
         return
     for index, subnet in enumerate(cluster.network.subnets):
@@ -74,55 +63,65 @@ def check_subnets_distinct(cluster: Cluster) -> Iterator[Problem]:
                 yield Problem(path, message, related_paths=(first_path,))
 
 
-def _check_route_table(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a route table is only named for existing subnets."""
-    network = cluster.network
-    if network.route_table and not any(subnet.id for subnet in network.subnets):
-        message = "subnets that cfngen creates get a new route table; remove the key, or list existing subnets by id"
-        yield Problem(("network", "routeTable"), message, related_paths=(("network", "subnets"),))
+def _check_other_stacks(cluster: Cluster) -> Iterator[Problem]:
+    """Check that no reference names the cluster's own stack, or one of its nested stacks.
 
-
-def _check_internet_gateway(cluster: Cluster) -> Iterator[Problem]:
-    """Check that an internet gateway is only named if a route to it is created in an existing VPC."""
-    network = cluster.network
-    path: Path = ("network", "internetGateway")
-    if not network.internet_gateway:
-        return
-    if not network.vpc.id:
-        yield Problem(
-            path,
-            "a VPC that cfngen creates gets a new gateway; remove the key, or set network.vpc.id",
-            related_paths=(_VPC_ID_PATH,),
-        )
-    elif not uses_internet_gateway(cluster):
-        message = "no subnet that is created needs a route to it; remove the key"
-        yield Problem(path, message, related_paths=(("network", "subnets"),))
-
-
-def _check_tags_of_existing_subnets(cluster: Cluster) -> Iterator[Problem]:
-    """Check that there are existing subnets if they are to be tagged."""
-    network = cluster.network
-    existing = [subnet.id or (subnet.public and subnet.public.id) for subnet in network.subnets]
-    if network.tag_existing and not any(existing):
-        message = "subnets that cfngen creates have the tags; remove the key, or list existing subnets by id"
-        yield Problem(("network", "tagExisting"), message, related_paths=(("network", "subnets"),))
-
-
-def _check_dhcp_options(cluster: Cluster) -> Iterator[Problem]:
-    """Check that DHCP options are only named for a VPC that cfngen creates."""
-    network = cluster.network
-    if network.dhcp_options and network.vpc.id:
-        message = f"{network.vpc.id} is an existing VPC and keeps its DHCP options; remove the key"
-        yield Problem(("network", "dhcpOptions"), message, related_paths=(_VPC_ID_PATH,))
+    Its root stack is named after the cluster unless `--stack-name` says otherwise; a deployment looks at stacks' tags.
+    """
+    for part in referenced_parts(cluster):
+        if isinstance(part.reference, StackOutput) and part.reference.stack == cluster.name:
+            yield Problem(
+                part.path,
+                f"{part.reference} is an output of this cluster's own stack, which does not exist before the cluster; "
+                f"name another stack, or leave the key out if cfngen creates the {part.kind.noun}",
+                related_paths=(("name",),),
+            )
 
 
 PROBLEM_CHECKS = (
     _check_subnets_have_vpc,
-    _check_vpc_range_known,
+    KeyCheck(
+        "network.vpc.cidr",
+        when=lambda cluster: cluster.network.vpc.id and "cidr" not in cluster.network.vpc.model_fields_set,
+        message="is missing; enter the range of {cluster.network.vpc.id} (or set KUBE_VPC_CIDR_BASE): cfngen does not "
+        "request it from AWS",
+    ),
     _check_subnet_ranges_known,
     check_subnets_distinct,
-    _check_route_table,
-    _check_internet_gateway,
-    _check_dhcp_options,
-    _check_tags_of_existing_subnets,
+    KeyCheck(
+        "network.routeTable",
+        when=lambda cluster: cluster.network.route_table and not any(subnet.id for subnet in cluster.network.subnets),
+        message="subnets that cfngen creates get a new route table; remove the key, or list existing subnets by id",
+        related=("network.subnets",),
+    ),
+    KeyCheck(
+        "network.internetGateway",
+        when=lambda cluster: cluster.network.internet_gateway and not cluster.network.vpc.id,
+        message="a VPC that cfngen creates gets a new gateway; remove the key, or set network.vpc.id",
+        related=("network.vpc.id",),
+    ),
+    KeyCheck(
+        "network.internetGateway",
+        when=lambda cluster: (
+            cluster.network.internet_gateway and cluster.network.vpc.id and not uses_internet_gateway(cluster)
+        ),
+        message="no subnet that is created needs a route to it; remove the key",
+        related=("network.subnets",),
+    ),
+    KeyCheck(
+        "network.dhcpOptions",
+        when=lambda cluster: cluster.network.dhcp_options and cluster.network.vpc.id,
+        message="{cluster.network.vpc.id} is an existing VPC and keeps its DHCP options; remove the key",
+        related=("network.vpc.id",),
+    ),
+    KeyCheck(
+        "network.tagExisting",
+        when=lambda cluster: (
+            cluster.network.tag_existing
+            and not any(subnet.id or (subnet.public and subnet.public.id) for subnet in cluster.network.subnets)
+        ),
+        message="subnets that cfngen creates have the tags; remove the key, or list existing subnets by id",
+        related=("network.subnets",),
+    ),
+    _check_other_stacks,
 )

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from cfngen.cluster import gpu
-from cfngen.cluster.group_types import types_key, types_of
-from cfngen.cluster.model import Cluster, NodeGroup
+from cfngen.cluster.checks.sections import GroupCheck
+from cfngen.cluster.instances import gpu
+from cfngen.cluster.instances.group_types import types_key, types_of
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.text import join_and
 
 # The Helm release of NVIDIA's GPU Operator, which installs driver and device plug-in by itself.
@@ -18,7 +20,6 @@ _OWN_IMAGE = "set image.id or image.ssmParameter to an image with NVIDIA's drive
 
 
 def _gpu_groups(cluster: Cluster) -> Iterator[tuple[Path, NodeGroup]]:
-    """Yield the path and the settings of each node group with `gpu`."""
     for index, group in enumerate(cluster.node_groups):
         if group.gpu:
             yield ("nodeGroups", index), group
@@ -32,7 +33,6 @@ def _types(cluster: Cluster, path: Path, group: NodeGroup) -> Iterator[tuple[Pat
 
 
 def _check_types_have_gpus(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the instance types of each group with `gpu` have NVIDIA GPUs."""
     for path, group in _gpu_groups(cluster):
         types_without = (
             (key, instance_type)
@@ -60,7 +60,6 @@ def _check_types_have_gpus(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_images_have_driver(cluster: Cluster) -> Iterator[Problem]:
-    """Check that AWS has an image with a driver for each group that names none, and that it serves the group's GPUs."""
     for path, group in _gpu_groups(cluster):
         types = list(_types(cluster, path, group))
         if gpu.has_own_image(group.image) and not gpu.uses_aws_image(group):
@@ -91,19 +90,7 @@ def _check_images_have_driver(cluster: Cluster) -> Iterator[Problem]:
         yield Problem((*path, "image", "distribution"), message, related_paths=((*path, "gpu"), ("image",)))
 
 
-def _check_root_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
-    """Check that root volumes are as large as the snapshot of AWS's images: EC2 refuses smaller ones."""
-    for path, group in _gpu_groups(cluster):
-        if gpu.uses_aws_image(group) and group.root_volume.size < gpu.MIN_ROOT_VOLUME_GIB:
-            message = (
-                f"{group.root_volume.size} GiB is smaller than AWS's Deep Learning Base AMI, which has "
-                f"{gpu.MIN_ROOT_VOLUME_GIB} GiB; enter more, or remove the key for {gpu.DEFAULT_ROOT_VOLUME_GIB}"
-            )
-            yield Problem((*path, "rootVolume", "size"), message, related_paths=((*path, "gpu"),))
-
-
 def _warn_of_unused_gpus(cluster: Cluster) -> Iterator[Problem]:
-    """Warn of groups whose instances have NVIDIA GPUs that pods cannot use."""
     charts = {chart.name for chart in cluster.addons.charts}
     if cluster.addons.nvidia_device_plugin.enabled or _GPU_OPERATOR in charts:
         return
@@ -121,7 +108,6 @@ def _warn_of_unused_gpus(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_inherited_images(cluster: Cluster) -> Iterator[Problem]:
-    """Warn of groups with `gpu` that use the cluster's own image, which nodes without GPUs use as well."""
     for path, group in _gpu_groups(cluster):
         inherited_key = "id" if group.image.id else "ssmParameter"
         cluster_value = cluster.image.id or cluster.image.ssm_parameter
@@ -133,5 +119,18 @@ def _warn_of_inherited_images(cluster: Cluster) -> Iterator[Problem]:
             yield Problem((*path, "image", inherited_key), message)
 
 
-PROBLEM_CHECKS = (_check_types_have_gpus, _check_images_have_driver, _check_root_volume_sizes)
+PROBLEM_CHECKS = (
+    _check_types_have_gpus,
+    _check_images_have_driver,
+    GroupCheck(
+        "rootVolume.size",
+        # EC2 refuses a root volume that is smaller than the snapshot of its image.
+        when=lambda cluster, group: (
+            group.gpu and gpu.uses_aws_image(group) and group.root_volume.size < gpu.MIN_ROOT_VOLUME_GIB
+        ),
+        message="{group.root_volume.size} GiB is smaller than AWS's Deep Learning Base AMI, which has "
+        f"{gpu.MIN_ROOT_VOLUME_GIB} GiB; enter more, or remove the key for {gpu.DEFAULT_ROOT_VOLUME_GIB}",
+        related=(".gpu",),
+    ),
+)
 WARNING_CHECKS = (_warn_of_unused_gpus, _warn_of_inherited_images)

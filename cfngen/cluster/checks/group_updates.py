@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cfngen.cluster.checks.sections import GroupCheck
+from cfngen.cluster.instances.rolling_updates import MAX_BATCH_SIZE, MAX_PAUSE_MINUTES, SPARE_MINUTES
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
-from cfngen.cluster.rolling_updates import MAX_BATCH_SIZE
-from cfngen.cluster.upgrade_timeouts import MAX_PAUSE_MINUTES, SPARE_MINUTES
 
 
 def _update_path(index: int, key: str) -> Path:
-    """Return the path of a key of a node group's `update`."""
     return ("nodeGroups", index, "update", key)
 
 
 def _check_batch_size(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each group replaces at least one node at a time, and no more than CloudFormation can."""
     for index, group in enumerate(cluster.node_groups):
         update = group.update
         related_paths = (_update_path(index, "maxSurge"),)
@@ -33,7 +31,6 @@ def _check_batch_size(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_room_for_surge(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a group can grow by its surge: CloudFormation launches no instances beyond MaxSize."""
     for index, group in enumerate(cluster.node_groups):
         surge, size = group.update.max_surge, group.initial_size
         if surge and size + surge > group.max_size:
@@ -49,7 +46,6 @@ def _check_room_for_surge(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_pause(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a batch can be replaced, and pause, within CloudFormation's longest PauseTime."""
     for index, group in enumerate(cluster.node_groups):
         pause, available = group.update.pause, MAX_PAUSE_MINUTES - SPARE_MINUTES
         needed = group.creation_timeout + group.drain_timeout
@@ -66,17 +62,14 @@ def _check_pause(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(_update_path(index, "pause"), message, related_paths=related_paths)
 
 
-def _warn_of_whole_group_unavailable(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if an update may take all nodes of a group at once."""
-    for index, group in enumerate(cluster.node_groups):
-        unavailable = group.update.max_unavailable
-        if unavailable > 1 and 0 < group.initial_size <= unavailable and not group.update.max_surge:
-            message = (
-                f"an update may replace all {group.initial_size} nodes of {group.name} at once; lower it unless that "
-                "is intended"
-            )
-            yield Problem(_update_path(index, "maxUnavailable"), message)
-
-
 PROBLEM_CHECKS = (_check_batch_size, _check_room_for_surge, _check_pause)
-WARNING_CHECKS = (_warn_of_whole_group_unavailable,)
+WARNING_CHECKS = (
+    GroupCheck(
+        "update.maxUnavailable",
+        when=lambda cluster, group: (
+            1 < group.update.max_unavailable >= group.initial_size > 0 and not group.update.max_surge
+        ),
+        message="an update may replace all {group.initial_size} nodes of {group.name} at once; lower it unless that "
+        "is intended",
+    ),
+)

@@ -1,21 +1,22 @@
-"""Checks of instances: types that exist and are large enough, images for their architecture, access to the internet."""
+"""Checks of instances: types that exist and are large enough, images of Linux for them, access to the internet."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster import instance_types
-from cfngen.cluster.checks.access import all_instances, all_machines
-from cfngen.cluster.model import Cluster, Image, NodeGroup
+from cfngen.cluster.checks.sections import all_instances, all_machines
+from cfngen.cluster.instances import instance_types
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.network.topology import is_private
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
-from cfngen.cluster.topology import is_private
+from cfngen.cluster.sections.base import NO_WINDOWS
+from cfngen.cluster.sections.instances import Image, NodeGroup
 
 _MAX_REGIONS_SHOWN = 3
 
 
 def _check_types_suitable(cluster: Cluster) -> Iterator[Problem]:
-    """Check that instance types have enough vCPU and memory for Kubernetes, and can run Linux."""
     for path, instance_type in _named_types(cluster):
         role = "master" if path[0] == "controlPlane" else "node"
         reason = instance_types.why_unsuitable(instance_type, role)
@@ -36,7 +37,6 @@ def _named_types(cluster: Cluster) -> Iterator[tuple[Path, str]]:
 
 
 def _check_types_offered(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the region offers all instance types; `_check_types_suitable` reports types that are too small."""
     offered_types = instance_types.types_in_region(cluster.region)
     if offered_types is None:
         return
@@ -61,7 +61,6 @@ def not_offered_message(instance_type: str, region: str) -> str:
 
 
 def _check_image_architectures(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each image is for the CPU architecture of its instance type."""
     for path, instances in all_machines(cluster):
         if isinstance(instances, NodeGroup) and instances.instance_requirements:
             continue  # EC2 chooses types of the image's architecture
@@ -76,19 +75,13 @@ def _check_image_architectures(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_image_sources(cluster: Cluster) -> Iterator[Problem]:
-    """Check the image of the cluster, of the masters, of each node group and of the bastion."""
     yield from _check_image_source(("image",), cluster.image)
     for path, instances in all_machines(cluster):
         yield from _check_image_source((*path, "image"), instances.image)
 
 
 def _check_image_source(path: Path, image: Image) -> Iterator[Problem]:
-    """Check that an image has one source, and a root device only if it is the user's own image.
-
-    Args:
-        path: path of the section `image`.
-        image: the section.
-    """
+    """Check that an image has one source, and a root device only if it is the user's own image."""
     if image.id and image.ssm_parameter:
         message = "image.id and image.ssmParameter cannot be combined; keep one of them"
         yield Problem((*path, "ssmParameter"), message, related_paths=((*path, "id"),))
@@ -101,7 +94,7 @@ def _check_image_source(path: Path, image: Image) -> Iterator[Problem]:
 
 
 def _keys_without_way_out(cluster: Cluster) -> Iterator[tuple[Path, str]]:
-    """Yield the path of each key by which instances have no way out, and which instances: masters or nodes.
+    """Yield the path of each key that leaves instances without a way out, and which instances: masters or nodes.
 
     They have no public address then. In a private cluster no instance has one, so no key does; and a proxy is a way out
     as well.
@@ -116,7 +109,6 @@ def _keys_without_way_out(cluster: Cluster) -> Iterator[tuple[Path, str]]:
 
 
 def _check_private_instances_have_nat(cluster: Cluster) -> Iterator[Problem]:
-    """Check that instances have public addresses if cfngen creates the subnets: these have no NAT gateway."""
     # Subnets that cfngen creates have a route to an internet gateway, which needs public addresses.
     if all(subnet.id for subnet in cluster.network.subnets):
         return
@@ -130,13 +122,19 @@ def _check_private_instances_have_nat(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_private_instances(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if instances have no public address: they need a NAT gateway, which cfngen cannot check."""
     for path, role in _keys_without_way_out(cluster):
         message = (
             f"{role} without public addresses cannot reach the internet directly; their subnets need a route through "
             "a NAT gateway, otherwise Kubernetes cannot be installed"
         )
         yield Problem(path, message)
+
+
+def _check_ssm_parameters(cluster: Cluster) -> Iterator[Problem]:
+    for path, machine in all_machines(cluster):
+        # "Calling AMI public parameters in Parameter Store", Systems Manager User Guide.
+        if (machine.image.ssm_parameter or "").startswith("/aws/service/ami-windows-latest/"):
+            yield Problem((*path, "image", "ssmParameter"), f"{machine.image.ssm_parameter} {NO_WINDOWS}")
 
 
 PROBLEM_CHECKS = (
@@ -147,3 +145,4 @@ PROBLEM_CHECKS = (
     _check_private_instances_have_nat,
 )
 WARNING_CHECKS = (_warn_of_private_instances,)
+WINDOWS_CHECKS = (_check_ssm_parameters,)

@@ -1,14 +1,18 @@
-"""Checks of the network plug-in: which keys go with it, and whether the subnets have enough addresses for it."""
+"""Checks of the network plug-in, the proxy and flow logs: which keys go together, and whether addresses suffice."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import AddressValueError, IPv4Address
+from urllib.parse import urlsplit
 
-from cfngen.cluster.checks.addresses import POD_CIDR_PATH, usable_address_count
+from cfngen.cluster.checks.sections import KeyCheck, repeated
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.network.topology import usable_address_count
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.sections.flow_logs import FlowLogs
 from cfngen.text import pluralize
 
 _PLUGIN_PATH: Path = ("network", "plugin")
@@ -17,50 +21,16 @@ _SUBNETS_PATH: Path = ("network", "subnets")
 # (`MINIMUM_IP_TARGET`, which cfngen.userdata.pod_network sets), and one for each network interface that has them.
 _ADDRESSES_FOR_PODS = 10
 _ADDRESSES_FOR_INTERFACES = 2
-
-
-def _check_pod_range_used(cluster: Cluster) -> Iterator[Problem]:
-    """Check that podCidr is set only if the network plug-in uses it."""
-    if "pod_cidr" in cluster.network.model_fields_set and not network_plugin(cluster).uses_pod_cidr:
-        message = f"with {cluster.network.plugin} pods get addresses from the subnets; remove the key"
-        yield Problem(POD_CIDR_PATH, message, related_paths=(_PLUGIN_PATH,))
-
-
-def _check_non_masquerade_cidr(cluster: Cluster) -> Iterator[Problem]:
-    """Check that nonMasqueradeCidr is set only if pods use VPC routes."""
-    network = cluster.network
-    if "non_masquerade_cidr" in network.model_fields_set and not network_plugin(cluster).uses_vpc_routes:
-        message = f"{network.plugin} decides itself which traffic gets the node's address; remove the key"
-        yield Problem(("network", "nonMasqueradeCidr"), message, related_paths=(_PLUGIN_PATH,))
-
-
-def _check_route_table_used(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a route table is only named if the network plug-in adds routes to it."""
-    network = cluster.network
-    # If cfngen creates the subnets, `cfngen.cluster.checks.existing` reports the key.
-    if network.route_table and network.subnets[0].id and not network_plugin(cluster).uses_vpc_routes:
-        message = f"{network.plugin} adds no routes to the VPC, so no route table is needed; remove the key"
-        yield Problem(("network", "routeTable"), message, related_paths=(_PLUGIN_PATH,))
+_PROXY: Path = ("network", "proxy")
+_DESTINATION = ("network.flowLogs.destination",)
 
 
 def _check_plugin_values(cluster: Cluster) -> Iterator[Problem]:
-    """Check that there are values only for a network plug-in that cfngen installs by its Helm chart."""
     network = cluster.network
     if network.plugin_values and not network_plugin(cluster).is_installed_by_cfngen:
         instead = "; set them with your chart in addons.charts" if network.plugin == "none" else "; remove the key"
         yield Problem(
             ("network", "pluginValues"), f"{network.plugin} has no Helm chart{instead}", related_paths=(_PLUGIN_PATH,)
-        )
-
-
-def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the network plug-in does not listen on the API's port."""
-    port = cluster.api.port
-    if port in network_plugin(cluster).host_ports:
-        yield Problem(
-            ("api", "port"),
-            f"{port} is used by {cluster.network.plugin}; use 443 or 6443",
-            related_paths=(_PLUGIN_PATH,),
         )
 
 
@@ -104,27 +74,128 @@ def _warn_of_too_few_addresses_for_max_size(cluster: Cluster) -> Iterator[Proble
         yield Problem(_SUBNETS_PATH, message)
 
 
-def _warn_of_no_plugin(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if neither cfngen nor a chart of the user installs a network plug-in."""
-    if cluster.network.plugin == "none" and not cluster.addons.charts:
-        message = (
-            "no plug-in is installed: nodes join but do not become Ready, and pods stay Pending, until you install "
-            "one; list its chart in addons.charts"
-        )
-        yield Problem(_PLUGIN_PATH, message)
-
-
 def _total_usable_addresses(cluster: Cluster) -> int:
-    """Return how many addresses instances and pods can use in all subnets."""
-    return sum(map(usable_address_count, cluster.network.subnets))
+    return sum(usable_address_count(subnet.cidr) for subnet in cluster.network.subnets)
+
+
+def _check_proxy_outside_cluster(cluster: Cluster) -> Iterator[Problem]:
+    network = cluster.network
+    if not network.proxy:
+        return
+    ranges = {"serviceCidr": network.service_cidr}
+    if not network_plugin(cluster).gives_pods_vpc_addresses:
+        ranges["podCidr"] = network.pod_cidr
+    for key, url in (("httpsProxy", network.proxy.https_proxy), ("httpProxy", network.proxy.http_proxy)):
+        path: Path = (*_PROXY, key)
+        if not url:
+            continue
+        host = urlsplit(url).hostname or ""
+        try:
+            address = IPv4Address(host)
+        except AddressValueError:
+            address = None
+        if host == "localhost" or (address and address.is_loopback):
+            yield Problem(path, f"for a pod, {host} is the pod itself; enter an address that instances and pods reach")
+        for range_key, address_range in ranges.items():
+            if address and address in address_range:
+                message = (
+                    f"{host} is inside network.{range_key} ({address_range}), and instances need the proxy before they "
+                    "are part of the cluster; run it outside the cluster"
+                )
+                yield Problem(path, message, related_paths=(("network", range_key),))
+
+
+def _check_port(cluster: Cluster) -> Iterator[Problem]:
+    proxy = cluster.network.proxy
+    if not proxy:
+        return
+    for key, url in (("httpsProxy", proxy.https_proxy), ("httpProxy", proxy.http_proxy)):
+        port = int(url.rstrip("/").rpartition(":")[2]) if url else 1
+        if not 1 <= port <= 65535:
+            yield Problem((*_PROXY, key), f"{port} is no port; a port is a number from 1 to 65535")
+
+
+def _check_exceptions_differ(cluster: Cluster) -> Iterator[Problem]:
+    yield from repeated(cluster.network.proxy.no_proxy if cluster.network.proxy else (), (*_PROXY, "noProxy"))
+
+
+def _logs_into(cluster: Cluster, destination: str) -> FlowLogs | None:
+    flow_logs = cluster.network.flow_logs
+    return flow_logs if flow_logs and flow_logs.destination == destination else None
 
 
 PROBLEM_CHECKS = (
-    _check_pod_range_used,
-    _check_non_masquerade_cidr,
-    _check_route_table_used,
+    KeyCheck(
+        "network.flowLogs.bucket",
+        when=lambda cluster: (logs := _logs_into(cluster, "s3")) and logs.bucket is None,
+        message="is missing; enter the name of an existing bucket, or set destination to cloudWatchLogs",
+        related=_DESTINATION,
+    ),
+    KeyCheck(
+        "network.flowLogs.retentionDays",
+        when=lambda cluster: (logs := _logs_into(cluster, "s3")) and logs.retention_days is not None,
+        message="is for cloudWatchLogs; remove it, and give the bucket a lifecycle rule that deletes old records",
+        related=_DESTINATION,
+    ),
+    KeyCheck(
+        "network.flowLogs.bucket",
+        when=lambda cluster: (logs := _logs_into(cluster, "cloudWatchLogs")) and logs.bucket is not None,
+        message="is for the destination s3; remove it, or set destination to s3",
+        related=_DESTINATION,
+    ),
+    _check_proxy_outside_cluster,
+    _check_port,
+    _check_exceptions_differ,
+    KeyCheck(
+        "network.podCidr",
+        when=lambda cluster: (
+            "pod_cidr" in cluster.network.model_fields_set and not network_plugin(cluster).uses_pod_cidr
+        ),
+        message="with {cluster.network.plugin} pods get addresses from the subnets; remove the key",
+        related=("network.plugin",),
+    ),
+    KeyCheck(
+        "network.nonMasqueradeCidr",
+        when=lambda cluster: (
+            "non_masquerade_cidr" in cluster.network.model_fields_set and not network_plugin(cluster).uses_vpc_routes
+        ),
+        message="{cluster.network.plugin} decides itself which traffic gets the node's address; remove the key",
+        related=("network.plugin",),
+    ),
+    KeyCheck(
+        "network.routeTable",
+        # If cfngen creates the subnets, `cfngen.cluster.checks.existing` reports the key.
+        when=lambda cluster: (
+            cluster.network.route_table
+            and cluster.network.subnets[0].id
+            and not network_plugin(cluster).uses_vpc_routes
+        ),
+        message="{cluster.network.plugin} adds no routes to the VPC, so no route table is needed; remove the key",
+        related=("network.plugin",),
+    ),
     _check_plugin_values,
-    _check_api_port_free,
+    KeyCheck(
+        "api.port",
+        when=lambda cluster: cluster.api.port in network_plugin(cluster).host_ports,
+        message="{cluster.api.port} is used by {cluster.network.plugin}; use 443 or 6443",
+        related=("network.plugin",),
+    ),
     _check_addresses_for_min_size,
 )
-WARNING_CHECKS = (_warn_of_too_few_addresses_for_max_size, _warn_of_no_plugin)
+WARNING_CHECKS = (
+    KeyCheck(
+        "addons.fluentBit",
+        # cfngen does not give it the variables, because it compares hosts with NO_PROXY in a way of its own (assumed:
+        # without domains and ranges), and would then ask the proxy for the Kubernetes API.
+        when=lambda cluster: cluster.network.proxy and cluster.addons.fluent_bit.enabled,
+        message="Fluent Bit does not use network.proxy; if its outputs need a proxy, set HTTP_PROXY in its values "
+        "(env)",
+    ),
+    _warn_of_too_few_addresses_for_max_size,
+    KeyCheck(
+        "network.plugin",
+        when=lambda cluster: cluster.network.plugin == "none" and not cluster.addons.charts,
+        message="no plug-in is installed: nodes join but do not become Ready, and pods stay Pending, until you "
+        "install one; list its chart in addons.charts",
+    ),
+)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.cluster.checks.addresses import POD_CIDR_PATH, SERVICE_CIDR_PATH, vpc_ranges_by_path
-from cfngen.cluster.model import Cluster, Route
-from cfngen.cluster.network_plugins import network_plugin
-from cfngen.cluster.paths import Path, dotted
-from cfngen.cluster.problems import Problem
-from cfngen.cluster.routes import (
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.network.routes import (
     DEFAULT_DESTINATION,
     PUBLIC_TABLE,
     destination_range,
@@ -19,7 +17,10 @@ from cfngen.cluster.routes import (
     tables_of,
     target_ids,
 )
-from cfngen.cluster.topology import is_private, nat_gateway_zones
+from cfngen.cluster.network.topology import is_private, nat_gateway_zones
+from cfngen.cluster.paths import Path, dotted
+from cfngen.cluster.problems import Problem
+from cfngen.cluster.sections.network import Route
 
 _ROUTES_PATH: Path = ("network", "routes")
 _TOPOLOGY_PATH: Path = ("network", "topology")
@@ -27,7 +28,6 @@ _TARGET_KEYS = "transitGateway, peeringConnection, vpnGateway or networkInterfac
 
 
 def _check_one_target(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each route has one target."""
     for index, route in enumerate(cluster.network.routes):
         keys = list(target_ids(route))
         if not keys:
@@ -37,7 +37,6 @@ def _check_one_target(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_tables(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each route is in at least one route table that is created."""
     for index, route in enumerate(cluster.network.routes):
         if tables_of(cluster, route):
             continue
@@ -81,7 +80,6 @@ def _check_destinations(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_distinct(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no route table has two routes to the same destination."""
     routes = cluster.network.routes
     for index, route in enumerate(routes):
         path: Path = (*_ROUTES_PATH, index, "destination")
@@ -98,7 +96,6 @@ def _check_distinct(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_only_default_route(cluster: Cluster, route: Route, path: Path) -> Iterator[Problem]:
-    """Check that a default route of the cluster file is only in tables without another one."""
     tables = tables_of(cluster, route)
     if PUBLIC_TABLE in tables:
         instead = "remove the route" if not is_private(cluster) else "set tables to private"
@@ -115,8 +112,8 @@ def _check_only_default_route(cluster: Cluster, route: Route, path: Path) -> Ite
 def _check_pods_table(cluster: Cluster) -> Iterator[Problem]:
     """Check that the table with the pods' routes has no other route to a network interface.
 
-    Cloud controller manager takes each route to an instance for that of a node, and stops writing routes if the
-    instance is none ("node with instanceID … not found", kubernetes/cloud-provider-aws#627).
+    Cloud controller manager takes each route to an instance for a node's, and stops writing routes if the instance
+    is not a node ("node with instanceID … not found", kubernetes/cloud-provider-aws#627).
     """
     table = table_of_pods(cluster)
     for index, route in enumerate(cluster.network.routes):
@@ -131,7 +128,6 @@ def _check_pods_table(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_target_before_vpc(cluster: Cluster) -> Iterator[Problem]:
-    """Warn that targets have to be connected with a VPC that is created, which takes two steps."""
     if cluster.network.vpc.id:
         return
     steps = {

@@ -1,20 +1,24 @@
-"""Checks of the existing security groups that take the place of those that cfngen creates."""
+"""Checks of security groups: existing ones, and whether the rules for all allowed sources fit into them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from cfngen.cluster.checks.access import all_instances
-from cfngen.cluster.existing_security_groups import (
-    GROUPS_PATH,
-    GroupRole,
-    existing_group,
-    existing_groups,
-    group_path,
-)
+from cfngen.cluster.checks.sections import all_instances
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.network_ids import SECURITY_GROUP_ROLES, SecurityGroupRole
+from cfngen.cluster.network.existing_parts import GROUPS_PATH, GroupRole, existing_group, existing_groups, group_path
+from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
-from cfngen.cluster.security_group_rules import load_balancer_roles, used_roles
+from cfngen.cluster.security_groups.rules import (
+    LOAD_BALANCER_ROLES,
+    MAX_RULES_PER_INTERFACE,
+    load_balancer_roles,
+    max_rules_for_sources,
+    sources,
+    sources_by_group,
+    used_roles,
+)
 
 # Why a cluster may have no security group of a role.
 _REASONS_OF_ABSENCE: Mapping[GroupRole, str] = {
@@ -23,10 +27,20 @@ _REASONS_OF_ABSENCE: Mapping[GroupRole, str] = {
     "internal, has the group of apiLoadBalancer",
     "Endpoints": "cfngen creates no interface endpoints, which it does with `nat: none` and `endpoints.create`",
 }
+_QUOTAS_PATH: Path = ("network", "quotas")
+# A template has 500 resources at most ("CloudFormation quotas", November 2026); the security groups' template has some
+# twenty resources besides these rules.
+_MAX_RULES_OF_STACK = 460
+# How messages call the instances or the load balancer of a role.
+_ROLE_NAMES: dict[SecurityGroupRole, str] = {
+    "Master": "the masters",
+    "Node": "the nodes",
+    "ApiLoadBalancer": "the API's load balancer",
+    "InternalApiLoadBalancer": "the API's internal load balancer",
+}
 
 
 def _check_groups_have_vpc(cluster: Cluster) -> Iterator[Problem]:
-    """Check that existing security groups are only named together with their VPC."""
     if cluster.network.vpc.id:
         return
     for role, group_id in existing_groups(cluster).items():
@@ -38,7 +52,6 @@ def _check_groups_have_vpc(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_groups_used(cluster: Cluster) -> Iterator[Problem]:
-    """Check that a security group is only named for what the cluster has."""
     for role in existing_groups(cluster):
         if role not in used_roles(cluster):
             related_paths = (("api",), ("controlPlane", "count"), ("network", "topology"), ("network", "endpoints"))
@@ -57,7 +70,6 @@ def check_groups_not_repeated(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_unknown_clients(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if nobody is named who may reach the API, and the rule would be one of an existing group."""
     role: GroupRole = "ApiLoadBalancer" if load_balancer_roles(cluster) else "Master"
     group_id = existing_group(cluster, role)
     if group_id and not (cluster.api.allowed_cidrs or cluster.api.allowed_prefix_lists):
@@ -68,5 +80,131 @@ def _warn_of_unknown_clients(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(group_path(role), message, related_paths=(("api", "allowedCidrs"), GROUPS_PATH))
 
 
+def _check_quotas(cluster: Cluster) -> Iterator[Problem]:
+    """Check that AWS can grant both quotas together: it limits their product, the rules of a network interface."""
+    quotas = cluster.network.quotas
+    rules_per_interface = quotas.rules_per_security_group * quotas.security_groups_per_interface
+    if rules_per_interface > MAX_RULES_PER_INTERFACE:
+        message = (
+            f"{quotas.rules_per_security_group} rules in each of {quotas.security_groups_per_interface} security "
+            f"groups make {rules_per_interface} of an interface; AWS allows {MAX_RULES_PER_INTERFACE}: lower one of "
+            "the two"
+        )
+        yield Problem(
+            (*_QUOTAS_PATH, "rulesPerSecurityGroup"),
+            message,
+            related_paths=((*_QUOTAS_PATH, "securityGroupsPerInterface"),),
+        )
+
+
+def _check_prefix_list_sizes(cluster: Cluster) -> Iterator[Problem]:
+    # The room in an additional security group (position 1). The first (position 0) has less, since it also has cfngen's
+    # own rules.
+    max_rules = max_rules_for_sources(cluster, position=1)
+    for section, prefix_lists in (("api", cluster.api.allowed_prefix_lists), ("ssh", cluster.ssh.allowed_prefix_lists)):
+        for position, prefix_list in enumerate(prefix_lists):
+            if prefix_list.max_entries > max_rules:
+                message = (
+                    f"{prefix_list.id} counts as {prefix_list.max_entries} rules, and one security group has room for "
+                    f"{max_rules}: make its greatest number of entries smaller, or have the account's quota raised and "
+                    "name it in network.quotas"
+                )
+                yield Problem(
+                    (section, "allowedPrefixLists", position, "maxEntries"), message, related_paths=(_QUOTAS_PATH,)
+                )
+
+
+def _check_additional_group_count(cluster: Cluster) -> Iterator[Problem]:
+    """Check that an interface can have the user's additional security groups besides cfngen's.
+
+    Only for instances with one of cfngen's groups; for those that need several, `_check_rules_fit` makes this check.
+    """
+    max_groups = cluster.network.quotas.security_groups_per_interface
+    for path, instances in all_instances(cluster):
+        cfngen_groups = len(sources_by_group(cluster, _role_of_instances(path)))
+        additional_groups = len(instances.additional_security_groups)
+        if additional_groups and cfngen_groups == 1 and cfngen_groups + additional_groups > max_groups:
+            message = (
+                f"{additional_groups} further security groups and the cluster's own are more than the {max_groups} of "
+                "an interface; name fewer, or have the account's quota raised and name it in network.quotas"
+            )
+            yield Problem((*path, "additionalSecurityGroups"), message, related_paths=(_QUOTAS_PATH,))
+
+
+def _role_of_instances(path: Path) -> SecurityGroupRole:
+    return "Master" if path == ("controlPlane",) else "Node"
+
+
+def _check_rules_fit(cluster: Cluster) -> Iterator[Problem]:
+    quotas = cluster.network.quotas
+    for role in SECURITY_GROUP_ROLES:
+        needed_groups = len(sources_by_group(cluster, role))
+        # The most additional security groups that instances of the role have; the load balancer has none.
+        additional_groups = 0
+        for path, instances in all_instances(cluster):
+            if role == _role_of_instances(path):
+                additional_groups = max(additional_groups, len(instances.additional_security_groups))
+        allowed_groups = quotas.security_groups_per_interface - additional_groups
+        if needed_groups == 1 or needed_groups <= allowed_groups:
+            continue
+        allowed_sources = list(sources(cluster, role))
+        # The problem is reported at the section, and the list in it, whose sources come first.
+        purpose = "api" if role in LOAD_BALANCER_ROLES or allowed_sources[0].purpose == "Api" else "ssh"
+        section = cluster.api if purpose == "api" else cluster.ssh
+        key = "allowedCidrs" if section.allowed_cidrs else "allowedPrefixLists"
+        if role == "InternalApiLoadBalancer" or not (section.allowed_cidrs or section.allowed_prefix_lists):
+            key = "internalCidrs"
+        rules = sum(source.rule_count for source in allowed_sources)
+        max_rules = sum(max_rules_for_sources(cluster, position=position) for position in range(allowed_groups))
+        message = (
+            f"{len(allowed_sources)} sources count as {rules} rules of {_ROLE_NAMES[role]}, and the "
+            f"{allowed_groups} security groups that an interface may have for them hold {max_rules} at most "
+            f"({quotas.rules_per_security_group} rules each, some of them kept free): name fewer and larger ranges, or "
+            "have the account's quotas raised and name them in network.quotas"
+        )
+        yield Problem((purpose, key), message, related_paths=(_QUOTAS_PATH,))
+
+
+def _check_stack_resource_count(cluster: Cluster) -> Iterator[Problem]:
+    created_roles = [role for role in SECURITY_GROUP_ROLES if not existing_group(cluster, role)]
+    rules = sum(1 for role in created_roles for _ in sources(cluster, role))
+    if rules > _MAX_RULES_OF_STACK:
+        # Reported at the section that makes more rules: a source of SSH makes two, for masters and for nodes.
+        key = "api" if len(cluster.api.allowed_cidrs) >= 2 * len(cluster.ssh.allowed_cidrs) else "ssh"
+        message = (
+            f"who may come in makes {rules} rules, and a stack holds {_MAX_RULES_OF_STACK} of them at most: put ranges "
+            "into a prefix list (allowedPrefixLists)"
+        )
+        yield Problem((key, "allowedCidrs"), message)
+
+
+def _warn_of_groups_before_vpc_exists(cluster: Cluster) -> Iterator[Problem]:
+    """Warn about additional security groups if cfngen creates the VPC.
+
+    This is not an error, since the user may create security groups in the VPC once the cluster exists. `cfngen deploy`
+    refuses additional security groups when it creates the cluster, and groups of other VPCs at any time.
+    """
+    if cluster.network.vpc.id:
+        return
+    for path, instances in all_instances(cluster):
+        if instances.additional_security_groups:
+            message = (
+                "a security group belongs to one VPC, and the cluster's is made with the cluster: a group that exists "
+                "before cannot be used, and EC2 refuses it; create the cluster without the key and name a group of its "
+                "VPC afterwards, or name an existing VPC in network.vpc.id"
+            )
+            yield Problem((*path, "additionalSecurityGroups"), message, related_paths=(("network", "vpc", "id"),))
+
+
 PROBLEM_CHECKS = (_check_groups_have_vpc, _check_groups_used, check_groups_not_repeated)
-WARNING_CHECKS = (_warn_of_unknown_clients,)
+WARNING_CHECKS = (
+    _warn_of_groups_before_vpc_exists,
+    _warn_of_unknown_clients,
+)
+SOURCE_CHECKS = (
+    _check_quotas,
+    _check_prefix_list_sizes,
+    _check_additional_group_count,
+    _check_rules_fit,
+    _check_stack_resource_count,
+)

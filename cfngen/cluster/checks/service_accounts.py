@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from cfngen.cluster.model import Cluster, ServiceAccountIssuer
-from cfngen.cluster.names import aws_partition
+from cfngen.cluster.iam.service_accounts import ServiceAccount, component_accounts
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.names import aws_partition
+from cfngen.cluster.naming.tag_keys import why_key_refused
 from cfngen.cluster.paths import Path, dotted, lookup
 from cfngen.cluster.problems import Problem
-from cfngen.cluster.service_accounts import ServiceAccount, component_accounts
-from cfngen.cluster.tag_keys import why_key_refused
+from cfngen.cluster.sections.service_accounts import ServiceAccountIssuer
 from cfngen.text_limits import TAG_VALUE, same_but_for_case
 
 _ISSUER: Path = ("serviceAccountIssuer",)
@@ -36,7 +37,6 @@ _ISSUER_FLAGS: Mapping[str, str] = {
 
 
 def _check_needs_issuer(cluster: Cluster) -> Iterator[Problem]:
-    """Check that what uses the issuer's tokens is only set with an issuer that signs them."""
     issuer = cluster.service_account_issuer
     webhook: Path = ("addons", "podIdentityWebhook", "enabled")
     if issuer is None:
@@ -57,7 +57,6 @@ def _check_needs_issuer(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_cert_manager_zones(cluster: Cluster) -> Iterator[Problem]:
-    """Check that cert-manager's hosted zones go with a role of its own: the nodes' role does not allow records."""
     cert_manager = cluster.addons.cert_manager
     path: Path = ("addons", "certManager", "zones")
     if not cert_manager.zones:
@@ -72,7 +71,6 @@ def _check_cert_manager_zones(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_discovery(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the issuer's keys go with where AWS reads its documents."""
     issuer = cluster.service_account_issuer
     if issuer is None:
         return
@@ -94,7 +92,6 @@ def _check_discovery(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _superfluous_keys(issuer: ServiceAccountIssuer) -> Iterator[Problem]:
-    """Yield a problem for each key that only an issuer on a web server of one's own has."""
     for key, value in (("url", issuer.url), ("bucket", issuer.bucket)):
         if value is not None:
             message = (
@@ -105,7 +102,6 @@ def _superfluous_keys(issuer: ServiceAccountIssuer) -> Iterator[Problem]:
 
 
 def _check_accounts(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each service account has one role, and that none is an account of cfngen's own components."""
     first_index_by_account: dict[ServiceAccount, int] = {}
     components = frozenset(component_accounts(cluster))
     for index, entry in enumerate(cluster.iam.service_accounts):
@@ -127,7 +123,6 @@ def _check_accounts(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_number(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the IAM stack does not exceed CloudFormation's number of resources: one for each role that is made."""
     made = sum(1 for entry in cluster.iam.service_accounts if entry.role is None)
     max_roles = _MAX_ROLES_OF_STACK - 2 * len(cluster.node_groups)
     if made > max_roles:
@@ -139,7 +134,6 @@ def _check_number(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_existing_roles(cluster: Cluster) -> Iterator[Problem]:
-    """Check that an existing role is given nothing: cfngen leaves it as it is."""
     for index, entry in enumerate(cluster.iam.service_accounts):
         if entry.role is None:
             continue
@@ -159,7 +153,6 @@ def _check_existing_roles(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_tags(cluster: Cluster) -> Iterator[Problem]:
-    """Check that IAM accepts the tags of each role, together with the cluster's."""
     for index, entry in enumerate(cluster.iam.service_accounts):
         path: Path = (*_ACCOUNTS, index, "tags")
         count = len({**cluster.tags, **entry.tags})
@@ -194,7 +187,6 @@ def _why_role_key_refused(key: str) -> str:
 
 
 def _check_api_server_flags(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no flag of the API server that the issuer needs is set by hand."""
     arguments = lookup(cluster.kubernetes.cluster_configuration, _API_SERVER_ARGUMENTS)
     if cluster.service_account_issuer is None or not isinstance(arguments, list):
         return
@@ -207,7 +199,6 @@ def _check_api_server_flags(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_default_accounts(cluster: Cluster) -> Iterator[Problem]:
-    """Warn of a role for the account that every pod has that names none."""
     for index, entry in enumerate(cluster.iam.service_accounts):
         if entry.name == "default":
             message = (
@@ -218,7 +209,6 @@ def _warn_of_default_accounts(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_role_without_permissions(cluster: Cluster) -> Iterator[Problem]:
-    """Warn of a role that allows nothing and has no tags, by which policies of other resources would know it."""
     for index, entry in enumerate(cluster.iam.service_accounts):
         if not (entry.role or entry.additional_policies or entry.policy_statements or entry.tags):
             message = (

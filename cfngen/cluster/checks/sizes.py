@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.cluster.checks.addresses import NODE_PREFIX, POD_CIDR_PATH, usable_address_count
+from cfngen.cluster.checks.addresses import POD_CIDR_PATH
+from cfngen.cluster.checks.sections import GroupCheck, KeyCheck
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.network.network_plugins import NODE_PREFIX, network_plugin
+from cfngen.cluster.network.topology import usable_address_count
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 from cfngen.text import pluralize
@@ -20,7 +22,6 @@ _MIN_SPOT_PRICE = 0.001
 
 
 def _check_size_order(cluster: Cluster) -> Iterator[Problem]:
-    """Check that minSize <= desiredSize <= maxSize in each node group."""
     for index, group in enumerate(cluster.node_groups):
         min_path = (*_NODE_GROUPS_PATH, index, "minSize")
         max_path = (*_NODE_GROUPS_PATH, index, "maxSize")
@@ -33,29 +34,15 @@ def _check_size_order(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(desired_path, message, related_paths=(min_path, max_path))
 
 
-def _check_spot_price(cluster: Cluster) -> Iterator[Problem]:
-    """Check that EC2 accepts the maximum Spot price of each node group."""
-    for index, group in enumerate(cluster.node_groups):
-        if group.spot_price is not None and float(group.spot_price) < _MIN_SPOT_PRICE:
-            message = (
-                f"EC2 accepts no maximum price below {_MIN_SPOT_PRICE} dollars per hour; enter a higher one, or remove "
-                "the key for on-demand instances"
-            )
-            yield Problem((*_NODE_GROUPS_PATH, index, "spotPrice"), message)
-
-
 def _max_node_count(cluster: Cluster) -> int:
-    """Return the number of nodes, without masters, if all node groups have their maximum size."""
     return sum(group.max_size for group in cluster.node_groups)
 
 
 def _paths_in_all_groups(cluster: Cluster, key: str) -> tuple[Path, ...]:
-    """Return the path of a key in each node group."""
     return tuple((*_NODE_GROUPS_PATH, index, key) for index in range(len(cluster.node_groups)))
 
 
 def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
-    """Check that podCidr contains a range for each instance, if all node groups have their maximum size."""
     pod_cidr = cluster.network.pod_cidr
     prefix = network_plugin(cluster).node_block_prefix
     # `cfngen.cluster.checks.addresses` reports a podCidr that is smaller than the /24 of one node.
@@ -74,12 +61,10 @@ def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _total_usable_addresses(cluster: Cluster, zones: tuple[str, ...]) -> int:
-    """Return how many addresses instances can use in the subnets of these zones."""
-    return sum(usable_address_count(subnet) for subnet in cluster.network.subnets if subnet.zone in zones)
+    return sum(usable_address_count(subnet.cidr) for subnet in cluster.network.subnets if subnet.zone in zones)
 
 
 def _check_addresses_for_min_size(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the subnets of each node group have enough addresses for its minimum size."""
     for index, group in enumerate(cluster.node_groups):
         available = _total_usable_addresses(cluster, group.zones)
         if group.min_size > available:
@@ -92,7 +77,6 @@ def _check_addresses_for_min_size(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_too_few_addresses_for_max_size(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if the subnets have too few addresses for masters and node groups of maximum size."""
     all_zones = tuple(subnet.zone for subnet in cluster.network.subnets)
     available = _total_usable_addresses(cluster, all_zones) - cluster.control_plane.count
     if _max_node_count(cluster) > available:
@@ -119,13 +103,23 @@ def _warn_of_route_quota(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(_NODE_GROUPS_PATH, message)
 
 
-def _warn_of_no_node_groups(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if the cluster has masters only."""
-    if not cluster.node_groups:
-        yield Problem(
-            _NODE_GROUPS_PATH, "there is no node group: the cluster only has masters, which do not run ordinary pods"
-        )
-
-
-PROBLEM_CHECKS = (_check_size_order, _check_spot_price, _check_pod_range_size, _check_addresses_for_min_size)
-WARNING_CHECKS = (_warn_of_too_few_addresses_for_max_size, _warn_of_route_quota, _warn_of_no_node_groups)
+PROBLEM_CHECKS = (
+    _check_size_order,
+    GroupCheck(
+        "spotPrice",
+        when=lambda cluster, group: group.spot_price is not None and float(group.spot_price) < _MIN_SPOT_PRICE,
+        message=f"EC2 accepts no maximum price below {_MIN_SPOT_PRICE} dollars per hour; enter a higher one, or "
+        "remove the key for on-demand instances",
+    ),
+    _check_pod_range_size,
+    _check_addresses_for_min_size,
+)
+WARNING_CHECKS = (
+    _warn_of_too_few_addresses_for_max_size,
+    _warn_of_route_quota,
+    KeyCheck(
+        "nodeGroups",
+        when=lambda cluster: not cluster.node_groups,
+        message="there is no node group: the cluster only has masters, which do not run ordinary pods",
+    ),
+)

@@ -6,29 +6,31 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from itertools import combinations
 
-from cfngen.cluster.checks.access import all_instances
 from cfngen.cluster.checks.addresses import (
     MAX_AWS_PREFIX,
     MIN_AWS_PREFIX,
-    subnet_path,
+    no_room,
+    size_paths,
     vpc_range_paths,
     why_not_in_vpc,
 )
-from cfngen.cluster.checks.vpc_ranges import no_room, size_paths
-from cfngen.cluster.endpoints import interface_endpoints
-from cfngen.cluster.model import Cluster, Endpoints, Instances
-from cfngen.cluster.network_plugins import network_plugin
-from cfngen.cluster.paths import Path, dotted
-from cfngen.cluster.problems import Problem
-from cfngen.cluster.routes import has_default_route
-from cfngen.cluster.topology import (
+from cfngen.cluster.checks.sections import GroupCheck, KeyCheck, all_instances, subnet_path
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.zones import is_local_zone
+from cfngen.cluster.network.endpoints import interface_endpoints
+from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.network.routes import has_default_route
+from cfngen.cluster.network.topology import (
     availability_zones,
     created_subnets,
     is_private,
     nat_gateway_zones,
     public_subnets,
 )
-from cfngen.cluster.zones import is_local_zone
+from cfngen.cluster.paths import Path, dotted
+from cfngen.cluster.problems import Problem
+from cfngen.cluster.sections.instances import Instances
+from cfngen.cluster.sections.network import Endpoints
 
 _TOPOLOGY: Path = ("network", "topology")
 _NAT: Path = ("network", "nat")
@@ -38,7 +40,6 @@ _SUBNETS: Path = ("network", "subnets")
 
 
 def _check_private_keys(cluster: Cluster) -> Iterator[Problem]:
-    """Check that keys for private subnets are not in the file of a public cluster."""
     if is_private(cluster):
         return
     network = cluster.network
@@ -57,42 +58,7 @@ def _check_private_keys(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(path, message, related_paths=(_TOPOLOGY,))
 
 
-def _check_no_public_addresses(cluster: Cluster) -> Iterator[Problem]:
-    """Check that no instance of a private cluster gets a public address."""
-    if not is_private(cluster):
-        return
-    for index, group in enumerate(cluster.node_groups):
-        if group.public_ip:
-            message = "nodes of a private cluster have no public addresses; remove the key"
-            yield Problem(("nodeGroups", index, "publicIp"), message, related_paths=(_TOPOLOGY,))
-    if cluster.api.elastic_ip:
-        message = (
-            "the masters of a private cluster have no public addresses: a load balancer has the API's public name; "
-            "remove the key"
-        )
-        yield Problem(("api", "elasticIp"), message, related_paths=(_TOPOLOGY,))
-
-
-def _check_nat_used(cluster: Cluster) -> Iterator[Problem]:
-    """Check that `nat` applies to at least one subnet."""
-    if is_private(cluster) and cluster.network.nat and not created_subnets(cluster):
-        message = "existing subnets have their own routes to the internet; remove the key"
-        yield Problem(_NAT, message, related_paths=(_SUBNETS,))
-
-
-def _check_nat_with_routes(cluster: Cluster) -> Iterator[Problem]:
-    """Check that pods' routes and the routes to NAT gateways fit into one table."""
-    has_tables_by_zone = cluster.network.nat == "perZone" and len(nat_gateway_zones(cluster)) > 1
-    if is_private(cluster) and has_tables_by_zone and network_plugin(cluster).uses_vpc_routes:
-        message = (
-            "a NAT gateway in each zone needs a route table in each zone, but the routes to pods of vpc-routes are in "
-            "one table; set it to single, or choose another network.plugin (cilium, calico, flannel or amazon-vpc)"
-        )
-        yield Problem(_NAT, message, related_paths=(("network", "plugin"), _SUBNETS))
-
-
 def _check_nat_zones(cluster: Cluster) -> Iterator[Problem]:
-    """Check that NAT gateways are in Availability Zones, and that existing ones are used."""
     if not is_private(cluster):
         return
     needs_nat = cluster.network.nat in ("perZone", "single") and created_subnets(cluster)
@@ -109,7 +75,6 @@ def _check_nat_zones(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_existing_parts_have_vpc(cluster: Cluster) -> Iterator[Problem]:
-    """Check that existing parts of a network are used in an existing VPC only."""
     if cluster.network.vpc.id:
         return
     for index, subnet in enumerate(cluster.network.subnets):
@@ -125,7 +90,6 @@ def _check_existing_parts_have_vpc(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_route_tables(cluster: Cluster) -> Iterator[Problem]:
-    """Check that existing route tables are for created subnets, and not with VPC routes."""
     for index, subnet in enumerate(cluster.network.subnets):
         if not subnet.route_table:
             continue
@@ -142,7 +106,6 @@ def _check_route_tables(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_public_ranges_known(cluster: Cluster) -> Iterator[Problem]:
-    """Check that each created public subnet has a CIDR, from the file or derived from the VPC's."""
     vpc = cluster.network.vpc
     for index, subnet in enumerate(cluster.network.subnets):
         public = public_subnets(cluster).get(subnet.zone)
@@ -160,14 +123,12 @@ def _check_public_ranges_known(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _public_ranges(cluster: Cluster) -> Iterator[tuple[Path, IPv4Network]]:
-    """Yield the path and the CIDR of each public subnet whose CIDR is known."""
     for index, subnet in enumerate(cluster.network.subnets):
         if subnet.public and subnet.public.cidr:
             yield (*_SUBNETS, index, "public", "cidr"), subnet.public.cidr
 
 
 def _check_public_ranges(cluster: Cluster) -> Iterator[Problem]:
-    """Check that public subnets have a valid size, are inside the VPC and overlap no other subnet."""
     ranges = [
         (subnet_path(index), subnet.cidr)
         for index, subnet in enumerate(cluster.network.subnets)
@@ -190,7 +151,6 @@ def _check_public_ranges(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_endpoints(cluster: Cluster) -> Iterator[Problem]:
-    """Check that additional endpoints are listed once, and only where instances need endpoints."""
     additional = cluster.network.endpoints.additional
     path: Path = (*_ENDPOINTS, "additional")
     if is_private(cluster) and additional and not interface_endpoints(cluster):
@@ -208,7 +168,6 @@ def _check_endpoints(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_no_way_out(cluster: Cluster) -> Iterator[Problem]:
-    """Warn of a cluster without a way to the internet that downloads from the internet."""
     if not is_private(cluster) or cluster.network.nat != "none" or cluster.network.proxy:
         return
     if all(has_default_route(cluster, subnet.zone) for subnet in created_subnets(cluster)):
@@ -230,7 +189,6 @@ def _warn_of_no_way_out(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_packages_and_images(cluster: Cluster, path: Path, instances: Instances) -> Iterator[Problem]:
-    """Warn if instances without a way to the internet would install packages or pull images from there."""
     image = instances.image
     is_official = not image.id and not image.ssm_parameter
     # The packages of Amazon Linux 2023 are in Amazon S3, which has a gateway endpoint.
@@ -250,7 +208,6 @@ def _warn_of_packages_and_images(cluster: Cluster, path: Path, instances: Instan
 
 
 def _warn_of_unhelpful_local_zone(cluster: Cluster) -> Iterator[Problem]:
-    """Warn that instances in a Local Zone use a NAT gateway in an Availability Zone."""
     if not is_private(cluster) or cluster.network.nat not in ("perZone", "single"):
         return
     for index, subnet in enumerate(cluster.network.subnets):
@@ -259,11 +216,39 @@ def _warn_of_unhelpful_local_zone(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(subnet_path(index, "zone"), message)
 
 
-PROBLEMS = (
+PROBLEM_CHECKS = (
     _check_private_keys,
-    _check_no_public_addresses,
-    _check_nat_used,
-    _check_nat_with_routes,
+    GroupCheck(
+        "publicIp",
+        when=lambda cluster, group: is_private(cluster) and group.public_ip,
+        message="nodes of a private cluster have no public addresses; remove the key",
+        related=("network.topology",),
+    ),
+    KeyCheck(
+        "api.elasticIp",
+        when=lambda cluster: is_private(cluster) and cluster.api.elastic_ip,
+        message="the masters of a private cluster have no public addresses: a load balancer has the API's public "
+        "name; remove the key",
+        related=("network.topology",),
+    ),
+    KeyCheck(
+        "network.nat",
+        when=lambda cluster: is_private(cluster) and cluster.network.nat and not created_subnets(cluster),
+        message="existing subnets have their own routes to the internet; remove the key",
+        related=("network.subnets",),
+    ),
+    KeyCheck(
+        "network.nat",
+        when=lambda cluster: (
+            is_private(cluster)
+            and cluster.network.nat == "perZone"
+            and len(nat_gateway_zones(cluster)) > 1
+            and network_plugin(cluster).uses_vpc_routes
+        ),
+        message="a NAT gateway in each zone needs a route table in each zone, but the routes to pods of vpc-routes "
+        "are in one table; set it to single, or choose another network.plugin (cilium, calico, flannel or amazon-vpc)",
+        related=("network.plugin", "network.subnets"),
+    ),
     _check_nat_zones,
     _check_existing_parts_have_vpc,
     _check_route_tables,
@@ -271,4 +256,4 @@ PROBLEMS = (
     _check_public_ranges,
     _check_endpoints,
 )
-WARNINGS = (_warn_of_no_way_out, _warn_of_unhelpful_local_zone)
+WARNING_CHECKS = (_warn_of_no_way_out, _warn_of_unhelpful_local_zone)

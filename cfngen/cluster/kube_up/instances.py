@@ -36,7 +36,6 @@ _ENDED_DISTRIBUTIONS = {
 
 
 def _convert_distribution(value: str) -> Sequence[Setting]:
-    """Convert KUBE_OS_DISTRIBUTION; raise ValueError if cfngen does not support the distribution."""
     names = ", ".join(_DISTRIBUTIONS)
     if value in _ENDED_DISTRIBUTIONS:
         raise ValueError(f"{value} cannot be used: {_ENDED_DISTRIBUTIONS[value]}; choose one of {names}")
@@ -46,8 +45,7 @@ def _convert_distribution(value: str) -> Sequence[Setting]:
 
 
 def _variable_in_gib(name: str, key: str, old_names: Sequence[str] = ()) -> Variable:
-    """Return a variable that sets a key to a whole number of GiB."""
-    return variable_for_keys(name, keys=key, convert=copy_as_number_to(key), explanation="In GiB.", old_names=old_names)
+    return variable_for_keys(name, key, convert=copy_as_number_to(key), explanation="In GiB.", old_names=old_names)
 
 
 # The sections of masters and of every node group: the variables below apply to all instances.
@@ -55,7 +53,6 @@ _INSTANCE_SECTIONS = ("controlPlane", "nodeGroups[]")
 
 
 def _convert_docker_storage(value: str) -> Sequence[Setting]:
-    """Convert DOCKER_STORAGE, a storage driver of Docker, into containerd's snapshotter of all instances."""
     snapshotters = {"overlay": "overlayfs", "overlay2": "overlayfs", "btrfs": "btrfs", "zfs": "zfs"}
     if value not in snapshotters:
         raise ValueError(f"must be one of {', '.join(snapshotters)}, not {value!r}")
@@ -65,7 +62,6 @@ def _convert_docker_storage(value: str) -> Sequence[Setting]:
 
 
 def _convert_aws_storage(value: str) -> Sequence[Setting]:
-    """Convert KUBE_AWS_STORAGE: `ebs` leaves the local disks of all instances unused."""
     if value != "ebs":
         raise ValueError(f"must be ebs, not {value!r}; unset it to use the disks of the instance type")
     return [Setting(path_of(f"{section}.instanceStorage"), "none") for section in _INSTANCE_SECTIONS]
@@ -82,89 +78,79 @@ def _convert_registry_mirror(value: str) -> Sequence[Setting]:
 
 VARIABLES: tuple[Variable, ...] = (
     variable_for_keys(
-        "MASTER_SIZE", keys="controlPlane.instanceType", explanation="kube-up's m3.medium is too small today."
+        "MASTER_SIZE", "controlPlane.instanceType", explanation="kube-up's m3.medium is too small today."
     ),
     variable_for_keys(
         "NODE_SIZE",
-        keys="nodeGroups[].instanceType",
+        "nodeGroups[].instanceType",
         explanation="kube-up's t2.micro and t2.small are too small today.",
         old_names=("MINION_SIZE",),
     ),
-    variable_for_keys("MASTER_DISK_TYPE", keys="controlPlane.volume.type"),
+    variable_for_keys("MASTER_DISK_TYPE", "controlPlane.volume.type"),
     _variable_in_gib("MASTER_DISK_SIZE", key="controlPlane.volume.size"),
-    variable_for_keys("MASTER_ROOT_DISK_TYPE", keys="controlPlane.rootVolume.type"),
+    variable_for_keys("MASTER_ROOT_DISK_TYPE", "controlPlane.rootVolume.type"),
     _variable_in_gib("MASTER_ROOT_DISK_SIZE", key="controlPlane.rootVolume.size"),
-    variable_for_keys("NODE_ROOT_DISK_TYPE", keys="nodeGroups[].rootVolume.type", old_names=("MINION_ROOT_DISK_TYPE",)),
+    variable_for_keys("NODE_ROOT_DISK_TYPE", "nodeGroups[].rootVolume.type", old_names=("MINION_ROOT_DISK_TYPE",)),
     _variable_in_gib("NODE_ROOT_DISK_SIZE", key="nodeGroups[].rootVolume.size", old_names=("MINION_ROOT_DISK_SIZE",)),
-    variable_for_keys("NODE_SPOT_PRICE", keys="nodeGroups[].spotPrice"),
+    variable_for_keys("NODE_SPOT_PRICE", "nodeGroups[].spotPrice"),
     variable_for_keys(
         "KUBE_AWS_STORAGE",
-        keys=("controlPlane.instanceStorage", "nodeGroups[].instanceStorage"),
+        ("controlPlane.instanceStorage", "nodeGroups[].instanceStorage"),
         convert=_convert_aws_storage,
         explanation="`ebs` becomes `none`: the disks of the instance type are not used.",
     ),
     variable_for_keys(
         "DOCKER_STORAGE",
-        keys=("controlPlane.containerd.snapshotter", "nodeGroups[].containerd.snapshotter"),
+        ("controlPlane.containerd.snapshotter", "nodeGroups[].containerd.snapshotter"),
         convert=_convert_docker_storage,
         explanation="`overlay` and `overlay2` become `overlayfs`; aufs and devicemapper no longer exist.",
     ),
-    unsupported_variable(
-        "EXTRA_DOCKER_OPTS", explanation="containerd runs the containers and has no such options; unset it"
-    ),
+    unsupported_variable("EXTRA_DOCKER_OPTS", "containerd runs the containers and has no such options; unset it"),
     variable_without_effect(
         "KUBE_ENABLE_INSECURE_REGISTRY",
-        allowed_values="false",
-        explanation="containerd connects to registries by TLS; give the registry a certificate that the nodes' image "
-        "trusts",
+        "false",
+        "containerd connects to registries by TLS; give the registry a certificate that the nodes' image trusts",
     ),
     variable_for_keys(
         "DOCKER_REGISTRY_MIRROR_URL",
-        keys=("controlPlane.containerd.registryMirrors", "nodeGroups[].containerd.registryMirrors"),
+        ("controlPlane.containerd.registryMirrors", "nodeGroups[].containerd.registryMirrors"),
         convert=_convert_registry_mirror,
         explanation="As the mirror of docker.io.",
     ),
     variable_for_keys(
         "KUBE_OS_DISTRIBUTION",
-        keys="image.distribution",
+        "image.distribution",
         convert=_convert_distribution,
         explanation="`ubuntu` is Ubuntu 24.04, `debian` is Debian 13; jessie, wily and the others of kube-up's time "
         "are refused.",
     ),
-    variable_for_keys("AWS_IMAGE", keys="image.id"),
+    variable_for_keys("AWS_IMAGE", "image.id"),
     unsupported_variable(
         "AWS_IMAGE_NAME",
-        explanation="images are not looked up by name; set image.id to the AMI id, or image.ssmParameter to an SSM "
+        "images are not looked up by name; set image.id to the AMI id, or image.ssmParameter to an SSM "
         "parameter "
         "with it",
     ),
-    variable_for_keys("KUBE_NODE_IMAGE", keys="nodeGroups[].image.id", old_names=("KUBE_MINION_IMAGE",)),
+    variable_for_keys("KUBE_NODE_IMAGE", "nodeGroups[].image.id", old_names=("KUBE_MINION_IMAGE",)),
     unsupported_variable(
         "AWS_SSH_KEY",
-        explanation="no file outside the cluster file is read; put the public key into ssh.publicKey, or a key pair's "
+        "no file outside the cluster file is read; put the public key into ssh.publicKey, or a key pair's "
         "name into "
         "ssh.keyName",
     ),
     unsupported_variable(
         "AWS_S3_BUCKET",
-        explanation="no bucket is needed to boot: instances download pinned files from their publishers, or from "
-        "assets.mirror",
+        "no bucket is needed to boot: instances download pinned files from their publishers, or from assets.mirror",
     ),
     unsupported_variable(
-        "AWS_S3_REGION", explanation="no bucket is needed to boot; set assets.mirror to use your own copy of the files"
+        "AWS_S3_REGION", "no bucket is needed to boot; set assets.mirror to use your own copy of the files"
+    ),
+    variable_without_effect("AWS_DEFAULT_PROFILE", "*", "The AWS tools use it; it does not affect the templates."),
+    unsupported_variable(
+        "COREOS_CHANNEL", "CoreOS Container Linux no longer exists; choose the system in image.distribution"
     ),
     variable_without_effect(
-        "AWS_DEFAULT_PROFILE", allowed_values="*", explanation="The AWS tools use it; it does not affect the templates."
+        "KUBE_CONTAINER_RUNTIME", "containerd", "Kubernetes runs containers by containerd now, so unset it"
     ),
-    unsupported_variable(
-        "COREOS_CHANNEL", explanation="CoreOS Container Linux no longer exists; choose the system in image.distribution"
-    ),
-    variable_without_effect(
-        "KUBE_CONTAINER_RUNTIME",
-        allowed_values="containerd",
-        explanation="Kubernetes runs containers by containerd now, so unset it",
-    ),
-    unsupported_variable(
-        "KUBE_RKT_VERSION", explanation="rkt no longer exists, containers run under containerd; unset it"
-    ),
+    unsupported_variable("KUBE_RKT_VERSION", "rkt no longer exists, containers run under containerd; unset it"),
 )

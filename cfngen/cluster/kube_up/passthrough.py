@@ -28,12 +28,11 @@ _NO_REGISTRY = "no registry is installed in the cluster; use Amazon ECR, for whi
 _MANIFEST_ADVICE = f"set {_KUBELET_CONFIGURATION}.staticPodURL and staticPodURLHeader"
 _ETCD_MEMBERS = "etcd's members are the masters (controlPlane.count), which find each other by kubeadm; unset it"
 _ETCD_TLS = "kubeadm creates etcd's certificates on the master; unset it"
-_NO_FEDERATION = "Kubernetes' federation no longer exists; unset it"
-_FOR_TESTS_ONLY = "it served Kubernetes' own tests"
+# As the names of variables call them.
+_COMPONENTS = ("APISERVER", "CONTROLLER_MANAGER", "SCHEDULER", "KUBELET", "KUBEPROXY")
 
 
 def _convert_feature_gates(value: str) -> Sequence[Setting]:
-    """Convert FEATURE_GATES into the flag of the control plane components, and the gates of the kubelets."""
     gates: dict[str, bool] = {}
     for item in value.split(","):
         match = re.fullmatch(r"\s*([A-Za-z][A-Za-z0-9]*)=(true|false)\s*", item)
@@ -49,7 +48,6 @@ def _convert_feature_gates(value: str) -> Sequence[Setting]:
 
 
 def _convert_hard_eviction(value: str) -> Sequence[Setting]:
-    """Convert EVICTION_HARD into the kubelets' thresholds, by signal such as `memory.available`."""
     thresholds: dict[str, str] = {}
     for item in value.split(","):
         signal, comparison, threshold = item.strip().partition("<")
@@ -60,7 +58,6 @@ def _convert_hard_eviction(value: str) -> Sequence[Setting]:
 
 
 def _convert_node_labels(value: str) -> Sequence[Setting]:
-    """Convert NODE_LABELS, e.g. `team=web,disk=ssd`, into the labels of every node group."""
     labels: dict[str, str] = {}
     for item in value.split(","):
         label_key, equals, label_value = item.strip().partition("=")
@@ -73,139 +70,97 @@ def _convert_node_labels(value: str) -> Sequence[Setting]:
 
 
 def _number_flag(component: str, name: str, value: str) -> Sequence[Setting]:
-    """Return the setting of a component's flag, whose value must be a whole number."""
     return [flag_setting(component=component, name=name, value=str(whole_number(value)))]
 
 
 VARIABLES: tuple[Variable, ...] = (
+    variable_without_effect("ENABLE_L7_LOADBALANCING", "none", "enable addons.awsLoadBalancerController"),
     variable_without_effect(
-        "ENABLE_L7_LOADBALANCING", allowed_values="none", explanation="enable addons.awsLoadBalancerController"
+        "ENABLE_NODE_PROBLEM_DETECTOR", "false", "list node-problem-detector's chart in addons.charts"
     ),
-    variable_without_effect(
-        "ENABLE_NODE_PROBLEM_DETECTOR",
-        allowed_values="false",
-        explanation="list node-problem-detector's chart in addons.charts",
-    ),
-    variable_without_effect(
-        "ENABLE_RESCHEDULER", allowed_values="false", explanation="the rescheduler no longer exists; use pod priorities"
-    ),
-    variable_without_effect("ENABLE_CLUSTER_REGISTRY", allowed_values="false", explanation=_NO_REGISTRY),
-    unsupported_variable("CLUSTER_REGISTRY_DISK", explanation=_NO_REGISTRY),
-    unsupported_variable("CLUSTER_REGISTRY_DISK_SIZE", explanation=_NO_REGISTRY),
+    variable_without_effect("ENABLE_RESCHEDULER", "false", "the rescheduler no longer exists; use pod priorities"),
+    variable_without_effect("ENABLE_CLUSTER_REGISTRY", "false", _NO_REGISTRY),
+    unsupported_variable("CLUSTER_REGISTRY_DISK", _NO_REGISTRY),
+    unsupported_variable("CLUSTER_REGISTRY_DISK_SIZE", _NO_REGISTRY),
     variable_for_keys(
-        "ENABLE_APISERVER_BASIC_AUDIT", keys=_AUDIT_LOG_ENABLED, convert=copy_as_boolean_to(_AUDIT_LOG_ENABLED)
+        "ENABLE_APISERVER_BASIC_AUDIT", _AUDIT_LOG_ENABLED, convert=copy_as_boolean_to(_AUDIT_LOG_ENABLED)
     ),
     variable_without_effect(
         "ENABLE_CUSTOM_METRICS",
-        allowed_values="false",
-        explanation="metrics-server is installed; for others list an adapter's chart in addons.charts",
+        "false",
+        "metrics-server is installed; for others list an adapter's chart in addons.charts",
     ),
     variable_without_effect(
-        "ENABLE_GARBAGE_COLLECTOR",
-        allowed_values="true",
-        explanation=f"switch it off by the flag enable-garbage-collector in {_MANAGER_FLAGS}",
+        "ENABLE_GARBAGE_COLLECTOR", "true", f"switch it off by the flag enable-garbage-collector in {_MANAGER_FLAGS}"
     ),
-    variable_without_effect("ENABLE_MANIFEST_URL", allowed_values="false", explanation=_MANIFEST_ADVICE),
-    unsupported_variable("MANIFEST_URL", explanation=_MANIFEST_ADVICE),
-    unsupported_variable("MANIFEST_URL_HEADER", explanation=_MANIFEST_ADVICE),
+    variable_without_effect("ENABLE_MANIFEST_URL", "false", _MANIFEST_ADVICE),
+    unsupported_variable("MANIFEST_URL", _MANIFEST_ADVICE),
+    unsupported_variable("MANIFEST_URL_HEADER", _MANIFEST_ADVICE),
     variable_for_keys(
         "FEATURE_GATES",
-        keys=(f"{_KUBELET_CONFIGURATION}.featureGates", _API_FLAGS, _MANAGER_FLAGS, _SCHEDULER_FLAGS),
+        (f"{_KUBELET_CONFIGURATION}.featureGates", _API_FLAGS, _MANAGER_FLAGS, _SCHEDULER_FLAGS),
         convert=_convert_feature_gates,
         explanation="In the control plane as the flag `feature-gates`.",
     ),
-    variable_for_keys("EVICTION_HARD", keys=f"{_KUBELET_CONFIGURATION}.evictionHard", convert=_convert_hard_eviction),
+    variable_for_keys("EVICTION_HARD", f"{_KUBELET_CONFIGURATION}.evictionHard", convert=_convert_hard_eviction),
     variable_for_keys(
         "NODE_LABELS",
-        keys="nodeGroups[].labels",
+        "nodeGroups[].labels",
         convert=_convert_node_labels,
         explanation="Jenkins sets this variable too: there, use --no-env.",
     ),
-    variable_for_keys("HAIRPIN_MODE", keys=f"{_KUBELET_CONFIGURATION}.hairpinMode"),
+    variable_for_keys("HAIRPIN_MODE", f"{_KUBELET_CONFIGURATION}.hairpinMode"),
     variable_without_effect(
-        "SOFTLOCKUP_PANIC",
-        allowed_values="false",
-        explanation="put kernel.softlockup_panic into a file in /etc/sysctl.d (files)",
+        "SOFTLOCKUP_PANIC", "false", "put kernel.softlockup_panic into a file in /etc/sysctl.d (files)"
     ),
-    variable_without_effect("PREPULL_E2E_IMAGES", allowed_values="false", explanation=f"{_FOR_TESTS_ONLY}; unset it"),
+    variable_without_effect("PREPULL_E2E_IMAGES", "false", "it served Kubernetes' own tests; unset it"),
     variable_without_effect(
-        "KUBELET_PORT",
-        allowed_values="10250",
-        explanation="the security groups open the kubelet's own port 10250, so unset it",
+        "KUBELET_PORT", "10250", "the security groups open the kubelet's own port 10250, so unset it"
     ),
     variable_for_keys(
         "KUBE_APISERVER_REQUEST_TIMEOUT",
-        keys=_API_FLAGS,
+        _API_FLAGS,
         convert=lambda value: _number_flag("apiServer", "min-request-timeout", value),
         explanation="In seconds, as the flag `min-request-timeout`.",
     ),
     variable_for_keys(
         "TERMINATED_POD_GC_THRESHOLD",
-        keys=_MANAGER_FLAGS,
+        _MANAGER_FLAGS,
         convert=lambda value: _number_flag("controllerManager", "terminated-pod-gc-threshold", value),
         explanation="As the flag `terminated-pod-gc-threshold`.",
     ),
+    variable_without_effect("STORAGE_BACKEND", "etcd3", "etcd 3 is Kubernetes' only store, so unset it"),
+    unsupported_variable("ETCD_IMAGE", "set kubernetes.clusterConfiguration.etcd.local.imageRepository and imageTag"),
+    unsupported_variable("ETCD_VERSION", "set kubernetes.clusterConfiguration.etcd.local.imageTag"),
+    variable_without_effect("ETCD_QUORUM_READ", "true", "reads from etcd 3 are always by quorum, so unset it"),
+    unsupported_variable("INITIAL_ETCD_CLUSTER", _ETCD_MEMBERS),
+    unsupported_variable("INITIAL_ETCD_CLUSTER_STATE", _ETCD_MEMBERS),
+    unsupported_variable("ETCD_CA_KEY_BASE64", _ETCD_TLS),
+    unsupported_variable("ETCD_CA_CERT_BASE64", _ETCD_TLS),
+    unsupported_variable("ETCD_PEER_KEY_BASE64", _ETCD_TLS),
+    unsupported_variable("ETCD_PEER_CERT_BASE64", _ETCD_TLS),
     variable_without_effect(
-        "STORAGE_BACKEND", allowed_values="etcd3", explanation="etcd 3 is Kubernetes' only store, so unset it"
+        "REGISTER_MASTER_KUBELET", "true", "masters are always nodes, tainted against ordinary pods; unset it"
     ),
+    unsupported_variable("KUBELET_APISERVER", "kubelets use the API endpoint of the cluster; unset it"),
     unsupported_variable(
-        "ETCD_IMAGE", explanation="set kubernetes.clusterConfiguration.etcd.local.imageRepository and imageTag"
-    ),
-    unsupported_variable("ETCD_VERSION", explanation="set kubernetes.clusterConfiguration.etcd.local.imageTag"),
-    variable_without_effect(
-        "ETCD_QUORUM_READ", allowed_values="true", explanation="reads from etcd 3 are always by quorum, so unset it"
-    ),
-    unsupported_variable("INITIAL_ETCD_CLUSTER", explanation=_ETCD_MEMBERS),
-    unsupported_variable("INITIAL_ETCD_CLUSTER_STATE", explanation=_ETCD_MEMBERS),
-    unsupported_variable("ETCD_CA_KEY_BASE64", explanation=_ETCD_TLS),
-    unsupported_variable("ETCD_CA_CERT_BASE64", explanation=_ETCD_TLS),
-    unsupported_variable("ETCD_PEER_KEY_BASE64", explanation=_ETCD_TLS),
-    unsupported_variable("ETCD_PEER_CERT_BASE64", explanation=_ETCD_TLS),
-    variable_without_effect(
-        "REGISTER_MASTER_KUBELET",
-        allowed_values="true",
-        explanation="masters are always nodes, tainted against ordinary pods; unset it",
-    ),
-    unsupported_variable("KUBELET_APISERVER", explanation="kubelets use the API endpoint of the cluster; unset it"),
-    unsupported_variable(
-        "MASTER_ADVERTISE_ADDRESS",
-        explanation="the API server advertises the master's fixed address, controlPlane.addresses",
+        "MASTER_ADVERTISE_ADDRESS", "the API server advertises the master's fixed address, controlPlane.addresses"
     ),
     unsupported_variable(
         "SCHEDULING_ALGORITHM_PROVIDER",
-        explanation=f"the flag no longer exists; configure scheduler profiles by a file named in {_SCHEDULER_FLAGS}",
+        f"the flag no longer exists; configure scheduler profiles by a file named in {_SCHEDULER_FLAGS}",
     ),
-    unsupported_variable("KUBE_IMAGE_TAG", explanation="the version of all images follows kubernetesVersion"),
-    unsupported_variable("KUBE_DOCKER_REGISTRY", explanation="set kubernetes.clusterConfiguration.imageRepository"),
-    unsupported_variable("KUBE_ADDON_REGISTRY", explanation="set kubernetes.clusterConfiguration.imageRepository"),
-    variable_without_effect("FEDERATION", allowed_values="false", explanation=_NO_FEDERATION),
-    unsupported_variable("FEDERATION_NAME", explanation=_NO_FEDERATION),
-    unsupported_variable("FEDERATIONS_DOMAIN_MAP", explanation=_NO_FEDERATION),
-    unsupported_variable("DNS_ZONE_NAME", explanation=_NO_FEDERATION),
+    unsupported_variable("KUBE_IMAGE_TAG", "the version of all images follows kubernetesVersion"),
+    unsupported_variable("KUBE_DOCKER_REGISTRY", "set kubernetes.clusterConfiguration.imageRepository"),
+    unsupported_variable("KUBE_ADDON_REGISTRY", "set kubernetes.clusterConfiguration.imageRepository"),
+    variable_without_effect("FEDERATION", "false", "Kubernetes' federation no longer exists; unset it"),
     unsupported_variable(
-        "NODE_TAGS", explanation="it named firewall tags of Google's cloud; use nodeGroups[].additionalSecurityGroups"
-    ),
-    unsupported_variable("APISERVER_TEST_ARGS", explanation=f"{_FOR_TESTS_ONLY}; set flags in {_API_FLAGS}"),
-    unsupported_variable("APISERVER_TEST_LOG_LEVEL", explanation=f"{_FOR_TESTS_ONLY}; set the flag v in {_API_FLAGS}"),
-    unsupported_variable(
-        "CONTROLLER_MANAGER_TEST_ARGS", explanation=f"{_FOR_TESTS_ONLY}; set flags in {_MANAGER_FLAGS}"
+        "NODE_TAGS", "it named firewall tags of Google's cloud; use nodeGroups[].additionalSecurityGroups"
     ),
     unsupported_variable(
-        "CONTROLLER_MANAGER_TEST_LOG_LEVEL", explanation=f"{_FOR_TESTS_ONLY}; set the flag v in {_MANAGER_FLAGS}"
-    ),
-    unsupported_variable("SCHEDULER_TEST_ARGS", explanation=f"{_FOR_TESTS_ONLY}; set flags in {_SCHEDULER_FLAGS}"),
-    unsupported_variable(
-        "SCHEDULER_TEST_LOG_LEVEL", explanation=f"{_FOR_TESTS_ONLY}; set the flag v in {_SCHEDULER_FLAGS}"
-    ),
-    unsupported_variable("KUBELET_TEST_ARGS", explanation=f"{_FOR_TESTS_ONLY}; set fields of {_KUBELET_CONFIGURATION}"),
-    unsupported_variable(
-        "KUBELET_TEST_LOG_LEVEL", explanation=f"{_FOR_TESTS_ONLY}; set {_KUBELET_CONFIGURATION}.logging.verbosity"
-    ),
-    unsupported_variable(
-        "KUBEPROXY_TEST_ARGS", explanation=f"{_FOR_TESTS_ONLY}; change kube-proxy's ConfigMap in the running cluster"
-    ),
-    unsupported_variable(
-        "KUBEPROXY_TEST_LOG_LEVEL",
-        explanation=f"{_FOR_TESTS_ONLY}; change kube-proxy's ConfigMap in the running cluster",
+        "FEDERATION_NAME",
+        patterns=("FEDERATIONS_DOMAIN_MAP", "DNS_ZONE_NAME", *(f"{component}_TEST_*" for component in _COMPONENTS)),
+        explanation="it served Kubernetes' own tests or its federation, which no longer exists; unset it, and set "
+        "flags in kubernetes.clusterConfiguration and kubernetes.kubeletConfiguration",
     ),
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from cfngen.cluster.layers import ItemNamed
+from cfngen.cluster.file.layers import ItemNamed
 from cfngen.cluster.paths import EVERY_ITEM, parse_path
 
 
@@ -17,7 +17,6 @@ class Setting(NamedTuple):
     Attributes:
         path: path of the key to set; may contain `EVERY_ITEM` (all items of a list) and `ItemNamed` (the item with a
             name).
-        value: plain data, as YAML would hold it.
     """
 
     path: tuple[str | int | ItemNamed, ...]
@@ -45,6 +44,7 @@ class Variable:
         convert: returns the settings for the variable's value; raises ValueError if the value is wrong.
         accepted_values: values that are allowed without effect; `*` stands for any value.
         old_names: the variable's names in Kubernetes 1.0 and 1.1.
+        patterns: names of further variables that are handled alike; an asterisk stands for any text.
     """
 
     name: str
@@ -54,6 +54,7 @@ class Variable:
     convert: Conversion | None = None
     accepted_values: tuple[str, ...] = ()
     old_names: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
 
     def settings(self, value: str) -> Sequence[Setting]:
         """Return the settings for a value of the variable.
@@ -142,8 +143,6 @@ def flag_setting(component: str, name: str, value: str) -> Setting:
 
     Args:
         component: key of the component in kubeadm's ClusterConfiguration, e.g. `apiServer`.
-        name: the flag without hyphens, e.g. `runtime-config`.
-        value: the flag's value.
     """
     path = ("kubernetes", "clusterConfiguration", component, "extraArgs", ItemNamed(name), "value")
     return Setting(path, value)
@@ -151,8 +150,8 @@ def flag_setting(component: str, name: str, value: str) -> Setting:
 
 def variable_for_keys(
     name: str,
-    *,
     keys: str | Sequence[str],
+    *,
     convert: Conversion | None = None,
     explanation: str = "",
     old_names: Sequence[str] = (),
@@ -172,7 +171,7 @@ def variable_for_keys(
     )
 
 
-def variable_without_effect(name: str, *, allowed_values: str | Sequence[str], explanation: str) -> Variable:
+def variable_without_effect(name: str, allowed_values: str | Sequence[str], explanation: str) -> Variable:
     """Return a kube-up variable that sets nothing: its allowed values describe what cfngen does anyway.
 
     Any other value is refused; `*` allows every value.
@@ -181,6 +180,6 @@ def variable_without_effect(name: str, *, allowed_values: str | Sequence[str], e
     return Variable(name, handling="accepted", explanation=explanation, accepted_values=accepted_values)
 
 
-def unsupported_variable(name: str, *, explanation: str) -> Variable:
+def unsupported_variable(name: str, explanation: str, *, patterns: Sequence[str] = ()) -> Variable:
     """Return a kube-up variable that no longer has a meaning: cfngen refuses it, whatever its value."""
-    return Variable(name, handling="refused", explanation=explanation)
+    return Variable(name, handling="refused", explanation=explanation, patterns=tuple(patterns))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from cfngen.cluster import field_types
+from cfngen.cluster.sections import field_types
 from cfngen.cluster.sections.base import List
 from cfngen.cluster.sections.instances import Image, Machine
 from cfngen.cluster.sections.network import ElasticIp, PrefixList
@@ -17,8 +17,7 @@ class Bastion(Machine):
     """
 
     instance_type: field_types.InstanceType = Field(
-        "t3.micro",
-        description="EC2 instance type. Default: t3.micro, or t4g.micro for an image of arm64.",
+        "t3.micro", description="EC2 instance type. Default: t3.micro, or t4g.micro for an image of arm64."
     )
     image: Image = Field(default_factory=Image, description="Image of the bastion. Default: the cluster's.")
     allowed_cidrs: List[field_types.Cidr] = Field(

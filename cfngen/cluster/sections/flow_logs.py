@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from cfngen.cluster import field_types
+from cfngen.cluster.sections import field_types
 from cfngen.cluster.sections.base import Model
 
 FlowLogDestination = Literal["cloudWatchLogs", "s3"]
@@ -35,8 +35,7 @@ class FlowLogs(Model):
         "(`accept`), those that they refuse (`reject`), or `all`.",
     )
     retention_days: RetentionDays | None = Field(
-        None,
-        description="Days after which CloudWatch Logs deletes a record. Only with `cloudWatchLogs`. Default: 90.",
+        None, description="Days after which CloudWatch Logs deletes a record. Only with `cloudWatchLogs`. Default: 90."
     )
     interval: Literal[60, 600] = Field(
         600, description="Seconds whose packets are one record, at most. 60 makes more records, which cost more."

@@ -8,12 +8,16 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from cfngen.cluster import field_types
-from cfngen.cluster.sections.autoscaling import GroupAutoscaler
+from cfngen.cluster.sections import field_types
 from cfngen.cluster.sections.base import Architecture, Distribution, List, Model, refuse_windows
-from cfngen.cluster.sections.capacity import CapacityReservation, InstanceRequirements, InstancesDistribution
+from cfngen.cluster.sections.capacity import (
+    CapacityReservation,
+    GroupAutoscaler,
+    InstanceRequirements,
+    InstancesDistribution,
+)
 from cfngen.cluster.sections.network import Subnet
-from cfngen.cluster.sections.policies import PolicyStatement
+from cfngen.cluster.sections.service_accounts import PolicyStatement
 
 
 class Image(Model):
@@ -156,8 +160,7 @@ class Instances(Machine):
         (), description="Shell commands to run when the instance is ready, before it reports success."
     )
     cloud_config: dict[str, Any] = Field(
-        default_factory=dict,
-        description="A cloud-init cloud-config that is added to the user data as a separate part.",
+        default_factory=dict, description="A cloud-init cloud-config that is added to the user data as a separate part."
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from cfngen.cluster import field_types
+from cfngen.cluster.sections import field_types
 from cfngen.cluster.sections.base import List, Model, Nat, Plugin, RouteTables, Topology
 from cfngen.cluster.sections.flow_logs import FlowLogs
 
@@ -246,8 +246,7 @@ class Network(Model):
         "it is a stack parameter.",
     )
     dhcp_options: field_types.DhcpOptionsId | None = Field(
-        None,
-        description="Id of an existing DHCP option set to associate with a created VPC; `default` keeps Amazon's.",
+        None, description="Id of an existing DHCP option set to associate with a created VPC; `default` keeps Amazon's."
     )
     security_groups: SecurityGroups = Field(
         default_factory=SecurityGroups,
@@ -323,8 +322,7 @@ class Api(Model):
 
     port: int = Field(443, ge=1, le=65535, description="TCP port of the API server.")
     allowed_cidrs: List[field_types.Cidr] = Field(
-        (),
-        description="Address ranges that may reach the API server. If left out, the range is a stack parameter.",
+        (), description="Address ranges that may reach the API server. If left out, the range is a stack parameter."
     )
     allowed_prefix_lists: List[PrefixList] = Field(
         (), description="Prefix lists whose ranges may reach the API server, besides `allowedCidrs` or instead."

@@ -6,8 +6,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from cfngen.cluster.sections.base import List, Model
+
 # By name: a section may have a field called `values`.
-from cfngen.cluster.field_types import (
+from cfngen.cluster.sections.field_types import (
     BucketName,
     GroupName,
     HostedZoneId,
@@ -19,7 +21,6 @@ from cfngen.cluster.field_types import (
     SecretArn,
     Sha256,
 )
-from cfngen.cluster.sections.base import List, Model
 from cfngen.cluster.sections.instances import InstanceRole
 from cfngen.cluster.sections.service_accounts import ServiceAccountRole
 

@@ -14,7 +14,12 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from typing import NamedTuple
 
-from cfngen.cluster.logical_ids import BASTION_ASSOCIATION, BASTION_ELASTIC_IP, BASTION_NETWORK_INTERFACE, MasterId
+from cfngen.cluster.naming.logical_ids import (
+    BASTION_ASSOCIATION,
+    BASTION_ELASTIC_IP,
+    BASTION_NETWORK_INTERFACE,
+    MasterId,
+)
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.stacks import ResourceView, StackView, list_resource_tree

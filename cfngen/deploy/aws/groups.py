@@ -8,9 +8,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, get_args
 
-from cfngen.cluster.logical_ids import BASTION_GROUP, MasterId, NodeGroupId, auto_scaling_group_id, node_group_prefix
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.tag_keys import PAUSED
+from cfngen.cluster.naming.logical_ids import (
+    BASTION_GROUP,
+    MasterId,
+    NodeGroupId,
+    auto_scaling_group_id,
+    node_group_prefix,
+)
+from cfngen.cluster.naming.tag_keys import PAUSED
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.launched_versions import launch_template_specification

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from cfngen.cluster.instance_types import architecture, why_unsuitable
+from cfngen.cluster.instances.instance_types import architecture, why_unsuitable
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.types import AwsObject

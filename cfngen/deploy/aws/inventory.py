@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from cfngen.cluster.existing_security_groups import GROUP_ROLES, group_parameter
+from cfngen.cluster.network.existing_parts import GROUP_ROLES, group_parameter
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, StackResource, StackView, list_resource_tree
 from cfngen.deploy.aws.tags import cluster_tag, is_owned_by, tag_map

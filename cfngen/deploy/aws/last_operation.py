@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from cfngen.cluster.names import CHANGE_SET_PREFIX
+from cfngen.cluster.naming.names import CHANGE_SET_PREFIX
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.event_lists import LastOperation

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from cfngen.cluster.logical_ids import MasterId
+from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import error_code, translate_aws_errors
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, ResourceView

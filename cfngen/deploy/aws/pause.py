@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.tag_keys import PAUSED
+from cfngen.cluster.naming.tag_keys import PAUSED
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.groups import NO_INSTANCES, GroupView, find_groups

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, ip_network
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network_plugins import network_plugin
-from cfngen.cluster.topology import is_private
+from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.network.topology import is_private
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.inventory import Inventory

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from cfngen.cluster import endpoints
-from cfngen.cluster.logical_ids import EndpointId
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.subnet_ids import SubnetId, ZonalId
+from cfngen.cluster.naming.logical_ids import EndpointId
+from cfngen.cluster.naming.network_ids import SubnetId, ZonalId
+from cfngen.cluster.network import endpoints
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.stacks import ResourceView, StackView

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cfngen.cluster.references import StackOutput
+from cfngen.cluster.sections.references import StackOutput
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, DeniedError, translate_aws_errors
 from cfngen.deploy.aws.stacks import StackView, find_stack

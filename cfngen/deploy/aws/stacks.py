@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from cfngen.cluster.reference_ids import RecordedId
+from cfngen.cluster.naming.logical_ids import RecordedId
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code, translate_aws_errors
 from cfngen.deploy.aws.types import AwsObject

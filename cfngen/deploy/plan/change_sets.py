@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from cfngen.cluster.names import CHANGE_SET_PREFIX
+from cfngen.cluster.naming.names import CHANGE_SET_PREFIX
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.change_sets import (
     ChangeSet,

@@ -1,15 +1,22 @@
 """The updates in which a running cluster begins, and ends, to use the issuer of service-account tokens.
 
-Which states there are between is decided in `cfngen.cluster.issuer_stages`. Each update goes from one to the next and
-is a whole deployment. Which are left is found anew each time, from what the root's metadata records: what failed, or
-was left, is what the next deployment finds to do.
+Which states there are between is decided in `cfngen.cluster.iam.issuer_stages`. Each update goes from one to the next
+and is a whole deployment. Which are left is found anew each time, from what the root's metadata records: what failed,
+or was left, is what the next deployment finds to do.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-from cfngen.cluster.issuer_stages import ACCEPTED, OFF, SIGNING, WITH_ADDON_ROLES, issuer_state, recorded_state
+from cfngen.cluster.iam.issuer_stages import (
+    ACCEPTED,
+    OFF,
+    SIGNING,
+    WITH_ADDON_ROLES,
+    issuer_state,
+    recorded_state,
+)
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.messages.message import Danger, Impact

@@ -11,8 +11,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar, Literal
 
-from cfngen.cluster.logical_ids import NodeGroupId
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.logical_ids import NodeGroupId
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.messages.message import Danger, Impact, Message
 from cfngen.deploy.plan.costs.bill import MonthlyBill

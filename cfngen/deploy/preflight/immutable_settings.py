@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from cfngen.cluster.issuer_stages import OFF, IssuerState, issuer_stages, issuer_state, recorded_state
+from cfngen.cluster.iam.issuer_stages import OFF, IssuerState, issuer_stages, issuer_state, recorded_state
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.subnet_ids import SubnetId, ZoneId
-from cfngen.cluster.topology import is_private
+from cfngen.cluster.naming.network_ids import SubnetId, ZoneId
+from cfngen.cluster.network.topology import is_private
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.errors import CfngenError

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.addresses import describe_holder, find_used_addresses, read_physical_ids
 from cfngen.deploy.aws.errors import AwsError, DeniedError, translate_aws_errors

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from cfngen.cluster.group_types import types_key, types_of
-from cfngen.cluster.logical_ids import NodeGroupId
+from cfngen.cluster.instances.group_types import types_key, types_of
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.subnet_ids import ZoneId, zone_id
+from cfngen.cluster.naming.logical_ids import NodeGroupId
+from cfngen.cluster.naming.network_ids import ZoneId, zone_id
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.instance_types import read_offerings

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from cfngen.cluster.existing_parts import parameter_keys
-from cfngen.cluster.logical_ids import NodeGroupId
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.subnet_ids import SubnetId, ZoneId, zone_id
+from cfngen.cluster.naming.logical_ids import NodeGroupId
+from cfngen.cluster.naming.network_ids import SubnetId, ZoneId, zone_id
+from cfngen.cluster.network.existing_parts import parameter_keys
 from cfngen.deploy.preflight.existing.objects import ForeignObjectsError
 from cfngen.deploy.preflight.network.subnet_tags import SubnetTagsError
 from cfngen.deploy.preflight.offered_instance_types import InstanceTypesNotOfferedError

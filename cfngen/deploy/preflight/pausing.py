@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.tag_keys import PAUSED
+from cfngen.cluster.naming.tag_keys import PAUSED
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.groups import GroupView

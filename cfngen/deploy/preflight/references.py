@@ -16,11 +16,11 @@ from pydantic.alias_generators import to_camel
 from cfngen.cluster.checks.access import check_no_duplicates
 from cfngen.cluster.checks.existing import check_subnets_distinct
 from cfngen.cluster.checks.security_groups import check_groups_not_repeated
-from cfngen.cluster.existing_parts import ReferencedPart, referenced_parts
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.network.existing_parts import ReferencedPart, referenced_parts
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
-from cfngen.cluster.references import StackOutput, StoredParameter
+from cfngen.cluster.sections.references import StackOutput, StoredParameter
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.referenced_values import StackOutputs, StoredValues
 from cfngen.deploy.aws.stacks import StackView

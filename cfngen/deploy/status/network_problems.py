@@ -10,10 +10,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from cfngen.cluster.issuer_documents import document_keys, masters_publish_documents
+from cfngen.cluster.iam.service_accounts import AUDIENCE, KEYS_KEY, document_keys, masters_publish_documents
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.names import aws_partition
-from cfngen.cluster.service_accounts import AUDIENCE, KEYS_KEY
+from cfngen.cluster.naming.names import aws_partition
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.private_network import EndpointView, NatGatewayView, PrivateNetwork, RouteTableView

@@ -10,9 +10,9 @@ from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
-from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.topology import is_private
+from cfngen.cluster.naming.logical_ids import MasterId
+from cfngen.cluster.network.topology import is_private
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.api_connection import CONNECT_TIMEOUT_SECONDS, Endpoint
 from cfngen.deploy.access.authorities import read_join_information

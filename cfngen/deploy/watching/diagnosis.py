@@ -14,7 +14,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import ClassVar
 
-from cfngen.cluster.logical_ids import MasterId
+from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.deploy.aws import consoles as console_output
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.consoles import ConsoleExcerpt

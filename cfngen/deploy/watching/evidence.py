@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from cfngen.cluster.logical_ids import MasterId
+from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.consoles import ConsoleExcerpt
 from cfngen.deploy.aws.instance_types import find_similar_types

@@ -23,7 +23,7 @@ from moto.core.request import Request, normalize_request
 from cfngen.sandbox.api.call_control import CallControl, Disconnected
 from cfngen.sandbox.api.refusals import Answer, Refusal, internal_error, render, unsupported_feature
 from cfngen.sandbox.api.requests import Call, parse_call
-from cfngen.sandbox.cloudformation import NotModelledError
+from cfngen.sandbox.cloudformation.errors import NotModelledError
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

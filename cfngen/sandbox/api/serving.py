@@ -10,7 +10,7 @@ from cfngen.sandbox.api.call_control import CallControl
 from cfngen.sandbox.api.gate import Application, Check, Gate
 from cfngen.sandbox.api.moto_extensions import MotoExtensions
 from cfngen.sandbox.api.responses import Service
-from cfngen.sandbox.cloudformation import CloudFormation
+from cfngen.sandbox.cloudformation.service import CloudFormation
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from botocore.exceptions import ClientError
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError
-from cfngen.sandbox.cloudformation.handlers import client
+from cfngen.sandbox.cloudformation.handlers.handler import client
 
 
 class DescribeCall(NamedTuple):

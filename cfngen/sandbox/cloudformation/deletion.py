@@ -10,7 +10,8 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from cfngen.sandbox.cloudformation.clock import Operation, ResumeCondition
 from cfngen.sandbox.cloudformation.errors import ResourceError
-from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
+from cfngen.sandbox.cloudformation.handlers import HANDLERS
+from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.cloudformation.properties import handler_call
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP

@@ -18,7 +18,8 @@ from cfngen.sandbox.cloudformation.injected_failures import InjectedFailures
 from cfngen.sandbox.cloudformation.order import ResourceOrder
 from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK, WAIT_CONDITION
 from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Resource, Revision, Stack, StackEvent, mask_no_echo
-from cfngen.sandbox.services import capacity, metadata_tags, scaling_activities, set_clock
+from cfngen.sandbox.services import capacity, metadata_tags, scaling_activities
+from cfngen.sandbox.services.rules import set_clock
 from cfngen.sandbox.services.schedule import set_schedule
 
 ACCOUNT_ID = "123456789012"  # the account that moto emulates

@@ -25,7 +25,8 @@ import dataclasses
 from cfngen.sandbox.cloudformation import properties, signals, update_policies
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
-from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
+from cfngen.sandbox.cloudformation.handlers import HANDLERS
+from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 from cfngen.sandbox.cloudformation.update_policies import RollingPolicy

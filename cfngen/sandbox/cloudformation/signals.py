@@ -11,7 +11,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
-from cfngen.sandbox.cloudformation.handlers import client
+from cfngen.sandbox.cloudformation.handlers.handler import client
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP, WAIT_CONDITION
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack

@@ -7,7 +7,7 @@ import urllib.parse
 from botocore.exceptions import ClientError
 
 from cfngen.sandbox.cloudformation.errors import ValidationError
-from cfngen.sandbox.cloudformation.handlers import client
+from cfngen.sandbox.cloudformation.handlers.handler import client
 
 MAX_OBJECT_BYTES = 1_048_576
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cfngen.cluster.gpu import PRESENT_LABEL
+from cfngen.cluster.instances.gpu import PRESENT_LABEL
 from cfngen.cluster.model import Cluster
 from cfngen.userdata.addons.release import Release, pinned_chart, release_of_chart
 

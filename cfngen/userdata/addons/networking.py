@@ -10,10 +10,10 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from cfngen.cluster.iam.service_accounts import AMAZON_VPC_PLUGIN
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.names import api_host
-from cfngen.cluster.proxy import environment
-from cfngen.cluster.service_accounts import AMAZON_VPC_PLUGIN
+from cfngen.cluster.naming.names import api_host
+from cfngen.cluster.network.proxy import environment
 from cfngen.userdata import pod_role
 from cfngen.userdata.addons.release import Release, pinned_chart, release_of_chart, replica_count
 

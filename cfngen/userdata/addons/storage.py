@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cfngen.cluster.iam.service_accounts import EBS_CSI_DRIVER, has_role
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network_plugins import network_plugin
-from cfngen.cluster.proxy import environment
-from cfngen.cluster.service_accounts import EBS_CSI_DRIVER, has_role
+from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.network.proxy import environment
 from cfngen.userdata import pod_role
 from cfngen.userdata.addons.release import (
     Release,

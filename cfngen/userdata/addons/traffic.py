@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cfngen.cluster.iam.service_accounts import CERT_MANAGER, EXTERNAL_DNS, LOAD_BALANCER_CONTROLLER, has_role
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.proxy import environment
-from cfngen.cluster.service_accounts import CERT_MANAGER, EXTERNAL_DNS, LOAD_BALANCER_CONTROLLER, has_role
+from cfngen.cluster.network.proxy import environment
 from cfngen.userdata import pod_role, proxy
 from cfngen.userdata.addons.release import (
     DELETE_OLD_POD_FIRST,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cfngen.cluster.names import authority_copy_prefix
+from cfngen.cluster.naming.names import authority_copy_prefix
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.messages.message import Report, Step

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from cfngen.cluster.names import DRAIN_HOOK
+from cfngen.cluster.naming.names import DRAIN_HOOK
 from cfngen.deploy.access.kubernetes import KubernetesClient
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, error_code, translate_aws_errors

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from cfngen.cluster.service_accounts import DISCOVERY_KEY, KEYS_KEY
+from cfngen.cluster.iam.service_accounts import DISCOVERY_KEY, KEYS_KEY
 from cfngen.deploy.aws import pod_routes
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, catch_missing_or_in_use, translate_aws_errors

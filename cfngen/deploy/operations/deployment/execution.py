@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Mapping
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.tag_keys import added_tags_note
+from cfngen.cluster.naming.tag_keys import added_tags_note
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.change_sets import retry_transient_errors
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
-from cfngen.cluster.issuer_stages import IssuerState
+from cfngen.cluster.iam.issuer_stages import IssuerState
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.aws import last_operation
 from cfngen.deploy.aws.account import Account
@@ -45,7 +45,8 @@ from cfngen.deploy.preflight.pausing import PausedError
 from cfngen.deploy.preflight.quotas import service_quotas
 from cfngen.deploy.preflight.quotas.demand import Demand, count_demand, read_deployed_demand
 from cfngen.deploy.preflight.references import moved_parts, resolve_references
-from cfngen.templates import Document, generate
+from cfngen.templates import generate
+from cfngen.templates.document import Document
 from cfngen.templates.immutable_settings import MASTER_COUNT_KEY, recorded_settings
 
 _ON_STACK_FAILURE_BY_OPTION = {"rollback": "ROLLBACK", "delete": "DELETE", "keep": "DO_NOTHING"}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from cfngen.cluster.issuer_stages import IssuerState
+from cfngen.cluster.iam.issuer_stages import IssuerState
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.events import read_last_event
 from cfngen.deploy.aws.stacks import StackView

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar, TypeAlias
 
-from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.cluster_access import FindApiUrlOverride
 from cfngen.deploy.aws.account import Account

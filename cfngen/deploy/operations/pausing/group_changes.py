@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 
-from cfngen.cluster.names import DRAIN_HOOK
-from cfngen.cluster.tag_keys import PAUSED
+from cfngen.cluster.naming.names import DRAIN_HOOK
+from cfngen.cluster.naming.tag_keys import PAUSED
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import error_code
 from cfngen.deploy.aws.groups import ONE_INSTANCE, GroupView, Sizes, tag_value

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cfngen.cluster import instance_types
 from cfngen.cluster.checks.instances import not_offered_message
+from cfngen.cluster.instances import instance_types
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.instance_types import find_similar_types, read_offerings
 from cfngen.deploy.aws.launched_versions import described_stack_type, read_version, version_description

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.references import known_id
+from cfngen.cluster.sections.references import known_id
 from cfngen.deploy.aws import volumes
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from cfngen.cluster.logical_ids import ISSUER_BUCKET
+from cfngen.cluster.naming.logical_ids import ISSUER_BUCKET
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, DeniedError, error_code
 from cfngen.deploy.aws.inventory import Inventory

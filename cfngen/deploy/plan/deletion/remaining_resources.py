@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from cfngen.cluster.tag_keys import SUBNET_ROLES, added_tags_note
+from cfngen.cluster.naming.tag_keys import SUBNET_ROLES, added_tags_note
 from cfngen.deploy.aws import templates as template_objects
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.stacks import StackResource, list_resource_tree

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cfngen.cluster import endpoints
-from cfngen.cluster.logical_ids import EndpointId
-from cfngen.cluster.subnet_ids import ZonalId, is_subnet_parameter
+from cfngen.cluster.naming.logical_ids import EndpointId
+from cfngen.cluster.naming.network_ids import ZonalId, is_subnet_parameter
+from cfngen.cluster.network import endpoints
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.aws.inventory import Inventory

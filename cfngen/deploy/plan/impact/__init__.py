@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
-from cfngen.cluster.group_types import type_list, types_of
-from cfngen.cluster.logical_ids import BASTION_STACK, NodeGroupId
+from cfngen.cluster.instances.group_types import type_list, types_of
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.logical_ids import BASTION_STACK, NodeGroupId
 from cfngen.deploy.aws.change_sets import ChangeSet, ResourceChange
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.messages.message import Danger, Impact

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from cfngen.cluster.allowed_sources import ANY_IPV4
-from cfngen.cluster.logical_ids import (
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.logical_ids import (
     BASTION_ASSOCIATION,
     BASTION_ELASTIC_IP,
     BASTION_GROUP,
     BASTION_NETWORK_INTERFACE,
     BASTION_SECURITY_GROUP,
 )
-from cfngen.cluster.model import Cluster
-from cfngen.cluster.security_group_ids import RuleId
+from cfngen.cluster.naming.network_ids import RuleId
+from cfngen.cluster.security_groups.rules import ANY_IPV4
 from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.plan.impact.context import ChangeContext
 from cfngen.deploy.plan.plan import Change

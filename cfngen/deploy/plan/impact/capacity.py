@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 
-from cfngen.cluster.group_types import type_list
-from cfngen.cluster.node_template_tags import NODE_TEMPLATE
+from cfngen.cluster.instances.group_types import type_list
+from cfngen.cluster.instances.node_resources import NODE_TEMPLATE
 from cfngen.deploy.messages.message import Impact
 from cfngen.deploy.plan.impact.context import ChangeContext, number_if_decimal
 from cfngen.permissions.addons import AUTOSCALER_TAG

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from cfngen.cluster.logical_ids import MasterId, NodeGroupId, ProgramId, pascal
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.topology import has_api_load_balancer
+from cfngen.cluster.naming.logical_ids import MasterId, NodeGroupId, ProgramId, pascal
+from cfngen.cluster.network.topology import has_api_load_balancer
 from cfngen.deploy.aws.change_sets import UNKNOWN_VALUE, ResourceChange
 from cfngen.deploy.plan.plan import Change, Replacement
 

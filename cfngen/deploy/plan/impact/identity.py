@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from cfngen.cluster.logical_ids import ISSUER_BUCKET, ServiceAccountRoleId
-from cfngen.cluster.service_accounts import ACCOUNTS_OF_COMPONENTS
+from cfngen.cluster.iam.service_accounts import ACCOUNTS_OF_COMPONENTS
+from cfngen.cluster.naming.logical_ids import ISSUER_BUCKET, ServiceAccountRoleId
 from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.plan.impact import instances
 from cfngen.deploy.plan.impact.context import ChangeContext

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from cfngen.cluster.allowed_sources import ANY_IPV4
-from cfngen.cluster.existing_security_groups import existing_group
-from cfngen.cluster.security_group_ids import RuleId, RuleRole, SecurityGroupId
-from cfngen.cluster.subnet_ids import RouteId, SubnetId, VpcRangeId
+from cfngen.cluster.naming.network_ids import RouteId, RuleId, RuleRole, SecurityGroupId, SubnetId, VpcRangeId
+from cfngen.cluster.network.existing_parts import existing_group
+from cfngen.cluster.security_groups.rules import ANY_IPV4
 from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.plan.impact.context import ChangeContext
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from cfngen.cluster.endpoints import S3, known_endpoints
-from cfngen.cluster.logical_ids import EndpointId
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.subnet_ids import SubnetId, ZonalId, ZonalKind
-from cfngen.cluster.topology import created_subnets, nat_gateway_zone, nat_gateway_zones
+from cfngen.cluster.naming.logical_ids import EndpointId
+from cfngen.cluster.naming.network_ids import SubnetId, ZonalId, ZonalKind
+from cfngen.cluster.network.endpoints import S3, known_endpoints
+from cfngen.cluster.network.topology import created_subnets, nat_gateway_zone, nat_gateway_zones
 from cfngen.deploy.messages.message import Danger, Impact
 from cfngen.deploy.plan.impact.context import ChangeContext
 from cfngen.deploy.plan.plan import Change

@@ -6,8 +6,8 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from cfngen.cluster.existing_security_groups import group_parameter
-from cfngen.cluster.logical_ids import MASTER_STACK, is_node_group_stack
+from cfngen.cluster.naming.logical_ids import MASTER_STACK, is_node_group_stack
+from cfngen.cluster.network.existing_parts import group_parameter
 from cfngen.deploy.aws.templates import SSM_TYPE_PREFIX, DeployedStack, DeployedTemplates, nested_template_names
 from cfngen.deploy.aws.types import JsonObject, TemplatePart
 from cfngen.deploy.plan.phases.parts import MODIFIABLE_PROPERTIES, VOLUME

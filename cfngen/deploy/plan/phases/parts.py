@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cfngen.cluster.logical_ids import MASTER_STACK
+from cfngen.cluster.naming.logical_ids import MASTER_STACK
 from cfngen.deploy.messages.message import Danger
 from cfngen.deploy.plan.plan import Change, Phase, PhaseKind, Plan, Replacement, StackPlan
 

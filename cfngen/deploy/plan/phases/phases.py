@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from cfngen.cluster.security_group_ids import RuleId
+from cfngen.cluster.naming.network_ids import RuleId
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import translate_aws_errors
 from cfngen.deploy.aws.stacks import require_stack

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from cfngen.cluster.names import template_bucket
+from cfngen.cluster.naming.names import template_bucket
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.messages.message import Notice, Report, Step

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from cfngen.cluster.checks.access import all_instances
-from cfngen.cluster.existing_security_groups import existing_groups, group_key, group_parameter
+from cfngen.cluster.checks.sections import all_instances
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.naming.network_ids import SubnetId, ZoneId, zone_id
+from cfngen.cluster.network.existing_parts import existing_groups, group_key, group_parameter
 from cfngen.cluster.paths import Path, dotted
-from cfngen.cluster.subnet_ids import SubnetId, ZoneId, zone_id
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.stacks import StackView

@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from cfngen.cluster.existing_roles import existing_roles, group_role, last_name
-from cfngen.cluster.issuer_documents import masters_publish_documents
+from cfngen.cluster.iam.existing_roles import existing_roles, group_role, last_name
+from cfngen.cluster.iam.service_accounts import accounts_with_made_roles, masters_publish_documents, role_name
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.names import aws_partition
+from cfngen.cluster.naming.names import aws_partition
 from cfngen.cluster.paths import Path, dotted
-from cfngen.cluster.service_accounts import accounts_with_made_roles, role_name
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.roles import is_of_cluster, removal_command

@@ -14,9 +14,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from cfngen.cluster.endpoints import interface_endpoints, service_name
-from cfngen.cluster.existing_roles import existing_roles
+from cfngen.cluster.iam.existing_roles import existing_roles
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.network.endpoints import interface_endpoints, service_name
 from cfngen.cluster.paths import dotted
 from cfngen.cluster.sections.network import DnsZone
 from cfngen.deploy.aws.account import Account

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
-from cfngen.cluster.network_plugins import network_plugin
-from cfngen.cluster.topology import is_private
+from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.network.topology import is_private
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.preflight.findings import Finding, problem
 from cfngen.deploy.preflight.network.endpoints import subnets_without_way_out

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from cfngen.cluster.existing_security_groups import existing_groups
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.network.existing_parts import existing_groups
+from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError
 from cfngen.deploy.messages.message import Report, Step

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 
-from cfngen.cluster.endpoints import S3, interface_endpoints, required_services, service_name
-from cfngen.cluster.topology import is_private
+from cfngen.cluster.network.endpoints import S3, interface_endpoints, required_services, service_name
+from cfngen.cluster.network.topology import is_private
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.preflight.findings import Finding, problem
 from cfngen.deploy.preflight.network.situation import DEFAULT_ROUTE, NamedSubnet, Situation, default_route

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from math import ceil
 
-from cfngen.cluster.checks.addresses import RESERVED_ADDRESSES
-from cfngen.cluster.logical_ids import MasterId
-from cfngen.cluster.model import NodeGroup
-from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.naming.logical_ids import MasterId
+from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.network.topology import RESERVED_ADDRESSES
+from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.deploy.aws.addresses import describe_holder, find_used_addresses
 from cfngen.deploy.aws.types import AwsObject
 from cfngen.deploy.preflight.findings import Finding, problem, warning

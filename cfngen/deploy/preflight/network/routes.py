@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network_plugins import network_plugin
-from cfngen.cluster.subnet_ids import SubnetId
-from cfngen.cluster.topology import is_private, masters_have_elastic_ips
+from cfngen.cluster.naming.network_ids import SubnetId
+from cfngen.cluster.network.network_plugins import network_plugin
+from cfngen.cluster.network.topology import is_private, masters_have_elastic_ips
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws.network import route_table_of

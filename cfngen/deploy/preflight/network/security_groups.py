@@ -11,12 +11,12 @@ from dataclasses import replace
 from ipaddress import IPv4Network, collapse_addresses
 from typing import Literal
 
-from cfngen.cluster.checks.access import all_instances
-from cfngen.cluster.existing_security_groups import GroupRole, existing_groups, group_key, group_parameter
+from cfngen.cluster.checks.sections import all_instances
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.needed_rules import NeededRule, RuleIdentity, needed_rule
+from cfngen.cluster.network.existing_parts import GroupRole, existing_groups, group_key, group_parameter
 from cfngen.cluster.sections.network import PrefixList
-from cfngen.cluster.security_group_rules import (
+from cfngen.cluster.security_groups.needed_rules import NeededRule, RuleIdentity, needed_rule
+from cfngen.cluster.security_groups.rules import (
     ANYWHERE,
     Rule,
     all_rules,

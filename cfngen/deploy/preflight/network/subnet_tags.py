@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.tag_keys import INTERNAL_SUBNET_ROLE, PUBLIC_SUBNET_ROLE, SUBNET_ROLES, added_tags_note
-from cfngen.cluster.topology import is_private
+from cfngen.cluster.naming.tag_keys import INTERNAL_SUBNET_ROLE, PUBLIC_SUBNET_ROLE, SUBNET_ROLES, added_tags_note
+from cfngen.cluster.network.topology import is_private
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.network import route_table_of
 from cfngen.deploy.aws.tags import CLUSTER_TAG_PREFIX, cluster_tag, tag_map

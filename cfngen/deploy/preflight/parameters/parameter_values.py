@@ -14,12 +14,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 
-from cfngen.cluster.existing_parts import stack_outputs
-from cfngen.cluster.existing_security_groups import GroupRole, existing_group, group_key
-from cfngen.cluster.group_types import types_key
-from cfngen.cluster.logical_ids import NodeGroupId
+from cfngen.cluster.instances.group_types import types_key
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.topology import has_api_load_balancer
+from cfngen.cluster.naming.logical_ids import NodeGroupId
+from cfngen.cluster.network.existing_parts import GroupRole, existing_group, group_key, stack_outputs
+from cfngen.cluster.network.topology import has_api_load_balancer
 from cfngen.deploy.aws.stacks import StackView
 from cfngen.deploy.aws.templates import LOCATION_PARAMETERS
 from cfngen.deploy.aws.types import AwsArguments, TemplatePart

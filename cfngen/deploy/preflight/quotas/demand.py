@@ -7,19 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from cfngen.cluster.subnet_ids import ZonalId, ZoneId
+from cfngen.cluster.naming.network_ids import ZonalId, ZoneId
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import translate_aws_errors
-from cfngen.deploy.aws.stacks import (
-    AUTO_SCALING_GROUP,
-    StackView,
-)
-from cfngen.deploy.aws.stacks import (
-    list_resources as resources_of,
-)
-from cfngen.deploy.aws.stacks import (
-    read_template as template_of,
-)
+from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP, StackView
+from cfngen.deploy.aws.stacks import list_resources as resources_of
+from cfngen.deploy.aws.stacks import read_template as template_of
 from cfngen.deploy.aws.templates import nested_template_names
 from cfngen.deploy.aws.types import TemplatePart
 from cfngen.deploy.preflight.quotas.instance_counts import InstanceCount, instance_counts
@@ -47,8 +40,8 @@ class Demand:
         max_groups_per_interface: number of security groups of the network interface that has the most.
         max_policies_per_role: number of managed policies of the role that has the most.
         vpc_id: id of the VPC; empty if it has yet to be created.
-        nat_gateway_zones: the zones with a NAT gateway, by their part of logical ids (`cfngen.cluster.subnet_ids`); an
-            empty text if the templates do not name the zone.
+        nat_gateway_zones: the zones with a NAT gateway, by their part of logical ids
+            (`cfngen.cluster.naming.network_ids`); an empty text if the templates do not name the zone.
         gateway_endpoints: number of gateway endpoints, which are free.
         interface_endpoints: number of interface endpoints.
         endpoint_interfaces: number of network interfaces of interface endpoints: one in each zone of each.

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from cfngen.cluster.group_types import type_list
+from cfngen.cluster.instances.group_types import type_list
 from cfngen.deploy.aws.types import TemplatePart
 
 # For a part of a template, e.g. `{"Ref": "…"}`, its value; None if that is not known before the deployment.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
 
-from cfngen.cluster.subnet_ids import SubnetId
+from cfngen.cluster.naming.network_ids import SubnetId
 from cfngen.deploy.aws.account import Account
 from cfngen.deploy.aws.errors import AwsError, translate_aws_errors
 from cfngen.deploy.preflight.quotas.demand import Demand

@@ -11,7 +11,7 @@ from cfngen.sandbox.api.actions.views import (
     status_and_reason,
     summarize_stack,
 )
-from cfngen.sandbox.cloudformation import ValidationError
+from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.scopes import importing_stacks
 from cfngen.sandbox.cloudformation.template_source import fetch_from_s3
 

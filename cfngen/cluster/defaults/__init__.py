@@ -1,0 +1,1 @@
+"""Filling in what a cluster file leaves out, from what it says."""

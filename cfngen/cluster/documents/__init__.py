@@ -1,0 +1,1 @@
+"""What documents the cluster file: its schema, its reference, and examples."""

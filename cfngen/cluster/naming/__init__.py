@@ -1,0 +1,1 @@
+"""What things are called: logical ids, names in AWS, keys of tags, zones."""

@@ -1,0 +1,221 @@
+"""The logical ids of the parts of a network, by zone or by address range, and of security groups and their rules."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+from cfngen.cluster.naming.id_form import IdForm
+from cfngen.cluster.naming.zones import zone_region
+
+# `ApiLoadBalancer` is the public load balancer, or an internal one without a public one; `InternalApiLoadBalancer` is
+# the internal one beside a public one.
+SecurityGroupRole = Literal["Master", "Node", "ApiLoadBalancer", "InternalApiLoadBalancer"]
+SECURITY_GROUP_ROLES: tuple[SecurityGroupRole, ...] = ("Master", "Node", "ApiLoadBalancer", "InternalApiLoadBalancer")
+# What belongs to one subnet; the end of the logical id, empty for the subnet itself.
+SubnetPart = Literal["", "Id", "Cidr", "RouteTableAssociation"]
+# What else a zone has; the beginning of the logical id.
+ZonalKind = Literal["NatElasticIp", "NatGateway", "NatRoute", "PrivateRouteTable", "RouteTable"]
+# A zone without its region, as `zone_id` returns it: a letter, for a Local Zone after its city and number.
+_ZONE_PATTERN = r"(?:[A-Z][a-z]{2}[0-9])?[A-Z]"
+# A CIDR as `source_id` spells it.
+_CIDR_PATTERN = r"[0-9]+(?:x[0-9]+){4}"
+# Whose security group a rule belongs to. The bastion has one group, whose rules all open the same port.
+RuleRole = SecurityGroupRole | Literal["Bastion"]
+
+_ANY_ROLE_PATTERN = "|".join(SECURITY_GROUP_ROLES)
+
+
+def _destination(spelled: str) -> str:
+    """Return the CIDR, or the prefix list's id, that `source_id` spells as letters and digits."""
+    if spelled.startswith("Pl"):
+        return f"pl-{spelled.removeprefix('Pl')}"
+    address, _, prefix = spelled.rpartition("x")
+    return f"{address.replace('x', '.')}/{prefix}"
+
+
+@dataclass(frozen=True)
+class SubnetId(IdForm):
+    """A subnet in a zone, one of its parameters or its association with a route table, e.g. `SubnetLax1ACidr`.
+
+    Attributes:
+        zone: the zone without its region, see `zone_id`.
+        part: which of these it is; the end of the id, empty for the subnet itself.
+        is_public: whether it is the public subnet of a private cluster, which has no instances.
+    """
+
+    zone: str
+    part: SubnetPart = ""
+    is_public: bool = False
+
+    _PATTERN: ClassVar = re.compile(
+        rf"(?P<is_public>Public)?Subnet(?P<zone>{_ZONE_PATTERN})(?P<part>{'|'.join(get_args(SubnetPart))})"
+    )
+    _PARSERS: ClassVar = {"is_public": bool}
+
+    def __str__(self) -> str:
+        return f"{'Public' if self.is_public else ''}Subnet{self.zone}{self.part}"
+
+    def zone_in(self, region: str) -> str:
+        """Return the name of the zone in a region, e.g. `us-west-2a` or `us-west-2-lax-1a`."""
+        letter = self.zone[-1]
+        # Empty for an Availability Zone; in `Lax1A`, `Lax` is the Local Zone's city and `1` its number there.
+        city_and_number = self.zone[:-1]
+        infix = f"-{city_and_number[:3]}-{city_and_number[3:]}" if city_and_number else ""
+        return f"{region}{infix}{letter}".lower()
+
+
+@dataclass(frozen=True)
+class ZonalId(IdForm):
+    """Another part of the network in a zone, e.g. `NatGatewayA`, or the parameter for an existing one, `NatGatewayAId`.
+
+    Attributes:
+        zone: the zone without its region, see `zone_id`.
+        is_parameter: whether it is the parameter with the id of an existing resource.
+    """
+
+    kind: ZonalKind
+    zone: str
+    is_parameter: bool = False
+
+    _PATTERN: ClassVar = re.compile(
+        rf"(?P<kind>{'|'.join(get_args(ZonalKind))})(?P<zone>{_ZONE_PATTERN})(?P<is_parameter>Id)?"
+    )
+    _PARSERS: ClassVar = {"is_parameter": bool}
+
+    def __str__(self) -> str:
+        return f"{self.kind}{self.zone}{'Id' if self.is_parameter else ''}"
+
+
+@dataclass(frozen=True)
+class ZoneId(IdForm):
+    """The parameter for an Availability Zone, e.g. `ZoneA`.
+
+    Attributes:
+        zone: the zone without its region, see `zone_id`.
+    """
+
+    zone: str
+
+    _PATTERN: ClassVar = re.compile(rf"Zone(?P<zone>{_ZONE_PATTERN})")
+
+    def __str__(self) -> str:
+        return f"Zone{self.zone}"
+
+
+@dataclass(frozen=True)
+class VpcRangeId(IdForm):
+    """A further address range of the VPC, e.g. `VpcCidrBlock100x64x0x0x16`."""
+
+    cidr: str
+
+    _PATTERN: ClassVar = re.compile(rf"VpcCidrBlock(?P<cidr>{_CIDR_PATTERN})")
+    _PARSERS: ClassVar = {"cidr": _destination}
+
+    def __str__(self) -> str:
+        return f"VpcCidrBlock{source_id(self.cidr)}"
+
+
+@dataclass(frozen=True)
+class RouteId(IdForm):
+    """A route to a network beyond the VPC, e.g. `RouteTo10x64x0x0x16InPrivateRouteTableA`.
+
+    Attributes:
+        destination: the address range, or the id of the prefix list, to which it leads.
+        table: the logical id of the route table.
+    """
+
+    destination: str
+    table: str
+
+    _PATTERN: ClassVar = re.compile(
+        rf"RouteTo(?P<destination>{_CIDR_PATTERN}|Pl[0-9a-f]+)In"
+        rf"(?P<table>RouteTable|PrivateRouteTable(?:{_ZONE_PATTERN})?)"
+    )
+    _PARSERS: ClassVar = {"destination": _destination}
+
+    def __str__(self) -> str:
+        return f"RouteTo{source_id(self.destination)}In{self.table}"
+
+
+def zone_id(zone: str) -> str:
+    """Return the part of a zone's name after the region, for logical ids: `A`, or `Lax1A` for a Local Zone."""
+    region = zone_region(zone)
+    if region is None:
+        raise ValueError(f"{zone!r} is not an Availability Zone")
+    return "".join(part.title() for part in zone.removeprefix(region).split("-"))
+
+
+def is_subnet_parameter(name: str) -> bool:
+    """Return whether a parameter or output holds the id of the subnet in a zone, e.g. `SubnetAId`."""
+    parsed = SubnetId.parse(name)
+    return parsed is not None and parsed.part == "Id"
+
+
+@dataclass(frozen=True)
+class RuleId(IdForm):
+    """A rule of a security group, e.g. `MasterSshFrom10x0x0x0x8`.
+
+    Attributes:
+        purpose: what the open port is for, e.g. `Api`; empty for a rule that opens every port, and for the rules of the
+            API's load balancer.
+        source: who may connect: other instances or a load balancer of the cluster, the range of the parameter
+            `ApiAllowedCidr`, or a CIDR or prefix list as `source_id` spells it.
+    """
+
+    role: RuleRole
+    purpose: str
+    source: str
+
+    _PATTERN: ClassVar = re.compile(
+        rf"(?P<role>{_ANY_ROLE_PATTERN}|Bastion)(?P<purpose>[A-Z][A-Za-z0-9]*?)?From"
+        r"(?P<source>Masters|Nodes|Bastion|LoadBalancer|InternalLoadBalancer|AllowedCidr|Pl[0-9a-f]+|[0-9]+(?:x[0-9]+){4})"
+    )
+
+    def __str__(self) -> str:
+        return f"{self.role}{self.purpose}From{self.source}"
+
+    @property
+    def from_outside(self) -> bool:
+        """Whether the rule's source is neither an instance nor a load balancer of the cluster."""
+        return self.source not in ("Masters", "Nodes", "Bastion", "LoadBalancer", "InternalLoadBalancer")
+
+    @property
+    def origin(self) -> str:
+        """The CIDR or the id of the prefix list that `source` spells; empty for any other source."""
+        if self.source.startswith("Pl"):
+            return f"pl-{self.source.removeprefix('Pl')}"
+        # The four numbers of the address, and the prefix length: `10x0x0x0x8` is 10.0.0.0/8.
+        numbers = self.source.split("x")
+        return f"{'.'.join(numbers[:4])}/{numbers[4]}" if len(numbers) == 5 else ""
+
+
+@dataclass(frozen=True)
+class SecurityGroupId(IdForm):
+    """A security group, e.g. `MasterSecurityGroup`, or `MasterAccessSecurityGroup2` for an additional one.
+
+    Attributes:
+        number: its number among the security groups of the role. The first one always exists; additional ones hold
+            rules for allowed sources only.
+        part: `Id` for the parameter and output with its id; empty for the security group itself.
+    """
+
+    role: SecurityGroupRole
+    number: int = 1
+    part: Literal["", "Id"] = ""
+
+    _PATTERN: ClassVar = re.compile(
+        rf"(?P<role>{_ANY_ROLE_PATTERN})(?:SecurityGroup|AccessSecurityGroup(?P<number>[2-9]|[1-9][0-9]+))(?P<part>Id)?"
+    )
+    # The id of the first security group has no number.
+    _PARSERS: ClassVar = {"number": lambda text: int(text or 1)}
+
+    def __str__(self) -> str:
+        name = "SecurityGroup" if self.number == 1 else f"AccessSecurityGroup{self.number}"
+        return f"{self.role}{name}{self.part}"
+
+
+def source_id(source: str) -> str:
+    """Return a CIDR or prefix list as letters and digits: `10x0x0x0x8` for 10.0.0.0/8, `Pl0123` for pl-0123."""
+    return f"Pl{source.removeprefix('pl-')}" if source.startswith("pl-") else re.sub(r"[./]", "x", source)

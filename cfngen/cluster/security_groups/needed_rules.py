@@ -1,0 +1,128 @@
+"""The rules that existing security groups need, and the commands of the AWS CLI that add them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.network.existing_parts import GroupRole, existing_groups, group_key
+from cfngen.cluster.sections.network import PrefixList
+from cfngen.cluster.sections.references import parse_reference
+from cfngen.cluster.security_groups.rules import Rule, ranges_of_role, rules_of_existing_groups
+
+# How `IpPermission` of the EC2 API names what a rule refers to, by the start of its id.
+_PEER_PROPERTIES: Mapping[str, tuple[str, str]] = {
+    "sg": ("UserIdGroupPairs", "GroupId"),
+    "pl": ("PrefixListIds", "PrefixListId"),
+}
+
+
+# Group, direction, protocol, first and last port, and one peer.
+RuleIdentity: TypeAlias = tuple[str, str, str, int | None, int | None, str]
+
+
+@dataclass(frozen=True)
+class NeededRule:
+    """A rule that an existing security group needs. A wider rule does as well.
+
+    Attributes:
+        key: the key in the cluster file that names the group, e.g. `network.securityGroups.masters`.
+        group: the id of the group, or the reference in its place.
+        direction: `ingress` for incoming traffic, `egress` for outgoing traffic.
+        protocol: `tcp`, `udp` or `icmp`; `-1` for all protocols.
+        first_port: the first port, or the type of `icmp`; None for all ports.
+        last_port: the last port, or the code of `icmp`, where -1 stands for all codes; None for all ports.
+        peers: sources of incoming traffic or destinations of outgoing traffic: ids of security groups, address ranges,
+            ids of prefix lists, or references in place of ids. In place of a group that cfngen has yet to create these
+            are the ranges of the instances or of the load balancer that get the group.
+        description: what the rule is for.
+    """
+
+    key: str
+    group: str
+    direction: Literal["ingress", "egress"]
+    protocol: str
+    first_port: int | None
+    last_port: int | None
+    peers: tuple[str, ...]
+    description: str
+
+    @property
+    def traffic(self) -> str:
+        """Protocol and ports in words, e.g. `TCP 443`, `ICMP type 3 code 4`, `all traffic`."""
+        if self.first_port is None:
+            return "all traffic" if self.protocol == "-1" else f"all {self.protocol.upper()}"
+        if self.protocol == "icmp":
+            return f"ICMP type {self.first_port}" + ("" if self.last_port == -1 else f" code {self.last_port}")
+        last = "" if self.last_port == self.first_port else f"-{self.last_port}"
+        return f"{self.protocol.upper()} {self.first_port}{last}"
+
+    @property
+    def identities(self) -> tuple[RuleIdentity, ...]:
+        """What EC2 compares rules by, for each peer: a group cannot have two rules with the same value."""
+        return tuple(self._identity(peer) for peer in self.peers)
+
+    def _identity(self, peer: str) -> RuleIdentity:
+        return (self.group, self.direction, self.protocol, self.first_port, self.last_port, peer)
+
+    def without(self, present: Collection[RuleIdentity]) -> NeededRule:
+        """Return the rule without the peers for which the group has it already; perhaps none is left."""
+        return replace(self, peers=tuple(peer for peer in self.peers if self._identity(peer) not in present))
+
+    def command(self, region: str) -> str:
+        """Return the command of the AWS CLI that adds the rule; empty if the group or a peer is a reference."""
+        if any(parse_reference(id_) for id_ in (self.group, *self.peers)):
+            return ""
+        ports = "" if self.first_port is None else f"FromPort={self.first_port},ToPort={self.last_port},"
+        lists: dict[str, list[str]] = {}
+        for peer in self.peers:
+            prefix = peer.partition("-")[0]
+            list_name, item = _PEER_PROPERTIES.get(prefix, ("IpRanges", "CidrIp"))
+            lists.setdefault(list_name, []).append(f'{{{item}={peer},Description="{self.description}"}}')
+        sources = ",".join(f"{name}=[{','.join(items)}]" for name, items in lists.items())
+        return (
+            f"aws ec2 authorize-security-group-{self.direction} --region {region} --group-id {self.group} "
+            f"--ip-permissions 'IpProtocol={self.protocol},{ports}{sources}'"
+        )
+
+
+def needed_rules(cluster: Cluster) -> tuple[NeededRule, ...]:
+    """Return the rules that the existing security groups of the cluster file need, by group.
+
+    EC2 refuses a whole command if the group has one of its rules (`InvalidPermission.Duplicate`), so a rule omits peers
+    that an earlier one has: roles may share a group, or have the same ranges.
+    """
+    group_ids = existing_groups(cluster)
+    rules: list[NeededRule] = []
+    listed: set[RuleIdentity] = set()
+    for rule in rules_of_existing_groups(cluster):
+        needed = needed_rule(cluster, rule, group_ids).without(listed)
+        if needed.peers:
+            listed.update(needed.identities)
+            rules.append(needed)
+    return tuple(rules)
+
+
+def needed_rule(cluster: Cluster, rule: Rule, group_ids: Mapping[GroupRole, str]) -> NeededRule:
+    """Return a rule of an existing security group with its ids."""
+    if isinstance(rule.peer, PrefixList):
+        peers: tuple[str, ...] = (rule.peer.id,)
+    elif not isinstance(rule.peer, str):
+        peers = (str(rule.peer),)
+    elif rule.peer in group_ids:
+        peers = (group_ids[rule.peer],)
+    else:
+        peers = tuple(str(cidr) for cidr in ranges_of_role(cluster, rule.peer))
+    first_port, last_port = rule.ports or (None, None)
+    return NeededRule(
+        key=group_key(rule.role),
+        group=group_ids[rule.role],
+        direction="egress" if rule.is_egress else "ingress",
+        protocol=rule.protocol,
+        first_port=first_port,
+        last_port=last_port,
+        peers=peers,
+        description=rule.description,
+    )

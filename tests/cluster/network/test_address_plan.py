@@ -1,0 +1,91 @@
+"""The address plan: nothing overlaps, nothing is left out, and what is added later moves nothing."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from cfngen.cluster.load import parse
+from cfngen.cluster.network.address_plan import AddressRange, address_plan
+
+ZONES = [{"zone": f"us-west-2{letter}"} for letter in "abcdef"]
+
+
+def _plan(zone_count: int = 3, **network: Any) -> tuple[AddressRange, ...]:
+    subnets = ZONES[:zone_count]
+    return address_plan(parse({"network": {"plugin": "cilium", "subnets": subnets, **network}}))
+
+
+@pytest.mark.parametrize("topology", ["public", "private"])
+@pytest.mark.parametrize("zone_count", [1, 2, 3, 6])
+@pytest.mark.parametrize("vpc", ["172.20.0.0/16", "10.1.0.0/22", "10.1.0.0/24"])
+def test_subnets_and_free_parts_fill_the_vpc_without_gaps(topology: str, zone_count: int, vpc: str) -> None:
+    if vpc == "10.1.0.0/24" and zone_count == 6:
+        zone_count = 4
+    plan = _plan(zone_count, topology=topology, vpc={"cidr": vpc}, serviceCidr="10.2.0.0/16")
+    whole, *parts = [item for item in plan if item.tier not in ("pods", "services")]
+    assert (str(whole), parts[0].first, parts[-1].last) == (vpc, whole.first, whole.last)
+    for before, after in pairwise(parts):
+        assert before.last + 1 == after.first
+    subnets = [item for item in parts if item.tier != "free"]
+    assert len(subnets) == zone_count * (2 if topology == "private" else 1)
+
+
+def test_further_zones_and_groups_move_no_range() -> None:
+    def ranges(zone_count: int) -> dict[tuple[str, str], str]:
+        plan = _plan(zone_count, topology="private")
+        return {(item.tier, item.zone): str(item) for item in plan if item.zone}
+
+    one, six = ranges(1), ranges(6)
+    assert one.items() <= six.items()
+    assert ranges(3).items() <= six.items()
+
+
+def test_the_plan_says_who_is_where() -> None:
+    purposes = {(item.tier, item.zone): item.purpose for item in _plan(2, topology="private", nat="single")}
+    assert purposes[("private subnet", "us-west-2a")] == "master a (172.20.0.9), group nodes"
+    assert purposes[("public subnet", "us-west-2a")] == "NAT gateway, load balancers"
+    assert purposes[("public subnet", "us-west-2b")] == "load balancers"
+    assert purposes[("services", "")] == "the cluster DNS has 10.0.0.10"
+
+
+def test_free_parts_of_an_existing_vpc_are_not_guessed() -> None:
+    plan = _plan(
+        vpc={"id": "vpc-0123456789abcdef0", "cidr": "10.20.0.0/16"},
+        serviceCidr="10.250.0.0/16",
+        subnets=[{"zone": "us-west-2a", "id": "subnet-0123456789abcdef0", "cidr": "10.20.0.0/20"}],
+    )
+    assert [(item.tier, item.is_existing) for item in plan] == [
+        ("VPC", True),
+        ("subnet", True),
+        ("pods", False),
+        ("services", False),
+    ]
+
+
+def test_pods_with_addresses_of_the_subnets_have_no_range() -> None:
+    assert [item.tier for item in _plan(plugin="amazon-vpc") if item.tier == "pods"] == []
+
+
+def test_an_address_range_that_is_no_cidr_shows_its_ends() -> None:
+    [free] = [item for item in _plan(3) if item.tier == "free"]
+    assert str(free) == "172.20.3.0-172.20.255.255"
+
+
+def test_each_range_of_the_vpc_is_followed_by_what_lies_in_it() -> None:
+    plan = _plan(
+        vpc={"cidr": "172.20.0.0/16", "additionalCidrs": ["100.64.0.0/16"]},
+        subnetSizes={"instances": 20},
+        subnets=[{"zone": "us-west-2a", "cidr": "100.64.16.0/20"}, {"zone": "us-west-2b"}],
+    )
+    assert [(str(item), item.tier) for item in plan if item.tier not in ("pods", "services")] == [
+        ("172.20.0.0/16", "VPC"),
+        ("172.20.0.0/20", "subnet"),
+        ("172.20.16.0-172.20.255.255", "free"),
+        ("100.64.0.0/16", "VPC"),
+        ("100.64.0.0/20", "free"),
+        ("100.64.16.0/20", "subnet"),
+        ("100.64.32.0-100.64.255.255", "free"),
+    ]

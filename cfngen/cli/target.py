@@ -16,7 +16,7 @@ import click
 
 from cfngen.cli.message_output import show_message
 from cfngen.cli.options import Option, OptionGroup
-from cfngen.cli.render.wrapping import max_line_width, wrapped
+from cfngen.cli.render.layout import max_line_width, wrapped
 from cfngen.cli.settings import Settings
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.suggested_commands import complete_commands

@@ -10,10 +10,10 @@ import click
 import pytest
 
 from cfngen.cli.exit_codes import PLAN_HAS_CHANGES, plan_exit_code
+from cfngen.cli.render.layout import flow
 from cfngen.cli.render.plan import plan_lines
 from cfngen.cli.render.plan_changes import shorten_to_difference
 from cfngen.cli.render.plan_costs import bill_lines
-from cfngen.cli.render.styled_text import flow
 from cfngen.deploy.preview.bill_of_materials import ComponentCount, Cost, CreationSummary
 from cfngen.deploy.preview.changes import Change, Counts, Danger, Impact, PropertyChange, Replacement, StackPlan
 from cfngen.deploy.preview.plan import Plan

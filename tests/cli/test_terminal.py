@@ -7,7 +7,8 @@ import io
 import click
 import pytest
 
-from cfngen.cli.terminal import progress_line, table
+from cfngen.cli.render.layout import table
+from cfngen.cli.terminal import progress_line
 
 
 class Terminal(io.StringIO):

@@ -9,8 +9,9 @@ import click
 
 from cfngen.cli import shell_completion
 from cfngen.cli.paths import PathArgument
+from cfngen.cli.render.layout import align_columns
 from cfngen.cli.source import Source, source_options
-from cfngen.cli.terminal import align_columns, examples_epilog
+from cfngen.cli.terminal import examples_epilog
 from cfngen.cli.typography import print_verbatim
 from cfngen.text import pluralize
 

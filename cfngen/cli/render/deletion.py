@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import click
 
 from cfngen.cli.render.durations import duration_text
-from cfngen.cli.render.wrapping import max_line_width, wrapped
+from cfngen.cli.render.layout import max_line_width, wrapped
 from cfngen.cli.suggested_commands import next_line
 from cfngen.deploy.deletion.blockers import Blocker
 from cfngen.deploy.deletion.deletion_report import DeletionCount

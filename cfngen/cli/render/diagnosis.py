@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from cfngen.cli.render.layout import max_line_width, wrapped
 from cfngen.cli.render.resource_names import resource_name, resource_path, stack_path
 from cfngen.cli.render.verbs import OPERATION_VERBS
-from cfngen.cli.render.wrapping import max_line_width, wrapped
 from cfngen.deploy.next_steps import NextStep
 from cfngen.deploy.watching.console_output import ConsoleExcerpt
 from cfngen.deploy.watching.diagnosis import Cause, Diagnosis

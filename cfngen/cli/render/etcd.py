@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from cfngen.cli.render.durations import duration_text
-from cfngen.cli.render.wrapping import wrapped
+from cfngen.cli.render.layout import screen_width, table, wrapped
 from cfngen.cli.suggested_commands import colored, next_line
-from cfngen.cli.terminal import screen_width, table
 from cfngen.deploy.etcd.backup import BackupTaken
 from cfngen.deploy.etcd.restore import Restored, RestorePlan
 from cfngen.deploy.etcd.snapshots import Snapshots

@@ -17,8 +17,8 @@ import click
 
 from cfngen.cli.render.durations import duration_text
 from cfngen.cli.render.events import event_lines
+from cfngen.cli.render.layout import Piece, Style
 from cfngen.cli.render.resource_names import resource_name, stack_title
-from cfngen.cli.render.styled_text import Piece, Style
 from cfngen.cli.render.verbs import OPERATION_VERBS
 from cfngen.deploy.clock import Clock
 from cfngen.deploy.messages import Event, Message

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from cfngen.cli.render.wrapping import wrapped
-from cfngen.cli.terminal import screen_width
+from cfngen.cli.render.layout import screen_width, wrapped
 from cfngen.deploy.network_check.findings import Finding, NetworkCheck, Severity
 from cfngen.text import pluralize
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.terminal import align_columns
+from cfngen.cli.render.layout import align_columns
 from cfngen.hints import CommandText, Line
 
 if TYPE_CHECKING:

@@ -7,10 +7,8 @@ from collections.abc import Iterator, Sequence
 import click
 
 from cfngen.cli.render.durations import duration_text
-from cfngen.cli.render.styled_text import BOLD, FAINT, aligned_rows, paragraph
-from cfngen.cli.render.wrapping import wrapped
+from cfngen.cli.render.layout import BOLD, FAINT, aligned_rows, paragraph, screen_width, table, wrapped
 from cfngen.cli.suggested_commands import next_line
-from cfngen.cli.terminal import screen_width, table
 from cfngen.deploy.pausing.reports import (
     GroupPlan,
     Paused,

@@ -6,11 +6,11 @@ import shutil
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from cfngen.cli.render.layout import BOLD, FAINT, PLAIN, Piece, aligned_rows, bullets, flow, paragraph
 from cfngen.cli.render.plan_changes import CHANGE_STYLES, CHANGE_SYMBOLS, change_lines, effect_in_words, impact_lines
 from cfngen.cli.render.plan_costs import bill_lines, cost_and_quota_lines, creation_lines
 from cfngen.cli.render.plan_downloads import download_lines
 from cfngen.cli.render.resource_names import stack_path
-from cfngen.cli.render.styled_text import BOLD, FAINT, PLAIN, Piece, aligned_rows, bullets, flow, paragraph
 
 if TYPE_CHECKING:
     from cfngen.deploy.preview.changes import Change, StackPlan

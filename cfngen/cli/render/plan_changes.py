@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.render.styled_text import FAINT, PLAIN, Piece, Style, flow
+from cfngen.cli.render.layout import FAINT, PLAIN, Piece, Style, flow
 
 if TYPE_CHECKING:
     from cfngen.deploy.preview.changes import Change, Impact, PropertyChange

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from cfngen.cli.render.layout import BOLD, FAINT, PLAIN, Piece, aligned_rows, flow, paragraph
 from cfngen.cli.render.resource_names import stack_path
-from cfngen.cli.render.styled_text import BOLD, FAINT, PLAIN, Piece, aligned_rows, flow, paragraph
 from cfngen.text import plural_form, pluralize
 
 if TYPE_CHECKING:

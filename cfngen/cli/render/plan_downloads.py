@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cfngen.cli.render.styled_text import BOLD, FAINT, PLAIN, paragraph
+from cfngen.cli.render.layout import BOLD, FAINT, PLAIN, paragraph
 from cfngen.text import join_and, pluralize
 
 if TYPE_CHECKING:

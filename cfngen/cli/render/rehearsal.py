@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from cfngen.cli.render.wrapping import max_line_width, wrapped
-from cfngen.cli.terminal import table
+from cfngen.cli.render.layout import max_line_width, table, wrapped
 from cfngen.rehearse.report import Rehearsal, RehearsalSteps, RehearsalWritten, RehearsedStep
 from cfngen.text import pluralize
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from cfngen.cli.render.durations import duration_text
-from cfngen.cli.render.wrapping import wrapped
+from cfngen.cli.render.layout import screen_width, wrapped
 from cfngen.cli.suggested_commands import next_line
-from cfngen.cli.terminal import screen_width
 from cfngen.deploy.replacing.replacement_messages import READY, Replaced, ReplacementPlan, ReplacementProgress
 from cfngen.hints import CommandText, Line, suggest
 

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import click
 
+from cfngen.cli.render.layout import table
 from cfngen.cli.render.pausing import pause_state_lines
 from cfngen.cli.suggested_commands import colored
-from cfngen.cli.terminal import table
 from cfngen.deploy.inspection.cluster_problems import Problem
 from cfngen.deploy.inspection.cluster_status import (
     AddonState,

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import click
 
 from cfngen.cli.render.durations import duration_text
-from cfngen.cli.render.wrapping import wrapped
-from cfngen.cli.terminal import screen_width, table
+from cfngen.cli.render.layout import screen_width, table, wrapped
 from cfngen.deploy.inspection.cluster_problems import Problem
 from cfngen.deploy.inspection.validation import Member, Validation, ValidationChange
 from cfngen.text import pluralize

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from functools import wraps
 from typing import Any, TypeVar
 
 import click
+
+from cfngen.cli.duration import Duration
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -81,6 +84,20 @@ def yes_option(help_text: str) -> Option:
         help_text: the help of the option; it says which question the command does not ask.
     """
     return Option("--yes", "-y", is_flag=True, help=help_text)
+
+
+def wait_option(help_text: str, *, default: str | None = None, minimum: timedelta = timedelta(0)) -> Option:
+    """Return the option --wait, which a command receives as the argument `timeout`.
+
+    Args:
+        help_text: the help of the option; it says what is waited for.
+        default: how long is waited without the option; None leaves that to the command.
+        minimum: the shortest time that may be given.
+    """
+    return Option(
+        "--wait", "timeout", metavar="DURATION", type=Duration(minimum), default=default,
+        show_default=default is not None, help=help_text,
+    )  # fmt: skip
 
 
 allow_danger_option = Option(

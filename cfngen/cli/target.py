@@ -16,7 +16,7 @@ import click
 
 from cfngen.cli.message_output import show_message
 from cfngen.cli.options import Option, OptionGroup
-from cfngen.cli.render.layout import max_line_width, wrapped
+from cfngen.cli.render.layout import bullets, line_width
 from cfngen.cli.settings import Settings
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.suggested_commands import complete_commands
@@ -187,9 +187,8 @@ class Target:
                 return True
             if not sys.stdin or not sys.stdin.isatty():
                 raise NobodyToAskError(question)
-            for consequence in question.consequences:
-                lines = wrapped(consequence, max_line_width(), indent="    ", first_indent="  - ")
-                click.echo("\n".join(lines), err=True)
+            for line in bullets(question.consequences, line_width()):
+                click.echo(line, err=True)
             text = click.style(question.text, bold=True, fg="red" if question.dangerous else None)
             # The consent to the most serious changes is to type the cluster's name.
             if not question.name:

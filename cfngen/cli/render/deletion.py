@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import click
 
 from cfngen.cli.render.durations import duration_text
-from cfngen.cli.render.layout import max_line_width, wrapped
+from cfngen.cli.render.layout import aligned_rows, hanging, line_width, paragraph
+from cfngen.cli.render.operations import cluster_heading
 from cfngen.cli.suggested_commands import next_line
 from cfngen.deploy.deletion.blockers import Blocker
 from cfngen.deploy.deletion.deletion_report import DeletionCount
@@ -23,7 +24,6 @@ from cfngen.text import pluralize
 
 MAX_IDS_SHOWN = 5  # of one kind of resource; the others are only counted
 _BLOCKERS_TITLE = "Blocks the deletion, and is not part of the cluster"
-_MIN_TEXT_WIDTH = 30  # characters; where less space is left in a row, its last cell goes on the next line
 _AUTHORITIES_NOTE = (
     "Snapshots of etcd and of masters' volumes contain the state of Kubernetes. A master can start from them only with "
     "this cluster's certificate authorities, whose secret is deleted with the stack. To choose whether a copy of the "
@@ -38,17 +38,13 @@ def deletion_plan_lines(plan: DeletionPlan, width: int | None = None) -> list[st
         plan: the plan.
         width: width of the terminal in characters; None means the actual one.
     """
-    max_width = max_line_width(width)
-    first_line, *other_lines = wrapped(
-        f"{plan.cluster}  {plan.region}, account {plan.account}", max_width, indent="  ", first_indent=""
-    )
-    # The name gets its style after wrapping, since control sequences would count as characters.
-    lines = [click.style(plan.cluster, bold=True) + first_line.removeprefix(plan.cluster), *other_lines]
+    max_width = line_width(width)
+    lines = [cluster_heading(plan)]
     if plan.status:
         protected = "; its termination protection is turned off" if plan.protected else ""
-        lines += wrapped(f"stack {plan.stack} ({plan.status}){protected}", max_width, indent="  ", first_indent="")
+        lines += paragraph(f"stack {plan.stack} ({plan.status}){protected}", max_width, 0, 2)
         if plan.by_console:
-            lines += wrapped("It was created from cfngen's templates, but not by `cfngen deploy`.", max_width)
+            lines += paragraph("It was created from cfngen's templates, but not by `cfngen deploy`.", max_width)
     else:
         lines.append(f"there is no stack {plan.stack}")
     deleted_orphans = list(plan.removed)
@@ -56,8 +52,9 @@ def deletion_plan_lines(plan: DeletionPlan, width: int | None = None) -> list[st
         deleted_orphans += plan.volumes
     if plan.delete_snapshots:
         deleted_orphans += plan.snapshots
+    stack_rows = _stack_resource_rows(plan.deleted_parts)
+    lines += _section("Deleted with the stack", stack_rows, colour="red", max_width=max_width, right_aligned=(0,))
     for title, rows, colour in (
-        ("Deleted with the stack", _stack_resource_rows(plan.deleted_parts), "red"),
         ("Created by Kubernetes, and deleted", _orphan_rows(deleted_orphans), "red"),
         ("Tags of existing subnets, and removed", _subnet_tag_rows(plan.subnet_tags), "red"),
         ("Kept", _retained_rows(plan.retained), "yellow"),
@@ -74,11 +71,11 @@ def deletion_plan_lines(plan: DeletionPlan, width: int | None = None) -> list[st
         addition = " These resources may belong to it, and are not touched:" if plan.foreign_resources else ""
         lines += [
             "",
-            *wrapped(_as_sentence(plan.name_conflict) + addition, max_width),
-            *_table(_retained_rows(plan.foreign_resources), max_width),
+            *paragraph(_as_sentence(plan.name_conflict) + addition, max_width),
+            *aligned_rows(list(_retained_rows(plan.foreign_resources)), max_width),
         ]
     if plan.authorities:
-        lines += ["", *wrapped(_AUTHORITIES_NOTE, max_width)]
+        lines += ["", *paragraph(_AUTHORITIES_NOTE, max_width)]
     return lines
 
 
@@ -91,7 +88,7 @@ def remains_lines(message: Remains, width: int | None = None) -> list[str]:
     """
     stacks = f"earlier stacks named {message.stack}, which are deleted" if message.earlier else message.stack
     title = click.style(f"Kept in your account from {stacks}", fg="yellow", bold=True)
-    return ["", title, *_retained_lines(message.retained, max_line_width(width))]
+    return ["", title, *_retained_lines(message.retained, line_width(width))]
 
 
 def removed_resource_lines(message: OrphanRemoved, width: int | None = None) -> list[str]:
@@ -101,8 +98,7 @@ def removed_resource_lines(message: OrphanRemoved, width: int | None = None) -> 
         message: the resource.
         width: width of the terminal in characters; None means the actual one.
     """
-    first_line, *other_lines = wrapped(_orphan_text(message.orphan), max_line_width(width), indent="    ")
-    return [click.style("  - ", fg="red") + first_line.lstrip(), *other_lines]
+    return list(hanging("-", _orphan_text(message.orphan), line_width(width), 2, style={"fg": "red"}))
 
 
 def failed_attempt_lines(message: DeletionFailed, width: int | None = None) -> list[str]:
@@ -114,11 +110,11 @@ def failed_attempt_lines(message: DeletionFailed, width: int | None = None) -> l
     """
     heading = f"{message.stack}: CloudFormation could not delete {pluralize(len(message.undeleted), 'resource')}"
     rows = [(resource.name, resource.id, resource.reason) for resource in message.undeleted]
-    max_width = max_line_width(width)
-    lines = wrapped(f"{heading} (attempt {message.round} of {message.rounds})", max_width, indent="  ", first_indent="")
+    max_width = line_width(width)
+    heading += f" (attempt {message.round} of {message.rounds})"
     return [
-        *(click.style(line, fg="yellow", bold=True) for line in lines),
-        *_table(rows, max_width),
+        *paragraph(heading, max_width, 0, 2, style={"fg": "yellow", "bold": True}),
+        *aligned_rows(rows, max_width),
         *_blockers_section(message.blockers, max_width),
     ]
 
@@ -130,12 +126,11 @@ def result_lines(deleted: Deleted, width: int | None = None) -> list[Line]:
         deleted: the result.
         width: width of the terminal in characters; None means the actual one.
     """
-    max_width = max_line_width(width)
+    max_width = line_width(width)
     lines: list[Line] = [_verdict_line(deleted)]
     if deleted.name_conflict:
-        lines += wrapped(
-            _as_sentence(deleted.name_conflict) + " Neither it nor resources with its name are touched.", max_width
-        )
+        text = f"{_as_sentence(deleted.name_conflict)} Neither it nor resources with its name are touched."
+        lines += paragraph(text, max_width)
     lines += _section("Checked afterwards", _check_rows(deleted.counted), colour=None, max_width=max_width)
     lines += _section(
         "Tags removed from existing subnets", _subnet_tag_rows(deleted.subnet_tags), colour=None, max_width=max_width
@@ -194,9 +189,11 @@ def _nothing_to_delete(deleted: Deleted) -> bool:
     return not deleted.stack_id and deleted.succeeded and not did_anything
 
 
-def _section(title: str, rows: Iterable[Sequence[str]], *, colour: str | None, max_width: int) -> list[str]:
+def _section(
+    title: str, rows: Iterable[Sequence[str]], *, colour: str | None, max_width: int, right_aligned: Sequence[int] = ()
+) -> list[str]:
     """Return a table under a title in this colour; no lines if there are no rows."""
-    lines = _table(rows, max_width)
+    lines = list(aligned_rows(list(rows), max_width, right_aligned=right_aligned))
     return ["", click.style(title, fg=colour, bold=True), *lines] if lines else []
 
 
@@ -208,47 +205,9 @@ def _blockers_section(blockers: Sequence[Blocker], max_width: int) -> list[str]:
 
 def _blocker_lines(blockers: Sequence[Blocker], max_width: int) -> list[str]:
     """Return the foreign resources that block the deletion, and below them the commands that delete some of them."""
-    table = _table([(blocker.id, blocker.what) for blocker in blockers], max_width)
+    table = aligned_rows([(blocker.id, blocker.what) for blocker in blockers], max_width)
     # Not wrapped, so that a command can be copied as one line.
     return [*table, *(f"    {blocker.command}" for blocker in blockers if blocker.command)]
-
-
-def _table(rows: Iterable[Sequence[str]], max_width: int) -> list[str]:
-    """Return rows with aligned columns; columns of numbers are right-aligned.
-
-    The last cell of a row is a text, which is wrapped beside the other cells, or below them if too little width is
-    left.
-    """
-    cells_and_texts = [(row[:-1], row[-1]) for row in rows]
-    if not cells_and_texts:
-        return []
-    # The columns, each as a tuple of its cells.
-    table_columns = list(zip(*(cells for cells, _ in cells_and_texts), strict=True))
-    widths = [max(map(len, column)) for column in table_columns]
-    right_aligned = [all(cell.isdigit() for cell in column) for column in table_columns]
-    text_indent = 2 + sum(width + 2 for width in widths)
-    lines: list[str] = []
-    for cells, text in cells_and_texts:
-        aligned_cells = (
-            cell.rjust(width) if is_right_aligned else cell.ljust(width)
-            for cell, width, is_right_aligned in zip(cells, widths, right_aligned, strict=True)
-        )
-        row_start = "  " + "  ".join(aligned_cells) + "  "
-        longest_word = max(map(len, text.split()), default=0)
-        needed_width = min(len(text), max(_MIN_TEXT_WIDTH, longest_word))
-        if needed_width <= max_width - text_indent:
-            first_line, *other_lines = wrapped(text, max_width, indent=" " * text_indent)
-            lines += [(row_start + first_line.lstrip()).rstrip(), *other_lines]
-        else:
-            # If the aligned columns are wider than the terminal, their cells are wrapped, too.
-            row_fits = text_indent - 2 <= max_width
-            if row_fits:
-                lines.append(row_start.rstrip())
-            else:
-                lines += wrapped("  ".join(filter(None, cells)), max_width, indent="    ", first_indent="  ")
-            if text:
-                lines += wrapped(text, max_width, indent="      ")
-    return lines
 
 
 def _as_sentence(text: str) -> str:
@@ -304,9 +263,9 @@ def _retained_rows(resources: Iterable[RetainedResource]) -> Iterator[tuple[str,
 def _retained_lines(resources: Iterable[RetainedResource], max_width: int) -> Iterator[str]:
     """Yield the retained resources, each with the reason, the cost, and the command that deletes the resource."""
     for resource in resources:
-        yield from wrapped(f"{resource.kind} {resource.id}", max_width, indent="    ", first_indent="  ")
+        yield from paragraph(f"{resource.kind} {resource.id}", max_width, 2, 4)
         for text in filter(None, (resource.why, resource.cost)):
-            yield from wrapped(text, max_width, indent="      ")
+            yield from paragraph(text, max_width, 6)
         # Not wrapped, so that the command can be copied as one line.
         if command := str(resource.command):
             yield f"      {command}"
@@ -315,7 +274,7 @@ def _retained_lines(resources: Iterable[RetainedResource], max_width: int) -> It
 def _undeleted_orphan_lines(deleted: Deleted, max_width: int) -> Iterator[str]:
     """Yield the resources that could not be deleted, each with the command that deletes the resource."""
     for orphan in deleted.orphans:
-        yield from wrapped(_orphan_text(orphan), max_width, indent="    ", first_indent="  ")
+        yield from paragraph(_orphan_text(orphan), max_width, 2, 4)
         yield f"      {orphan.command(deleted.region) or 'AWS releases it automatically'}"
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import click
 
-from cfngen.cli.render.durations import duration_text
-from cfngen.cli.render.layout import screen_width, table, wrapped
+from cfngen.cli.render.durations import age_text, duration_text
+from cfngen.cli.render.layout import table
+from cfngen.cli.render.operations import operation_plan_lines
 from cfngen.cli.suggested_commands import colored, next_line
 from cfngen.deploy.etcd.backup import BackupTaken
 from cfngen.deploy.etcd.restore import Restored, RestorePlan
@@ -15,8 +18,6 @@ from cfngen.hints import CommandText, Line, suggest
 from cfngen.text import pluralize
 
 MAX_SNAPSHOTS_SHOWN = 12  # the others are only counted
-# Units of an age, the largest first, with their seconds.
-_UNITS_AND_SECONDS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
 def snapshot_lines(inventory: Snapshots, *, full: bool = False) -> list[Line]:
@@ -29,7 +30,7 @@ def snapshot_lines(inventory: Snapshots, *, full: bool = False) -> list[Line]:
         rows = [
             (
                 f"{snapshot.time:%Y-%m-%d %H:%M:%S} UTC",
-                age_text(snapshot.age),
+                age_text(timedelta(seconds=snapshot.age)),
                 size_text(snapshot.size),
                 snapshot.period,
                 snapshot.key,
@@ -65,18 +66,13 @@ def restore_plan_lines(message: RestorePlan, width: int | None = None) -> list[s
         width: width of the terminal in characters; None means the actual one.
     """
     snapshot = message.snapshot
-    max_width = screen_width() if width is None else width
     verb = "is still being restored" if message.pending else "will be restored"
-    time = f"{snapshot.time:%Y-%m-%d %H:%M:%S} UTC"
-    lines = [
-        click.style(message.cluster, bold=True) + f"  {message.region}, account {message.account}",
-        *wrapped(f"{verb} from s3://{message.bucket}/{snapshot.key}", max_width, indent="  "),
-        *wrapped(f"taken on {time}, {age_text(snapshot.age)} ago; {size_text(snapshot.size)}", max_width, indent="  "),
-        "",
-    ]
-    for consequence in message.consequences:
-        lines += wrapped(consequence, max_width, indent="    ", first_indent="  - ")
-    return [*lines, ""]
+    age = age_text(timedelta(seconds=snapshot.age))
+    sentences = (
+        f"{verb} from s3://{message.bucket}/{snapshot.key}",
+        f"taken on {snapshot.time:%Y-%m-%d %H:%M:%S} UTC, {age} ago; {size_text(snapshot.size)}",
+    )
+    return operation_plan_lines(message, sentences, consequences=message.consequences, width=width)
 
 
 def restore_progress_lines(message: RestoreProgress) -> list[str]:
@@ -114,11 +110,3 @@ def size_text(byte_count: int) -> str:
         amount /= 1024
         larger_units.pop(0)
     return f"{amount:.1f} {larger_units[0]}"
-
-
-def age_text(seconds: float) -> str:
-    """Return an age in its largest unit, e.g. `3 hours`; a negative age, from clocks that differ, is `0 seconds`."""
-    for noun, unit_seconds in _UNITS_AND_SECONDS:
-        if seconds >= unit_seconds:
-            return pluralize(int(seconds // unit_seconds), noun)
-    return pluralize(0, "second")

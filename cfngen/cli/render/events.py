@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
-import textwrap
 from collections.abc import Sequence
 from datetime import datetime
 
 import click
 
 from cfngen.cli.render.durations import duration_text
+from cfngen.cli.render.layout import line_width, paragraph
 from cfngen.cli.render.resource_names import resource_path, stack_path
 from cfngen.deploy.messages import Event
 
-_MIN_WIDTH = 40
 _STATUS_WIDTH = 20  # characters; most statuses of resources fit
 # The first ending that fits a status decides its colour.
 _STATUS_ENDINGS_AND_COLOURS = (
@@ -46,7 +44,7 @@ def event_lines(event: Event, start: datetime | None = None, width: int | None =
         elapsed = f"{duration_text((event.time - start).total_seconds()):>11}  "
     status = in_status_colour(event.status, event.status.ljust(_STATUS_WIDTH))
     line = f"{_time_of_day(event.time)}  {elapsed}{status}  {_stack_or_resource(event)}".rstrip()
-    return [line, *_reason_lines(event, indent=" " * 10, width=width)]
+    return [line, *_reason_lines(event, indent=10, width=width)]
 
 
 def history_lines(events: Sequence[Event], width: int | None = None) -> list[str]:
@@ -68,7 +66,7 @@ def history_lines(events: Sequence[Event], width: int | None = None) -> list[str
             previous_day = day
         status = in_status_colour(event.status, event.status.ljust(status_width))
         lines.append(f"  {_time_of_day(event.time)}  {status}  {_stack_or_resource(event)}".rstrip())
-        lines += _reason_lines(event, indent=" " * 12, width=width)
+        lines += _reason_lines(event, indent=12, width=width)
     return lines
 
 
@@ -85,15 +83,7 @@ def _stack_or_resource(event: Event) -> str:
     return f"{resource_path(event.path, event.logical_id)}  {click.style(resource_type, dim=True)}"
 
 
-def _reason_lines(event: Event, *, indent: str, width: int | None) -> list[str]:
+def _reason_lines(event: Event, *, indent: int, width: int | None) -> list[str]:
     """Return the reason of an event as wrapped lines, in red if it is the reason of a failure; empty without reason."""
-    max_width = max(_MIN_WIDTH, (width or shutil.get_terminal_size().columns) - 1)
-    lines = textwrap.wrap(
-        event.reason,
-        max_width,
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    lines = paragraph(event.reason, line_width(width), indent)
     return [click.style(line, fg="red") if event.failed else line for line in lines]

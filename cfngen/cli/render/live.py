@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -273,8 +274,6 @@ def _resource_lines(stack: StackProgress, indent: str, width: int) -> Iterator[T
 
 def _reason_lines(reason: str, indent: str, width: int) -> list[str]:
     """Return a reason as wrapped lines, cut after MAX_REASON_LINES."""
-    import textwrap
-
     return textwrap.wrap(
         reason,
         max(width, len(indent) + 20),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from cfngen.cli.render.layout import screen_width, wrapped
+from cfngen.cli.render.layout import hanging, screen_width
 from cfngen.deploy.network_check.findings import Finding, NetworkCheck, Severity
 from cfngen.text import pluralize
 
@@ -32,13 +32,7 @@ def _finding_lines(finding: Finding, width: int) -> Iterator[str]:
     """Yield a finding as wrapped lines: the sentence, the remedy, and the commands, which stay whole."""
     mark, color = _MARKS[finding.severity]
     sentence = f"{finding.key}: {finding.text}." if finding.key else f"{finding.text[:1].upper()}{finding.text[1:]}."
-    first_line, *other_lines = wrapped(sentence, width, indent="  ")
-    yield f"{click.style(mark, fg=color, bold=True)} {first_line.lstrip()}"
-    yield from other_lines
+    yield from hanging(mark, sentence, width, style={"fg": color, "bold": True})
     if finding.remedy:
-        end = ":" if finding.commands else "."
-        first_line, *other_lines = wrapped(f"hint: {finding.remedy}{end}", width, indent="    ", first_indent="  ")
-        yield first_line.replace("hint:", click.style("hint:", bold=True), 1)
-        yield from other_lines
-    for command in finding.commands:
-        yield f"    {command}"
+        yield from hanging("hint:", finding.remedy + (":" if finding.commands else "."), width, 2)
+    yield from (f"    {command}" for command in finding.commands)

@@ -40,7 +40,7 @@ def change_lines(change: Change, width: int, *, full: bool) -> Iterator[str]:
     if change.physical_id and len(change.physical_id) <= 40:
         pieces.append((change.physical_id, FAINT))
     pieces.append((effect_in_words(change), style))
-    yield from flow(pieces, width, indent=2, hanging_indent=7)
+    yield from flow(pieces, width, 2, 7)
     for property_ in change.properties:
         yield from _property_lines(property_, width, full=full)
     if change.impact:
@@ -50,7 +50,7 @@ def change_lines(change: Change, width: int, *, full: bool) -> Iterator[str]:
 def impact_lines(impact: Impact, width: int, *, indent: int) -> Iterator[str]:
     """Yield what a change means for the cluster, coloured by its danger."""
     pieces: list[Piece] = [("=>", FAINT), (impact.text, _DANGER_STYLES[impact.danger.value])]
-    yield from flow(pieces, width, indent=indent, hanging_indent=indent + 3)
+    yield from flow(pieces, width, indent, indent + 3)
 
 
 def effect_in_words(change: Change) -> str:
@@ -119,7 +119,7 @@ def _property_lines(change: PropertyChange, width: int, *, full: bool) -> Iterat
         pieces += _value_pieces(change, (width - len(path) - 20) // 2)
     if remarks := _remarks(change):
         pieces.append((f"({', '.join(remarks)})", FAINT))
-    yield from flow(pieces, width, indent=5, hanging_indent=9)
+    yield from flow(pieces, width, 5, 9)
     yield from diff
 
 

@@ -8,7 +8,9 @@ from typing import TypeVar
 
 import click
 
+from cfngen.cli.render.durations import age_text
 from cfngen.cli.render.layout import table
+from cfngen.cli.render.operations import cluster_heading
 from cfngen.cli.render.pausing import pause_state_lines
 from cfngen.cli.suggested_commands import colored
 from cfngen.deploy.inspection.cluster_problems import Problem
@@ -38,21 +40,12 @@ EXPIRY_WARNING = timedelta(days=30)  # how long before its end the validity of a
 MAX_CLOCK_SKEW = timedelta(minutes=1)  # between this machine and AWS
 # The colour of a stack's status; a stack in any other state of health is red.
 _COLOUR_BY_HEALTH = {"healthy": "green", "busy": "yellow", "empty": "yellow", "absent": "yellow"}
-# Units of a duration, the largest first, with their seconds.
-_UNITS_AND_SECONDS = (
-    ("year", 365 * 86400),
-    ("month", 30 * 86400),
-    ("day", 86400),
-    ("hour", 3600),
-    ("minute", 60),
-    ("second", 1),
-)
 
 
 def status_lines(status: ClusterStatus) -> list[Line]:
     """Return the status as lines of text; sections that were not requested are not shown."""
     lines: list[Line] = [
-        click.style(status.cluster, bold=True) + f"  {status.region}, account {status.account}",
+        cluster_heading(status),
         "",
         *_stack_lines(status.stack, status.time),
         *(pause_state_lines(status.pause) if status.pause else ()),
@@ -106,7 +99,7 @@ def _stack_lines(stack: StackState, now: datetime) -> Iterator[Line]:
         yield f"Stack       {stack.name} does not exist"
         return
     status = click.style(stack.status, fg=_COLOUR_BY_HEALTH.get(stack.health, "red"))
-    since = f" for {_rounded_duration(now - stack.since)}" if isinstance(stack.since, datetime) else ""
+    since = f" for {age_text(now - stack.since)}" if isinstance(stack.since, datetime) else ""
     yield f"Stack       {stack.name}  {status}{since}{_operation_in_brackets(stack)}"
     if stack.reason:
         yield f"            {stack.reason}"
@@ -169,7 +162,7 @@ def _master_table(masters: Sequence[MasterState], now: datetime) -> list[str]:
             master.zone,
             master.address,
             master.type,
-            _age_text(master.launched, now),
+            _age_or_nothing(master.launched, now),
             _image_text(master, now),
         )
         for master in masters
@@ -179,7 +172,7 @@ def _master_table(masters: Sequence[MasterState], now: datetime) -> list[str]:
 
 def _image_text(master: MasterState, now: datetime) -> str:
     """Return the id of a master's AMI, its age, and whether it is outdated."""
-    age = _age_text(master.image_created, now)
+    age = _age_or_nothing(master.image_created, now)
     parts = (master.image, f"{age} old" if age else "", "" if master.current else "outdated")
     return ", ".join(filter(None, parts))
 
@@ -210,7 +203,7 @@ def _bastion_table(bastion: BastionState, now: datetime) -> list[str]:
         bastion.zone,
         bastion.address,
         bastion.type,
-        _age_text(bastion.launched, now),
+        _age_or_nothing(bastion.launched, now),
         "" if bastion.current else "outdated",
     )
     return table(("INSTANCE", "LIFECYCLE", "STATE", "ZONE", "ADDRESS", "TYPE", "AGE", ""), [row])
@@ -237,7 +230,7 @@ def _backup_lines(backups: BackupState, now: datetime) -> Iterator[Line]:
     if backups.newest is None:
         text = "there is no snapshot yet"
     else:
-        age = _rounded_duration(now - backups.newest)
+        age = age_text(now - backups.newest)
         text = f"the newest snapshot is from {backups.newest:%Y-%m-%d %H:%M} UTC, {age} ago"
     delay_note = f"; there should be one every {pluralize(backups.interval, 'minute')}" if backups.late else ""
     yield f"  {click.style(text + delay_note, fg='red') if backups.late else text}"
@@ -255,7 +248,7 @@ def _addon_table(addons: Sequence[AddonState], now: datetime) -> list[str]:
             addon.name,
             addon.version,
             addon.status or "unknown",
-            f"{_age_text(addon.time, now)} ago" if addon.time else "",
+            f"{_age_or_nothing(addon.time, now)} ago" if addon.time else "",
             addon.message if addon.status == "deployed" else click.style(addon.message or "not deployed", fg="red"),
         )
         for addon in addons
@@ -272,7 +265,7 @@ def _expiry_lines(expiries: Sequence[Expiry], now: datetime) -> list[str]:
             lines.append(f"  {expiry.what.ljust(name_width)}  {_unknown_text(expiry.ends)}")
             continue
         remaining = expiry.ends - now
-        relative_time = f"in {_rounded_duration(remaining)}" if remaining > timedelta(0) else "ended"
+        relative_time = f"in {age_text(remaining)}" if remaining > timedelta(0) else "ended"
         text = f"{expiry.ends:%Y-%m-%d %H:%M} UTC, {relative_time}"
         # A join token is valid for a day and is renewed: it is only a problem once it has expired.
         warning_time = timedelta(0) if expiry.what == "join token" else EXPIRY_WARNING
@@ -327,15 +320,6 @@ def _readiness(ready: bool | None) -> str:
     return "Ready" if ready else "not Ready"
 
 
-def _age_text(time: datetime | None, now: datetime) -> str:
+def _age_or_nothing(time: datetime | None, now: datetime) -> str:
     """Return the time since `time`; empty if `time` is unknown, or in the future because clocks differ."""
-    return _rounded_duration(now - time) if time and time <= now + MAX_CLOCK_SKEW else ""
-
-
-def _rounded_duration(duration: timedelta) -> str:
-    """Return a duration in whole numbers of its largest unit, rounded down, e.g. `3 hours`."""
-    seconds = max(int(duration.total_seconds()), 0)
-    for noun, unit_seconds in _UNITS_AND_SECONDS:
-        if seconds >= unit_seconds:
-            return pluralize(seconds // unit_seconds, noun)
-    return pluralize(0, "second")
+    return age_text(now - time) if time and time <= now + MAX_CLOCK_SKEW else ""

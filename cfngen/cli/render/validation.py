@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from cfngen.cli.render.durations import duration_text
-from cfngen.cli.render.layout import screen_width, table, wrapped
+from cfngen.cli.render.layout import hanging, paragraph, screen_width, table
 from cfngen.deploy.inspection.cluster_problems import Problem
 from cfngen.deploy.inspection.validation import Member, Validation, ValidationChange
 from cfngen.text import pluralize
@@ -49,15 +49,10 @@ def change_lines(message: ValidationChange) -> list[str]:
 
 def _problem_lines(problem: Problem, width: int) -> Iterator[str]:
     """Yield a problem as wrapped lines: the sentence, the details and the hint."""
-    first_line, *other_lines = wrapped(f"{_capitalized(problem.sentence)}.", width, indent="  ")
-    yield f"{click.style('✗', fg='red', bold=True)} {first_line.lstrip()}"
-    yield from other_lines
-    if problem.detail:
-        yield from wrapped(problem.detail, width, indent="  ")
+    yield from hanging("✗", f"{_capitalized(problem.sentence)}.", width, style={"fg": "red", "bold": True})
+    yield from paragraph(problem.detail, width, 2)
     if problem.hint:
-        first_line, *other_lines = wrapped(f"hint: {problem.hint}", width, indent="    ", first_indent="  ")
-        yield first_line.replace("hint:", click.style("hint:", bold=True), 1)
-        yield from other_lines
+        yield from hanging("hint:", str(problem.hint), width, 2)
 
 
 def _capitalized(sentence: str) -> str:

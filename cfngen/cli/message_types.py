@@ -74,211 +74,94 @@ class MessageType:
 
 
 MESSAGE_TYPES: Mapping[str, MessageType] = {
-    "step": MessageType(
-        class_name="deploy.messages.Step",
-        commands=_COMMANDS_WITH_STEPS,
-        renderer="notices.step_lines",
-        is_progress=True,
-    ),
-    "notice": MessageType(
-        class_name="deploy.messages.Notice",
-        commands=_COMMANDS_WITH_STEPS,
-        renderer="notices.notice_lines",
-        is_progress=True,
-    ),
+    "step": MessageType("deploy.messages.Step", _COMMANDS_WITH_STEPS, "notices.step_lines", is_progress=True),
+    "notice": MessageType("deploy.messages.Notice", _COMMANDS_WITH_STEPS, "notices.notice_lines", is_progress=True),
     "networkCheck": MessageType(
-        class_name="deploy.network_check.findings.NetworkCheck",
-        commands=("check network", "plan", "deploy"),
-        renderer="network_check.result_lines",
+        "deploy.network_check.findings.NetworkCheck", ("check network", "plan", "deploy"), "network_check.result_lines"
     ),
-    "plan": MessageType(
-        class_name="deploy.preview.plan.Plan",
-        commands=("plan", "deploy"),
-        renderer="plan.plan_lines",
-        renderer_takes_full=True,
-    ),
-    "event": MessageType(
-        class_name="deploy.messages.Event",
-        commands=(*_COMMANDS_WITH_EVENTS, "events"),
-    ),
-    "progress": MessageType(
-        class_name="deploy.watching.progress.Progress",
-        commands=_COMMANDS_WITH_EVENTS,
-    ),
+    "plan": MessageType("deploy.preview.plan.Plan", ("plan", "deploy"), "plan.plan_lines", renderer_takes_full=True),
+    "event": MessageType("deploy.messages.Event", (*_COMMANDS_WITH_EVENTS, "events")),
+    "progress": MessageType("deploy.watching.progress.Progress", _COMMANDS_WITH_EVENTS),
     "diagnosis": MessageType(
-        class_name="deploy.watching.diagnosis.Diagnosis",
-        commands=(*_COMMANDS_WITH_EVENTS, "events --failures"),
-        renderer="diagnosis.diagnosis_lines",
+        "deploy.watching.diagnosis.Diagnosis",
+        (*_COMMANDS_WITH_EVENTS, "events --failures"),
+        "diagnosis.diagnosis_lines",
     ),
-    "finished": MessageType(
-        class_name="deploy.messages.Finished",
-        commands=_DEPLOYING_COMMANDS,
-        renderer="finished.result_lines",
-    ),
+    "finished": MessageType("deploy.messages.Finished", _DEPLOYING_COMMANDS, "finished.result_lines"),
     "validationChange": MessageType(
-        class_name="deploy.inspection.validation.ValidationChange",
-        commands=("deploy", "validate cluster"),
-        renderer="validation.change_lines",
+        "deploy.inspection.validation.ValidationChange",
+        ("deploy", "validate cluster"),
+        "validation.change_lines",
         is_progress=True,
     ),
     "validation": MessageType(
-        class_name="deploy.inspection.validation.Validation",
-        commands=("deploy", "validate cluster"),
-        renderer="validation.result_lines",
+        "deploy.inspection.validation.Validation", ("deploy", "validate cluster"), "validation.result_lines"
     ),
-    "status": MessageType(
-        class_name="deploy.inspection.cluster_status.ClusterStatus",
-        commands=("status",),
-        renderer="status.status_lines",
-    ),
-    "kubeconfig": MessageType(
-        class_name="deploy.access.kubeconfig.KubeconfigChange",
-        commands=("kubeconfig",),
-        renderer="kubeconfig.change_lines",
-    ),
+    "status": MessageType("deploy.inspection.cluster_status.ClusterStatus", ("status",), "status.status_lines"),
+    "kubeconfig": MessageType("deploy.access.kubeconfig.KubeconfigChange", ("kubeconfig",), "kubeconfig.change_lines"),
     "kubeconfigDocument": MessageType(
-        class_name="deploy.access.kubeconfig.KubeconfigDocument",
-        commands=("kubeconfig --print",),
-        renderer="kubeconfig.document_lines",
+        "deploy.access.kubeconfig.KubeconfigDocument",
+        ("kubeconfig --print",),
+        "kubeconfig.document_lines",
         is_verbatim=True,
     ),
     "etcdSnapshots": MessageType(
-        class_name="deploy.etcd.snapshots.Snapshots",
-        commands=("etcd list",),
-        renderer="etcd.snapshot_lines",
-        renderer_takes_full=True,
+        "deploy.etcd.snapshots.Snapshots", ("etcd list",), "etcd.snapshot_lines", renderer_takes_full=True
     ),
-    "etcdBackup": MessageType(
-        class_name="deploy.etcd.backup.BackupTaken",
-        commands=("etcd backup", "pause"),
-        renderer="etcd.backup_lines",
-    ),
-    "etcdRestorePlan": MessageType(
-        class_name="deploy.etcd.restore.RestorePlan",
-        commands=("etcd restore",),
-        renderer="etcd.restore_plan_lines",
-    ),
+    "etcdBackup": MessageType("deploy.etcd.backup.BackupTaken", ("etcd backup", "pause"), "etcd.backup_lines"),
+    "etcdRestorePlan": MessageType("deploy.etcd.restore.RestorePlan", ("etcd restore",), "etcd.restore_plan_lines"),
     "etcdRestoreProgress": MessageType(
-        class_name="deploy.etcd.watch.RestoreProgress",
-        commands=("etcd restore",),
-        renderer="etcd.restore_progress_lines",
-        is_progress=True,
+        "deploy.etcd.watch.RestoreProgress", ("etcd restore",), "etcd.restore_progress_lines", is_progress=True
     ),
-    "etcdRestored": MessageType(
-        class_name="deploy.etcd.restore.Restored",
-        commands=("etcd restore",),
-        renderer="etcd.restored_lines",
-    ),
+    "etcdRestored": MessageType("deploy.etcd.restore.Restored", ("etcd restore",), "etcd.restored_lines"),
     "replacementPlan": MessageType(
-        class_name="deploy.replacing.replacement_messages.ReplacementPlan",
-        commands=("replace",),
-        renderer="replacement.plan_lines",
+        "deploy.replacing.replacement_messages.ReplacementPlan", ("replace",), "replacement.plan_lines"
     ),
     "replacementProgress": MessageType(
-        class_name="deploy.replacing.replacement_messages.ReplacementProgress",
-        commands=("replace",),
-        renderer="replacement.progress_lines",
+        "deploy.replacing.replacement_messages.ReplacementProgress",
+        ("replace",),
+        "replacement.progress_lines",
         is_progress=True,
     ),
-    "replaced": MessageType(
-        class_name="deploy.replacing.replacement_messages.Replaced",
-        commands=("replace",),
-        renderer="replacement.result_lines",
-    ),
-    "pausePlan": MessageType(
-        class_name="deploy.pausing.reports.PausePlan",
-        commands=("pause",),
-        renderer="pausing.pause_plan_lines",
-    ),
+    "replaced": MessageType("deploy.replacing.replacement_messages.Replaced", ("replace",), "replacement.result_lines"),
+    "pausePlan": MessageType("deploy.pausing.reports.PausePlan", ("pause",), "pausing.pause_plan_lines"),
     "pauseProgress": MessageType(
-        class_name="deploy.pausing.reports.PauseProgress",
-        commands=("pause",),
-        renderer="pausing.pause_progress_lines",
-        is_progress=True,
+        "deploy.pausing.reports.PauseProgress", ("pause",), "pausing.pause_progress_lines", is_progress=True
     ),
-    "paused": MessageType(
-        class_name="deploy.pausing.reports.Paused",
-        commands=("pause",),
-        renderer="pausing.paused_lines",
-        blank_line_before=True,
-    ),
-    "resumePlan": MessageType(
-        class_name="deploy.pausing.reports.ResumePlan",
-        commands=("resume",),
-        renderer="pausing.resume_plan_lines",
-    ),
+    "paused": MessageType("deploy.pausing.reports.Paused", ("pause",), "pausing.paused_lines", blank_line_before=True),
+    "resumePlan": MessageType("deploy.pausing.reports.ResumePlan", ("resume",), "pausing.resume_plan_lines"),
     "resumeProgress": MessageType(
-        class_name="deploy.pausing.reports.ResumeProgress",
-        commands=("resume",),
-        renderer="pausing.resume_progress_lines",
-        is_progress=True,
+        "deploy.pausing.reports.ResumeProgress", ("resume",), "pausing.resume_progress_lines", is_progress=True
     ),
     "resumed": MessageType(
-        class_name="deploy.pausing.reports.Resumed",
-        commands=("resume",),
-        renderer="pausing.resumed_lines",
-        blank_line_before=True,
+        "deploy.pausing.reports.Resumed", ("resume",), "pausing.resumed_lines", blank_line_before=True
     ),
-    "survey": MessageType(
-        class_name="deploy.deletion.plan.DeletionPlan",
-        commands=("delete",),
-        renderer="deletion.deletion_plan_lines",
-    ),
+    "survey": MessageType("deploy.deletion.plan.DeletionPlan", ("delete",), "deletion.deletion_plan_lines"),
     "removed": MessageType(
-        class_name="deploy.deletion.orphaned_resource.OrphanRemoved",
-        commands=("delete",),
-        renderer="deletion.removed_resource_lines",
+        "deploy.deletion.orphaned_resource.OrphanRemoved",
+        ("delete",),
+        "deletion.removed_resource_lines",
         is_progress=True,
     ),
     "deletionFailed": MessageType(
-        class_name="deploy.deletion.stack_removal.DeletionFailed",
-        commands=("delete",),
-        renderer="deletion.failed_attempt_lines",
-        is_progress=True,
+        "deploy.deletion.stack_removal.DeletionFailed", ("delete",), "deletion.failed_attempt_lines", is_progress=True
     ),
     "deleted": MessageType(
-        class_name="deploy.deletion.result.Deleted",
-        commands=("delete",),
-        renderer="deletion.result_lines",
-        blank_line_before=True,
+        "deploy.deletion.result.Deleted", ("delete",), "deletion.result_lines", blank_line_before=True
     ),
     "remains": MessageType(
-        class_name="deploy.deletion.leftovers.Remains",
-        commands=(*_DEPLOYING_COMMANDS, "delete"),
-        renderer="deletion.remains_lines",
+        "deploy.deletion.leftovers.Remains", (*_DEPLOYING_COMMANDS, "delete"), "deletion.remains_lines"
     ),
-    "rehearsal": MessageType(
-        class_name="rehearse.report.Rehearsal",
-        commands=("rehearse",),
-        renderer="rehearsal.result_lines",
-    ),
+    "rehearsal": MessageType("rehearse.report.Rehearsal", ("rehearse",), "rehearsal.result_lines"),
     "rehearsalWritten": MessageType(
-        class_name="rehearse.report.RehearsalWritten",
-        commands=("rehearse",),
-        renderer="rehearsal.written_lines",
-        blank_line_before=True,
+        "rehearse.report.RehearsalWritten", ("rehearse",), "rehearsal.written_lines", blank_line_before=True
     ),
-    "rehearsalSteps": MessageType(
-        class_name="rehearse.report.RehearsalSteps",
-        commands=("rehearse --list",),
-        renderer="rehearsal.step_lines",
-    ),
+    "rehearsalSteps": MessageType("rehearse.report.RehearsalSteps", ("rehearse --list",), "rehearsal.step_lines"),
     "policy": MessageType(
-        class_name="permissions.grants.Policy",
-        commands=("permissions",),
-        renderer="permissions.document_lines",
-        is_verbatim=True,
+        "permissions.grants.Policy", ("permissions",), "permissions.document_lines", is_verbatim=True
     ),
-    "sandbox": MessageType(
-        class_name="sandbox.status.SandboxStatus",
-        commands=("sandbox status",),
-        renderer="sandbox.status_lines",
-    ),
-    "versions": MessageType(
-        class_name="cli.commands.version.Versions",
-        commands=("version",),
-        renderer="notices.version_lines",
-    ),
+    "sandbox": MessageType("sandbox.status.SandboxStatus", ("sandbox status",), "sandbox.status_lines"),
+    "versions": MessageType("cli.commands.version.Versions", ("version",), "notices.version_lines"),
 }
 """The type of each message, by its `kind`, which is its `type` in JSON and must not change."""
 

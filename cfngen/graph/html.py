@@ -10,25 +10,23 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
 from cfngen.graph.page import SCRIPT, STYLE
 from cfngen.graph.picture import Picture
-from cfngen.graph.svg import clean, svg_with_pages
+from cfngen.graph.svg import clean, svg
 
 _STYLE_ELEMENT = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 
 
 def html(picture: Picture) -> str:
     """Return a picture as an HTML page."""
-    image, view_boxes = svg_with_pages(picture)
+    image = svg(picture)
     styles = [STYLE, *_STYLE_ELEMENT.findall(image)]
     policy = (
         "default-src 'none'; "
         f"style-src {' '.join(map(_digest, styles))}; script-src {_digest(SCRIPT)}; base-uri 'none'; form-action 'none'"
     )
-    title = escape(clean(picture.title))
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -36,7 +34,7 @@ def html(picture: Picture) -> str:
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>{title}</title>
+<title>{escape(clean(picture.title))}</title>
 <style>{STYLE}</style>
 </head>
 <body>
@@ -53,22 +51,11 @@ def html(picture: Picture) -> str:
 <h2 id="what"></h2>
 <div id="snippets"></div>
 </aside>
-<div id="pages" aria-hidden="true">{_pages(title, view_boxes)}</div>
 <script type="application/json" id="resources">{_data(picture)}</script>
 <script>{SCRIPT}</script>
 </body>
 </html>
 """
-
-
-def _pages(title: str, view_boxes: Sequence[str]) -> str:
-    """Return the pages for print: a screen shows the picture as a whole, which paper may be too small for."""
-    pages = []
-    for number, view_box in enumerate(view_boxes, 1):
-        part = f'<svg viewBox="{view_box}"><use href="#drawing"/></svg>'
-        caption = f"<figcaption>{title}, page {number} of {len(view_boxes)}</figcaption>" if len(view_boxes) > 1 else ""
-        pages.append(f"<figure>{part}{caption}</figure>")
-    return "\n".join(pages)
 
 
 def _data(picture: Picture) -> str:

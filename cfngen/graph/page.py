@@ -46,11 +46,9 @@ font:12px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",mono
 @media (max-width:700px){{body{{flex-direction:column}}#panel{{width:100%;height:45%;border-left:0;
 border-top:1px solid var(--line)}}#hint{{display:none}}
 #zoom{{left:auto;right:12px;bottom:auto;top:12px}}#view{{padding-top:48px}}}}
-#pages{{display:none}}
 @page{{margin:10mm}}
-@media print{{#zoom,#hint,#panel,#view{{display:none!important}}html,body{{height:auto;color:#000;background:#fff}}
-body,#pages{{display:block}}figure{{margin:0;break-inside:avoid;break-after:page}}figure:last-child{{break-after:auto}}
-figure svg{{display:block;width:100%;height:auto;max-height:calc(100vh - 30px)}}figcaption{{font-size:11px}}
+@media print{{#zoom,#hint,#panel{{display:none!important}}html,body{{height:auto;color:#000;background:#fff}}
+body,#view{{display:block;padding:0}}#view>svg{{width:100%;height:auto;max-height:100vh}}
 .picture .arrow,.picture .label{{opacity:1!important}}}}
 """
 

@@ -14,7 +14,6 @@ from cfngen.graph.layout.labels import SIGNS
 from cfngen.graph.layout.text import HEADING, LABEL, LINE, Font, width
 from cfngen.graph.legend import Entry, legend
 from cfngen.graph.picture import Arrow, Box, Change, Picture
-from cfngen.graph.print_pages import print_pages
 from cfngen.graph.stylesheet import stylesheet
 from cfngen.graph.symbols import SYMBOLS
 
@@ -28,18 +27,12 @@ _ASCENT = 0.8  # of a line, from its top to its base
 
 def svg(picture: Picture) -> str:
     """Return a picture as SVG."""
-    return svg_with_pages(picture)[0]
-
-
-def svg_with_pages(picture: Picture) -> tuple[str, list[str]]:
-    """Return a picture as SVG, and the view box of each page for print."""
     drawing = layout(picture)
     entries = legend(drawing, drawing.width - 2 * _MARGIN)
     bottom = max((entry.y + entry.height for entry in entries), default=0)
     wide = max([drawing.width, width(picture.title, HEADING) + 2 * _MARGIN, *(_right(entry) for entry in entries)])
     across, down = round(wide), _TOP + drawing.height + (bottom + TRACK if entries else 0)
-    pages = print_pages(drawing, entries, _TOP, (across, down))
-    return _svg(drawing, entries, across, down), [f"0 {_number(y)} {across} {_number(height)}" for y, height in pages]
+    return _svg(drawing, entries, across, down)
 
 
 def _svg(drawing: Drawing, entries: Sequence[Entry], across: int, down: int) -> str:
@@ -53,7 +46,6 @@ def _svg(drawing: Drawing, entries: Sequence[Entry], across: int, down: int) -> 
         f'<title id="picture-title">{_escaped(picture.title)}</title>',
         f'<desc id="picture-description">{_escaped(_description(picture))}</desc>',
         f"<style>{stylesheet(drawing)}</style>",
-        '<g id="drawing" class="picture">',  # pages for print show parts of it
         f'<rect class="page" width="{across}" height="{down}"/>',
         _text(picture.title, _MARGIN, _TOP_OF_HEADING, HEADING, "heading"),
         f'<g transform="translate({left} {_TOP})">',
@@ -64,7 +56,6 @@ def _svg(drawing: Drawing, entries: Sequence[Entry], across: int, down: int) -> 
         "</g>",
         f'<g class="legend" transform="translate({_MARGIN} {_TOP + drawing.height})">',
         *(_entry(entry) for entry in entries),
-        "</g>",
         "</g>",
         "</svg>",
     ]

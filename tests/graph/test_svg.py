@@ -130,6 +130,21 @@ def test_a_picture_is_light_in_print_and_follows_the_page_on_screens() -> None:
     assert DARK.page not in light
     assert DARK.page in dark
     assert "@media print{" in text
+    # Dark colours are for screens alone, and a picture that is a document of its own fits the page.
+    assert "@media (prefers-color-scheme:dark)" not in text
+    assert ".picture:root{width:100%;height:auto;max-height:100vh}" in text
+
+
+def test_paper_is_white_and_has_nothing_that_only_a_screen_needs() -> None:
+    text = html(EXAMPLES["deployment"]())
+    for rule in (
+        "#zoom,#hint,#panel{display:none!important}",
+        ".picture .heading,.picture .name,.picture .line:not(.loop){fill:#000}",
+        ".picture .outline,.picture .label rect{fill:#fff}",
+        "#view>svg{width:100%;height:auto;max-height:100vh}",
+    ):
+        assert rule in text
+        assert text.index("@media print{") < text.index(rule)
 
 
 def test_a_page_loads_nothing_and_allows_only_its_own_script() -> None:

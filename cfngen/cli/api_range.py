@@ -45,9 +45,6 @@ def with_api_range(
 
     Args:
         run: plans or deploys a request. It finds out that a parameter is missing before it changes anything.
-        request: the request.
-        target: the cluster to deploy, and the account.
-        report: shows a message.
         may_ask: whether the user may be asked if there is a terminal.
         request_of: returns the request anew, after a change of the cluster file.
 
@@ -92,7 +89,6 @@ def _missing(parameter: str, source: Source) -> MissingParameterError:
 
 
 def _ask_for_range(target: Target) -> str:
-    """Ask for a range, until the answer is one or empty."""
     click.echo(f"It is not set who may reach the Kubernetes API of {target.cluster.name}.", err=True)
     if target.source.file is None:
         click.echo("There is no cluster file to write it into; `cfngen init` makes one.", err=True)

@@ -43,25 +43,9 @@ class TagError(CfngenError):
 
 @dataclass(frozen=True)
 class DeploymentOptions:
-    """The values of the options that `plan` and `deploy` share.
+    """The values of the options that `plan` and `deploy` share, whose help says what they mean.
 
-    Attributes:
-        parameters: values of the root template's parameters, by name, from --parameter.
-        parameter_file: file with values of parameters; None means no file.
-        kept_parameters: names of the parameters that keep their current value in the stack.
-        tags: values of additional tags for every resource, by key.
-        bucket: S3 bucket for the templates; empty means the bucket that cfngen creates.
-        kms_key: KMS key that encrypts the bucket that cfngen creates; empty means S3's key.
-        role_arn: ARN of the service role that CloudFormation assumes; empty means none.
-        notification_arns: ARNs of the SNS topics that receive the stack events.
-        on_failure: what CloudFormation does when a resource fails.
-        express: whether to use express mode.
-        ignore_quotas: whether to continue although the account's quotas are too low.
-        skip_network_check: whether to leave out the check of an existing VPC.
-        parallel_groups: how many node groups whose nodes are replaced are updated at the same time.
-        prices: file with the price list for the plan's monthly bill; None means no file.
-        use_lint_cache: whether lint uses cached results of earlier runs.
-        full: whether the plan shows long values completely.
+    An empty text, and None for a file, means that the option is not given.
     """
 
     parameters: Mapping[str, str]
@@ -83,10 +67,6 @@ class DeploymentOptions:
 
     def request(self, target: Target, *, protect: bool = True) -> DeploymentRequest:
         """Generate and lint the templates, and return the request to deploy them.
-
-        Args:
-            target: the cluster to deploy, and the account.
-            protect: whether the stack gets termination protection.
 
         Raises:
             CfngenError: the cluster file, a template or a parameter file is wrong.
@@ -135,7 +115,6 @@ class DeploymentOptions:
 
 
 def _check_role_arn(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    """Reject a --role-arn that is not the ARN of a role; a click callback."""
     if value and not _ROLE_ARN_PATTERN.fullmatch(value):
         raise click.BadParameter(f"{value!r} is not the ARN of a role, such as arn:aws:iam::123456789012:role/NAME.")
     return value
@@ -178,7 +157,6 @@ def _parse_tags(context: click.Context, parameter: click.Parameter, values: tupl
 
 
 def _check_topic_arns(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """Reject values of --notify that are not ARNs of SNS topics; a click callback."""
     for value in values:
         if not _TOPIC_ARN_PATTERN.fullmatch(value):
             example = "arn:aws:sns:us-west-2:123456789012:NAME"

@@ -42,8 +42,6 @@ class ErrorRow(NamedTuple):
     """A row of the table of errors.
 
     Attributes:
-        code: the error's stable name, for programs.
-        exit_code: what the process exits with.
         meaning: the first line of the docstring of the error's class.
     """
 

@@ -52,7 +52,6 @@ def _ask(question: str, default: object, text_with: Callable[[str], str]) -> str
     """Ask until an answer gives a cluster file that is accepted, and return its text.
 
     Args:
-        question: what to ask.
         default: the answer that Enter stands for.
         text_with: returns the text of the cluster file with an answer.
     """
@@ -71,7 +70,6 @@ def _ask(question: str, default: object, text_with: Callable[[str], str]) -> str
 
 
 def _example_text(answer: str) -> str:
-    """Return the text of the example with a number, counted from 1, or a name."""
     names = examples.names()
     if answer.isdecimal() and 1 <= int(answer) <= len(names):
         return examples.text_of(names[int(answer) - 1])
@@ -86,5 +84,4 @@ def _ranges(answer: str) -> list[str]:
 
 
 def _words(answer: str) -> list[str]:
-    """Return the words of an answer, which commas or spaces separate."""
     return re.findall(r"[^\s,]+", answer)

@@ -106,13 +106,11 @@ def json_page() -> str:
 
 
 def _error_codes_section() -> str:
-    """Return the section of the page with the table of all error codes."""
     rows = "".join(f"| `{row.code}` | {row.exit_code} | {row.meaning} |\n" for row in error_rows())
     return f"\n{_ERROR_SECTION_START}{rows}"
 
 
 def _section_link(class_: type) -> str:
-    """Return a Markdown link to the section of a class."""
     return f"[{_section_title(class_)}](#{_section_anchor(class_)})"
 
 
@@ -130,12 +128,10 @@ def _section_title(class_: type) -> str:
 
 
 def _section_anchor(class_: type) -> str:
-    """Return the anchor that Markdown gives to the heading of the section of a class."""
     return class_.__name__.lower()
 
 
 def _definition_section(name: str, definition: JsonSchema) -> str:
-    """Return the section of the page for one definition: an enumeration, or a table of an object's keys."""
     if "enum" in definition:
         values = ", ".join(f"`{value}`" for value in definition["enum"])
         return f"\n## {name}\n\n{definition['description']}\n\nOne of {values}.\n"

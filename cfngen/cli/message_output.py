@@ -21,7 +21,6 @@ def show_message(
 
     Args:
         message: the message; the commands in its attributes already have the options for the cluster.
-        json: whether to print JSON.
         full: whether to show long values and lists completely in the text.
         render_line: returns a line as text; adds the options for this cluster and account to the line's commands.
     """

@@ -175,7 +175,6 @@ def _import_attribute(package: str, dotted_name: str) -> Any:
     """Import a module of the package, and return a function or class in it.
 
     Args:
-        package: e.g. `cfngen.cli.render`.
         dotted_name: the module, relative to the package, and the attribute, e.g. `plan.plan_lines`.
     """
     module, _, attribute = dotted_name.rpartition(".")

@@ -34,7 +34,6 @@ class OptionGroup:
     """Options that a command receives as one argument; as a decorator it adds them to a command.
 
     Args:
-        name: name of the command's argument.
         build: builds the argument; it receives the value of each option as a keyword argument, and for a group among
             the members the argument that the group builds.
         members: the options, and groups of options.
@@ -78,11 +77,7 @@ class OptionGroup:
 
 
 def yes_option(help_text: str) -> Option:
-    """Return the option --yes.
-
-    Args:
-        help_text: the help of the option; it says which question the command does not ask.
-    """
+    """Return the option --yes."""
     return Option("--yes", "-y", is_flag=True, help=help_text)
 
 
@@ -90,9 +85,7 @@ def wait_option(help_text: str, *, default: str | None = None, minimum: timedelt
     """Return the option --wait, which a command receives as the argument `timeout`.
 
     Args:
-        help_text: the help of the option; it says what is waited for.
         default: how long is waited without the option; None leaves that to the command.
-        minimum: the shortest time that may be given.
     """
     return Option(
         "--wait", "timeout", metavar="DURATION", type=Duration(minimum), default=default,

@@ -93,7 +93,6 @@ def replace_file(path: Path, text: str) -> None:
 
 
 def _umask() -> int:
-    """Return the permissions that new files do not get."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -39,9 +39,7 @@ class GeneratedTemplates:
     """The templates and UserData of a cluster.
 
     Attributes:
-        cluster: the cluster with every value in effect.
         documents: the cluster's templates: those of nested stacks first, then the root's, then standalone.
-        userdata: the UserData of each role.
         environment_variables: names of those environment variables that have set a value of the cluster.
     """
 
@@ -96,8 +94,6 @@ def lint_documents(
     """Lint the templates and return the findings; a terminal shows a line of progress meanwhile.
 
     Args:
-        documents: the templates.
-        region: the region in which the templates will be used.
         use_cache: whether to use the cached results of earlier runs, and to store the new ones.
         texts: the text of each file, by the name of its document; None if the documents were not read from files.
 

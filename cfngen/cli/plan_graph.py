@@ -31,9 +31,6 @@ def write_plan_graph(
     cannot be read, it is missing in the picture.
 
     Args:
-        path: the file.
-        account: the account and region.
-        request: the request for the wanted cluster.
         preparation: the plan of the deployment, or of its first update, and what it was made from.
         interaction: reports to the user while changes of several updates are computed.
 
@@ -61,14 +58,12 @@ def plan_changes(plan: Plan, documents: Sequence[Document] = ()) -> Mapping[str,
     """Return what a plan does to each resource, by logical id; logical ids are unique over the stacks of a cluster.
 
     Args:
-        plan: the plan.
         documents: the templates that it deploys, for the resources of new stacks that no change set lists.
     """
     return {**dict(_additions(plan, documents)), **dict(_changes(plan))}
 
 
 def _changes(plan: Plan) -> Iterator[tuple[str, Change]]:
-    """Yield what a plan does to each resource."""
     from cfngen.deploy.preview.changes import Replacement
 
     for change in plan.changes:
@@ -107,7 +102,6 @@ def _whole_plan(account: Account, request: DeploymentRequest, plan: Plan, intera
 
 
 def _notes(plan: Plan) -> Sequence[str]:
-    """Return what the picture says about a deployment in several updates."""
     if not plan.updates:
         return ()
     steps = "; ".join(f"{number}. {update.title}" for number, update in enumerate(plan.updates, 1))

@@ -29,13 +29,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def screen(target: Target, account: Account, *, full: bool = False) -> Iterator[Screen]:
-    """Yield a screen that shows messages; restore the terminal at the end, also after SIGTERM.
-
-    Args:
-        target: the target of the command.
-        account: the account of the target.
-        full: whether plans show long values completely.
-    """
+    """Yield a screen that shows messages; restore the terminal at the end, also after SIGTERM."""
     display = Screen(target, account, full=full)
     previous_handler = signal.signal(signal.SIGTERM, _exit_on_sigterm)
     try:
@@ -51,13 +45,7 @@ def _exit_on_sigterm(number: int, frame: object) -> NoReturn:
 
 
 class Screen:
-    """Shows the messages of a command in the format of --output; progress as text is a live tree or a log.
-
-    Args:
-        target: the target of the command, which also knows the format of --output.
-        account: the account of the target; its clock measures the elapsed time.
-        full: whether plans show long values completely.
-    """
+    """Shows the messages of a command in the format of --output; progress as text is a live tree or a log."""
 
     def __init__(self, target: Target, account: Account, *, full: bool = False) -> None:
         self._full = full
@@ -84,11 +72,7 @@ class Screen:
             self._target.show(message, full=self._full)
 
     def interaction(self, consent: Consent) -> Interaction:
-        """Return the functions with which an operation shows messages and asks questions on this screen.
-
-        Args:
-            consent: asks the user a question, and returns whether the user agrees.
-        """
+        """Return the functions with which an operation shows messages and asks questions on this screen."""
         from cfngen.deploy.interaction import Interaction
 
         def ask_below_tree(question: Question) -> bool:
@@ -132,7 +116,6 @@ class Screen:
             self._live.close()
 
     def _live_screen(self) -> LiveScreen:
-        """Return the tree or log on standard error; the first call makes it."""
         if self._live is None:
             from cfngen.cli.render.live import LiveScreen
 

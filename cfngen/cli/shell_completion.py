@@ -52,7 +52,6 @@ def _node_group_roles(cluster: Cluster) -> tuple[str, ...]:
 
 
 def _starting_with(incomplete: str, names: Iterable[str]) -> list[str]:
-    """Return the names that start with what the user has typed."""
     return [name for name in names if name.startswith(incomplete)]
 
 

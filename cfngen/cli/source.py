@@ -106,14 +106,7 @@ class Source:
 
 
 def find_source(file: Path | None, overrides: tuple[str, ...], *, no_env: bool, defaults: bool) -> Source:
-    """Return the source that the options choose in the current directory and environment.
-
-    Args:
-        file: value of --cluster; None if it is not given.
-        overrides: `key=value` texts of --set.
-        no_env: whether --no-env is given.
-        defaults: whether --defaults is given.
-    """
+    """Return the source that the options choose in the current directory and environment."""
     path = file
     if path is None and not defaults and os.path.lexists(DEFAULT_FILE):
         path = DEFAULT_FILE

@@ -21,7 +21,6 @@ def complete_commands(thing: _HintOrMessage, options: Sequence[SuggestedOption])
     Args:
         thing: a hint or a command, or a dataclass or tuple that contains hints or commands at any depth. Any other
             value is returned unchanged.
-        options: the options that choose the cluster, the stack and the account.
     """
     if not options:
         return thing

@@ -204,7 +204,6 @@ class Target:
         """Show a message or result in the form of --output; the commands in it are for this target.
 
         Args:
-            message: the message.
             full: whether the text has long values and lists completely.
         """
         show_message(self.complete_commands(message), json=self.json, full=full, render_line=self.render_hint)
@@ -225,7 +224,6 @@ class Target:
         return running_sandbox
 
     def _session(self) -> Any:
-        """Return the boto3 session for AWS, or for the sandbox."""
         import boto3
 
         if self.sandbox:

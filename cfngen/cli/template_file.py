@@ -65,11 +65,6 @@ def read_template_files(files: Sequence[Path]) -> tuple[TemplateFile, ...]:
 
 
 def _read_template(file: Path) -> TemplateFile:
-    """Read one template.
-
-    Raises:
-        TemplateFileError: with the problems of the file.
-    """
     from cfnlint.decode import decode_str
 
     from cfngen.templates.document import Document
@@ -126,7 +121,6 @@ def _check_metadata(mapping: object, *, name: str) -> Iterator[tuple[int, str]]:
     A problem is the number of its line and a description.
 
     Args:
-        mapping: the template or resource.
         name: how a problem refers to the Metadata.
     """
     if isinstance(mapping, dict):
@@ -139,7 +133,6 @@ def _check_mapping(mapping: object, key: str, *, name: str) -> Iterator[tuple[in
 
     Args:
         mapping: what may contain the key; anything but a mapping is no problem here.
-        key: the key.
         name: how the description refers to the value.
     """
     if isinstance(mapping, dict) and key in mapping and not isinstance(mapping[key], dict):
@@ -147,7 +140,6 @@ def _check_mapping(mapping: object, key: str, *, name: str) -> Iterator[tuple[in
 
 
 def _kind_of_value(value: object) -> str:
-    """Return the kind of a value that is not a mapping, in words."""
     if value is None:
         return "empty"
     if isinstance(value, bool):

@@ -16,12 +16,7 @@ Part = TypeVar("Part", Box, Arrow)
 
 
 def compare(before: Picture, after: Picture) -> Picture:
-    """Return a picture with what a deployment removes, in which what stays as it is has no colour.
-
-    Args:
-        before: the cluster as it is deployed, with what the deployment changes.
-        after: the cluster as it will be, with what the deployment changes.
-    """
+    """Return a picture with what a deployment removes, in which what stays as it is has no colour."""
     changes = {**before.changes, **after.changes}
     old_boxes = {box.id: box for box in before.boxes}
     old_arrows = {_key(arrow): arrow for arrow in before.arrows}

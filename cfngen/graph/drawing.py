@@ -40,8 +40,6 @@ def draw(
     """Draw a cluster.
 
     Args:
-        templates: the cluster's templates.
-        view: what the picture shows.
         changes: what a deployment does to resources, by logical id.
         notes: sentences below the picture about all of it.
     """
@@ -87,7 +85,6 @@ def snippet(body: Mapping[str, object]) -> str:
 
 
 def _shortened(value: object) -> object:
-    """Return a value with the ends of long texts cut off."""
     if isinstance(value, str) and len(value) > _MAX_TEXT:
         return f"{value[:_MAX_TEXT]}… ({len(value):,} characters)"
     if isinstance(value, Mapping):

@@ -30,7 +30,6 @@ def draw_issuer(templates: ClusterTemplates, part: Part, parent: str) -> None:
     """Draw the OIDC provider with the roles that trust it, and where AWS reads the keys of the tokens.
 
     Args:
-        templates: the templates.
         part: where roles and buckets are drawn already.
         parent: id of the box in which the OIDC provider is drawn.
     """

@@ -28,7 +28,6 @@ class Entry:
     """An entry of the legend.
 
     Attributes:
-        lines: its text.
         x: left end in pixels.
         y: top in pixels.
         indent: pixels for the sign before the text.

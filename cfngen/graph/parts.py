@@ -49,7 +49,6 @@ class Part:
 
 
 def _unique(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Return texts without duplicates, in their order."""
     return tuple(dict.fromkeys(texts))
 
 
@@ -57,7 +56,6 @@ def with_containers(boxes: Mapping[str, Box], all_boxes: Mapping[str, Box]) -> t
     """Return boxes with those that contain them, parents before children.
 
     Args:
-        boxes: the boxes to draw.
         all_boxes: these and all others, by their ids.
     """
     drawn = dict(boxes)

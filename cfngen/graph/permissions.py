@@ -49,7 +49,6 @@ def _role_title(role: Resource) -> str:
 
 
 def _draw_stores(templates: ClusterTemplates, part: Part) -> None:
-    """Draw the buckets, secrets and keys that the templates make, and which key encrypts what."""
     for bucket in templates.of_type("AWS::S3::Bucket"):
         ids = [bucket.logical_id]
         ids += [
@@ -100,7 +99,6 @@ def _draw_grants(templates: ClusterTemplates, part: Part, role: Resource) -> Non
 
 
 def _users(templates: ClusterTemplates, role: Resource) -> tuple[str, ...]:
-    """Return who has a role, a line each."""
     profiles = [
         profile.logical_id
         for profile in templates.of_type("AWS::IAM::InstanceProfile")
@@ -135,7 +133,6 @@ def _draw_profile(templates: ClusterTemplates, part: Part, profile: Resource) ->
 
 
 def _draw_existing_profiles(templates: ClusterTemplates, part: Part) -> None:
-    """Draw the instance profiles that exist outside of the templates."""
     groups_by_name: dict[str, list[InstanceGroup]] = {}
     for group in instance_groups(templates):
         if group.instance_profile is not None and templates.find(group.instance_profile) is None:

@@ -67,8 +67,6 @@ def scope(templates: ClusterTemplates, statement: Mapping[str, object], service:
     """Return to what a statement is limited in a service.
 
     Args:
-        templates: the templates.
-        statement: the statement.
         service: the service as policies name it, e.g. `ec2`.
     """
     conditions = [

@@ -36,7 +36,6 @@ def svg(picture: Picture) -> str:
 
 
 def _svg(drawing: Drawing, entries: Sequence[Entry], across: int, down: int) -> str:
-    """Return a drawing with its legend as SVG of a width and a height."""
     picture = drawing.picture
     left = round((across - drawing.width) / 2)
     size = f'viewBox="0 0 {across} {down}" width="{across}" height="{down}"'
@@ -85,7 +84,6 @@ def _style(text: Text) -> str:
 
 
 def _badge(placed: Placed, picture: Picture) -> str:
-    """Return the sign of what a deployment does to a box, at its upper right corner."""
     change = change_of(picture, placed.box)
     if not change:
         return ""
@@ -132,7 +130,6 @@ def _label(number: int, line: Line) -> str:
 
 
 def _entry(entry: Entry) -> str:
-    """Return an entry of the legend."""
     sign = ""
     middle = entry.y + LINE.line / 2
     if entry.arrow:
@@ -153,7 +150,6 @@ def _right(entry: Entry) -> float:
 
 
 def _path(points: Sequence[Point]) -> str:
-    """Return a way with rounded corners."""
     parts = [f"M{points[0][0]} {points[0][1]}"]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
         (start_x, start_y), (end_x, end_y) = _towards(corner, before), _towards(corner, after)

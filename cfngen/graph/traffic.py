@@ -32,7 +32,6 @@ class _Rule:
 
     Attributes:
         group: id of the security group, as it stands in the template.
-        body: the rule's properties.
         logical_id: logical id of the resource that holds it: the rule itself, or the security group.
         is_incoming: whether it lets traffic in; else it lets traffic out.
     """
@@ -104,7 +103,6 @@ def _rules(templates: ClusterTemplates) -> Iterator[_Rule]:
 
 
 def _members(templates: ClusterTemplates) -> Iterator[tuple[object, tuple[str, ...]]]:
-    """Yield security groups, each with words for those who have it."""
     groups = instance_groups(templates)
     ids: dict[str, object] = {}
     members: dict[str, list[str]] = {}

@@ -115,7 +115,6 @@ def command(
 
 
 def _show_addresses(cluster: Cluster, output_format: str) -> None:
-    """Print the address plan, as a table or as JSON or YAML."""
     from cfngen.cluster.address_plan import address_plan
 
     ranges = address_plan(cluster)
@@ -142,7 +141,6 @@ def _show_addresses(cluster: Cluster, output_format: str) -> None:
 
 
 def _show_egress(cluster: Cluster, output_format: str) -> None:
-    """Print what instances must reach, as a table or as JSON or YAML."""
     from cfngen.userdata.egress import egress
 
     destinations = egress(cluster)
@@ -163,7 +161,6 @@ def _show_egress(cluster: Cluster, output_format: str) -> None:
 
 
 def _show_instance_types(cluster: Cluster, output_format: str) -> None:
-    """Print the instance types of masters and node groups, as a table or as JSON or YAML."""
     from cfngen.cluster.group_types import types_of
     from cfngen.cluster.instance_type_facts import InstanceTypeFacts, facts_of
 
@@ -195,7 +192,6 @@ def _show_instance_types(cluster: Cluster, output_format: str) -> None:
 
 
 def _show_security_group_rules(cluster: Cluster, output_format: str) -> None:
-    """Print the rules that existing security groups need, as a table or as JSON or YAML."""
     from cfngen.cluster.needed_rules import needed_rules
 
     rules = needed_rules(cluster)
@@ -226,7 +222,6 @@ def _show_security_group_rules(cluster: Cluster, output_format: str) -> None:
 
 
 def _print_document(document: Mapping[str, object], output_format: str) -> None:
-    """Print data as JSON or YAML."""
     if output_format == "json":
         print_verbatim(json.dumps(document, indent=2))
     else:
@@ -263,7 +258,6 @@ def _yaml_lines(
     """Yield lines of YAML in block style; a comment behind each value says where the value came from.
 
     Args:
-        values: a mapping or list of the configuration.
         origin_texts: the origin of each value in words, by its dotted path.
         path: the keys and list indexes that lead to `values` in the configuration.
     """

@@ -31,14 +31,7 @@ class _DeletionOptions:
     """The values of the options of `cfngen delete` that say what is deleted, and when the command exits.
 
     Attributes:
-        delete_volumes: whether to delete the EBS volumes of PersistentVolumeClaims.
-        delete_snapshots: whether to delete the EBS snapshots of PersistentVolumeClaims.
-        empty_bucket: whether to delete the cluster's templates from the bucket.
-        delete_bucket: whether to delete the bucket of the templates, if it is empty afterwards.
         bucket: name of the bucket of the templates; empty means cfngen's own bucket.
-        even_if_occupied: whether to continue although other resources use the cluster's network.
-        leave_behind: whether to keep resources that cannot be deleted after three attempts.
-        detach: whether to exit once CloudFormation has started to delete the stack.
     """
 
     delete_volumes: bool
@@ -62,8 +55,6 @@ class _DeletionOptions:
         """Return the request to delete the target's cluster.
 
         Args:
-            target: the cluster's stack, and how to reach it.
-            account: the account of the target.
             authorities: how to keep a copy of the certificate authorities; None means that the user is asked.
         """
         from cfngen.cluster.references import known_id
@@ -205,12 +196,6 @@ def _with_referenced_vpc(
     """Return the request with the id of the VPC, if the cluster file has a reference to it and no stack has the id.
 
     The stack records the id, but an earlier run of the command may have deleted the stack.
-
-    Args:
-        account: the account of the cluster.
-        request: the request; it has no VPC if the cluster file has a reference.
-        cluster: the cluster.
-        report: receives a notice if the reference leads to no VPC.
     """
     from cfngen.deploy.aws_errors import translate_aws_errors
     from cfngen.deploy.deletion.planning import find_last_deleted
@@ -252,11 +237,6 @@ def _ask_copy_method(display: Screen, copy_file: Path, *, yes: bool) -> Authorit
     """Ask how to keep a copy of the certificate authorities, and return the answer.
 
     With --yes, or without a terminal to ask on, the copy is kept in a secret that can be restored for some time.
-
-    Args:
-        display: the screen, whose tree is kept above the question.
-        copy_file: the file for a copy in a file.
-        yes: whether --yes is given.
     """
     from cfngen.deploy.deletion.authority_copies import RECOVERY_WINDOW_DAYS, AuthorityCopy
 

@@ -24,11 +24,7 @@ SCHEMA_FILE = "cluster.schema.json"
 
 
 class FileExistsAlreadyError(CfngenError):
-    """The file to write exists.
-
-    Attributes:
-        path: the file.
-    """
+    """The file to write exists."""
 
     code = "file-exists"
 
@@ -41,11 +37,7 @@ class FileExistsAlreadyError(CfngenError):
 
 
 class FileNotWrittenError(CfngenError):
-    """The file cannot be written, and has been removed.
-
-    Attributes:
-        path: the file.
-    """
+    """The file cannot be written, and has been removed."""
 
     code = "file-not-written"
 
@@ -78,12 +70,10 @@ Beside it goes {schema}, by which editors with the YAML language server complete
 
 
 def _complete_example(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of examples that begin with an incomplete word, for shell completion."""
     return [name for name in examples.names() if name.startswith(incomplete)]
 
 
 def _check_example(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    """Reject the name of an example that does not exist; a click callback."""
     if value and value not in examples.names():
         advice = did_you_mean(value, examples.names()) or f"there are {', '.join(examples.names())}."
         raise click.BadParameter(f"there is no example {value!r}; {advice}")
@@ -173,7 +163,6 @@ def _write_with_schema(file: Path, text: str, schema: Path) -> bool:
 
 
 def _is_schema(path: Path) -> bool:
-    """Return whether a file is a JSON Schema of the cluster file."""
     from cfngen.cluster.schema import SCHEMA_ID
 
     try:

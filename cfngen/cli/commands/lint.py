@@ -82,10 +82,7 @@ def _lint_files(files: Sequence[Path], source: Source, region: str | None, *, us
     """Lint template files; return their number and the regions they were linted for.
 
     Args:
-        files: the files.
         source: the cluster, whose region is used for a template that does not say its region.
-        region: value of --region; None if it is not given.
-        use_cache: whether to use and store cached results.
 
     Raises:
         TemplateFileError: files cannot be read.

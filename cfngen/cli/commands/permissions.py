@@ -26,7 +26,6 @@ _ISSUER_NOTE = "ISSUER stands for the stack's output ServiceAccountIssuer"
 
 
 def _check_account(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    """Reject an --account that is not an account number; a click callback."""
     if value and not re.fullmatch(r"[0-9]{12}", value):
         raise click.BadParameter(f"{value!r} is not an account number, which has 12 digits.")
     return value
@@ -135,7 +134,6 @@ def _account_and_role(arn: str) -> tuple[str, str]:
 
 
 def _account_of_existing_roles(cluster: Cluster) -> str:
-    """Return the account number of the existing roles that the cluster file names; empty if it names none."""
     from cfngen.cluster.existing_roles import existing_roles
 
     return next((existing.role.split(":")[4] for _, existing in existing_roles(cluster)), "")
@@ -208,7 +206,6 @@ def _select_policies(all_grants: Sequence[Grant], name: str | None) -> list[Poli
     """Return the policies to print.
 
     Args:
-        all_grants: the grants of all grantees.
         name: name of a grantee, a node group or a single policy; None selects every policy.
 
     Raises:
@@ -260,5 +257,4 @@ def _print_policies(policies: Sequence[Policy]) -> None:
 
 
 def _print_note(text: str) -> None:
-    """Print a note on standard error."""
     click.echo(click.style("note: ", bold=True) + text, err=True)

@@ -173,7 +173,6 @@ def _exit_code(rehearsal_result: RehearsalResult) -> int:
 
 
 def _write_report(target: Target, file: Path, rehearsal: Rehearsal) -> None:
-    """Write the report as JSON and as a page, and show the names of both files."""
     import json
 
     from cfngen.rehearse.report import RehearsalWritten, markdown_page, write_report

@@ -150,13 +150,6 @@ def command(
 
 
 def _print_differences(differences: Sequence[Difference], files: Mapping[str, bytes], directory: Path) -> None:
-    """Print whether the directory is up to date, and which files differ.
-
-    Args:
-        differences: how the directory differs from what would be written.
-        files: the content of each generated file, by its path in the directory.
-        directory: the output directory.
-    """
     if not differences:
         click.echo(f"{directory} is up to date: {pluralize(len(files), 'file')}.")
         return
@@ -176,16 +169,7 @@ def _print_report(
     directory: Path,
     file_format: str,
 ) -> None:
-    """Print what was generated, its size, and the next command.
-
-    Args:
-        source: the source of the cluster.
-        generated: the templates and UserData.
-        files: the content of each generated file, by its path in the directory.
-        report: which files were written, removed or left unchanged.
-        directory: the output directory.
-        file_format: the format of the templates, `json` or `yaml`.
-    """
+    """Print what was generated, its size, and the next command."""
     cluster = generated.cluster
     click.echo(f"Cluster {cluster.name} in {cluster.region}, Kubernetes {cluster.kubernetes_version}")
     click.echo(f"from {source.description}")

@@ -80,7 +80,6 @@ def command(role: str | None, source: Source, size_only: bool, file_name: str | 
 
 
 def _print_files(userdata: UserData, file_name: str | None) -> None:
-    """Print one file of the UserData; without a name all files, each under a heading."""
     if file_name is None:
         for path, text in userdata.files.items():
             click.secho(f"==> {path} <==", bold=True)

@@ -32,12 +32,7 @@ _AUTHORITIES_NOTE = (
 
 
 def deletion_plan_lines(plan: DeletionPlan, width: int | None = None) -> list[str]:
-    """Return the plan of a deletion: what is deleted, what is kept, and what blocks the deletion.
-
-    Args:
-        plan: the plan.
-        width: width of the terminal in characters; None means the actual one.
-    """
+    """Return the plan of a deletion: what is deleted, what is kept, and what blocks the deletion."""
     max_width = line_width(width)
     lines = [cluster_heading(plan)]
     if plan.status:
@@ -80,34 +75,19 @@ def deletion_plan_lines(plan: DeletionPlan, width: int | None = None) -> list[st
 
 
 def remains_lines(message: Remains, width: int | None = None) -> list[str]:
-    """Return the resources that a failed creation, or earlier stacks of the same name, left in the account.
-
-    Args:
-        message: the retained resources.
-        width: width of the terminal in characters; None means the actual one.
-    """
+    """Return the resources that a failed creation, or earlier stacks of the same name, left in the account."""
     stacks = f"earlier stacks named {message.stack}, which are deleted" if message.earlier else message.stack
     title = click.style(f"Kept in your account from {stacks}", fg="yellow", bold=True)
     return ["", title, *_retained_lines(message.retained, line_width(width))]
 
 
 def removed_resource_lines(message: OrphanRemoved, width: int | None = None) -> list[str]:
-    """Return the line that reports a deleted resource.
-
-    Args:
-        message: the resource.
-        width: width of the terminal in characters; None means the actual one.
-    """
+    """Return the line that reports a deleted resource."""
     return list(hanging("-", _orphan_text(message.orphan), line_width(width), 2, style={"fg": "red"}))
 
 
 def failed_attempt_lines(message: DeletionFailed, width: int | None = None) -> list[str]:
-    """Return the resources that CloudFormation could not delete in this attempt.
-
-    Args:
-        message: the failed attempt.
-        width: width of the terminal in characters; None means the actual one.
-    """
+    """Return the resources that CloudFormation could not delete in this attempt."""
     heading = f"{message.stack}: CloudFormation could not delete {pluralize(len(message.undeleted), 'resource')}"
     rows = [(resource.name, resource.id, resource.reason) for resource in message.undeleted]
     max_width = line_width(width)
@@ -120,12 +100,7 @@ def failed_attempt_lines(message: DeletionFailed, width: int | None = None) -> l
 
 
 def result_lines(deleted: Deleted, width: int | None = None) -> list[Line]:
-    """Return the result of a deletion: success or failure in the first line, then the details and the next command.
-
-    Args:
-        deleted: the result.
-        width: width of the terminal in characters; None means the actual one.
-    """
+    """Return the result of a deletion: success or failure in the first line, then the details and the next command."""
     max_width = line_width(width)
     lines: list[Line] = [_verdict_line(deleted)]
     if deleted.name_conflict:
@@ -166,7 +141,6 @@ def result_lines(deleted: Deleted, width: int | None = None) -> list[Line]:
 
 
 def _verdict_line(deleted: Deleted) -> str:
-    """Return the first line of the result: whether the cluster is deleted, and after what time."""
     elapsed = duration_text(deleted.seconds)
     if deleted.in_progress:
         return f"{deleted.stack}: {deleted.status or 'deletion'}; it continues without cfngen."
@@ -184,7 +158,6 @@ def _verdict_line(deleted: Deleted) -> str:
 
 
 def _nothing_to_delete(deleted: Deleted) -> bool:
-    """Return whether there was neither a stack nor anything else to delete."""
     did_anything = deleted.removed or deleted.subnet_tags or deleted.objects or deleted.bucket_deleted
     return not deleted.stack_id and deleted.succeeded and not did_anything
 
@@ -192,31 +165,26 @@ def _nothing_to_delete(deleted: Deleted) -> bool:
 def _section(
     title: str, rows: Iterable[Sequence[str]], *, colour: str | None, max_width: int, right_aligned: Sequence[int] = ()
 ) -> list[str]:
-    """Return a table under a title in this colour; no lines if there are no rows."""
     lines = list(aligned_rows(list(rows), max_width, right_aligned=right_aligned))
     return ["", click.style(title, fg=colour, bold=True), *lines] if lines else []
 
 
 def _blockers_section(blockers: Sequence[Blocker], max_width: int) -> list[str]:
-    """Return the foreign resources that block the deletion, under their title; no lines if there are none."""
     lines = _blocker_lines(blockers, max_width)
     return ["", click.style(_BLOCKERS_TITLE, fg="red", bold=True), *lines] if lines else []
 
 
 def _blocker_lines(blockers: Sequence[Blocker], max_width: int) -> list[str]:
-    """Return the foreign resources that block the deletion, and below them the commands that delete some of them."""
     table = aligned_rows([(blocker.id, blocker.what) for blocker in blockers], max_width)
     # Not wrapped, so that a command can be copied as one line.
     return [*table, *(f"    {blocker.command}" for blocker in blockers if blocker.command)]
 
 
 def _as_sentence(text: str) -> str:
-    """Return the text with a capital letter and a full stop."""
     return f"{text[0].upper()}{text[1:]}."
 
 
 def _stack_resource_rows(parts: Sequence[DeletedResources]) -> Iterator[tuple[str, str, str]]:
-    """Yield a row for each kind of resource in the stack: the number of resources, their kind and their ids."""
     for part in parts:
         count = len(part.ids)
         ids = ", ".join(_short_name(resource_id) for resource_id in part.ids[:MAX_IDS_SHOWN])
@@ -236,7 +204,6 @@ def _short_name(resource_id: str) -> str:
 
 
 def _orphan_rows(resources: Iterable[OrphanedResource]) -> Iterator[tuple[str, str, str]]:
-    """Yield a row for each AWS resource that Kubernetes created: its kind, its name or id, and details."""
     for resource in resources:
         size = f"{resource.gigabytes} GiB" if resource.gigabytes else ""
         protection = "deletion protection is turned off" if resource.protected else ""
@@ -249,19 +216,16 @@ def _orphan_rows(resources: Iterable[OrphanedResource]) -> Iterator[tuple[str, s
 
 
 def _subnet_tag_rows(tags: Iterable[SubnetTag]) -> Iterator[tuple[str, str]]:
-    """Yield a row for each tag of an existing subnet."""
     for tag in tags:
         yield tag.subnet, f"{tag.key} = {tag.value}"
 
 
 def _retained_rows(resources: Iterable[RetainedResource]) -> Iterator[tuple[str, str, str]]:
-    """Yield a row for each retained resource: its kind, its id, and why it is retained and what it costs."""
     for resource in resources:
         yield resource.kind, resource.id, "; ".join(filter(None, (resource.why, resource.cost)))
 
 
 def _retained_lines(resources: Iterable[RetainedResource], max_width: int) -> Iterator[str]:
-    """Yield the retained resources, each with the reason, the cost, and the command that deletes the resource."""
     for resource in resources:
         yield from paragraph(f"{resource.kind} {resource.id}", max_width, 2, 4)
         for text in filter(None, (resource.why, resource.cost)):
@@ -272,14 +236,12 @@ def _retained_lines(resources: Iterable[RetainedResource], max_width: int) -> It
 
 
 def _undeleted_orphan_lines(deleted: Deleted, max_width: int) -> Iterator[str]:
-    """Yield the resources that could not be deleted, each with the command that deletes the resource."""
     for orphan in deleted.orphans:
         yield from paragraph(_orphan_text(orphan), max_width, 2, 4)
         yield f"      {orphan.command(deleted.region) or 'AWS releases it automatically'}"
 
 
 def _check_rows(counts: Iterable[DeletionCount]) -> Iterator[tuple[str, str]]:
-    """Yield a row for each kind of resource: how many are gone, which are left, and which could not be looked for."""
     for count in counts:
         results: list[str] = []
         if count.gone or not count.unknown:
@@ -292,7 +254,6 @@ def _check_rows(counts: Iterable[DeletionCount]) -> Iterator[tuple[str, str]]:
 
 
 def _orphan_text(resource: OrphanedResource) -> str:
-    """Return the kind, the name, the size and the purpose of an AWS resource that Kubernetes created."""
     size = f", {resource.gigabytes} GiB" if resource.gigabytes else ""
     purpose = f" ({resource.purpose})" if resource.purpose else ""
     return f"{resource.kind} {resource.name}{size}{purpose}"

@@ -17,17 +17,11 @@ _MIN_PURPOSE_WIDTH = 24  # characters; where less space is left, a command's pur
 
 
 def diagnosis_lines(diagnosis: Diagnosis, width: int | None = None) -> list[str]:
-    """Return a diagnosis as lines of text.
-
-    Args:
-        diagnosis: the diagnosis.
-        width: width of the terminal in characters; None means the actual one.
-    """
+    """Return a diagnosis as lines of text."""
     return list(_all_lines(diagnosis, line_width(width)))
 
 
 def _all_lines(diagnosis: Diagnosis, max_width: int) -> Iterator[str]:
-    """Yield a diagnosis as lines of at most `max_width` characters."""
     activity = f"{OPERATION_VERBS.get(diagnosis.action, 'the last operation on')} {diagnosis.stack}"
     subject = activity[0].upper() + activity[1:]
     if diagnosis.cause is not None:
@@ -63,9 +57,7 @@ def _next_step_lines(step: NextStep, command_width: int, max_width: int) -> Iter
     """Yield a command and its purpose: beside the command, or in the lines below it on a narrow terminal.
 
     Args:
-        step: the command and its purpose.
         command_width: width of the longest command; the purposes are aligned to the right of it.
-        max_width: maximum width of a line in characters.
     """
     if max_width - command_width - 4 >= _MIN_PURPOSE_WIDTH:
         command = str(step.command).ljust(command_width + 1)
@@ -76,7 +68,6 @@ def _next_step_lines(step: NextStep, command_width: int, max_width: int) -> Iter
 
 
 def _cause_lines(cause: Cause, max_width: int) -> Iterator[str]:
-    """Yield everything that is known about a failure: its resource, reason, meaning, instances, notes and hint."""
     yield from _headline_lines(cause, max_width)
     yield from paragraph(cause.event.reason or "CloudFormation gives no reason", max_width, 6)
     for launch in cause.launches:
@@ -96,7 +87,6 @@ def _cause_lines(cause: Cause, max_width: int) -> Iterator[str]:
 
 
 def _brief_cause_lines(cause: Cause, max_width: int) -> Iterator[str]:
-    """Yield a failure in few lines: its resource, reason and hint."""
     yield from _headline_lines(cause, max_width)
     yield from paragraph(cause.event.reason or "CloudFormation gives no reason", max_width, 6)
     if cause.hint:
@@ -104,7 +94,6 @@ def _brief_cause_lines(cause: Cause, max_width: int) -> Iterator[str]:
 
 
 def _headline_lines(cause: Cause, max_width: int) -> Iterator[str]:
-    """Yield the failed resource, its status and the time."""
     event = cause.event
     if event.of_stack:
         subject, kind = f"stack {stack_path(event.path, event.stack)}", "the stack itself"
@@ -138,5 +127,4 @@ def _instance_lines(instances: Sequence[ConsoleExcerpt], max_width: int) -> Iter
 
 
 def _state_in_brackets(state: str) -> str:
-    """Return the state of an instance, to follow its id; empty if the state is not known."""
     return f" ({state})" if state else ""

@@ -59,12 +59,7 @@ def backup_lines(message: BackupTaken) -> list[str]:
 
 
 def restore_plan_lines(message: RestorePlan, width: int | None = None) -> list[str]:
-    """Return what a restore will do: the cluster, the snapshot and the consequences.
-
-    Args:
-        message: the plan of the restore.
-        width: width of the terminal in characters; None means the actual one.
-    """
+    """Return what a restore will do: the cluster, the snapshot and the consequences."""
     snapshot = message.snapshot
     verb = "is still being restored" if message.pending else "will be restored"
     age = age_text(timedelta(seconds=snapshot.age))
@@ -96,7 +91,6 @@ def restored_lines(message: Restored) -> list[Line]:
 
 
 def _colored_state(state: str) -> str:
-    """Return the state of a master or of the API, in green if it is ready."""
     return click.style(state, fg="green" if state == READY else None)
 
 

@@ -34,9 +34,7 @@ def event_lines(event: Event, start: datetime | None = None, width: int | None =
     """Return an event as lines of a log: a line with its status, and the reason in the lines below.
 
     Args:
-        event: the event.
         start: when the operation started; if it is None, the elapsed time is not shown.
-        width: width of the terminal in characters; None means the actual one.
     """
     elapsed = ""
     if start is not None:
@@ -52,7 +50,6 @@ def history_lines(events: Sequence[Event], width: int | None = None) -> list[str
 
     Args:
         events: the events, oldest first.
-        width: width of the terminal in characters; None means the actual one.
     """
     if not events:
         return ["Nothing has happened yet."]
@@ -71,12 +68,10 @@ def history_lines(events: Sequence[Event], width: int | None = None) -> list[str
 
 
 def _time_of_day(time: datetime) -> str:
-    """Return a time in UTC without its date, e.g. `12:00:00Z`."""
     return time.strftime("%H:%M:%SZ")
 
 
 def _stack_or_resource(event: Event) -> str:
-    """Return the path of the stack that an event is about, or the path and the type of the resource."""
     if event.of_stack:
         return click.style(f"stack {stack_path(event.path, event.stack)}", bold=True)
     resource_type = event.type.removeprefix("AWS::").replace("::", " ")
@@ -84,6 +79,5 @@ def _stack_or_resource(event: Event) -> str:
 
 
 def _reason_lines(event: Event, *, indent: int, width: int | None) -> list[str]:
-    """Return the reason of an event as wrapped lines, in red if it is the reason of a failure; empty without reason."""
     lines = paragraph(event.reason, line_width(width), indent)
     return [click.style(line, fg="red") if event.failed else line for line in lines]

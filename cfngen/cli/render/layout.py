@@ -66,8 +66,6 @@ def flow(pieces: Iterable[Piece], width: int, indent: int = 0, hanging: int | No
 
     Args:
         pieces: texts and their styles; the output has a space between two pieces.
-        width: maximum width of a line in characters.
-        indent: number of spaces before the first line.
         hanging: number of spaces before the other lines; None means `indent`.
     """
     line: list[_Word] = []
@@ -108,22 +106,13 @@ def align_columns(
     """Return each row as a line of text; each column is as wide as its longest cell.
 
     Args:
-        rows: cells, the same number in each row.
         right_aligned: indexes of the columns that are right-aligned, such as numbers.
-        indent: the start of every line.
-        separator: the text between two cells.
     """
     return [(indent + separator.join(cells)).rstrip() for cells in _padded(rows, right_aligned)]
 
 
 def aligned_rows(rows: Sequence[Sequence[str]], width: int, *, right_aligned: Sequence[int] = ()) -> Iterator[str]:
-    """Yield rows with aligned columns; the last cell is a text, which is wrapped beside the others, or below them.
-
-    Args:
-        rows: cells, the same number in each row.
-        width: maximum width of a line in characters.
-        right_aligned: indexes of the columns that are right-aligned.
-    """
+    """Yield rows with aligned columns; the last cell is a text, which is wrapped beside the others, or below them."""
     for cells, row in zip(_padded([row[:-1] for row in rows], right_aligned), rows, strict=True):
         start = "".join(f"  {cell}" for cell in cells) + "  "
         text = row[-1]
@@ -143,8 +132,6 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
     Columns that do not fit are printed below each row, with their names.
 
     Args:
-        header: names of the columns.
-        rows: cells.
         width: width of the terminal in characters; None means that of standard output, which is unlimited for a file
             or pipe.
     """

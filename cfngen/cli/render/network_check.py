@@ -29,7 +29,6 @@ def result_lines(check: NetworkCheck) -> list[str]:
 
 
 def _finding_lines(finding: Finding, width: int) -> Iterator[str]:
-    """Yield a finding as wrapped lines: the sentence, the remedy, and the commands, which stay whole."""
     mark, color = _MARKS[finding.severity]
     sentence = f"{finding.key}: {finding.text}." if finding.key else f"{finding.text[:1].upper()}{finding.text[1:]}."
     yield from hanging(mark, sentence, width, style={"fg": color, "bold": True})

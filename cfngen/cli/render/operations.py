@@ -35,7 +35,6 @@ def operation_plan_lines(
     """Return what an operation will do.
 
     Args:
-        plan: names the cluster.
         sentences: what happens, each in lines of its own.
         table: what it happens to.
         consequences: what that means for the cluster.

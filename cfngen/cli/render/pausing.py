@@ -98,7 +98,6 @@ def _since(message: PausePlan | ResumePlan) -> str:
 
 
 def _group_table(groups: Sequence[GroupPlan]) -> list[str]:
-    """Return the table of the groups: their sizes before and after the pause, and their instances now."""
     rows = [
         (_title(group), str(group.instances), str(group.desired), f"{group.minimum}-{group.maximum}", group.note)
         for group in groups
@@ -107,7 +106,6 @@ def _group_table(groups: Sequence[GroupPlan]) -> list[str]:
 
 
 def _cost_lines(costs: Sequence[Cost], width: int) -> Iterator[str]:
-    """Yield what AWS still charges for."""
     yield from paragraph("Still billed while it is paused", width, style=BOLD)
     rows = [(f"{cost.quantity:,}", unit_form(cost.quantity, cost.unit), cost.what, cost.detail) for cost in costs]
     yield from aligned_rows(rows, width, right_aligned=(0,))
@@ -117,13 +115,11 @@ def _cost_lines(costs: Sequence[Cost], width: int) -> Iterator[str]:
 
 
 def _remaining_text(group: RemainingInstances) -> str:
-    """Return the number of a group's remaining instances, e.g. `node group gpu: 3 instances, 1 draining`."""
     draining = f", {group.draining} draining" if group.draining else ""
     return f"{_title(group)}: {pluralize(group.count, 'instance')}{draining}"
 
 
 def _title(group: GroupPlan | RemainingInstances | KeptGroup) -> str:
-    """Return what a group is called, e.g. `master a`."""
     if group.role == "bastion":
         return "bastion"
     return f"master {group.name}" if group.role == "master" else f"node group {group.name}"

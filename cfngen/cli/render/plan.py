@@ -28,15 +28,12 @@ def plan_lines(plan: Plan, *, width: int | None = None, full: bool = False) -> l
     """Return a plan as styled lines.
 
     Args:
-        plan: the plan.
-        width: width of the terminal in characters; None means the actual one.
         full: whether to show long values completely, and boot programs.
     """
     return list(_plan_lines(plan, line_width(width, without_terminal=101), full=full))
 
 
 def _plan_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
-    """Yield a plan as styled lines of at most `width` characters."""
     if plan.is_empty:
         yield from paragraph(f"No changes: the stack {plan.stack} is up to date.", width, style={"fg": "green"})
         if plan.bill:
@@ -84,7 +81,6 @@ def _plan_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
 
 
 def _summary(plan: Plan) -> str:
-    """Return the line with the number of resources for each kind of change, e.g. `Plan: 2 to update, 1 to add`."""
     counts = plan.counts
     counts_and_words = [
         (counts.replace, "to replace"),
@@ -131,7 +127,6 @@ def _stack_section_lines(plan: Plan, stack: StackPlan, width: int, *, full: bool
 
 
 def _update_lines(plan: Plan, width: int) -> Iterator[str]:
-    """Yield the updates that follow each other, and why there are several."""
     if not plan.updates:
         return
     yield from paragraph(f"In {len(plan.updates)} updates, because {plan.updates_reason}:", width)
@@ -146,7 +141,6 @@ def _update_lines(plan: Plan, width: int) -> Iterator[str]:
 
 
 def _phase_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
-    """Yield the changes of each phase of an update."""
     for number, phase in enumerate(plan.phases, 1):
         yield ""
         heading: list[Piece] = [(f"Phase {number} of {len(plan.phases)}: {phase.title}", BOLD)]
@@ -167,11 +161,7 @@ def _stack_lines(plan: Plan, stack: StackPlan, changes: Sequence[Change], width:
     """Yield the title of a stack, what happens to the stack as a whole, and the changes of its resources.
 
     Args:
-        plan: the plan.
-        stack: the plan of this stack.
         changes: those of the stack's changes that are shown.
-        width: maximum width of a line in characters.
-        full: whether to show long values completely.
     """
     title: Piece = (stack_path(stack.path, root_name=plan.stack), BOLD)
     pieces = [title]
@@ -189,7 +179,6 @@ def _stack_lines(plan: Plan, stack: StackPlan, changes: Sequence[Change], width:
 
 
 def _warning_lines(plan: Plan, width: int) -> Iterator[str]:
-    """Yield disruptions, quotas that are too low, dangers, and why the plan cannot be carried out."""
     insufficient_quotas = [_quota_text(quota) for quota in plan.quotas if quota.sufficient is False]
     quotas_insufficient_later = [
         _quota_text(quota) for quota in plan.quotas if quota.sufficient and quota.room_to_grow is False
@@ -221,15 +210,9 @@ def _warning_lines(plan: Plan, width: int) -> Iterator[str]:
 
 
 def _impact_texts(plan: Plan, danger: str) -> list[str]:
-    """Return what the changes mean for the cluster, one text for each impact of this danger.
-
-    Args:
-        plan: the plan.
-        danger: `disruptive` or `dangerous`.
-    """
+    """Return what the changes mean for the cluster, one text for each impact of this danger."""
     return [impact.dangerous_part or impact.text for impact in plan.consequences if impact.danger.value == danger]
 
 
 def _quota_text(quota: Quota) -> str:
-    """Return the name of a quota, with the hint how to raise it if there is one."""
     return f"{quota.name}: {quota.hint}" if quota.hint else quota.name

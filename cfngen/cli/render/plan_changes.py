@@ -79,8 +79,6 @@ def shorten_to_difference(
     An ellipsis stands where text was cut off.
 
     Args:
-        old_value: the previous value; None if there is none.
-        new_value: the new value; None if there is none.
         max_length: how many characters each value may have; at least 24 are kept.
     """
     max_length = max(max_length, 24)
@@ -107,7 +105,6 @@ def _change_kind(change: Change) -> str:
 
 
 def _property_lines(change: PropertyChange, width: int, *, full: bool) -> Iterator[str]:
-    """Yield the old and the new value of a changed property; with `full`, long values as a diff."""
     # Only slashes before a bracket separate names; in the brackets they belong to a key.
     property_path, bracket, key = re.sub(r"^/(Properties/)?", "", change.path).partition("[")
     path = property_path.replace("/", ".") + bracket + key
@@ -170,7 +167,6 @@ def _value_diff(change: PropertyChange, width: int) -> list[str]:
 
 
 def _value_lines(value: str | None) -> list[str]:
-    """Return the lines of a value; JSON is indented."""
     try:
         parsed = json.loads(value or "")
     except ValueError:

@@ -79,8 +79,6 @@ def bill_lines(bill: MonthlyBill, width: int, *, is_new: bool) -> Iterator[str]:
     """Yield what the cluster costs in a month: each item, the totals, and what has no price in the price list.
 
     Args:
-        bill: the monthly bill.
-        width: the highest number of characters of a line.
         is_new: whether the cluster does not exist yet, so that there is nothing to compare with.
     """
     yield from paragraph(f"Cost of a month of {bill.hours} hours, in {bill.currency}", width, style=BOLD)
@@ -112,7 +110,6 @@ def _difference(cost: MonthlyCost) -> Decimal:
 
 
 def _quota_lines(quotas: Sequence[Quota], width: int) -> Iterator[str]:
-    """Yield each quota: how much is needed, used and allowed, whether that is enough, and a hint if it is not."""
     for quota in quotas:
         limit = "limit not known" if quota.limit is None else f"{quota.limit:,} allowed"
         used = "" if quota.used is None else f", {quota.used:,} in use"
@@ -129,7 +126,6 @@ def _quota_lines(quotas: Sequence[Quota], width: int) -> Iterator[str]:
 
 
 def _quota_verdict(quota: Quota) -> Piece:
-    """Return whether a quota is enough, now and at the maximum sizes of the groups."""
     if quota.sufficient is None:
         return "not known", FAINT
     if not quota.sufficient:

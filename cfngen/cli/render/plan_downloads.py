@@ -16,8 +16,6 @@ def download_lines(downloads: Downloads, width: int, *, is_complete: bool) -> It
     """Yield what mirrors must serve.
 
     Args:
-        downloads: the files, charts and registries.
-        width: width of the lines.
         is_complete: whether to list each file and chart, rather than how many there are.
     """
     yield ""

@@ -49,14 +49,12 @@ def written_lines(message: RehearsalWritten) -> list[str]:
 
 
 def _result_row(step: RehearsedStep) -> tuple[str, str, str, str]:
-    """Return a row of the table of results: the step's number, its result, its minutes in AWS, and its title."""
     seconds = sum(compared.operation.seconds for compared in step.operations)
     minutes = f"{seconds / 60:.0f}" if step.operations else ""
     return str(step.number), step.result, minutes, step.title
 
 
 def _difference_lines(step: RehearsedStep) -> Iterator[str]:
-    """Yield the differences of a step from the emulator, and its error; nothing if all was as expected."""
     # Each with the name of the operation that differed.
     surprises = [(compared.operation.name, surprise) for compared in step.operations for surprise in compared.surprises]
     remark_count = sum(len(compared.remarks) for compared in step.operations)
@@ -72,7 +70,6 @@ def _difference_lines(step: RehearsedStep) -> Iterator[str]:
 
 
 def _verdict_lines(rehearsal: Rehearsal) -> list[str]:
-    """Return the last line of the result, in the colour of the result."""
     if rehearsal.result == "as expected":
         text = "AWS behaved like the emulator."
     elif rehearsal.result == "surprise":

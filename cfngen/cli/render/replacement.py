@@ -12,12 +12,7 @@ from cfngen.hints import CommandText, Line, suggest
 
 
 def plan_lines(message: ReplacementPlan, width: int | None = None) -> list[str]:
-    """Return what a replacement will do: the cluster, the instance and the consequences.
-
-    Args:
-        message: the plan of the replacement.
-        width: width of the terminal in characters; None means the actual one.
-    """
+    """Return what a replacement will do: the cluster, the instance and the consequences."""
     subject = {
         "master": f"master {message.group}",
         "node": f"{message.instance} of node group {message.group}",

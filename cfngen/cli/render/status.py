@@ -72,29 +72,24 @@ def status_lines(status: ClusterStatus) -> list[Line]:
 
 
 def _stale_group_lines(groups: Sequence[StaleGroup]) -> list[str]:
-    """Return a line for each Auto Scaling group that is left behind."""
     return [f"  {group.text}" for group in groups]
 
 
 def _retyped_slot_lines(slots: Sequence[RetypedSlot]) -> list[str]:
-    """Return a line for each master that launches another instance type than its stack says."""
     return [f"  {slot.text}" for slot in slots]
 
 
 def _lost_address_lines(lost_addresses: Sequence[LostAddress]) -> Iterator[str]:
-    """Yield each lost address, and the command that associates it again."""
     for address in lost_addresses:
         yield f"  {address.text}; to associate the address again, run:"
         yield f"    {address.command}"
 
 
 def _network_problem_lines(problems: Sequence[Problem]) -> list[str]:
-    """Return a line for each problem; `cfngen validate cluster` shows what to do."""
     return [f"  {problem.sentence}" for problem in problems]
 
 
 def _stack_lines(stack: StackState, now: datetime) -> Iterator[Line]:
-    """Yield the status of the stack, its termination protection, and which stacks have no stack policy."""
     if not stack.status:
         yield f"Stack       {stack.name} does not exist"
         return
@@ -113,7 +108,6 @@ def _stack_lines(stack: StackState, now: datetime) -> Iterator[Line]:
 
 
 def _operation_in_brackets(stack: StackState) -> str:
-    """Return the current or last operation on the stack and its result, e.g. ` (the last update succeeded)`."""
     if not stack.operation:
         return ""
     noun = {"create": "creation", "delete": "deletion"}.get(stack.operation, stack.operation)
@@ -123,7 +117,6 @@ def _operation_in_brackets(stack: StackState) -> str:
 
 
 def _api_lines(status: ClusterStatus) -> Iterator[str]:
-    """Yield whether the API is ready, the versions of Kubernetes, and the number of PersistentVolumes."""
     url = status.endpoint.unknown if isinstance(status.endpoint, Unknown) else status.endpoint
     api = status.api
     if isinstance(api, ApiState):
@@ -151,7 +144,6 @@ def _suggests_status(hint: Hint) -> bool:
 
 
 def _master_table(masters: Sequence[MasterState], now: datetime) -> list[str]:
-    """Return the table of masters: their instances, the state of their Nodes, and their images."""
     rows = [
         (
             master.slot,
@@ -171,14 +163,12 @@ def _master_table(masters: Sequence[MasterState], now: datetime) -> list[str]:
 
 
 def _image_text(master: MasterState, now: datetime) -> str:
-    """Return the id of a master's AMI, its age, and whether it is outdated."""
     age = _age_or_nothing(master.image_created, now)
     parts = (master.image, f"{age} old" if age else "", "" if master.current else "outdated")
     return ", ".join(filter(None, parts))
 
 
 def _group_table(groups: Sequence[GroupState]) -> list[str]:
-    """Return the table of node groups: their sizes, their instance types, and how many instances are outdated."""
     rows = [
         (
             group.name,
@@ -195,7 +185,6 @@ def _group_table(groups: Sequence[GroupState]) -> list[str]:
 
 
 def _bastion_table(bastion: BastionState, now: datetime) -> list[str]:
-    """Return the table of the bastion: its instance and its public address."""
     row = (
         bastion.instance or "none",
         bastion.lifecycle,
@@ -210,7 +199,6 @@ def _bastion_table(bastion: BastionState, now: datetime) -> list[str]:
 
 
 def _volume_table(volumes: Sequence[VolumeState]) -> list[str]:
-    """Return the table of the masters' data volumes, and the instances they are attached to."""
     rows = [
         (
             volume.slot,
@@ -226,7 +214,6 @@ def _volume_table(volumes: Sequence[VolumeState]) -> list[str]:
 
 
 def _backup_lines(backups: BackupState, now: datetime) -> Iterator[Line]:
-    """Yield the time of the newest snapshot, in red if a newer one should exist, and the snapshot that is restored."""
     if backups.newest is None:
         text = "there is no snapshot yet"
     else:
@@ -242,7 +229,6 @@ def _backup_lines(backups: BackupState, now: datetime) -> Iterator[Line]:
 
 
 def _addon_table(addons: Sequence[AddonState], now: datetime) -> list[str]:
-    """Return the table of add-ons; the message of an add-on that is not deployed is red."""
     rows = [
         (
             addon.name,
@@ -257,7 +243,6 @@ def _addon_table(addons: Sequence[AddonState], now: datetime) -> list[str]:
 
 
 def _expiry_lines(expiries: Sequence[Expiry], now: datetime) -> list[str]:
-    """Return a line for each certificate and token: when its validity ends, in red if that is soon."""
     name_width = max(len(expiry.what) for expiry in expiries)
     lines = []
     for expiry in expiries:
@@ -276,7 +261,6 @@ def _expiry_lines(expiries: Sequence[Expiry], now: datetime) -> list[str]:
 
 
 def _drift_lines(drift: Drift) -> list[str]:
-    """Return the resources that differ from their templates, and how, and the stacks that cannot be compared."""
     lines = []
     for resource in drift.resources:
         status = click.style(resource.status, fg="yellow" if resource.status == "MODIFIED" else "red")
@@ -295,7 +279,6 @@ def _section_lines(
     """Return the title and the lines of a section; no lines at all if what it shows was not requested.
 
     Args:
-        title: the title.
         reading: what was read; `Unknown` says why it could not be read, and None means that it was not requested.
         render: returns the reading as lines; if there are none, the section says `none`.
     """
@@ -309,12 +292,10 @@ def _section_lines(
 
 
 def _unknown_text(reading: Unknown) -> str:
-    """Return `unknown`, and why it could not be read."""
     return click.style("unknown", fg="yellow") + f": {reading.unknown}"
 
 
 def _readiness(ready: bool | None) -> str:
-    """Return the state of a Node in words; None means that it is not known."""
     if ready is None:
         return "unknown"
     return "Ready" if ready else "not Ready"

@@ -48,7 +48,6 @@ def change_lines(message: ValidationChange) -> list[str]:
 
 
 def _problem_lines(problem: Problem, width: int) -> Iterator[str]:
-    """Yield a problem as wrapped lines: the sentence, the details and the hint."""
     yield from hanging("✗", f"{_capitalized(problem.sentence)}.", width, style={"fg": "red", "bold": True})
     yield from paragraph(problem.detail, width, 2)
     if problem.hint:
@@ -61,7 +60,6 @@ def _capitalized(sentence: str) -> str:
 
 
 def _node_state(member: Member) -> str:
-    """Return the state of an instance's Node in words."""
     if not member.in_service:
         return "not in service"
     if member.ready is None:

@@ -39,7 +39,6 @@ def layout(picture: Picture) -> Drawing:
 
 
 def _attempt(picture: Picture, edges: Sequence[Edge], spacing: Spacing) -> tuple[int, Drawing]:
-    """Return a drawing with a spacing, and how many faults it has."""
     roots = forest(picture)
     width, height = 0, 0
     if roots:

@@ -124,7 +124,6 @@ class Arranger:
             child.move((node.width - block.width) // 2, top)
 
     def _block(self, nodes: list[Placed], widest: int, aspect: float, around: Placed | None = None) -> _Block:
-        """Place siblings."""
         main = [node for node in nodes if _band(node) < _SERVICES]
         services = [node for node in nodes if _band(node) == _SERVICES]
         in_rows = (
@@ -192,7 +191,6 @@ class Arranger:
             _align(nodes, self)
 
     def _grid_size(self, nodes: list[Placed], count: int) -> tuple[int, int]:
-        """Return width and height of boxes in rows."""
         widths = [max(node.width for node in nodes[column::count]) for column in range(count)]
         heights = [max(node.height for node in nodes[at : at + count]) for at in range(0, len(nodes), count)]
         w = sum(widths) + self._horizontal_gap(nodes) * (count - 1)

@@ -29,10 +29,8 @@ class Text:
     """A line of text where it is drawn.
 
     Attributes:
-        text: the line.
         x: left end in pixels.
         y: top of the line in pixels.
-        font: its font.
         loop: the arrow from a box to itself that it stands for, if it does.
     """
 
@@ -53,13 +51,10 @@ class Placed:
     """A box that is being placed; all measures in tracks.
 
     Attributes:
-        box: the box of the picture.
         loops: its arrows to itself.
         children: the boxes that it contains, in order.
         x: left border, at first relative to the block of its siblings.
         y: top border, likewise.
-        width: width.
-        height: height.
         header: height of title and lines, without a track between them and the children.
         header_limit: pixels that lines of the header may take.
         rows: rows of the children, as they were arranged.
@@ -89,11 +84,7 @@ class Placed:
             placed.y += y
 
     def measure_leaf(self, ports: int) -> None:
-        """Give a box without children its size.
-
-        Args:
-            ports: how many arrows must find room at each side.
-        """
+        """Give a box without children its size."""
         self.header_limit = _WIDEST_LEAF
         self.width = even(max(self._text_width() + 2 * _INSET, NARROWEST * TRACK))
         self.header = tracks(self._text_height())

@@ -22,7 +22,6 @@ def columns(nodes: Sequence[Placed], pairs: Iterable[tuple[str, str]], spacing: 
         nodes: the boxes; each has its size.
         pairs: ids of boxes from and to which arrows lead.
         spacing: tracks between columns, and between the boxes of a column.
-        widest: tracks that all may take.
         aspect: width by height that is wanted.
     """
     by_id = {node.box.id: node for node in nodes}

@@ -18,7 +18,6 @@ class Line:
     """An edge as it is drawn.
 
     Attributes:
-        edge: the edge.
         paths: ways in pixels, from a leaf to the root, or to where one joins another: their corners.
         heads: ends that have the head of an arrow, each with the point before it.
         joints: where ways join.
@@ -39,10 +38,7 @@ class Drawing:
     """A picture as it is drawn.
 
     Attributes:
-        picture: the picture.
         boxes: its boxes with their places, parents first.
-        lines: its arrows.
-        width: width in pixels.
         height: height in pixels, without heading and legend.
     """
 

@@ -21,9 +21,6 @@ class Link:
     """All arrows of one kind between the same two boxes.
 
     Attributes:
-        source: id of the box where they begin.
-        target: id of the box where they end.
-        kind: their kind.
         label: their labels as one text.
         mutual: whether there are the same arrows in the other direction as well.
         change: what a deployment does to them, if it does the same to all.

@@ -26,8 +26,6 @@ class Grid:
     """Points at the crossings of tracks; a point is a number.
 
     Attributes:
-        width: number of points in a row.
-        height: number of rows.
         owner: by direction, which edge uses a point, or FREE, or BLOCKED.
         toll: by direction, what entering a point costs in addition: at borders of boxes with children.
     """
@@ -79,7 +77,6 @@ class Grid:
         """Yield where an arrow may leave or reach a box.
 
         Args:
-            placed: the box.
             inside: whether the arrow comes from within the box.
 
         Yields:

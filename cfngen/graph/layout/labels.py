@@ -30,7 +30,6 @@ class Label:
     """The label of an edge.
 
     Attributes:
-        lines: its lines.
         area: left, top, width and height in pixels.
     """
 

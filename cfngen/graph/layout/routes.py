@@ -32,7 +32,6 @@ class Branch:
 
     Attributes:
         leaf: id of the box where it begins.
-        points: the points of the way.
         joins: whether it ends at another branch.
     """
 
@@ -46,7 +45,6 @@ class Route:
     """All branches of an edge.
 
     Attributes:
-        edge: the edge.
         branches: one for each of its leaves.
         conflicts: at how many points it runs along another edge.
     """

@@ -34,7 +34,6 @@ class Font:
     Attributes:
         size: in pixels.
         line: height of a line in pixels.
-        bold: whether it is bold.
     """
 
     size: float

@@ -61,19 +61,16 @@ def with_api_range(
         if error.names != (API_CIDR_PARAMETER,):
             raise
         missing_error = _missing(API_CIDR_PARAMETER, target.source)
+    cidr = ""
     if target.sandbox:
         cidr = SANDBOX_RANGE
         text = f"the sandbox uses {cidr}, a range for documentation, as {_KEY_TEXT}; in AWS, set it"
         report(Step(text))
     elif may_ask and not target.json and sys.stdin and sys.stdin.isatty():
         cidr = _ask_for_range(target)
-        if not cidr:
-            raise missing_error
-        path = target.source.file
-        question = f"Write it into {path} as {_KEY_TEXT}?"
-        if path and click.confirm(question, default=False, err=True) and _write(path, cidr):
+        if cidr and _was_written(target.source.file, cidr):
             return run(request_of(replace(target, source=target.source.reread())))
-    else:
+    if not cidr:
         raise missing_error
     return run(replace(request, flags={**request.flags, API_CIDR_PARAMETER: cidr}))
 
@@ -95,6 +92,13 @@ def _ask_for_range(target: Target) -> str:
     text = click.style(f"Address range that may reach it (such as {_EXAMPLE}, for one address)", bold=True)
     answer: str = click.prompt(text, default="", show_default=False, value_proc=_parse_range, err=True)
     return answer
+
+
+def _was_written(path: Path | None, cidr: str) -> bool:
+    """Offer to write a range into the cluster file; return whether that was wanted and done."""
+    if path is None or not click.confirm(f"Write it into {path} as {_KEY_TEXT}?", default=False, err=True):
+        return False
+    return _write(path, cidr)
 
 
 def _parse_range(answer: str) -> str:

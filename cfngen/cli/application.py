@@ -86,13 +86,13 @@ class Application(SuggestingGroup):
         return command
 
     def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: object
     ) -> click.Context:
         """Make the context as click does; options such as --help already print here, so the pipe may be broken."""
         with _exit_on_broken_pipe():
             return super().make_context(info_name, args, parent, **extra)
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         """Run the command as click does."""
         with _exit_on_broken_pipe():
             return super().invoke(ctx)

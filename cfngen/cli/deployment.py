@@ -6,6 +6,7 @@ import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,14 +79,6 @@ class DeploymentOptions:
             raise TagError(cluster_file_key, option_key)
         lint_or_fail(generated.documents, region=generated.cluster.region, use_cache=self.use_lint_cache)
 
-        def generate_linted(cluster: Cluster) -> Sequence[Document]:
-            """Return the linted templates of a state on the way to the cluster."""
-            from cfngen.templates import generate as generate_templates
-
-            documents = generate_templates(cluster)
-            lint_or_fail(documents, region=cluster.region, use_cache=self.use_lint_cache)
-            return documents
-
         from cfngen.deploy.deployment_request import DeploymentRequest
         from cfngen.deploy.parameters.parameter_file import read_file
         from cfngen.deploy.prices.price_list import read_price_list
@@ -110,8 +103,17 @@ class DeploymentOptions:
             skip_network_check=self.skip_network_check,
             parallel_groups=self.parallel_groups,
             prices=read_price_list(self.prices, generated.cluster.region) if self.prices else None,
-            generate=generate_linted,
+            generate=partial(_generate_linted, use_lint_cache=self.use_lint_cache),
         )
+
+
+def _generate_linted(cluster: Cluster, *, use_lint_cache: bool) -> Sequence[Document]:
+    """Return the linted templates of a state on the way to the cluster."""
+    from cfngen.templates import generate as generate_templates
+
+    documents = generate_templates(cluster)
+    lint_or_fail(documents, region=cluster.region, use_cache=use_lint_cache)
+    return documents
 
 
 def _check_role_arn(context: click.Context, parameter: click.Parameter, value: str) -> str:

@@ -11,7 +11,7 @@ import click
 
 from cfngen.cli.duration import Duration
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+_Command = TypeVar("_Command", bound=Callable[..., object])
 
 
 class Option:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 
@@ -30,7 +30,7 @@ def complete_commands(thing: _HintOrMessage, options: Sequence[SuggestedOption])
     elif isinstance(thing, tuple):
         result = _complete_tuple(thing, options)
     elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-        changed_attributes: dict[str, Any] = {}
+        changed_attributes: dict[str, object] = {}
         for field in dataclasses.fields(thing):
             attribute = getattr(thing, field.name)
             completed_attribute = complete_commands(attribute, options)

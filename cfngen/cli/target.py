@@ -26,6 +26,8 @@ from cfngen.hints import Hint, SuggestedOption
 from cfngen.text import join_and
 
 if TYPE_CHECKING:
+    from boto3 import Session
+
     from cfngen.cluster.model import Cluster
     from cfngen.deploy.account import Account
     from cfngen.deploy.clock import Clock
@@ -161,6 +163,13 @@ class Target:
         with translate_aws_errors():
             return connect(self._session(), self.region, clock=self.clock, expected_account=self.account_number)
 
+    def _session(self) -> Session:
+        if self.sandbox:
+            return self._running_sandbox.session(self.region)
+        import boto3
+
+        return boto3.Session(profile_name=self.profile or None)
+
     def _furnish_sandbox(self) -> None:
         """Make in the sandbox what the cluster file names as existing and is missing there, and say so."""
         from cfngen.deploy.messages import Step
@@ -222,13 +231,6 @@ class Target:
                 "started."
             )
         return running_sandbox
-
-    def _session(self) -> Any:
-        import boto3
-
-        if self.sandbox:
-            return self._running_sandbox.session(self.region)
-        return boto3.Session(profile_name=self.profile or None)
 
 
 def _remember_output(context: click.Context, parameter: click.Parameter, output: str) -> str:

@@ -6,7 +6,7 @@ use. Which of them a change of the role is about is only seen if both pictures a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -22,41 +22,40 @@ def compare(before: Picture, after: Picture) -> Picture:
     old_arrows = {_key(arrow): arrow for arrow in before.arrows}
     boxes = [_with_removed_resources(box, old_boxes.get(box.id), changes) for box in after.boxes]
     arrows = [_with_removed_resources(arrow, old_arrows.get(_key(arrow)), changes) for arrow in after.arrows]
-    new_boxes = {box.id: box for box in boxes}
-    new_arrows = {_key(arrow): arrow for arrow in arrows}
-    telling = [box for box in boxes if box.kind != "permission" or not _same_box(box, old_boxes.get(box.id))]
-    removed_arrows = [
-        replace(arrow, difference="removed")
-        for key, arrow in old_arrows.items()
-        if key not in new_arrows and _is_changed(arrow, changes)
-    ]
-    changed_arrows = [arrow for arrow in arrows if not _same_arrow(arrow, old_arrows.get(_key(arrow)))]
-    telling_ids = {box.id for box in telling}
-    shown = set(_logical_ids([*telling, *changed_arrows, *removed_arrows]))
+    removed_arrows = _removed_arrows(old_arrows, {_key(arrow) for arrow in arrows}, changes)
+    telling_boxes = [box for box in boxes if box.kind != "permission" or not _same_box(box, old_boxes.get(box.id))]
+    telling_arrows = [arrow for arrow in arrows if not _same_arrow(arrow, old_arrows.get(_key(arrow)))]
+    shown = set(_logical_ids([*telling_boxes, *telling_arrows, *removed_arrows]))
 
-    def is_shown_elsewhere(part: Box | Arrow) -> bool:
-        return all(logical_id in shown for logical_id in part.logical_ids if logical_id in changes)
+    def marked(part: Part, old: Part | None, telling: Sequence[Part]) -> Part:
+        if old is None:
+            return replace(part, difference="added")
+        is_shown_elsewhere = all(logical_id in shown for logical_id in part.logical_ids if logical_id in changes)
+        return replace(part, difference="same") if part not in telling and is_shown_elsewhere else part
 
-    for index, box in enumerate(boxes):
-        if box.id not in old_boxes:
-            boxes[index] = replace(box, difference="added")
-        elif box.id not in telling_ids and is_shown_elsewhere(box):
-            boxes[index] = replace(box, difference="same")
-    for index, arrow in enumerate(arrows):
-        if _key(arrow) not in old_arrows:
-            arrows[index] = replace(arrow, difference="added")
-        elif arrow not in changed_arrows and is_shown_elsewhere(arrow):
-            arrows[index] = replace(arrow, difference="same")
     needed = {end for arrow in removed_arrows for end in (arrow.source, arrow.target)}
     needed |= {box.id for box in before.boxes if _is_changed(box, changes)}
-    removed_boxes = list(_with_containers(needed - new_boxes.keys(), before, new_boxes))
+    new_boxes = {box.id: box for box in boxes}
+    removed_boxes = _with_containers(needed - new_boxes.keys(), before, new_boxes)
+    kept_boxes = [marked(box, old_boxes.get(box.id), telling_boxes) for box in boxes]
+    kept_arrows = [marked(arrow, old_arrows.get(_key(arrow)), telling_arrows) for arrow in arrows]
     return replace(
         after,
-        boxes=(*boxes, *(replace(box, difference="removed") for box in removed_boxes)),
-        arrows=(*arrows, *removed_arrows),
+        boxes=(*kept_boxes, *(replace(box, difference="removed") for box in removed_boxes)),
+        arrows=(*kept_arrows, *removed_arrows),
         changes=changes,
         snippets={**{name: text for name, text in before.snippets.items() if name in changes}, **after.snippets},
     )
+
+
+def _removed_arrows(
+    old_arrows: Mapping[tuple[str, ...], Arrow], present: Container[tuple[str, ...]], changes: Mapping[str, Change]
+) -> list[Arrow]:
+    return [
+        replace(arrow, difference="removed")
+        for key, arrow in old_arrows.items()
+        if key not in present and _is_changed(arrow, changes)
+    ]
 
 
 def _with_removed_resources(part: Part, old: Part | None, changes: Mapping[str, Change]) -> Part:

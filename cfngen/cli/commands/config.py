@@ -79,23 +79,26 @@ def command(
     variable or by --set; each of these overrides those named before it. The YAML output is itself a cluster file, with
     the origins as comments.
     """
-    if addresses + egress + security_group_rules + shows_instance_types > 1:
+    tables = {
+        _show_addresses: addresses,
+        _show_egress: egress,
+        _show_instance_types: shows_instance_types,
+        _show_security_group_rules: security_group_rules,
+    }
+    chosen = [show_table for show_table, is_chosen in tables.items() if is_chosen]
+    if len(chosen) > 1:
         raise click.UsageError(
             "--addresses, --egress, --instance-types and --security-group-rules are different tables; choose one"
         )
+    if chosen:
+        chosen[0](source.load().cluster, output_format)
+    else:
+        _show_values(source, output_format)
+
+
+def _show_values(source: Source, output_format: str) -> None:
+    """Print every value, and where it came from: as lines, as a cluster file, or as JSON."""
     loaded = source.load()
-    if addresses:
-        _show_addresses(loaded.cluster, output_format)
-        return
-    if egress:
-        _show_egress(loaded.cluster, output_format)
-        return
-    if shows_instance_types:
-        _show_instance_types(loaded.cluster, output_format)
-        return
-    if security_group_rules:
-        _show_security_group_rules(loaded.cluster, output_format)
-        return
     cluster_values = loaded.cluster.model_dump(mode="json", by_alias=True)
     if output_format == "json":
         origins = {key: {"kind": origin.kind, "where": origin.where} for key, origin in loaded.origins.items()}

@@ -158,7 +158,7 @@ def command(
         raise click.UsageError(f"--authorities {authorities} writes no file; remove --authorities-file.")
     from cfngen.deploy.aws_errors import translate_aws_errors
     from cfngen.deploy.deletion.authority_copies import AuthorityCopy
-    from cfngen.deploy.deletion.execution import delete, preview_with_refusal
+    from cfngen.deploy.deletion.execution import delete
     from cfngen.deploy.watching.diagnosis import diagnose
 
     account = target.connect()
@@ -168,19 +168,13 @@ def command(
     with screen(target, account) as display:
         request = _with_referenced_vpc(account, request, target.cluster, display.report)
         if dry_run:
-            with progress_line("looking for resources …"):
-                plan, refusal = preview_with_refusal(account, request)
-            display.report(plan)
-            if refusal:
-                raise refusal
+            _show_preview(account, request, display)
             context.exit(SUCCESS)
-        interaction = display.interaction(_deletion_consent(target, yes=yes))
-        delete_services = None if no_drain else _service_deletion_function(target, account)
         deleted = delete(
             account,
             request,
-            interaction,
-            delete_services=delete_services,
+            display.interaction(_deletion_consent(target, yes=yes)),
+            delete_services=None if no_drain else _service_deletion_function(target, account),
             choose_authority_copy=lambda: _ask_copy_method(display, copy_file, yes=yes),
         )
         if deleted.status and not deleted.in_progress:
@@ -188,6 +182,16 @@ def command(
                 display.report(diagnose(account, deleted.stack_id))
         display.report(deleted)
     context.exit(operation_exit_code(deleted))
+
+
+def _show_preview(account: Account, request: DeletionRequest, display: Screen) -> None:
+    from cfngen.deploy.deletion.execution import preview_with_refusal
+
+    with progress_line("looking for resources …"):
+        plan, refusal = preview_with_refusal(account, request)
+    display.report(plan)
+    if refusal:
+        raise refusal
 
 
 def _with_referenced_vpc(

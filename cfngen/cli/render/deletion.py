@@ -34,19 +34,12 @@ _AUTHORITIES_NOTE = (
 def deletion_plan_lines(plan: DeletionPlan, width: int | None = None) -> list[str]:
     """Return the plan of a deletion: what is deleted, what is kept, and what blocks the deletion."""
     max_width = line_width(width)
-    lines = [cluster_heading(plan)]
-    if plan.status:
-        protected = "; its termination protection is turned off" if plan.protected else ""
-        lines += paragraph(f"stack {plan.stack} ({plan.status}){protected}", max_width, 0, 2)
-        if plan.by_console:
-            lines += paragraph("It was created from cfngen's templates, but not by `cfngen deploy`.", max_width)
-    else:
-        lines.append(f"there is no stack {plan.stack}")
     deleted_orphans = list(plan.removed)
     if plan.delete_volumes:
         deleted_orphans += plan.volumes
     if plan.delete_snapshots:
         deleted_orphans += plan.snapshots
+    lines = [cluster_heading(plan), *_stack_lines(plan, max_width)]
     stack_rows = _stack_resource_rows(plan.deleted_parts)
     lines += _section("Deleted with the stack", stack_rows, colour="red", max_width=max_width, right_aligned=(0,))
     for title, rows, colour in (
@@ -56,12 +49,8 @@ def deletion_plan_lines(plan: DeletionPlan, width: int | None = None) -> list[st
     ):
         lines += _section(title, rows, colour=colour, max_width=max_width)
     lines += _blockers_section(plan.blockers, max_width)
-    lines += _section(
-        "Of an unknown cluster, and not touched",
-        _orphan_rows(plan.unattributed_volumes),
-        colour="yellow",
-        max_width=max_width,
-    )
+    unattributed = _orphan_rows(plan.unattributed_volumes)
+    lines += _section("Of an unknown cluster, and not touched", unattributed, colour="yellow", max_width=max_width)
     if plan.name_conflict:
         addition = " These resources may belong to it, and are not touched:" if plan.foreign_resources else ""
         lines += [
@@ -69,8 +58,16 @@ def deletion_plan_lines(plan: DeletionPlan, width: int | None = None) -> list[st
             *paragraph(_as_sentence(plan.name_conflict) + addition, max_width),
             *aligned_rows(list(_retained_rows(plan.foreign_resources)), max_width),
         ]
-    if plan.authorities:
-        lines += ["", *paragraph(_AUTHORITIES_NOTE, max_width)]
+    return [*lines, "", *paragraph(_AUTHORITIES_NOTE, max_width)] if plan.authorities else lines
+
+
+def _stack_lines(plan: DeletionPlan, max_width: int) -> list[str]:
+    if not plan.status:
+        return [f"there is no stack {plan.stack}"]
+    protected = "; its termination protection is turned off" if plan.protected else ""
+    lines = list(paragraph(f"stack {plan.stack} ({plan.status}){protected}", max_width, 0, 2))
+    if plan.by_console:
+        lines += paragraph("It was created from cfngen's templates, but not by `cfngen deploy`.", max_width)
     return lines
 
 
@@ -122,22 +119,24 @@ def result_lines(deleted: Deleted, width: int | None = None) -> list[Line]:
         section_lines = list(possibly_no_lines)
         if section_lines:
             lines += ["", click.style(title, fg=colour, bold=True), *section_lines]
-    if deleted.name_conflict and deleted.succeeded:
-        # kubectl's configuration may belong to the other cluster of the same name.
+    # kubectl's configuration may belong to the other cluster of the same name.
+    if deleted.succeeded and deleted.name_conflict:
         return lines
+    return [*lines, *_next_lines(deleted)]
+
+
+def _next_lines(deleted: Deleted) -> Iterator[Line]:
+    command = suggest("delete", stack=deleted.stack)
     if deleted.succeeded:
         purpose = "   removes the cluster from kubectl's configuration."
-        lines += ["", next_line(suggest("kubeconfig", "--remove"), purpose)]
+        yield from ("", next_line(suggest("kubeconfig", "--remove"), purpose))
     elif deleted.in_progress:
-        command = suggest("delete", stack=deleted.stack)
-        lines += ["", next_line(command, "   attaches again, and watches until the end.")]
+        yield from ("", next_line(command, "   attaches again, and watches until the end."))
     elif deleted.status:
-        command = suggest("delete", stack=deleted.stack)
-        lines += ["", next_line(command, "   continues, once nothing blocks the deletion.")]
+        yield from ("", next_line(command, "   continues, once nothing blocks the deletion."))
         if deleted.status == "DELETE_FAILED":
-            command = command.with_options((("--leave-behind",),))
-            lines += [next_line(command, "   continues without what cannot be deleted.")]
-    return lines
+            forced = command.with_options((("--leave-behind",),))
+            yield next_line(forced, "   continues without what cannot be deleted.")
 
 
 def _verdict_line(deleted: Deleted) -> str:

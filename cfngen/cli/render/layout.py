@@ -45,14 +45,14 @@ class _Word(NamedTuple):
 
 
 def line_width(width: int | None = None, *, without_terminal: int = 80) -> int:
-    """Return how many characters a line of text has at most: fewer than the terminal, from MIN_WIDTH to MAX_WIDTH.
+    """Return how many characters a line of text has at most: those of the terminal, from MIN_WIDTH to MAX_WIDTH.
 
     Args:
         width: width of the terminal in characters; None means the actual one.
         without_terminal: the width that is assumed if there is no terminal.
     """
     columns = width or shutil.get_terminal_size((without_terminal, 24)).columns
-    return min(MAX_WIDTH, max(MIN_WIDTH, columns - 1))
+    return min(MAX_WIDTH, max(MIN_WIDTH, columns))
 
 
 def screen_width() -> int:

@@ -30,7 +30,7 @@ def plan_lines(plan: Plan, *, width: int | None = None, full: bool = False) -> l
     Args:
         full: whether to show long values completely, and boot programs.
     """
-    return list(_plan_lines(plan, line_width(width, without_terminal=101), full=full))
+    return list(_plan_lines(plan, line_width(width, without_terminal=100), full=full))
 
 
 def _plan_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
@@ -40,6 +40,22 @@ def _plan_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
             yield ""
             yield from bill_lines(plan.bill, width, is_new=False)
         return
+    yield from _change_lines(plan, width, full=full)
+    if plan.subnet_tags:
+        yield ""
+        yield from paragraph("Tags that existing subnets get first, by which controllers find them", width, style=BOLD)
+        yield from aligned_rows([(tag.subnet, f"{tag.key} = {tag.value}") for tag in plan.subnet_tags], width)
+    if plan.downloads is not None:
+        yield from download_lines(plan.downloads, width, is_complete=full or plan.creation is not None)
+    if plan.express:
+        yield from paragraph("Express mode: it ends before resources are stable.", width)
+    if plan.on_failure in _ON_FAILURE_SENTENCES:
+        yield from paragraph(_ON_FAILURE_SENTENCES[plan.on_failure], width)
+    yield from _warning_lines(plan, width)
+
+
+def _change_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
+    """Yield what happens to the stack: a creation, an update with its changes, a second try, or nothing."""
     if plan.leaves_stack:
         yield from paragraph(f"The stack {plan.stack} is up to date.", width, style=BOLD)
     elif plan.retries:
@@ -67,17 +83,6 @@ def _plan_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
             program_changes = [change for change in plan.changes if _is_boot_program_change(change)]
             yield from _boot_program_lines(program_changes, width)
         yield from paragraph(_summary(plan), width, style=BOLD)
-    if plan.subnet_tags:
-        yield ""
-        yield from paragraph("Tags that existing subnets get first, by which controllers find them", width, style=BOLD)
-        yield from aligned_rows([(tag.subnet, f"{tag.key} = {tag.value}") for tag in plan.subnet_tags], width)
-    if plan.downloads is not None:
-        yield from download_lines(plan.downloads, width, is_complete=full or plan.creation is not None)
-    if plan.express:
-        yield from paragraph("Express mode: it ends before resources are stable.", width)
-    if plan.on_failure in _ON_FAILURE_SENTENCES:
-        yield from paragraph(_ON_FAILURE_SENTENCES[plan.on_failure], width)
-    yield from _warning_lines(plan, width)
 
 
 def _summary(plan: Plan) -> str:

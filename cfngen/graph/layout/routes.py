@@ -78,9 +78,9 @@ class Router:
             tree: set[int] = set()
             for branch in route.branches:  # not beside a box, where the head of an arrow is
                 tree.update(branch.points[2 : -1 if branch.joins else -2])
-            points, cost = self._search(number, starts, {} if tree else goals, tree)
+            points, cost = _Search(self._grid, number, starts, {} if tree else goals, tree).cheapest()
             if cost > _CONFLICT and tree:
-                straight = self._search(number, starts, goals, set())
+                straight = _Search(self._grid, number, starts, goals, set()).cheapest()
                 if straight[1] < cost:
                     tree = set()
                     points = straight[0]
@@ -105,92 +105,6 @@ class Router:
             ends[beside, direction] = port, price
         return ends
 
-    def _search(self, number: int, starts: Ports, goals: Ports, tree: set[int]) -> tuple[list[int], float]:
-        """Return the cheapest way from a start to a goal or to a tree, with the points on borders, and its price."""
-        grid, owners, tolls = self._grid, self._grid.owner, self._grid.toll
-        width = grid.width
-        ends = [grid.place(point) for point in (tree or {point for point, _ in goals})]
-        if not ends or not starts:
-            return [], 10 * _CONFLICT
-        bounds_x = _bounds(grid.width, [x for x, _ in ends], HORIZONTAL)
-        bounds_y = _bounds(grid.height, [y for _, y in ends], VERTICAL)
-
-        # A state is a point with the direction in which it was reached: 2 * point + direction. Those from `arrived` on
-        # stand for the end of the way, whichever it is.
-        arrived = 2 * grid.width * grid.height
-        costs = [math.inf] * (arrived + 2)
-        before: dict[int, int] = {}
-        # In the order of the least that a way by a state may cost; of equal ones, what has come farther is first.
-        queue: list[tuple[float, float, int]] = []
-        for (point, direction), (_, price) in starts.items():
-            costs[2 * point + direction] = price
-            bound = bounds_x[direction][point % width] + bounds_y[direction][point // width]
-            queue.append((price + bound, -price, 2 * point + direction))
-        heapq.heapify(queue)
-        while queue:
-            _, negative_cost, state = heapq.heappop(queue)
-            cost = -negative_cost
-            if state >= arrived:
-                return self._way(before, starts, goals, tree, state), cost
-            if cost > costs[state]:
-                continue
-            point, direction = state >> 1, state & 1
-            if point in tree:
-                before[arrived + direction] = state
-                heapq.heappush(queue, (cost, -cost, arrived + direction))
-                continue
-            here = owners[HORIZONTAL][point], owners[VERTICAL][point]
-            row, column = divmod(point, width)
-            for onward in (HORIZONTAL, VERTICAL):
-                turn = 0.0
-                if onward != direction:
-                    if here[onward] == BLOCKED:
-                        continue
-                    turn = _BEND
-                    if here[onward] not in (FREE, number) or here[direction] not in (FREE, number):
-                        turn += _CONFLICT
-                goal = goals.get((point, onward))
-                if goal is not None and cost + turn + goal[1] < costs[arrived + onward]:
-                    price = costs[arrived + onward] = cost + turn + goal[1]
-                    before[arrived + onward] = state
-                    heapq.heappush(queue, (price, -price, arrived + onward))
-                owner, across = owners[onward], owners[1 - onward]
-                for step in (-1, 1):
-                    following = point + (step if onward == HORIZONTAL else step * width)
-                    taken = owner[following]
-                    if taken == BLOCKED:
-                        continue
-                    price = cost + turn + _STEP + tolls[onward][following]
-                    if taken not in (FREE, number):
-                        price += _CONFLICT
-                    if across[following] >= 0 and across[following] != number:
-                        price += _CROSSING
-                    next_state = 2 * following + onward
-                    if price < costs[next_state]:
-                        costs[next_state] = price
-                        before[next_state] = state
-                        if onward == HORIZONTAL:
-                            bound = bounds_x[HORIZONTAL][column + step] + bounds_y[HORIZONTAL][row]
-                        else:
-                            bound = bounds_x[VERTICAL][column] + bounds_y[VERTICAL][row + step]
-                        heapq.heappush(queue, (price + bound, -price, next_state))
-        return [], 10 * _CONFLICT
-
-    @staticmethod
-    def _way(before: Mapping[int, int], starts: Ports, goals: Ports, tree: set[int], last: int) -> list[int]:
-        states = []
-        state = before[last]
-        while state in before:
-            states.append(state)
-            state = before[state]
-        states.append(state)
-        states.reverse()
-        points = [state >> 1 for state in states]
-        points.insert(0, starts[points[0], states[0] & 1][0])
-        if points[-1] not in tree:
-            points.append(goals[points[-1], last & 1][0])
-        return points
-
     def _take(self, number: int, points: list[int]) -> int:
         """Mark the points of a way as taken; return how many of them another edge has already."""
         conflicts = 0
@@ -205,6 +119,100 @@ class Router:
         return conflicts
 
 
+class _Search:
+    """The search for the cheapest way from a start to a goal, or to a tree of ways that are there already.
+
+    A state is a point with the direction in which it was reached: 2 * point + direction. Those from `_arrived` on
+    stand for the end of the way, whichever it is.
+    """
+
+    def __init__(self, grid: Grid, number: int, starts: Ports, goals: Ports, tree: set[int]) -> None:
+        self._grid, self._number = grid, number
+        self._starts, self._goals, self._tree = starts, goals, tree
+        ends = [grid.place(point) for point in (tree or {point for point, _ in goals})]
+        self._bounds_x = _bounds(grid.width, [x for x, _ in ends], HORIZONTAL)
+        self._bounds_y = _bounds(grid.height, [y for _, y in ends], VERTICAL)
+        self._arrived = 2 * grid.width * grid.height
+        self._costs = [math.inf] * (self._arrived + 2)
+        self._before: dict[int, int] = {}
+        # In the order of the least that a way by a state may cost; of equal ones, what has come farther is first.
+        self._queue: list[tuple[float, float, int]] = []
+
+    def cheapest(self) -> tuple[list[int], float]:
+        """Return the points of the way, with those on borders, and its price; no points if there is no way."""
+        if not (self._tree or self._goals):
+            return [], 10 * _CONFLICT
+        for (point, direction), (_, price) in self._starts.items():
+            self._push(2 * point + direction, price)
+        while self._queue:
+            _, negative_cost, state = heapq.heappop(self._queue)
+            cost = -negative_cost
+            if state >= self._arrived:
+                return self._way(state), cost
+            if cost > self._costs[state]:
+                continue
+            if state >> 1 in self._tree:
+                self._before[self._arrived + (state & 1)] = state
+                heapq.heappush(self._queue, (cost, -cost, self._arrived + (state & 1)))
+            else:
+                self._expand(state, cost)
+        return [], 10 * _CONFLICT
+
+    def _push(self, state: int, cost: float) -> None:
+        self._costs[state] = cost
+        point, direction = state >> 1, state & 1
+        row, column = divmod(point, self._grid.width)
+        bound = self._bounds_x[direction][column] + self._bounds_y[direction][row]
+        heapq.heappush(self._queue, (cost + bound, -cost, state))
+
+    def _expand(self, state: int, cost: float) -> None:
+        """Go on from a state in each direction: to the ends of the way, and to the next points."""
+        point, direction = state >> 1, state & 1
+        owners = self._grid.owner
+        for onward in (HORIZONTAL, VERTICAL):
+            price = cost
+            if onward != direction:
+                if owners[onward][point] == BLOCKED:
+                    continue
+                mine = (FREE, self._number)
+                price += _BEND
+                price += _CONFLICT if owners[onward][point] not in mine or owners[direction][point] not in mine else 0
+            goal = self._goals.get((point, onward))
+            if goal is not None and price + goal[1] < self._costs[self._arrived + onward]:
+                arrival_price = self._costs[self._arrived + onward] = price + goal[1]
+                self._before[self._arrived + onward] = state
+                heapq.heappush(self._queue, (arrival_price, -arrival_price, self._arrived + onward))
+            self._advance(state, onward, price)
+
+    def _advance(self, state: int, onward: int, cost: float) -> None:
+        """Go on from a state to the points before and behind it."""
+        owner, across, toll = self._grid.owner[onward], self._grid.owner[1 - onward], self._grid.toll[onward]
+        step = 1 if onward == HORIZONTAL else self._grid.width
+        for following in ((state >> 1) - step, (state >> 1) + step):
+            if owner[following] == BLOCKED:
+                continue
+            price = cost + _STEP + toll[following]
+            if owner[following] not in (FREE, self._number):
+                price += _CONFLICT
+            if across[following] >= 0 and across[following] != self._number:
+                price += _CROSSING
+            next_state = 2 * following + onward
+            if price < self._costs[next_state]:
+                self._before[next_state] = state
+                self._push(next_state, price)
+
+    def _way(self, last: int) -> list[int]:
+        states = [self._before[last]]
+        while states[-1] in self._before:
+            states.append(self._before[states[-1]])
+        states.reverse()
+        points = [state >> 1 for state in states]
+        points.insert(0, self._starts[points[0], states[0] & 1][0])
+        if points[-1] not in self._tree:
+            points.append(self._goals[points[-1], last & 1][0])
+        return points
+
+
 def _bounds(count: int, ends: list[int], along: int) -> tuple[list[float], list[float]]:
     """Return the least that each column or row costs on the way to those between the first and the last end.
 
@@ -216,7 +224,7 @@ def _bounds(count: int, ends: list[int], along: int) -> tuple[list[float], list[
     Returns:
         the prices by column or row, for a way that goes across, and for one that goes up or down.
     """
-    low, high = min(ends), max(ends)
+    low, high = min(ends, default=0), max(ends, default=0)
     straight = [_STEP * max(low - index, 0, index - high) for index in range(count)]
     turned = [price + _BEND if price else 0 for price in straight]
     return (straight, turned) if along == HORIZONTAL else (turned, straight)

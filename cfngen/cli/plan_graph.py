@@ -38,8 +38,8 @@ def write_plan_graph(
         PictureFileError: the file cannot be written.
         CfngenError: the changes of several updates cannot be computed.
     """
+    from cfngen.graph.changes import compare
     from cfngen.graph.cluster_templates import NotAClusterError, read
-    from cfngen.graph.comparison import compare
     from cfngen.graph.drawing import draw
 
     plan = preparation.plan

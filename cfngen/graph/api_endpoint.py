@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from cfngen.graph.cluster_templates import ClusterTemplates, Resource
 from cfngen.graph.network import REGION, Network
-from cfngen.graph.parts import Part
-from cfngen.graph.picture import Box
+from cfngen.graph.picture import Box, Part
 from cfngen.graph.values import items, mapping
 
 

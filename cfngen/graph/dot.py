@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.graph.box_changes import COLOURS, captions, change_of
+from cfngen.graph.changes import COLOURS, captions, change_of
 from cfngen.graph.picture import Arrow, Box, Picture
 
 _STYLES = {"traffic": "solid", "route": "dashed", "permission": "bold", "use": "dotted"}

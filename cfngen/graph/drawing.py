@@ -10,9 +10,8 @@ from cfngen.graph.api_endpoint import draw_api_endpoint
 from cfngen.graph.cluster_templates import ClusterTemplates, read
 from cfngen.graph.instances import draw_instances
 from cfngen.graph.network import draw_network
-from cfngen.graph.parts import Part, with_containers
 from cfngen.graph.permissions import draw_permissions
-from cfngen.graph.picture import Change, Picture
+from cfngen.graph.picture import Change, Part, Picture, with_containers
 from cfngen.graph.traffic import draw_traffic
 from cfngen.templates.document import Document
 

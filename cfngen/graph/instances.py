@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from cfngen.cluster.logical_ids import BASTION_GROUP, MasterId, NodeGroupId
 from cfngen.graph.cluster_templates import ClusterTemplates, Resource
 from cfngen.graph.network import Network
-from cfngen.graph.parts import Part
-from cfngen.graph.picture import Box
+from cfngen.graph.picture import Box, Part
 from cfngen.graph.values import items, mapping
 
 _MASTER_PARTS = ("ElasticIp", "ElasticIpAssociation", "CapacityReservation")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cfngen.graph.box_changes import TEXTS
-from cfngen.graph.layout.boxes import LOOP
-from cfngen.graph.layout.drawing import Drawing
-from cfngen.graph.layout.text import LINE, width, wrapped
+from cfngen.graph.changes import TEXTS
+from cfngen.graph.layout import Drawing
+from cfngen.graph.layout.nodes import LOOP
+from cfngen.graph.layout.text_metrics import LINE, width, wrapped
 from cfngen.graph.picture import ArrowKind, Change
 
 ARROWS: Mapping[ArrowKind, str] = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cfngen.graph.box_changes import COLOURS, captions, change_of
+from cfngen.graph.changes import COLOURS, captions, change_of
 from cfngen.graph.picture import Arrow, Picture
 
 _ENTITIES = {

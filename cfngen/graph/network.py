@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from cfngen.cluster.subnet_ids import SubnetId, ZonalId, ZoneId, zone_id
 from cfngen.graph.cluster_templates import ClusterTemplates, Resource
-from cfngen.graph.parts import Part
-from cfngen.graph.picture import Box
+from cfngen.graph.picture import Box, Part
 from cfngen.graph.values import items, text
 
 REGION = "region"

@@ -6,16 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from cfngen.graph.box_changes import change_of
-from cfngen.graph.layout import layout
-from cfngen.graph.layout.boxes import TRACK, Placed, Text
-from cfngen.graph.layout.drawing import Drawing, Line, Point
+from cfngen.graph.changes import change_of
+from cfngen.graph.layout import Drawing, Line, Point, layout
 from cfngen.graph.layout.labels import SIGNS
-from cfngen.graph.layout.text import HEADING, LABEL, LINE, Font, width
+from cfngen.graph.layout.nodes import TRACK, Node, Text
+from cfngen.graph.layout.text_metrics import HEADING, LABEL, LINE, Font, width
 from cfngen.graph.legend import Entry, legend
 from cfngen.graph.picture import Arrow, Box, Change, Picture
-from cfngen.graph.stylesheet import stylesheet
-from cfngen.graph.symbols import SYMBOLS
+from cfngen.graph.style import SYMBOLS, stylesheet
 
 _MARGIN = 2 * TRACK  # left of the heading and the legend
 _TOP = 3 * TRACK  # of the heading
@@ -61,7 +59,7 @@ def _svg(drawing: Drawing, entries: Sequence[Entry], across: int, down: int) -> 
     return "\n".join(part for part in parts if part) + "\n"
 
 
-def _box(placed: Placed, picture: Picture) -> str:
+def _box(placed: Node, picture: Picture) -> str:
     box = placed.box
     change = change_of(picture, box)
     classes = f"box {box.kind}" + (f" {change}" if change else "") + (" around" if placed.children else "")
@@ -83,7 +81,7 @@ def _style(text: Text) -> str:
     return "name" if text.font.bold else "line"
 
 
-def _badge(placed: Placed, picture: Picture) -> str:
+def _badge(placed: Node, picture: Picture) -> str:
     change = change_of(picture, placed.box)
     if not change:
         return ""
@@ -198,7 +196,7 @@ def _attribute(text: str) -> str:
     return quoteattr(clean(text))
 
 
-def _box_title(placed: Placed, picture: Picture) -> str:
+def _box_title(placed: Node, picture: Picture) -> str:
     box = placed.box
     loops = [f"{box.title} to itself: {_arrow_text(loop)}" for loop in placed.loops]
     return "\n".join([box.title + _difference(box), *_resources(box.logical_ids, picture), *loops])

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from cfngen.graph.cluster_templates import ClusterTemplates
 from cfngen.graph.instances import instance_groups, names_of_groups
 from cfngen.graph.network import EVERYWHERE, Network
-from cfngen.graph.parts import Part
-from cfngen.graph.picture import Box
+from cfngen.graph.picture import Box, Part
 from cfngen.graph.values import items, mapping, words
 
 ALL_TRAFFIC = "all traffic"

@@ -9,11 +9,10 @@ from drawn_pictures import pictures
 from example_pictures import EXAMPLES
 from hypothesis import HealthCheck, given, settings
 
-from cfngen.graph.layout import layout
-from cfngen.graph.layout.boxes import TRACK, Placed
-from cfngen.graph.layout.drawing import Drawing, Point
+from cfngen.graph.layout import Drawing, Point, layout
 from cfngen.graph.layout.edges import edges_of, joined_labels
-from cfngen.graph.layout.text import LABEL, LINE, TITLE, width, wrapped
+from cfngen.graph.layout.nodes import TRACK, Node
+from cfngen.graph.layout.text_metrics import LABEL, LINE, TITLE, width, wrapped
 from cfngen.graph.picture import Arrow, Box, Picture
 
 Rectangle = tuple[float, float, float, float]  # left, top, right, bottom
@@ -183,7 +182,7 @@ def faults_of(drawing: Drawing) -> list[str]:
     return faults
 
 
-def outline(placed: Placed) -> Rectangle:
+def outline(placed: Node) -> Rectangle:
     return bounds((placed.x * TRACK, placed.y * TRACK, placed.width * TRACK, placed.height * TRACK))
 
 
@@ -211,7 +210,7 @@ def stretches_of(path: tuple[Point, ...]) -> list[tuple[Point, Point]]:
     return pieces
 
 
-def on_border(point: Point, placed: Placed) -> bool:
+def on_border(point: Point, placed: Node) -> bool:
     left, top, right, bottom = outline(placed)
     x, y = point
     return (x in (left, right) and top <= y <= bottom) or (y in (top, bottom) and left <= x <= right)

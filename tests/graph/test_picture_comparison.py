@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from cfngen.graph.box_changes import captions, change_of
-from cfngen.graph.comparison import compare
+from cfngen.graph.changes import captions, change_of, compare
 from cfngen.graph.dot import dot
 from cfngen.graph.html import html
 from cfngen.graph.mermaid import mermaid

@@ -15,11 +15,10 @@ from drawn_pictures import pictures
 from example_pictures import EXAMPLES
 from hypothesis import HealthCheck, given, settings
 
-from cfngen.graph.colours import DARK, DASHES, LIGHT, Scheme
 from cfngen.graph.html import html
 from cfngen.graph.picture import ArrowKind, Box, BoxKind, Change, Picture
+from cfngen.graph.style import DARK, DASHES, LIGHT, SYMBOLS, Scheme
 from cfngen.graph.svg import svg
-from cfngen.graph.symbols import SYMBOLS
 
 SVG = "{http://www.w3.org/2000/svg}"
 

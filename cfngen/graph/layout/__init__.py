@@ -8,15 +8,15 @@ arrows share a track and each label has a place.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from cfngen.graph.layout.arrangement import Arranger, Spacing
-from cfngen.graph.layout.boxes import TRACK, Placed, forest
-from cfngen.graph.layout.drawing import Drawing, Line, Point
+from cfngen.graph.changes import COLOURS, change_of
 from cfngen.graph.layout.edges import Edge, edges_of
-from cfngen.graph.layout.grid import Grid
 from cfngen.graph.layout.labels import Label, Labels, label_room, label_shapes
-from cfngen.graph.layout.routes import Route, Router
-from cfngen.graph.picture import Picture
+from cfngen.graph.layout.nodes import TRACK, Node, forest
+from cfngen.graph.layout.placement import Placement, Spacing
+from cfngen.graph.layout.routing import Grid, Route, Router
+from cfngen.graph.picture import Change, Picture
 
 _MARGIN = 3  # tracks
 _WITHOUT_ARROWS = Spacing(gap=2, padding=2, lanes=0)
@@ -42,7 +42,7 @@ def _attempt(picture: Picture, edges: Sequence[Edge], spacing: Spacing) -> tuple
     roots = forest(picture)
     width, height = 0, 0
     if roots:
-        width, height = Arranger(roots, edges, spacing, {edge: label_room(edge) for edge in edges}).arrange(roots)
+        width, height = Placement(roots, edges, spacing, {edge: label_room(edge) for edge in edges}).arrange(roots)
     margin = _MARGIN if edges else 1
     for root in roots:
         root.move(margin, margin)
@@ -63,7 +63,7 @@ def _attempt(picture: Picture, edges: Sequence[Edge], spacing: Spacing) -> tuple
     return faults, Drawing(picture, tuple(boxes), drawn, size[0] * TRACK, size[1] * TRACK)
 
 
-def _routed(edges: Sequence[Edge], order: Sequence[int], boxes: dict[str, Placed],
+def _routed(edges: Sequence[Edge], order: Sequence[int], boxes: dict[str, Node],
             size: tuple[int, int]) -> tuple[int, dict[int, Line]]:  # fmt: skip
     """Return the lines of edges that are routed in an order, and how many faults they have."""
     grid = Grid(size[0] + 1, size[1] + 1, boxes.values())
@@ -112,9 +112,60 @@ def _corners(path: Sequence[Point]) -> tuple[Point, ...]:
     return (path[0], *turns, path[-1])
 
 
-def _length(edge: Edge, boxes: dict[str, Placed]) -> int:
+def _length(edge: Edge, boxes: dict[str, Node]) -> int:
     root = boxes[edge.root]
     return sum(
         abs(2 * (root.x - leaf.x) + root.width - leaf.width) + abs(2 * (root.y - leaf.y) + root.height - leaf.height)
         for leaf in map(boxes.__getitem__, edge.leaves)
     )
+
+
+Point = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Line:
+    """An edge as it is drawn.
+
+    Attributes:
+        paths: ways in pixels, from a leaf to the root, or to where one joins another: their corners.
+        heads: ends that have the head of an arrow, each with the point before it.
+        joints: where ways join.
+        label: its label, if there is room for it on the line.
+        clear: whether it keeps clear of all other lines.
+    """
+
+    edge: Edge
+    paths: tuple[tuple[Point, ...], ...]
+    heads: tuple[tuple[Point, Point], ...]
+    joints: tuple[Point, ...]
+    label: Label | None
+    clear: bool
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture as it is drawn.
+
+    Attributes:
+        boxes: its boxes with their places, parents first.
+        height: height in pixels, without heading and legend.
+    """
+
+    picture: Picture
+    boxes: tuple[Node, ...]
+    lines: tuple[Line, ...]
+    width: int
+    height: int
+
+    @property
+    def unplaced(self) -> tuple[Line, ...]:
+        """Lines with a label that has no room on them; it is listed below the picture."""
+        return tuple(line for line in self.lines if line.label is None and line.edge.label)
+
+    @property
+    def changes(self) -> list[Change]:
+        """What a deployment does to the boxes and lines."""
+        shown = {change_of(self.picture, placed.box) for placed in self.boxes}
+        shown |= {line.edge.change for line in self.lines}
+        return [change for change in COLOURS if change in shown]

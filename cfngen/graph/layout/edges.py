@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from cfngen.graph.box_changes import change_of, together
+from cfngen.graph.changes import change_of, together
 from cfngen.graph.picture import Arrow, ArrowKind, Change, Picture
 
 _MANY_LABELS = 6  # a label that lists more says how many more there are

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from cfngen.graph.layout.boxes import TRACK, Placed
 from cfngen.graph.layout.edges import Edge
-from cfngen.graph.layout.grid import Grid, Rectangle
-from cfngen.graph.layout.routes import Route
-from cfngen.graph.layout.text import LABEL, width, wrapped
+from cfngen.graph.layout.nodes import TRACK, Node
+from cfngen.graph.layout.routing import Grid, Rectangle, Route
+from cfngen.graph.layout.text_metrics import LABEL, width, wrapped
 from cfngen.graph.picture import Change
 
 SIGNS: dict[Change, str] = {
@@ -58,7 +57,7 @@ def label_size(lines: tuple[str, ...]) -> tuple[float, float]:
 class Labels:
     """Places labels, one after another."""
 
-    def __init__(self, grid: Grid, boxes: Iterable[Placed]) -> None:
+    def __init__(self, grid: Grid, boxes: Iterable[Node]) -> None:
         self._grid = grid
         self._taken: list[Rectangle] = []
         self._borders: list[Rectangle] = []

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cfngen.graph.layout.edges import joined_labels
-from cfngen.graph.layout.text import LINE, TITLE, Font, width, wrapped
+from cfngen.graph.layout.text_metrics import LINE, TITLE, Font, width, wrapped
 from cfngen.graph.picture import Arrow, Box, Picture
 
 TRACK = 14  # pixels
@@ -47,7 +47,7 @@ class Text:
 
 
 @dataclass
-class Placed:
+class Node:
     """A box that is being placed; all measures in tracks.
 
     Attributes:
@@ -62,16 +62,16 @@ class Placed:
 
     box: Box
     loops: list[Arrow] = field(default_factory=list)
-    children: list[Placed] = field(default_factory=list)
+    children: list[Node] = field(default_factory=list)
     x: int = 0
     y: int = 0
     width: int = 0
     height: int = 0
     header: int = 0
     header_limit: float = _WIDEST_LEAF
-    rows: list[list[Placed]] = field(default_factory=list)
+    rows: list[list[Node]] = field(default_factory=list)
 
-    def walk(self) -> Iterator[Placed]:
+    def walk(self) -> Iterator[Node]:
         """Yield this box and all that it contains, parents first."""
         yield self
         for child in self.children:
@@ -142,9 +142,9 @@ class Placed:
         return sum(font.line for _, font, _ in self._lines()) + 2 * (_INSET - 1)
 
 
-def forest(picture: Picture) -> list[Placed]:
+def forest(picture: Picture) -> list[Node]:
     """Return the boxes of a picture that no box contains, with all that they contain."""
-    by_id = {box.id: Placed(box) for box in picture.boxes}
+    by_id = {box.id: Node(box) for box in picture.boxes}
     for arrow in picture.arrows:
         if arrow.source == arrow.target:
             by_id[arrow.source].loops.append(arrow)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from cfngen.graph.layout.boxes import Placed
+from cfngen.graph.layout.nodes import Node
 
 _SWEEPS = 6
 
 
-def columns(nodes: Sequence[Placed], pairs: Iterable[tuple[str, str]], spacing: tuple[int, int], widest: int,
-            aspect: float) -> list[list[Placed]]:  # fmt: skip
+def columns(nodes: Sequence[Node], pairs: Iterable[tuple[str, str]], spacing: tuple[int, int], widest: int,
+            aspect: float) -> list[list[Node]]:  # fmt: skip
     """Return boxes as columns, each from top to bottom.
 
     Args:

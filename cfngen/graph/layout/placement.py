@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cfngen.graph.layout.boxes import NARROWEST, TRACK, Placed, tracks
-from cfngen.graph.layout.columns import columns
 from cfngen.graph.layout.edges import Edge
+from cfngen.graph.layout.nodes import NARROWEST, TRACK, Node, tracks
+from cfngen.graph.layout.ranks import columns
 from cfngen.graph.picture import BoxKind
 
 WIDEST = 98  # tracks
@@ -46,23 +46,23 @@ class Spacing:
 
 @dataclass
 class _Row:
-    nodes: list[Placed]
+    nodes: list[Node]
     width: int  # of the band that it belongs to
     gap: int
 
 
 @dataclass
 class _Block:
-    nodes: list[Placed]
+    nodes: list[Node]
     width: int
     height: int
 
 
-class Arranger:
+class Placement:
     """Arranges the boxes of a picture."""
 
     def __init__(
-        self, roots: list[Placed], edges: Sequence[Edge], spacing: Spacing, label_sizes: dict[Edge, tuple[float, float]]
+        self, roots: list[Node], edges: Sequence[Edge], spacing: Spacing, label_sizes: dict[Edge, tuple[float, float]]
     ) -> None:
         self._spacing = spacing
         self._label_sizes = label_sizes
@@ -79,17 +79,17 @@ class Arranger:
                 self._edges_between[link.target].setdefault(link.source, set()).add(number)
         self._leaf_sizes: dict[str, tuple[int, int]] = {}
 
-    def arrange(self, roots: list[Placed]) -> tuple[int, int]:
+    def arrange(self, roots: list[Node]) -> tuple[int, int]:
         """Place boxes and all that they contain; return the width and height that they take."""
         block = self._block(roots, WIDEST, _ASPECT)
         return block.width, block.height
 
-    def _remember(self, node: Placed, above: tuple[str, ...]) -> None:
+    def _remember(self, node: Node, above: tuple[str, ...]) -> None:
         self._ancestors[node.box.id] = (*above, node.box.id)
         for child in node.children:
             self._remember(child, self._ancestors[node.box.id])
 
-    def _place(self, node: Placed, widest: int, aspect: float) -> None:
+    def _place(self, node: Node, widest: int, aspect: float) -> None:
         """Give a box its size, and its children their places relative to it."""
         node.x = node.y = 0
         if not node.children:
@@ -105,7 +105,7 @@ class Arranger:
         self._enclose(node, block)
         self._spacing = usual
 
-    def _spacing_within(self, node: Placed) -> Spacing:
+    def _spacing_within(self, node: Node) -> Spacing:
         """Return the spacing within a box: less if few arrows reach what it contains."""
         reached = sum(self._ports[inner.box.id] for child in node.children for inner in child.walk())
         if not reached:
@@ -114,7 +114,7 @@ class Arranger:
             return Spacing(max(self._spacing.gap - 1, 2), self._spacing.padding, self._spacing.lanes)
         return self._spacing
 
-    def _enclose(self, node: Placed, block: _Block) -> None:
+    def _enclose(self, node: Node, block: _Block) -> None:
         padding = self._spacing.padding
         needed = node.measure_header((block.width + 2 * padding) * TRACK)
         node.width = max(block.width + 2 * padding, needed)
@@ -123,7 +123,7 @@ class Arranger:
         for child in block.nodes:
             child.move((node.width - block.width) // 2, top)
 
-    def _block(self, nodes: list[Placed], widest: int, aspect: float, around: Placed | None = None) -> _Block:
+    def _block(self, nodes: list[Node], widest: int, aspect: float, around: Node | None = None) -> _Block:
         main = [node for node in nodes if _band(node) < _SERVICES]
         services = [node for node in nodes if _band(node) == _SERVICES]
         in_rows = (
@@ -135,7 +135,7 @@ class Arranger:
         zones = any(node.box.kind == "zone" for node in nodes)
         return self._beside_or_below(block, services, widest, aspect, may_be_beside=not zones)
 
-    def _bands(self, nodes: list[Placed], widest: int, aspect: float, around: Placed | None) -> _Block:
+    def _bands(self, nodes: list[Node], widest: int, aspect: float, around: Node | None) -> _Block:
         if self._linked(nodes) and not any(node.children for node in nodes):
             return self._columns(nodes, widest, aspect)
         bands = [[node for node in nodes if _band(node) == band] for band in range(_SERVICES + 1)]
@@ -149,7 +149,7 @@ class Arranger:
             around.rows = [row.nodes for row in rows]
         return self._stack(rows)
 
-    def _rows(self, nodes: list[Placed], widest: int, aspect: float) -> list[_Row]:
+    def _rows(self, nodes: list[Node], widest: int, aspect: float) -> list[_Row]:
         """Place boxes as the rows of a grid whose proportions suit, and make their widths even."""
         zones = all(node.box.kind == "zone" for node in nodes)
         best: tuple[float, int] | None = None
@@ -180,7 +180,7 @@ class Arranger:
                 _stretch(node, width, height if leaves or node.children else node.height)
         return rows
 
-    def _place_in_rows(self, nodes: list[Placed], count: int, widest: int, aspect: float) -> None:
+    def _place_in_rows(self, nodes: list[Node], count: int, widest: int, aspect: float) -> None:
         """Give boxes their sizes, for as many of them in a row."""
         share = max((widest - (count - 1) * self._horizontal_gap(nodes)) // count, 1)
         rows = -(-len(nodes) // count)
@@ -190,13 +190,13 @@ class Arranger:
         if all(node.box.kind == "zone" for node in nodes):
             _align(nodes, self)
 
-    def _grid_size(self, nodes: list[Placed], count: int) -> tuple[int, int]:
+    def _grid_size(self, nodes: list[Node], count: int) -> tuple[int, int]:
         widths = [max(node.width for node in nodes[column::count]) for column in range(count)]
         heights = [max(node.height for node in nodes[at : at + count]) for at in range(0, len(nodes), count)]
         w = sum(widths) + self._horizontal_gap(nodes) * (count - 1)
         return w, sum(heights) + self._spacing.gap * (len(heights) - 1)
 
-    def _horizontal_gap(self, nodes: Sequence[Placed]) -> int:
+    def _horizontal_gap(self, nodes: Sequence[Node]) -> int:
         """Return the tracks between boxes side by side: more if there are labels between them."""
         gap = self._spacing.gap
         if any(node.children for node in nodes):
@@ -204,13 +204,13 @@ class Arranger:
         widths = [self._label_sizes[edge][0] for edge in self._between(nodes, nodes)]
         return max(gap, min(tracks(max(widths, default=0)) + 2, 16))
 
-    def _vertical_gap(self, above: Sequence[Placed], below: Sequence[Placed], least: int) -> int:
+    def _vertical_gap(self, above: Sequence[Node], below: Sequence[Node], least: int) -> int:
         """Return the tracks between two rows: more if there are labels between them."""
         between = self._between(above, below)
         heights = [self._label_sizes[edge][1] + 4 for edge in between if self._label_sizes[edge][1]]
         return max(least, min(tracks(sum(heights) + 22), 7) if heights else 0)
 
-    def _between(self, some: Sequence[Placed], others: Sequence[Placed]) -> list[Edge]:
+    def _between(self, some: Sequence[Node], others: Sequence[Node]) -> list[Edge]:
         """Return the edges that lead from boxes to others, not by way of what these contain."""
         other_ids = {node.box.id for node in others}
         numbers = {
@@ -236,7 +236,7 @@ class Arranger:
             y += height
         return _Block([node for row in rows for node in row.nodes], width, y)
 
-    def _beside_or_below(self, main: _Block, services: list[Placed], widest: int, aspect: float,
+    def _beside_or_below(self, main: _Block, services: list[Node], widest: int, aspect: float,
                          may_be_beside: bool) -> _Block:  # fmt: skip
         gap = self._spacing.gap + (2 if self._edges else 0)
         room = widest - main.width - gap
@@ -261,7 +261,7 @@ class Arranger:
             node.move((width - block.width) // 2, main.height + gap)
         return _Block(main.nodes + block.nodes, width, main.height + gap + block.height)
 
-    def _services(self, nodes: list[Placed], widest: int, aspect: float, beside: bool) -> _Block:
+    def _services(self, nodes: list[Node], widest: int, aspect: float, beside: bool) -> _Block:
         """Place services: those with arrows among them in columns, and the others in rows below."""
         linked = {name for pair in self._pairs(nodes) for name in pair}
         together = [node for node in nodes if node.box.id in linked]
@@ -281,7 +281,7 @@ class Arranger:
             y += block.height + self._spacing.gap
         return _Block([node for block in blocks for node in block.nodes], width, y - self._spacing.gap)
 
-    def _columns(self, nodes: list[Placed], widest: int, aspect: float) -> _Block:
+    def _columns(self, nodes: list[Node], widest: int, aspect: float) -> _Block:
         for node in nodes:
             self._place(node, widest, aspect)
         pairs = self._pairs(nodes)
@@ -303,11 +303,11 @@ class Arranger:
             x += width + between
         return _Block(list(nodes), x - between, max(heights))
 
-    def _linked(self, nodes: list[Placed]) -> bool:
+    def _linked(self, nodes: list[Node]) -> bool:
         """Return whether enough arrows lead among siblings that these decide where they stand."""
         return len(nodes) > 1 and 2 * len(self._pairs(nodes)) >= len(nodes)
 
-    def _pairs(self, nodes: list[Placed]) -> list[tuple[str, str]]:
+    def _pairs(self, nodes: list[Node]) -> list[tuple[str, str]]:
         ids = {node.box.id for node in nodes}
         pairs = set()
         for edge in self._edges:
@@ -318,11 +318,11 @@ class Arranger:
                     pairs.add((source, target))
         return sorted(pairs)
 
-    def _among(self, edge: Edge, nodes: list[Placed]) -> bool:
+    def _among(self, edge: Edge, nodes: list[Node]) -> bool:
         ids = {node.box.id for node in nodes}
         return any(ids.intersection(self._ancestors[name]) for name in (edge.root, *edge.leaves))
 
-    def align_rows(self, node: Placed, heights: list[int]) -> None:
+    def align_rows(self, node: Node, heights: list[int]) -> None:
         """Place the rows of a box again, each at least as high as wanted."""
         for row, height in zip(node.rows, heights, strict=True):
             for child in row:
@@ -334,7 +334,7 @@ class Arranger:
         self._enclose(node, block)
 
 
-def _align(zones: list[Placed], arranger: Arranger) -> None:
+def _align(zones: list[Node], arranger: Placement) -> None:
     """Give the rows of zones the same heights, so that subnets stand side by side."""
     if len(zones) < 2 or len({len(zone.rows) for zone in zones}) != 1:
         return
@@ -347,12 +347,12 @@ def _align(zones: list[Placed], arranger: Arranger) -> None:
         arranger.align_rows(zone, heights)
 
 
-def _stretch(node: Placed, w: int, h: int) -> None:
+def _stretch(node: Node, w: int, h: int) -> None:
     """Make a box larger; its children stay in the middle."""
     for child in node.children:
         child.move((w - node.width) // 2, 0)
     node.width, node.height = w, max(node.height, h)
 
 
-def _band(node: Placed) -> int:
+def _band(node: Node) -> int:
     return _BAND_OF_KIND.get(node.box.kind, _SERVICES)

@@ -60,7 +60,7 @@ def legend(drawing: Drawing, widest: float) -> list[Entry]:
     entries = [Entry((text,), indent=_ARROW, arrow=kind) for kind, text in ARROWS.items() if kind in kinds]
     if any(line.joints for line in drawing.lines):
         entries.append(Entry(("Arrows with the same label share a line where a dot joins them.",)))
-    if any(placed.loops for placed in drawing.boxes):
+    if any(node.loops for node in drawing.nodes):
         entries.append(Entry((f"{LOOP}among its own members",)))
     entries += [Entry((TEXTS[change],), indent=_BADGE, change=change) for change in drawing.changes]
     titles = {box.id: box.title for box in picture.boxes}

@@ -46,10 +46,10 @@ def _svg(drawing: Drawing, entries: Sequence[Entry], across: int, down: int) -> 
         f'<rect class="page" width="{across}" height="{down}"/>',
         _text(picture.title, _MARGIN, _TOP_OF_HEADING, HEADING, "heading"),
         f'<g transform="translate({left} {_TOP})">',
-        *(_box(placed, picture) for placed in drawing.boxes),
+        *(_box(node, picture) for node in drawing.nodes),
         *(_line(number, line, drawing) for number, line in enumerate(drawing.lines)),
         *(_label(number, line) for number, line in enumerate(drawing.lines)),
-        *(_badge(placed, picture) for placed in drawing.boxes),
+        *(_badge(node, picture) for node in drawing.nodes),
         "</g>",
         f'<g class="legend" transform="translate({_MARGIN} {_TOP + drawing.height})">',
         *(_entry(entry) for entry in entries),
@@ -59,18 +59,18 @@ def _svg(drawing: Drawing, entries: Sequence[Entry], across: int, down: int) -> 
     return "\n".join(part for part in parts if part) + "\n"
 
 
-def _box(placed: Node, picture: Picture) -> str:
-    box = placed.box
+def _box(node: Node, picture: Picture) -> str:
+    box = node.box
     change = change_of(picture, box)
-    classes = f"box {box.kind}" + (f" {change}" if change else "") + (" around" if placed.children else "")
-    x, y, w, h = placed.x * TRACK, placed.y * TRACK, placed.width * TRACK, placed.height * TRACK
-    symbol_x, symbol_y = placed.symbol()
-    size = f'x="{x}" y="{y}" width="{w}" height="{h}" rx="{8 if placed.children else 6}"'
+    classes = f"box {box.kind}" + (f" {change}" if change else "") + (" around" if node.children else "")
+    x, y, w, h = node.x * TRACK, node.y * TRACK, node.width * TRACK, node.height * TRACK
+    symbol_x, symbol_y = node.symbol()
+    size = f'x="{x}" y="{y}" width="{w}" height="{h}" rx="{8 if node.children else 6}"'
     at = f"translate({_number(symbol_x)} {_number(symbol_y)})"
-    texts = (_text(text.text, text.x, text.y, text.font, _style(text)) for text in placed.texts() if text.text)
+    texts = (_text(text.text, text.x, text.y, text.font, _style(text)) for text in node.texts() if text.text)
     return (
         f"<g class={quoteattr(classes)} {_data(box.logical_ids)} data-box={_attribute(_word(box.id))}>"
-        f'<title>{_escaped(_box_title(placed, picture))}</title><rect class="outline" {size}/>'
+        f'<title>{_escaped(_box_title(node, picture))}</title><rect class="outline" {size}/>'
         f'<path class="symbol" transform="{at}" d="{SYMBOLS[box.kind]}"/>{"".join(texts)}</g>'
     )
 
@@ -81,11 +81,11 @@ def _style(text: Text) -> str:
     return "name" if text.font.bold else "line"
 
 
-def _badge(placed: Node, picture: Picture) -> str:
-    change = change_of(picture, placed.box)
+def _badge(node: Node, picture: Picture) -> str:
+    change = change_of(picture, node.box)
     if not change:
         return ""
-    x, y = (placed.x + placed.width) * TRACK - 2, placed.y * TRACK + 2
+    x, y = (node.x + node.width) * TRACK - 2, node.y * TRACK + 2
     return _sign_of_change(change, x, y, ' aria-hidden="true"')
 
 
@@ -196,9 +196,9 @@ def _attribute(text: str) -> str:
     return quoteattr(clean(text))
 
 
-def _box_title(placed: Node, picture: Picture) -> str:
-    box = placed.box
-    loops = [f"{box.title} to itself: {_arrow_text(loop)}" for loop in placed.loops]
+def _box_title(node: Node, picture: Picture) -> str:
+    box = node.box
+    loops = [f"{box.title} to itself: {_arrow_text(loop)}" for loop in node.loops]
     return "\n".join([box.title + _difference(box), *_resources(box.logical_ids, picture), *loops])
 
 

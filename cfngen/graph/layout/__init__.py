@@ -1,8 +1,12 @@
-"""Where everything in a picture is drawn.
+"""Where everything in a picture is drawn: a layered, orthogonal layout of nodes within nodes.
 
-Boxes get their sizes from their texts, then their places within one another, then arrows their ways between them. How
-much room the arrows need is known only afterwards: the first attempt is narrow, the next ones are wider, until no two
-arrows share a track and each label has a place.
+It takes the steps of Sugiyama's method, for each node that contains others. Nodes (`nodes`) get their sizes from their
+texts and the ports that their edges need. Where edges decide, nodes stand in ranks, ordered so that few edges cross
+(`ranks`); elsewhere in rows, by what they stand for (`placement`). Arrows are bundled to edges (`edges`), which are
+routed one after another between ports over the tracks of a grid (`routing`). Labels come last (`labels`).
+
+How much room the edges need is known only afterwards: the first attempt is narrow, the next ones are wider, until no
+two edges share a track and each label has a place.
 """
 
 from __future__ import annotations
@@ -46,9 +50,9 @@ def _attempt(picture: Picture, edges: Sequence[Edge], spacing: Spacing) -> tuple
     margin = _MARGIN if edges else 1
     for root in roots:
         root.move(margin, margin)
-    boxes = [placed for root in roots for placed in root.walk()]
+    nodes = [node for root in roots for node in root.walk()]
     size = width + 2 * margin, height + 2 * margin
-    by_id = {placed.box.id: placed for placed in boxes}
+    by_id = {node.box.id: node for node in nodes}
     order = sorted(range(len(edges)), key=lambda number: (_length(edges[number], by_id), number))
     faults, lines = _routed(edges, order, by_id, size)
     for _ in range(_ORDERS):
@@ -60,15 +64,15 @@ def _attempt(picture: Picture, edges: Sequence[Edge], spacing: Spacing) -> tuple
         if faults_again < faults:
             faults, lines = faults_again, lines_again
     drawn = tuple(lines[number] for number in range(len(edges)))
-    return faults, Drawing(picture, tuple(boxes), drawn, size[0] * TRACK, size[1] * TRACK)
+    return faults, Drawing(picture, tuple(nodes), drawn, size[0] * TRACK, size[1] * TRACK)
 
 
-def _routed(edges: Sequence[Edge], order: Sequence[int], boxes: dict[str, Node],
+def _routed(edges: Sequence[Edge], order: Sequence[int], nodes: dict[str, Node],
             size: tuple[int, int]) -> tuple[int, dict[int, Line]]:  # fmt: skip
     """Return the lines of edges that are routed in an order, and how many faults they have."""
-    grid = Grid(size[0] + 1, size[1] + 1, boxes.values())
-    router = Router(grid, boxes)
-    labels = Labels(grid, boxes.values())
+    grid = Grid(size[0] + 1, size[1] + 1, nodes.values())
+    router = Router(grid, nodes)
+    labels = Labels(grid, nodes.values())
     lines = {}
     faults = 0
     for number in order:
@@ -112,11 +116,11 @@ def _corners(path: Sequence[Point]) -> tuple[Point, ...]:
     return (path[0], *turns, path[-1])
 
 
-def _length(edge: Edge, boxes: dict[str, Node]) -> int:
-    root = boxes[edge.root]
+def _length(edge: Edge, nodes: dict[str, Node]) -> int:
+    root = nodes[edge.root]
     return sum(
         abs(2 * (root.x - leaf.x) + root.width - leaf.width) + abs(2 * (root.y - leaf.y) + root.height - leaf.height)
-        for leaf in map(boxes.__getitem__, edge.leaves)
+        for leaf in map(nodes.__getitem__, edge.leaves)
     )
 
 
@@ -148,12 +152,12 @@ class Drawing:
     """A picture as it is drawn.
 
     Attributes:
-        boxes: its boxes with their places, parents first.
+        nodes: its boxes with their places, parents first.
         height: height in pixels, without heading and legend.
     """
 
     picture: Picture
-    boxes: tuple[Node, ...]
+    nodes: tuple[Node, ...]
     lines: tuple[Line, ...]
     width: int
     height: int
@@ -165,7 +169,7 @@ class Drawing:
 
     @property
     def changes(self) -> list[Change]:
-        """What a deployment does to the boxes and lines."""
-        shown = {change_of(self.picture, placed.box) for placed in self.boxes}
+        """What a deployment does to the nodes and lines."""
+        shown = {change_of(self.picture, node.box) for node in self.nodes}
         shown |= {line.edge.change for line in self.lines}
         return [change for change in COLOURS if change in shown]

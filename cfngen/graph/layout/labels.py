@@ -57,14 +57,14 @@ def label_size(lines: tuple[str, ...]) -> tuple[float, float]:
 class Labels:
     """Places labels, one after another."""
 
-    def __init__(self, grid: Grid, boxes: Iterable[Node]) -> None:
+    def __init__(self, grid: Grid, nodes: Iterable[Node]) -> None:
         self._grid = grid
         self._taken: list[Rectangle] = []
         self._borders: list[Rectangle] = []
-        for placed in boxes:
-            outline = (placed.x * TRACK, placed.y * TRACK, placed.width * TRACK, placed.height * TRACK)
-            if placed.children:
-                self._taken.append(placed.header_area())
+        for node in nodes:
+            outline = (node.x * TRACK, node.y * TRACK, node.width * TRACK, node.height * TRACK)
+            if node.children:
+                self._taken.append(node.header_area())
                 self._borders.append(outline)
             else:
                 self._taken.append(_enlarged(outline))

@@ -1,6 +1,6 @@
-"""Boxes with their texts, in tracks: how large each must be, and where the parts of its header are.
+"""Nodes: boxes with their texts, measured in tracks: how large each must be, and where the parts of its header are.
 
-A track is the grid that everything lies on: borders of boxes and arrows alike, which keeps arrows apart by one track.
+Tracks are the grid on which borders and edges lie, which keeps edges apart by one track.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Text:
 
 @dataclass
 class Node:
-    """A box that is being placed; all measures in tracks.
+    """A box of the picture while it is placed; all measures in tracks.
 
     Attributes:
         loops: its arrows to itself.
@@ -79,9 +79,9 @@ class Node:
 
     def move(self, x: int, y: int) -> None:
         """Move this box and all that it contains."""
-        for placed in self.walk():
-            placed.x += x
-            placed.y += y
+        for node in self.walk():
+            node.x += x
+            node.y += y
 
     def measure_leaf(self, ports: int) -> None:
         """Give a box without children its size."""
@@ -99,7 +99,7 @@ class Node:
         return even(self._text_width() + 2 * _INSET)
 
     def texts(self) -> list[Text]:
-        """Return the lines of title and text, where they are drawn; the box has been placed by now."""
+        """Return the lines of title and text, where they are drawn; the node has been placed by now."""
         left = self.x * TRACK + _INSET
         spare = 0.0 if self.children else (self.height * TRACK - self._text_height()) / 2
         top = self.y * TRACK + _INSET - 1 + spare

@@ -1,4 +1,7 @@
-"""Where boxes stand: within each box its children, in rows; zones side by side, services beside or below."""
+"""Where nodes stand: within each its children, in ranks if edges decide, else in rows; services beside or below.
+
+What a node stands for decides its band: sources above, then gateways, load balancers, the network, instances.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from dataclasses import dataclass
 
 from cfngen.graph.layout.edges import Edge
 from cfngen.graph.layout.nodes import NARROWEST, TRACK, Node, tracks
-from cfngen.graph.layout.ranks import columns
+from cfngen.graph.layout.ranks import ranks
 from cfngen.graph.picture import BoxKind
 
 WIDEST = 98  # tracks
@@ -24,9 +27,9 @@ _BANDS: tuple[frozenset[BoxKind], ...] = (
 )  # from above; everything else is a service
 _BAND_OF_KIND = {kind: band for band, kinds in enumerate(_BANDS) for kind in kinds}
 _SERVICES = len(_BANDS)
-_ABOVE = range(3)
-_IN_A_ROW = 12  # an aspect
-_QUIET = 1  # tracks around boxes that no arrow reaches
+_BANDS_ABOVE_THE_NETWORK = range(3)
+_ASPECT_OF_A_ROW = 12
+_GAP_WITHOUT_EDGES = 1  # tracks around nodes that no edge reaches
 
 
 @dataclass(frozen=True)
@@ -34,9 +37,9 @@ class Spacing:
     """Tracks that are left free for arrows.
 
     Attributes:
-        gap: between boxes side by side or one below another.
+        gap: between nodes side by side or one below another.
         padding: between the border of a box and its children.
-        lanes: between columns of boxes that have arrows among them, in addition to the room for labels.
+        lanes: between ranks, in addition to the room for labels.
     """
 
     gap: int
@@ -59,7 +62,7 @@ class _Block:
 
 
 class Placement:
-    """Arranges the boxes of a picture."""
+    """Places the nodes of a picture."""
 
     def __init__(
         self, roots: list[Node], edges: Sequence[Edge], spacing: Spacing, label_sizes: dict[Edge, tuple[float, float]]
@@ -80,7 +83,7 @@ class Placement:
         self._leaf_sizes: dict[str, tuple[int, int]] = {}
 
     def arrange(self, roots: list[Node]) -> tuple[int, int]:
-        """Place boxes and all that they contain; return the width and height that they take."""
+        """Place nodes and all that they contain; return the width and height that they take."""
         block = self._block(roots, WIDEST, _ASPECT)
         return block.width, block.height
 
@@ -109,7 +112,7 @@ class Placement:
         """Return the spacing within a box: less if few arrows reach what it contains."""
         reached = sum(self._ports[inner.box.id] for child in node.children for inner in child.walk())
         if not reached:
-            return Spacing(_QUIET, _QUIET, 0)
+            return Spacing(_GAP_WITHOUT_EDGES, _GAP_WITHOUT_EDGES, 0)
         if reached < len(node.children):
             return Spacing(max(self._spacing.gap - 1, 2), self._spacing.padding, self._spacing.lanes)
         return self._spacing
@@ -118,7 +121,7 @@ class Placement:
         padding = self._spacing.padding
         needed = node.measure_header((block.width + 2 * padding) * TRACK)
         node.width = max(block.width + 2 * padding, needed)
-        top = node.header + max(padding - 2, 0 if padding == _QUIET else 1)
+        top = node.header + max(padding - 2, 0 if padding == _GAP_WITHOUT_EDGES else 1)
         node.height = top + block.height + padding
         for child in block.nodes:
             child.move((node.width - block.width) // 2, top)
@@ -137,20 +140,18 @@ class Placement:
 
     def _bands(self, nodes: list[Node], widest: int, aspect: float, around: Node | None) -> _Block:
         if self._linked(nodes) and not any(node.children for node in nodes):
-            return self._columns(nodes, widest, aspect)
+            return self._ranks(nodes, widest, aspect)
         bands = [[node for node in nodes if _band(node) == band] for band in range(_SERVICES + 1)]
-        rows = [
-            row
-            for number, band in enumerate(bands)
-            if band
-            for row in self._rows(band, widest, max(aspect, _IN_A_ROW) if number in _ABOVE else aspect)
-        ]
+        rows: list[_Row] = []
+        for number, band in enumerate(bands):
+            is_above = number in _BANDS_ABOVE_THE_NETWORK
+            rows += self._rows(band, widest, max(aspect, _ASPECT_OF_A_ROW) if is_above else aspect) if band else []
         if around is not None:
             around.rows = [row.nodes for row in rows]
         return self._stack(rows)
 
     def _rows(self, nodes: list[Node], widest: int, aspect: float) -> list[_Row]:
-        """Place boxes as the rows of a grid whose proportions suit, and make their widths even."""
+        """Place nodes as the rows of a grid whose proportions suit, and make their widths even."""
         zones = all(node.box.kind == "zone" for node in nodes)
         best: tuple[float, int] | None = None
         gap = self._horizontal_gap(nodes)
@@ -181,7 +182,7 @@ class Placement:
         return rows
 
     def _place_in_rows(self, nodes: list[Node], count: int, widest: int, aspect: float) -> None:
-        """Give boxes their sizes, for as many of them in a row."""
+        """Give nodes their sizes, for as many of them in a row."""
         share = max((widest - (count - 1) * self._horizontal_gap(nodes)) // count, 1)
         rows = -(-len(nodes) // count)
         for node in nodes:
@@ -197,7 +198,7 @@ class Placement:
         return w, sum(heights) + self._spacing.gap * (len(heights) - 1)
 
     def _horizontal_gap(self, nodes: Sequence[Node]) -> int:
-        """Return the tracks between boxes side by side: more if there are labels between them."""
+        """Return the tracks between nodes side by side: more if there are labels between them."""
         gap = self._spacing.gap
         if any(node.children for node in nodes):
             return gap
@@ -211,7 +212,7 @@ class Placement:
         return max(least, min(tracks(sum(heights) + 22), 7) if heights else 0)
 
     def _between(self, some: Sequence[Node], others: Sequence[Node]) -> list[Edge]:
-        """Return the edges that lead from boxes to others, not by way of what these contain."""
+        """Return the edges that lead from nodes to others, not by way of what these contain."""
         other_ids = {node.box.id for node in others}
         numbers = {
             number
@@ -270,7 +271,7 @@ class Placement:
             together, alone = [], nodes
         blocks = []
         if together:
-            blocks.append(self._columns(together, widest, aspect))
+            blocks.append(self._ranks(together, widest, aspect))
         if alone:
             blocks.append(self._stack(self._rows(alone, widest, aspect / 4 if beside and not together else 8)))
         width = max(block.width for block in blocks)
@@ -281,14 +282,14 @@ class Placement:
             y += block.height + self._spacing.gap
         return _Block([node for block in blocks for node in block.nodes], width, y - self._spacing.gap)
 
-    def _columns(self, nodes: list[Node], widest: int, aspect: float) -> _Block:
+    def _ranks(self, nodes: list[Node], widest: int, aspect: float) -> _Block:
         for node in nodes:
             self._place(node, widest, aspect)
         pairs = self._pairs(nodes)
         widths = [self._label_sizes[edge][0] for edge in self._edges if self._among(edge, nodes)]
         between = tracks(max(widths, default=0)) + 2 + self._spacing.lanes + min(len(widths) // 6, 6)
         gap = max(self._spacing.gap - 1, 2)
-        arranged = columns(nodes, pairs, (between, gap), widest, aspect)
+        arranged = ranks(nodes, pairs, (between, gap), widest, aspect)
         gaps = [[self._vertical_gap([one], [other], gap) for one, other in itertools.pairwise(col)] for col in arranged]
         heights = [sum(node.height for node in col) + sum(below) for col, below in zip(arranged, gaps, strict=True)]
         x = 0

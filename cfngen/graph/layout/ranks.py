@@ -1,7 +1,8 @@
-"""Boxes with arrows among them: as columns, so that arrows lead from one column to the next.
+"""Nodes in ranks, so that edges lead from one rank to the next and few of them cross: Sugiyama's layered method.
 
-The order follows Eades, Lin and Smyth's heuristic for few arrows that point backwards; within columns, boxes stand at
-the height of those that they are linked with (Sugiyama's barycentres).
+An order with few edges that point backwards breaks the cycles (the heuristic of Eades, Lin and Smyth); a node's rank
+is the length of the longest path to it; within ranks, which stand as columns, nodes are ordered by the barycentres of
+those that they are linked with.
 """
 
 from __future__ import annotations
@@ -14,22 +15,22 @@ from cfngen.graph.layout.nodes import Node
 _SWEEPS = 6
 
 
-def columns(nodes: Sequence[Node], pairs: Iterable[tuple[str, str]], spacing: tuple[int, int], widest: int,
+def ranks(nodes: Sequence[Node], pairs: Iterable[tuple[str, str]], spacing: tuple[int, int], widest: int,
             aspect: float) -> list[list[Node]]:  # fmt: skip
-    """Return boxes as columns, each from top to bottom.
+    """Return nodes as columns, each from top to bottom.
 
     Args:
-        nodes: the boxes; each has its size.
-        pairs: ids of boxes from and to which arrows lead.
-        spacing: tracks between columns, and between the boxes of a column.
+        nodes: the nodes; each has its size.
+        pairs: ids of nodes from and to which arrows lead.
+        spacing: tracks between columns, and between the nodes of a column.
         aspect: width by height that is wanted.
     """
     by_id = {node.box.id: node for node in nodes}
     edges = sorted({(source, target) for source, target in pairs if source != target})
-    layers = _layers(list(by_id), edges)
+    assigned = _assigned_ranks(list(by_id), edges)
     best: tuple[float, list[list[str]]] | None = None
-    for candidate in _candidates(layers, edges):
-        ordered = _ordered(candidate, edges)
+    for candidate in _candidates(assigned, edges):
+        ordered = _ordered_by_barycentre(candidate, edges)
         width = sum(max(by_id[name].width for name in column) for column in ordered) + spacing[0] * (len(ordered) - 1)
         height = max(sum(by_id[name].height + spacing[1] for name in column) for column in ordered)
         score = abs(math.log(width / height / aspect)) + (10 * width / widest if width > widest else 0)
@@ -40,9 +41,9 @@ def columns(nodes: Sequence[Node], pairs: Iterable[tuple[str, str]], spacing: tu
     return [[by_id[name] for name in column] for column in best[1]] if best else []
 
 
-def _layers(names: list[str], edges: list[tuple[str, str]]) -> list[list[str]]:
+def _assigned_ranks(names: list[str], edges: list[tuple[str, str]]) -> list[list[str]]:
     """Return layers such that arrows, but for those that point backwards, lead to a later layer."""
-    position = {name: index for index, name in enumerate(_sequence(names, edges))}
+    position = {name: index for index, name in enumerate(_acyclic_order(names, edges))}
     layer = dict.fromkeys(names, 0)
     for name in sorted(names, key=position.__getitem__):
         for source, target in edges:
@@ -51,7 +52,7 @@ def _layers(names: list[str], edges: list[tuple[str, str]]) -> list[list[str]]:
     return [[name for name in names if layer[name] == index] for index in range(max(layer.values(), default=0) + 1)]
 
 
-def _sequence(names: list[str], edges: list[tuple[str, str]]) -> list[str]:
+def _acyclic_order(names: list[str], edges: list[tuple[str, str]]) -> list[str]:
     rest = list(names)
     first: list[str] = []
     last: list[str] = []
@@ -104,8 +105,8 @@ def _candidates(layers: list[list[str]], edges: list[tuple[str, str]]) -> Iterab
             yield [[name for name in many if name in left], few, [name for name in many if name in right]]
 
 
-def _ordered(layers: list[list[str]], edges: list[tuple[str, str]]) -> list[list[str]]:
-    """Return columns in which linked boxes are at similar heights."""
+def _ordered_by_barycentre(layers: list[list[str]], edges: list[tuple[str, str]]) -> list[list[str]]:
+    """Return columns in which linked nodes are at similar heights."""
     neighbours: dict[str, list[str]] = {name: [] for column in layers for name in column}
     for source, target in edges:
         neighbours[source].append(target)

@@ -1,4 +1,10 @@
-"""The ways of edges: orthogonal, over the tracks of a grid, with few bends and crossings."""
+"""The ways of edges: orthogonal, from port to port over the tracks of a grid, with few bends and crossings.
+
+Edges are routed one after another, each on its cheapest way (Lee's algorithm with the bounds of A*): bends, crossings
+and borders have a price. Where all points are taken, an edge runs along another one at a high price: then the picture
+is laid out again with more room. A point may carry one edge across and another one up and down, which cross there. No
+edge enters a node without children, unless it ends there, covers a title, or runs along a border.
+"""
 
 from __future__ import annotations
 
@@ -26,21 +32,21 @@ class Grid:
 
     Attributes:
         owner: by direction, which edge uses a point, or FREE, or BLOCKED.
-        toll: by direction, what entering a point costs in addition: at borders of boxes with children.
+        toll: by direction, what entering a point costs in addition: at borders of nodes with children.
     """
 
-    def __init__(self, w: int, h: int, boxes: Iterable[Node]) -> None:
+    def __init__(self, w: int, h: int, nodes: Iterable[Node]) -> None:
         self.width, self.height = w, h
         self.owner = ([FREE] * (w * h), [FREE] * (w * h))
         self.toll = ([0.0] * (w * h), [0.0] * (w * h))
-        for placed in boxes:
-            if placed.children:
-                self._border(placed)
-                left, top, width, height = placed.header_area()
+        for node in nodes:
+            if node.children:
+                self._border(node)
+                left, top, width, height = node.header_area()
                 self.block((left - _APART, top - _APART, width + 2 * _APART, height + 2 * _APART))
             else:
-                for y in range(placed.y, placed.y + placed.height + 1):
-                    for x in range(placed.x, placed.x + placed.width + 1):
+                for y in range(node.y, node.y + node.height + 1):
+                    for x in range(node.x, node.x + node.width + 1):
                         self._set(x, y)
         for x in range(w):
             self._set(x, 0)
@@ -72,7 +78,7 @@ class Grid:
                 if 0 <= x < self.width and 0 <= y < self.height:
                     yield y * self.width + x
 
-    def ports(self, placed: Node, inside: bool) -> Iterator[tuple[int, int, int, float]]:
+    def ports(self, node: Node, inside: bool) -> Iterator[tuple[int, int, int, float]]:
         """Yield where an arrow may leave or reach a box.
 
         Args:
@@ -84,10 +90,10 @@ class Grid:
         """
         away = -1 if inside else 1
         sides = (
-            (VERTICAL, 0, -away, placed.width, placed.x, placed.y),
-            (VERTICAL, 0, away, placed.width, placed.x, placed.y + placed.height),
-            (HORIZONTAL, -away, 0, placed.height, placed.x, placed.y),
-            (HORIZONTAL, away, 0, placed.height, placed.x + placed.width, placed.y),
+            (VERTICAL, 0, -away, node.width, node.x, node.y),
+            (VERTICAL, 0, away, node.width, node.x, node.y + node.height),
+            (HORIZONTAL, -away, 0, node.height, node.x, node.y),
+            (HORIZONTAL, away, 0, node.height, node.x + node.width, node.y),
         )
         for direction, dx, dy, length, x, y in sides:
             for offset in range(1, length):
@@ -95,19 +101,19 @@ class Grid:
                 beside = self.point(at_x + dx, at_y + dy if direction == VERTICAL else at_y)
                 yield beside, self.point(at_x, at_y), direction, abs(2 * offset / length - 1)
 
-    def _border(self, placed: Node) -> None:
-        toll = _TOLLS.get(placed.box.kind, _TOLL)
-        right, bottom = placed.x + placed.width, placed.y + placed.height
-        for x in range(placed.x, right + 1):
-            for y in (placed.y, bottom):
+    def _border(self, node: Node) -> None:
+        toll = _TOLLS.get(node.box.kind, _TOLL)
+        right, bottom = node.x + node.width, node.y + node.height
+        for x in range(node.x, right + 1):
+            for y in (node.y, bottom):
                 self.owner[HORIZONTAL][self.point(x, y)] = BLOCKED
                 self.toll[VERTICAL][self.point(x, y)] += toll
-        for y in range(placed.y, bottom + 1):
-            for x in (placed.x, right):
+        for y in range(node.y, bottom + 1):
+            for x in (node.x, right):
                 self.owner[VERTICAL][self.point(x, y)] = BLOCKED
                 self.toll[HORIZONTAL][self.point(x, y)] += toll
-        for x in (placed.x, right):
-            for y in (placed.y, bottom):
+        for x in (node.x, right):
+            for y in (node.y, bottom):
                 self._set(x, y)
 
     def _set(self, x: int, y: int) -> None:
@@ -161,10 +167,10 @@ class Route:
 class Router:
     """Routes edges on a grid."""
 
-    def __init__(self, grid: Grid, boxes: Mapping[str, Node]) -> None:
+    def __init__(self, grid: Grid, nodes: Mapping[str, Node]) -> None:
         self._grid = grid
-        self._boxes = boxes
-        self._inside = {name: {child.box.id for child in placed.walk()} for name, placed in boxes.items()}
+        self._nodes = nodes
+        self._inside = {name: {child.box.id for child in node.walk()} for name, node in nodes.items()}
 
     def route(self, number: int, edge: Edge) -> Route:
         """Route an edge, and mark its points as taken by its number."""
@@ -189,14 +195,14 @@ class Router:
         return route
 
     def _middle(self, name: str) -> tuple[float, float]:
-        placed = self._boxes[name]
-        return placed.x + placed.width / 2, placed.y + placed.height / 2
+        node = self._nodes[name]
+        return node.x + node.width / 2, node.y + node.height / 2
 
     def _ends(self, name: str, other: str, number: int) -> Ports:
         """Return by point beside a box, and direction, the point on its border and the price of this port."""
         ends = {}
         owner = self._grid.owner
-        for beside, port, direction, off_centre in self._grid.ports(self._boxes[name], other in self._inside[name]):
+        for beside, port, direction, off_centre in self._grid.ports(self._nodes[name], other in self._inside[name]):
             if owner[direction][beside] == BLOCKED:
                 continue
             price = _OFF_CENTRE * off_centre**2

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import click
-
-if TYPE_CHECKING:
-    _ParamType = click.ParamType[timedelta]
-else:
-    _ParamType = click.ParamType  # takes no argument before click 8.3
 
 # By the letter of each unit: the argument of `timedelta`.
 _TIMEDELTA_ARGUMENTS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
@@ -20,7 +14,7 @@ _DURATION_PATTERN = re.compile(
 )
 
 
-class Duration(_ParamType):
+class Duration(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.3
     """A click parameter type for durations that are at least as long as `minimum`."""
 
     name = "duration"

@@ -12,10 +12,10 @@ from typing import Any, NoReturn
 import click
 
 from cfngen import __version__
+from cfngen.cli.display.typography import ascii_fallback
 from cfngen.cli.error_reporting import run_and_report
 from cfngen.cli.exit_codes import BROKEN_PIPE, EXIT_CODE_MEANINGS, USAGE_ERROR
 from cfngen.cli.settings import Settings
-from cfngen.cli.typography import ascii_fallback
 from cfngen.cli.usage import SuggestingGroup
 
 COMMANDS = (

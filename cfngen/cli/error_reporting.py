@@ -14,8 +14,8 @@ from typing import ClassVar
 
 import click
 
+from cfngen.cli.display.json_output import print_json
 from cfngen.cli.exit_codes import BROKEN_PIPE, FAILED, SUCCESS, USAGE_ERROR, error_exit_code
-from cfngen.cli.json_output import print_json
 from cfngen.cli.settings import Settings
 from cfngen.cli.usage import message_and_hint
 from cfngen.errors import CfngenError

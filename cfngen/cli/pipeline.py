@@ -6,14 +6,14 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cfngen.cli.options import Option
-from cfngen.cli.terminal import progress_line
+from cfngen.cli.display.terminal import progress_line
+from cfngen.cli.input.options import Option
 from cfngen.text import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from cfngen.cli.source import Source
+    from cfngen.cli.input.source import Source
     from cfngen.cluster.model import Cluster
     from cfngen.lint import Finding
     from cfngen.templates.document import Document

@@ -37,8 +37,8 @@ from moto.autoscaling.models import autoscaling_backends  # noqa: E402
 from moto.core.models import DEFAULT_ACCOUNT_ID  # noqa: E402
 
 from cfngen.cli.application import application  # noqa: E402
-from cfngen.cli.screen import Screen  # noqa: E402
-from cfngen.cli.target import Target  # noqa: E402
+from cfngen.cli.display.screen import Screen  # noqa: E402
+from cfngen.cli.input.target import Target  # noqa: E402
 from cfngen.deploy.status import StackHealth, StackStatus  # noqa: E402
 from cfngen.deploy.watching.watch import InterruptChoice  # noqa: E402
 from cfngen.sandbox.cloudformation import Stack  # noqa: E402

@@ -7,7 +7,7 @@ from datetime import timedelta
 import click
 import pytest
 
-from cfngen.cli.duration import Duration, format_duration
+from cfngen.cli.input.options import Duration, format_duration
 
 
 @pytest.mark.parametrize(

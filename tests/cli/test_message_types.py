@@ -12,7 +12,7 @@ import pytest
 import cfngen
 from cfngen.cli.application import application
 from cfngen.cli.commands.version import Versions
-from cfngen.cli.message_types import MESSAGE_TYPES, MessageType
+from cfngen.cli.display.messages import MESSAGE_TYPES, MessageType
 from cfngen.deploy.messages import Event, Message
 from cfngen.deploy.watching.progress import Progress
 from cfngen.permissions.grants import Policy

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from deployed_cluster import Place, Shell, commanding, place
 
-from cfngen.cli.plan_graph import plan_changes
+from cfngen.cli.display.pictures import plan_changes
 from cfngen.cluster.load import load
 from cfngen.deploy.preview.changes import Change, Replacement, StackPlan
 from cfngen.deploy.preview.plan import Plan

@@ -8,8 +8,8 @@ from typing import Any
 import click
 import pytest
 
+from cfngen.cli.display.screen import Screen
 from cfngen.cli.render import deletion
-from cfngen.cli.screen import Screen
 from cfngen.deploy.deletion.blockers import Blocker
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, OrphanRemoved
 from cfngen.deploy.deletion.plan import DeletedResources, DeletionPlan

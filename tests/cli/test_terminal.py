@@ -7,8 +7,8 @@ import io
 import click
 import pytest
 
+from cfngen.cli.display.terminal import progress_line
 from cfngen.cli.render.layout import table
-from cfngen.cli.terminal import progress_line
 
 
 class Terminal(io.StringIO):

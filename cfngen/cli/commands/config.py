@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cfngen.cli.display.terminal import examples_epilog
+from cfngen.cli.display.typography import print_verbatim
+from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.render.layout import align_columns
-from cfngen.cli.source import Source, source_options
-from cfngen.cli.terminal import examples_epilog
-from cfngen.cli.typography import print_verbatim
 from cfngen.cluster.paths import dotted, leaves
 
 if TYPE_CHECKING:

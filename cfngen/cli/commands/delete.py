@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cfngen.cli.display.screen import screen
+from cfngen.cli.display.terminal import examples_epilog, progress_line
 from cfngen.cli.exit_codes import SUCCESS, operation_exit_code
-from cfngen.cli.options import Option, OptionGroup, yes_option
-from cfngen.cli.paths import PathArgument
-from cfngen.cli.screen import screen
-from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples_epilog, progress_line
+from cfngen.cli.input.options import Option, OptionGroup, yes_option
+from cfngen.cli.input.paths import PathArgument
+from cfngen.cli.input.target import Target, target_options
 
 if TYPE_CHECKING:
-    from cfngen.cli.screen import Screen
+    from cfngen.cli.display.screen import Screen
     from cfngen.cluster.model import Cluster
     from cfngen.deploy.account import Account
     from cfngen.deploy.deletion.authority_copies import AuthorityCopy, CopyMethod

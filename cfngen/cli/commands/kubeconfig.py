@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.duration import Duration
-from cfngen.cli.paths import PathArgument
-from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.display.terminal import examples_epilog
+from cfngen.cli.input.options import Duration
+from cfngen.cli.input.paths import PathArgument
+from cfngen.cli.input.target import Target, target_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import click
 
-from cfngen.cli.options import wait_option, yes_option
-from cfngen.cli.screen import screen
-from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.display.screen import screen
+from cfngen.cli.display.terminal import examples_epilog
+from cfngen.cli.input.options import wait_option, yes_option
+from cfngen.cli.input.target import Target, target_options
 
 
 @click.command(

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from cfngen.cli import shell_completion
-from cfngen.cli.deployment import role_option
-from cfngen.cli.message_output import show_message
-from cfngen.cli.source import Source, source_options
-from cfngen.cli.target import Target, output_option, stack_name_option
-from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.display.messages import show_message
+from cfngen.cli.display.terminal import examples_epilog
+from cfngen.cli.input import shell_completion
+from cfngen.cli.input.deployment import role_option
+from cfngen.cli.input.source import Source, source_options
+from cfngen.cli.input.target import Target, output_option, stack_name_option
 from cfngen.cli.usage import did_you_mean
 from cfngen.text import pluralize
 

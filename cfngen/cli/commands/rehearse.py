@@ -9,19 +9,26 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from cfngen.cli.deployment import bucket_option, role_option
+from cfngen.cli.display.json_output import to_json_value
+from cfngen.cli.display.messages import show_message
+from cfngen.cli.display.screen import screen
+from cfngen.cli.display.terminal import examples_epilog
 from cfngen.cli.exit_codes import FAILED, INTERRUPTED, SUCCESS, rehearsal_exit_code
-from cfngen.cli.json_output import to_json_value
-from cfngen.cli.message_output import show_message
-from cfngen.cli.options import Option, OptionGroup, yes_option
-from cfngen.cli.paths import PathArgument
-from cfngen.cli.screen import screen
-from cfngen.cli.source import Source
-from cfngen.cli.target import Target, account_option, make_target, output_option, profile_option, sandbox_option
-from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.input.deployment import bucket_option, role_option
+from cfngen.cli.input.options import Option, OptionGroup, yes_option
+from cfngen.cli.input.paths import PathArgument
+from cfngen.cli.input.source import Source
+from cfngen.cli.input.target import (
+    Target,
+    account_option,
+    make_target,
+    output_option,
+    profile_option,
+    sandbox_option,
+)
 
 if TYPE_CHECKING:
-    from cfngen.cli.screen import Screen
+    from cfngen.cli.display.screen import Screen
     from cfngen.deploy.account import Account
     from cfngen.deploy.interaction import Interaction
     from cfngen.rehearse.expectations import Expectations

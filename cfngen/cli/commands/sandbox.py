@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cfngen.cli.display.messages import show_message
+from cfngen.cli.display.terminal import examples_epilog, show_warning
 from cfngen.cli.exit_codes import FAILED, SUCCESS
-from cfngen.cli.message_output import show_message
-from cfngen.cli.options import Option
-from cfngen.cli.target import output_option
-from cfngen.cli.terminal import examples_epilog, show_warning
+from cfngen.cli.input.options import Option
+from cfngen.cli.input.target import output_option
 from cfngen.cli.usage import SuggestingGroup
 from cfngen.errors import CfngenError
 from cfngen.text import pluralize

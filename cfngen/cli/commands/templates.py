@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from cfngen.cli import shell_completion
 from cfngen.cli.commands.userdata import size_lines
+from cfngen.cli.display.suggested_commands import complete_commands
+from cfngen.cli.display.terminal import examples_epilog, show_warning
 from cfngen.cli.exit_codes import OUTPUT_IS_STALE, SUCCESS
-from cfngen.cli.paths import PathArgument
+from cfngen.cli.input import shell_completion
+from cfngen.cli.input.paths import PathArgument
+from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.pipeline import GeneratedTemplates, generate, lint_or_fail, no_cache_option
 from cfngen.cli.render.layout import align_columns
-from cfngen.cli.source import Source, source_options
-from cfngen.cli.suggested_commands import complete_commands
-from cfngen.cli.terminal import examples_epilog, show_warning
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 from cfngen.text import pluralize

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli import shell_completion
-from cfngen.cli.paths import PathArgument
+from cfngen.cli.display.terminal import examples_epilog
+from cfngen.cli.display.typography import print_verbatim
+from cfngen.cli.input import shell_completion
+from cfngen.cli.input.paths import PathArgument
+from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.render.layout import align_columns
-from cfngen.cli.source import Source, source_options
-from cfngen.cli.terminal import examples_epilog
-from cfngen.cli.typography import print_verbatim
 from cfngen.text import pluralize
 
 if TYPE_CHECKING:

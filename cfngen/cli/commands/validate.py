@@ -7,10 +7,10 @@ from functools import partial
 
 import click
 
+from cfngen.cli.display.terminal import examples_epilog
 from cfngen.cli.exit_codes import validation_exit_code
-from cfngen.cli.options import wait_option
-from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.input.options import wait_option
+from cfngen.cli.input.target import Target, target_options
 
 
 @click.command(

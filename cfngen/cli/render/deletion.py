@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
+from cfngen.cli.display.suggested_commands import next_line
 from cfngen.cli.render.durations import duration_text
 from cfngen.cli.render.layout import aligned_rows, hanging, line_width, paragraph
 from cfngen.cli.render.operations import cluster_heading
-from cfngen.cli.suggested_commands import next_line
 from cfngen.deploy.deletion.blockers import Blocker
 from cfngen.deploy.deletion.deletion_report import DeletionCount
 from cfngen.deploy.deletion.leftovers import Remains

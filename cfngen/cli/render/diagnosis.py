@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import click
 
 from cfngen.cli.render.layout import BOLD, PLAIN, Piece, flow, hanging, line_width, paragraph
+from cfngen.cli.render.operations import OPERATION_VERBS
 from cfngen.cli.render.resource_names import resource_name, resource_path, stack_path
-from cfngen.cli.render.verbs import OPERATION_VERBS
 from cfngen.deploy.next_steps import NextStep
 from cfngen.deploy.watching.console_output import ConsoleExcerpt
 from cfngen.deploy.watching.diagnosis import Cause, Diagnosis

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import click
 
+from cfngen.cli.display.suggested_commands import colored, next_line
 from cfngen.cli.render.durations import age_text, duration_text
 from cfngen.cli.render.layout import table
 from cfngen.cli.render.operations import operation_plan_lines
-from cfngen.cli.suggested_commands import colored, next_line
 from cfngen.deploy.etcd.backup import BackupTaken
 from cfngen.deploy.etcd.restore import Restored, RestorePlan
 from cfngen.deploy.etcd.snapshots import Snapshots

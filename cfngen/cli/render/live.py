@@ -19,8 +19,8 @@ import click
 from cfngen.cli.render.durations import duration_text
 from cfngen.cli.render.events import event_lines
 from cfngen.cli.render.layout import Piece, Style
+from cfngen.cli.render.operations import OPERATION_VERBS
 from cfngen.cli.render.resource_names import resource_name, stack_title
-from cfngen.cli.render.verbs import OPERATION_VERBS
 from cfngen.deploy.clock import Clock
 from cfngen.deploy.messages import Event, Message
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from cfngen.cli.display.suggested_commands import next_line
 from cfngen.cli.render.durations import duration_text
 from cfngen.cli.render.layout import BOLD, FAINT, aligned_rows, paragraph, screen_width, table
 from cfngen.cli.render.operations import operation_plan_lines
 from cfngen.cli.render.plan_costs import unit_form
-from cfngen.cli.suggested_commands import next_line
 from cfngen.deploy.pausing.reports import (
     GroupPlan,
     Paused,

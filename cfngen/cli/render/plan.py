@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 from cfngen.cli.render.layout import BOLD, FAINT, PLAIN, Piece, aligned_rows, flow, hanging, line_width, paragraph
 from cfngen.cli.render.plan_changes import CHANGE_STYLES, CHANGE_SYMBOLS, change_lines, effect_in_words, impact_lines
 from cfngen.cli.render.plan_costs import bill_lines, cost_and_quota_lines, creation_lines
-from cfngen.cli.render.plan_downloads import download_lines
 from cfngen.cli.render.resource_names import stack_path
+from cfngen.text import join_and, pluralize
 
 if TYPE_CHECKING:
     from cfngen.deploy.preview.changes import Change, StackPlan
     from cfngen.deploy.preview.plan import Plan
     from cfngen.deploy.quotas.quota import Quota
+    from cfngen.userdata.downloads import Downloads
+
 
 WAIT_CONDITION_HANDLE = "AWS::CloudFormation::WaitConditionHandle"  # its metadata in a stack is a boot program
 # By CloudFormation's name for what happens after a failure; the default, to roll back, needs no sentence.
@@ -221,3 +223,30 @@ def _impact_texts(plan: Plan, danger: str) -> list[str]:
 
 def _quota_text(quota: Quota) -> str:
     return f"{quota.name}: {quota.hint}" if quota.hint else quota.name
+
+
+def download_lines(downloads: Downloads, width: int, *, is_complete: bool) -> Iterator[str]:
+    """Yield what mirrors must serve.
+
+    Args:
+        is_complete: whether to list each file and chart, rather than how many there are.
+    """
+    yield ""
+    yield from paragraph("Without a way to the internet", width, style=BOLD)
+    urls = [*downloads.files, *downloads.charts]
+    counts = join_and([pluralize(len(downloads.files), "file"), pluralize(len(downloads.charts), "chart")])
+    server = downloads.mirror or "assets.mirror, which is not set,"
+    text = f"{server} must serve {counts} to instances whose images do not contain them"
+    if not is_complete:
+        yield from paragraph(f"{text}; --full lists them.", width, 2)
+    else:
+        yield from paragraph(f"{text}:", width, 2)
+        yield from (f"    {downloads.mirror}/{url.partition('://')[2]}" for url in urls)
+    registries = join_and([*downloads.registries, "those of the charts' images"])
+    yield from paragraph(
+        f"Mirrors of registries (containerd.registryMirrors) must serve the images of {registries}. Packages of the "
+        "distribution that the image lacks come from its own mirrors.",
+        width,
+        2,
+        style=FAINT,
+    )

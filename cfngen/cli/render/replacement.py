@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from cfngen.cli.display.suggested_commands import next_line
 from cfngen.cli.render.durations import duration_text
 from cfngen.cli.render.operations import operation_plan_lines
-from cfngen.cli.suggested_commands import next_line
 from cfngen.deploy.replacing.replacement_messages import READY, Replaced, ReplacementPlan, ReplacementProgress
 from cfngen.hints import CommandText, Line, suggest
 

@@ -8,11 +8,11 @@ from typing import TypeVar
 
 import click
 
+from cfngen.cli.display.suggested_commands import colored
 from cfngen.cli.render.durations import age_text
 from cfngen.cli.render.layout import table
 from cfngen.cli.render.operations import cluster_heading
 from cfngen.cli.render.pausing import pause_state_lines
-from cfngen.cli.suggested_commands import colored
 from cfngen.deploy.inspection.cluster_problems import Problem
 from cfngen.deploy.inspection.cluster_status import (
     AddonState,

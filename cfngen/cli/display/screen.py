@@ -19,8 +19,8 @@ import click
 from cfngen.cli.exit_codes import TERMINATED
 
 if TYPE_CHECKING:
+    from cfngen.cli.input.target import Target
     from cfngen.cli.render.live import LiveScreen
-    from cfngen.cli.target import Target
     from cfngen.deploy.account import Account
     from cfngen.deploy.interaction import Interaction
     from cfngen.deploy.messages import Consent, Message, Question

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.options import Option, OptionGroup
-from cfngen.cli.paths import PathArgument
+from cfngen.cli.input.options import Option, OptionGroup
+from cfngen.cli.input.paths import PathArgument
+from cfngen.cli.input.target import Target, parse_key_values
 from cfngen.cli.pipeline import generate, lint_or_fail, no_cache_option
-from cfngen.cli.target import Target, parse_key_values
 from cfngen.errors import CfngenError
 from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY, same_but_for_case
 

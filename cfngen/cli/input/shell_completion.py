@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from cfngen.cli.source import find_source
+from cfngen.cli.input.source import find_source
 
 if TYPE_CHECKING:
     import click

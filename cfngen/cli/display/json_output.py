@@ -16,7 +16,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeAlias
 
-from cfngen.cli.typography import print_verbatim
+from cfngen.cli.display.typography import print_verbatim
 from cfngen.hints import CommandText, SuggestedCommand
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"

@@ -1,13 +1,15 @@
-"""The picture of a plan: the cluster with what a deployment adds, changes, replaces and removes in colours."""
+"""Pictures of a cluster and of a plan: their formats, and the files that they go to."""
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
-from cfngen.cli import graph_output
+from cfngen.cli.input.paths import replace_file
+from cfngen.errors import CfngenError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +19,93 @@ if TYPE_CHECKING:
     from cfngen.deploy.interaction import Interaction
     from cfngen.deploy.preparation import Preparation
     from cfngen.deploy.preview.plan import Plan
-    from cfngen.graph.picture import Change
+    from cfngen.graph.picture import Change, Picture
     from cfngen.templates.document import Document
+
+
+PictureFormat = Literal["svg", "html", "mermaid", "dot"]
+FORMATS: tuple[PictureFormat, ...] = get_args(PictureFormat)
+SUFFIXES: dict[str, PictureFormat] = {
+    ".svg": "svg",
+    ".html": "html",
+    ".htm": "html",
+    ".mmd": "mermaid",
+    ".mermaid": "mermaid",
+    ".dot": "dot",
+    ".gv": "dot",
+}
+"""The format of a file, by the suffix of its name."""
+
+
+class PictureFileError(CfngenError):
+    """The file for a picture cannot be written, or its name says no format."""
+
+    code = "picture-file"
+
+
+def format_of(path: Path) -> PictureFormat:
+    """Return the format that a file's name says.
+
+    Raises:
+        PictureFileError: it says none.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise PictureFileError(
+            f"the name {path} does not say which format the picture shall have",
+            hint="choose a name that ends in .svg, .html, .mmd or .dot.",
+        )
+    return SUFFIXES[suffix]
+
+
+def require_writable(path: Path) -> None:
+    """Check that a picture can be written to a file, before anything else is done.
+
+    Raises:
+        PictureFileError: it cannot.
+    """
+    folder = path.absolute().parent
+    if path.is_dir():
+        raise PictureFileError(f"{path} is a folder", hint="give the name of a file.")
+    if not folder.is_dir():
+        raise PictureFileError(f"the folder {folder} of {path} does not exist", hint="make it, or give another file.")
+    if not os.access(folder, os.W_OK):
+        raise PictureFileError(f"nothing can be written into the folder {folder}", hint="give another file.")
+
+
+def render(picture: Picture, picture_format: PictureFormat) -> str:
+    """Return a picture in a format."""
+    # Each format is imported only when it is asked for.
+    if picture_format == "mermaid":
+        from cfngen.graph.mermaid import mermaid
+
+        return mermaid(picture)
+    if picture_format == "dot":
+        from cfngen.graph.dot import dot
+
+        return dot(picture)
+    if picture_format == "html":
+        from cfngen.graph.html import html
+
+        return html(picture)
+    from cfngen.graph.svg import svg
+
+    return svg(picture)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file so that it has either its old or its complete new content.
+
+    Raises:
+        PictureFileError: it cannot be written.
+    """
+    try:
+        replace_file(path, text)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise PictureFileError(
+            f"the picture cannot be written to {path}: {reason}", hint="give another file."
+        ) from error
 
 
 def write_plan_graph(
@@ -51,7 +138,7 @@ def write_plan_graph(
         with suppress(NotAClusterError):  # a nested stack that was not created has no template
             before = draw(read(deployed, deployed_stack.values), "all", changes)
             picture = compare(before, picture)
-    graph_output.write(path, graph_output.render(picture, graph_output.format_of(path)))
+    write(path, render(picture, format_of(path)))
 
 
 def plan_changes(plan: Plan, documents: Sequence[Document] = ()) -> Mapping[str, Change]:

@@ -1,4 +1,4 @@
-"""Formats the result of a validation as lines of text."""
+"""Formats the results of checks: whether a cluster is valid, and whether an existing network suits it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from cfngen.cli.render.durations import duration_text
 from cfngen.cli.render.layout import hanging, paragraph, screen_width, table
 from cfngen.deploy.inspection.cluster_problems import Problem
 from cfngen.deploy.inspection.validation import Member, Validation, ValidationChange
+from cfngen.deploy.network_check.findings import Finding, NetworkCheck, Severity
 from cfngen.text import pluralize
 
 
-def result_lines(validation: Validation) -> list[str]:
+def validation_lines(validation: Validation) -> list[str]:
     """Return a table of the cluster's instances, the problems, and whether the cluster is valid."""
     version = f", Kubernetes {validation.version}" if validation.version else ""
     lines = [click.style(f"Cluster {validation.cluster}", bold=True) + f" (stack {validation.stack}{version})"]
@@ -36,7 +37,7 @@ def result_lines(validation: Validation) -> list[str]:
     return [*lines, "", verdict]
 
 
-def change_lines(message: ValidationChange) -> list[str]:
+def validation_change_lines(message: ValidationChange) -> list[str]:
     """Return the problems that were resolved or appeared since the previous validation, and how long cfngen waits."""
     time = f"{message.time:%H:%M:%SZ}"
     limit = f"waiting for {duration_text(message.remaining)} more at most"
@@ -65,3 +66,30 @@ def _node_state(member: Member) -> str:
     if member.ready is None:
         return "unknown"
     return "Ready" if member.ready else "not Ready"
+
+
+_MARKS = {Severity.PROBLEM: ("✗", "red"), Severity.WARNING: ("!", "yellow"), Severity.OK: ("✓", "green")}
+
+
+def network_check_lines(check: NetworkCheck) -> list[str]:
+    """Return the findings with their remedies, and how many problems and warnings there are."""
+    if not check.vpc:
+        return [f"The stack of {check.cluster} creates its VPC, so there is no existing network to check."]
+    lines = [click.style(f"Network of {check.cluster}", bold=True) + f" ({check.vpc}, {check.region})", ""]
+    for finding in check.findings:
+        lines += _finding_lines(finding, screen_width())
+    warnings = f", {pluralize(len(check.warnings), 'warning')}" if check.warnings else ""
+    if check.problems:
+        verdict = click.style(f"{pluralize(len(check.problems), 'problem')}{warnings}.", fg="red", bold=True)
+    else:
+        verdict = click.style(f"No problems{warnings}.", fg="green", bold=True)
+    return [*lines, "", verdict]
+
+
+def _finding_lines(finding: Finding, width: int) -> Iterator[str]:
+    mark, color = _MARKS[finding.severity]
+    sentence = f"{finding.key}: {finding.text}." if finding.key else f"{finding.text[:1].upper()}{finding.text[1:]}."
+    yield from hanging(mark, sentence, width, style={"fg": color, "bold": True})
+    if finding.remedy:
+        yield from hanging("hint:", finding.remedy + (":" if finding.commands else "."), width, 2)
+    yield from (f"    {command}" for command in finding.commands)

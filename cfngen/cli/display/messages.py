@@ -12,6 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
+import click
+
+from cfngen.cli.display.json_output import print_json
+from cfngen.cli.display.typography import print_verbatim
 from cfngen.hints import Line
 
 _DEPLOYING_COMMANDS = ("deploy", "watch", "rollback")
@@ -77,7 +81,7 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
     "step": MessageType("deploy.messages.Step", _COMMANDS_WITH_STEPS, "notices.step_lines", is_progress=True),
     "notice": MessageType("deploy.messages.Notice", _COMMANDS_WITH_STEPS, "notices.notice_lines", is_progress=True),
     "networkCheck": MessageType(
-        "deploy.network_check.findings.NetworkCheck", ("check network", "plan", "deploy"), "network_check.result_lines"
+        "deploy.network_check.findings.NetworkCheck", ("check network", "plan", "deploy"), "checks.network_check_lines"
     ),
     "plan": MessageType("deploy.preview.plan.Plan", ("plan", "deploy"), "plan.plan_lines", renderer_takes_full=True),
     "event": MessageType("deploy.messages.Event", (*_COMMANDS_WITH_EVENTS, "events")),
@@ -87,22 +91,24 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
         (*_COMMANDS_WITH_EVENTS, "events --failures"),
         "diagnosis.diagnosis_lines",
     ),
-    "finished": MessageType("deploy.messages.Finished", _DEPLOYING_COMMANDS, "finished.result_lines"),
+    "finished": MessageType("deploy.messages.Finished", _DEPLOYING_COMMANDS, "operations.finished_lines"),
     "validationChange": MessageType(
         "deploy.inspection.validation.ValidationChange",
         ("deploy", "validate cluster"),
-        "validation.change_lines",
+        "checks.validation_change_lines",
         is_progress=True,
     ),
     "validation": MessageType(
-        "deploy.inspection.validation.Validation", ("deploy", "validate cluster"), "validation.result_lines"
+        "deploy.inspection.validation.Validation", ("deploy", "validate cluster"), "checks.validation_lines"
     ),
     "status": MessageType("deploy.inspection.cluster_status.ClusterStatus", ("status",), "status.status_lines"),
-    "kubeconfig": MessageType("deploy.access.kubeconfig.KubeconfigChange", ("kubeconfig",), "kubeconfig.change_lines"),
+    "kubeconfig": MessageType(
+        "deploy.access.kubeconfig.KubeconfigChange", ("kubeconfig",), "notices.kubeconfig_change_lines"
+    ),
     "kubeconfigDocument": MessageType(
         "deploy.access.kubeconfig.KubeconfigDocument",
         ("kubeconfig --print",),
-        "kubeconfig.document_lines",
+        "notices.kubeconfig_lines",
         is_verbatim=True,
     ),
     "etcdSnapshots": MessageType(
@@ -157,9 +163,7 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
         "rehearse.report.RehearsalWritten", ("rehearse",), "rehearsal.written_lines", blank_line_before=True
     ),
     "rehearsalSteps": MessageType("rehearse.report.RehearsalSteps", ("rehearse --list",), "rehearsal.step_lines"),
-    "policy": MessageType(
-        "permissions.grants.Policy", ("permissions",), "permissions.document_lines", is_verbatim=True
-    ),
+    "policy": MessageType("permissions.grants.Policy", ("permissions",), "notices.policy_lines", is_verbatim=True),
     "sandbox": MessageType("sandbox.status.SandboxStatus", ("sandbox status",), "sandbox.status_lines"),
     "versions": MessageType("cli.commands.version.Versions", ("version",), "notices.version_lines"),
 }
@@ -179,3 +183,28 @@ def _import_attribute(package: str, dotted_name: str) -> Any:
     """
     module, _, attribute = dotted_name.rpartition(".")
     return getattr(importlib.import_module(f"{package}.{module}"), attribute)
+
+
+def show_message(
+    message: Printable, *, json: bool, full: bool = False, render_line: Callable[[Line], str] = str
+) -> None:
+    """Show a message or result as text or JSON.
+
+    As text, messages without a renderer are not shown: `render.live` draws them while an operation is in progress.
+
+    Args:
+        message: the message; the commands in its attributes already have the options for the cluster.
+        full: whether to show long values and lists completely in the text.
+        render_line: returns a line as text; adds the options for this cluster and account to the line's commands.
+    """
+    type_ = message_type(message)
+    if json:
+        print_json(message)
+        return
+    if not type_.renderer:
+        return
+    lines = "\n".join(render_line(line) for line in type_.lines(message, full=full))
+    if type_.is_verbatim:
+        print_verbatim(lines)
+    else:
+        click.echo(lines, err=type_.is_progress)

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from cfngen.cli.message_output import show_message
-from cfngen.cli.options import Option, OptionGroup
+from cfngen.cli.display.messages import show_message
+from cfngen.cli.display.suggested_commands import complete_commands
+from cfngen.cli.display.terminal import show_warning
+from cfngen.cli.input.options import Option, OptionGroup
+from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.render.layout import bullets, line_width
 from cfngen.cli.settings import Settings
-from cfngen.cli.source import Source, source_options
-from cfngen.cli.suggested_commands import complete_commands
-from cfngen.cli.terminal import show_warning
 from cfngen.errors import CfngenError
 from cfngen.hints import Hint, SuggestedOption
 from cfngen.text import join_and
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from cfngen.deploy.clock import Clock
     from cfngen.deploy.messages import Consent, Message, Question
     from cfngen.sandbox.process import RunningSandbox
+
 
 _HintOrMessage = TypeVar("_HintOrMessage")
 MAX_STACK_NAME_LENGTH = 90

@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from cfngen.cli.paths import replace_file
-from cfngen.cli.source import Source
-from cfngen.cli.target import Target
+from cfngen.cli.input.paths import replace_file
+from cfngen.cli.input.source import Source
+from cfngen.cli.input.target import Target
 
 if TYPE_CHECKING:
     from cfngen.deploy.deployment_request import DeploymentRequest
     from cfngen.deploy.messages import Report
     from cfngen.deploy.parameters.parameter_values import MissingParameterError
+
 
 _Result = TypeVar("_Result")
 _KEY = ("api", "allowedCidrs")

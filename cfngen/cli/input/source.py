@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.options import Option, OptionGroup
-from cfngen.cli.paths import PathArgument, StandardInput
-from cfngen.cli.terminal import show_warning
+from cfngen.cli.display.terminal import show_warning
+from cfngen.cli.input.options import Option, OptionGroup
+from cfngen.cli.input.paths import PathArgument, StandardInput
 from cfngen.hints import SuggestedOption
 
 if TYPE_CHECKING:
     from cfngen.cluster.load import Loaded
+
 
 DEFAULT_FILE = Path("cluster.yaml")
 STDIN_ARGUMENT = Path("-")

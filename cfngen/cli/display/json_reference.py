@@ -1,6 +1,6 @@
 """The JSON Schema of what commands print with `--output json`, and the page that describes it.
 
-Both are generated from the dataclasses that commands print: `python -m cfngen.cli.json_reference docs` writes
+Both are generated from the dataclasses that commands print: `python -m cfngen.cli.display.json_reference docs` writes
 docs/reference/json.schema.json and docs/reference/json.md. A test checks that they are up to date.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import importlib
 import inspect
 import json
 import re
@@ -18,13 +19,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import cfngen
 from cfngen.cli.application import COMMANDS
-from cfngen.cli.error_reference import error_rows
+from cfngen.cli.display.json_output import json_keys_by_attribute, type_entry
+from cfngen.cli.display.messages import MESSAGE_TYPES
 from cfngen.cli.error_reporting import Failure
-from cfngen.cli.json_output import json_keys_by_attribute, type_entry
-from cfngen.cli.message_types import MESSAGE_TYPES
+from cfngen.cli.exit_codes import error_exit_code
+from cfngen.errors import CfngenError
 from cfngen.hints import Hint, SuggestedCommand
 
 JsonSchema = dict[str, Any]
@@ -245,3 +248,54 @@ def _attribute_descriptions(docstring: str) -> dict[str, str]:
 
 if __name__ == "__main__":
     main(sys.argv[1:])
+OTHER_ERRORS = {
+    "usage": "The command line is wrong, e.g. it has an unknown command or option.",
+    "interrupted": "The command was interrupted.",
+    "os-error": "A file cannot be read or written.",
+    "internal-error": "A bug in cfngen.",
+}
+"""Errors that are no `CfngenError`: the `code` of each, and what it means."""
+# The first line of a class of errors; modules without such a line need not be imported.
+_ERROR_CLASS_PATTERN = re.compile(r"^class \w+\(\w*Error\):$", re.MULTILINE)
+# The errors of these packages never reach the user: the boot program, and the emulator of CloudFormation.
+_EXCLUDED_PACKAGES = {"boot", "cloudformation"}
+
+
+def error_classes() -> tuple[type[CfngenError], ...]:
+    """Return `CfngenError` and its subclasses, sorted by `code`; without private classes, which never end a command."""
+    package_directory = Path(cfngen.__file__).parent
+    for file in sorted(package_directory.rglob("*.py")):
+        module_names = file.relative_to(package_directory).with_suffix("").parts
+        is_excluded = bool(_EXCLUDED_PACKAGES.intersection(module_names))
+        if not is_excluded and _ERROR_CLASS_PATTERN.search(file.read_text(encoding="utf-8")):
+            importlib.import_module(".".join(("cfngen", *module_names)).removesuffix(".__init__"))
+    classes = {class_ for class_ in _class_and_subclasses(CfngenError) if not class_.__name__.startswith("_")}
+    return tuple(sorted(classes, key=lambda class_: class_.code))
+
+
+class ErrorRow(NamedTuple):
+    """A row of the table of errors.
+
+    Attributes:
+        meaning: the first line of the docstring of the error's class.
+    """
+
+    code: str
+    exit_code: int
+    meaning: str
+
+
+def error_rows() -> list[ErrorRow]:
+    """Return a row for each error, sorted by code."""
+    meanings = {class_.code: (inspect.getdoc(class_) or "").partition("\n")[0] for class_ in error_classes()}
+    meanings.update(OTHER_ERRORS)
+    return [ErrorRow(code, error_exit_code(code), meaning) for code, meaning in sorted(meanings.items())]
+
+
+def _class_and_subclasses(class_: type[CfngenError]) -> Iterator[type[CfngenError]]:
+    """Yield a class and all its subclasses, if they are defined in cfngen."""
+    # Classes that tests define are not documented.
+    if class_.__module__.startswith("cfngen."):
+        yield class_
+    for subclass in class_.__subclasses__():
+        yield from _class_and_subclasses(subclass)

@@ -61,7 +61,7 @@ EXIT_CODE_HELP = "\n".join(
 
 @contextmanager
 def _exit_on_broken_pipe() -> Iterator[None]:
-    """Exit with the code for a broken pipe; click itself would exit with that of a failure."""
+    """Exit with the code for a broken pipe; click itself would exit with the code for a failure."""
     try:
         yield
     except BrokenPipeError:

@@ -99,7 +99,7 @@ def _run_and_show_errors(run: Callable[[], object], settings: Settings) -> int:
         message = "interrupted; nothing is left half-written"
         return _report_failure("interrupted", [message], hint="", settings=settings)
     except click.ClickException as failure:
-        # A group without a subcommand shows its help, which is no error. click has this class since 8.2.
+        # A group without a subcommand shows its help, and has not failed. click has this class since 8.2.
         if isinstance(failure, getattr(click.exceptions, "NoArgsIsHelpError", ())):
             click.echo(failure.format_message(), err=True)
             return USAGE_ERROR
@@ -109,7 +109,7 @@ def _run_and_show_errors(run: Callable[[], object], settings: Settings) -> int:
         code = "usage" if isinstance(failure, click.UsageError) else CfngenError.code
         return _report_failure(code, [message], hint=settings.render_hint(hint), settings=settings)
     except CfngenError as failure:
-        # Some errors, such as that of a cluster file, list several problems.
+        # Some errors, such as a wrong cluster file, list several problems.
         problems = getattr(failure, "problems", ()) or (failure,)
         messages = [str(problem) for problem in problems]
         hint = settings.render_hint(failure.hint)

@@ -39,7 +39,7 @@ class GeneratedTemplates:
     """The templates and UserData of a cluster.
 
     Attributes:
-        documents: the cluster's templates: those of nested stacks first, then the root's, then standalone.
+        documents: the cluster's templates: the nested stacks' first, then the root's, then standalone.
         environment_variables: names of those environment variables that have set a value of the cluster.
     """
 
@@ -50,7 +50,7 @@ class GeneratedTemplates:
 
     @property
     def template_names(self) -> tuple[str, ...]:
-        """The names of the templates; that of a nested stack's template is the name of the stack."""
+        """The names of the templates; the template of a nested stack has the name of the stack."""
         return tuple(document.name for document in self.documents)
 
 
@@ -75,7 +75,7 @@ def generate(source: Source) -> GeneratedTemplates:
 
 
 def lint_or_fail(documents: Sequence[Document], *, region: str, use_cache: bool) -> None:
-    """Lint the templates, and raise an error if there are findings; the arguments are those of `lint_documents`.
+    """Lint the templates, and raise an error if there are findings; the arguments are the same as for `lint_documents`.
 
     Raises:
         LintError: there are findings; the error has all of them.

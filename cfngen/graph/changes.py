@@ -1,4 +1,8 @@
-"""What a deployment changes in a picture, and two pictures as one: as the cluster is deployed, and as it will be."""
+"""What a deployment changes in a picture, and two pictures as one: as the cluster is deployed, and as it will be.
+
+A resource may stand for more than one part of a picture: a role has a box for each service, and arrows to what it may
+use. Which of them a change of the role is about is only seen if both pictures are compared.
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class InstanceGroup:
         role: what its instances are.
         name: the letter of a master, the name of a node group; empty for the bastion.
         security_groups: the ids of its instances' security groups, as they stand in the templates.
-        instance_profile: the instance profile's ARN or name likewise; None if there is none.
+        instance_profile: the instance profile's ARN or name likewise; None without one.
     """
 
     logical_id: str

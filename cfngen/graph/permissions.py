@@ -1,4 +1,8 @@
-"""Roles in a picture: who has them, what they allow in each service, and which buckets, secrets and keys they reach."""
+"""Roles in a picture: who has them, what they allow in each service, and which buckets, secrets and keys they reach.
+
+Roles of pods are trusted by way of an OIDC provider. The issuer of the tokens publishes its keys in two documents: in
+a bucket, which a CloudFront distribution may stand before, or on a web server of one's own.
+"""
 
 from __future__ import annotations
 
@@ -182,7 +186,7 @@ def draw_issuer(templates: ClusterTemplates, part: Part, parent: str) -> None:
 
 
 def _draw_distribution(templates: ClusterTemplates, part: Part, distribution: Resource) -> None:
-    """Draw a distribution, with the origin access controls by which it reads its buckets."""
+    """Draw a distribution, with the origin access controls that let it read its buckets."""
     configuration = distribution.properties.get("DistributionConfig")
     names = list(_referenced(configuration))
     controls = [

@@ -59,7 +59,7 @@ class _Condition(NamedTuple):
 
     @property
     def is_negated(self) -> bool:
-        """Whether it asks for the opposite: another value, or that there is none."""
+        """Whether it asks for the opposite: another value, or no value."""
         return "Not" in self.operator or (self.operator == "Null" and str(self.value).lower() == "true")
 
 

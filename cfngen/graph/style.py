@@ -1,4 +1,8 @@
-"""How a picture looks: colours for light and for dark pages, symbols, fonts, and the style sheet."""
+"""How a picture looks: colours for light and for dark pages, symbols, fonts, and the style sheet.
+
+A colour is never the only sign: kinds of boxes have symbols, kinds of arrows dashes, and changes a sign. The style
+sheet has classes only, since strict content security policies forbid `style` attributes.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +84,7 @@ DARK = Scheme(
 )
 
 DASHES: Mapping[ArrowKind, str] = {"traffic": "", "route": "7 4", "permission": "9 3 2 3", "use": "2 3"}
-# Paths of SVG, https://www.w3.org/TR/SVG2/paths.html; lines without filling.
+# Paths of SVG in 18 by 18 pixels, https://www.w3.org/TR/SVG2/paths.html; lines without filling.
 SYMBOLS: Mapping[BoxKind, str] = {
     "account": "M3 3h12v12h-12z M6 12.5c0-4 6-4 6 0 M9 5.2a1.9 1.9 0 1 1 0 3.8a1.9 1.9 0 1 1 0-3.8",
     "region": "M2.5 5l4.5-2l4.5 2l4-2v10l-4 2l-4.5-2l-4.5 2z M7 3v10 M11.5 5v10",

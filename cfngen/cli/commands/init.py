@@ -210,7 +210,7 @@ def write_new_file(path: Path, text: str) -> None:
 def ask_for_cluster_file() -> str:
     """Ask on the terminal for an example and its most important values, and return the text of the cluster file.
 
-    An answer with which the file would not be accepted is refused with the reason, and asked for again.
+    An answer that would make the file invalid is refused with the reason, and asked for again.
 
     Raises:
         click.Abort: the user has pressed Ctrl-C or ended the input.

@@ -143,7 +143,7 @@ def _trust_policy(cluster: Cluster, policies: Sequence[Policy], name: str | None
     """Return the trust policy of the role that the selected policies are for.
 
     Raises:
-        click.UsageError: they are not those of one role of instances.
+        click.UsageError: they are not for one role of instances.
     """
     from cfngen.permissions.grants import Policy
     from cfngen.permissions.statements import policy_size

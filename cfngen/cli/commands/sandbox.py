@@ -156,7 +156,7 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
     known_groups = {
         stack_group["name"] for stack_group in sandbox.status()["groups"] if stack_group["region"] == region
     }
-    # Without any stack in the region, a misspelt name cannot be told from that of a future group.
+    # Without any stack in the region, a misspelt name looks like the name of a future group.
     if known_groups and group not in (*known_groups, "master") and not is_auto_scaling_group(group):
         raise UnknownGroupError(
             f"no stack in {region} has a group {group!r}",

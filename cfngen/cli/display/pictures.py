@@ -184,7 +184,7 @@ def _whole_plan(account: Account, request: DeploymentRequest, plan: Plan, intera
     from cfngen.deploy.operation import plan_all_updates
 
     interaction.report(Step(f"computing what all {len(plan.updates)} updates change together, for the picture"))
-    # The checks are those of the plan before, and so are their notices.
+    # The checks, and their notices, are the same as for the plan before.
     return plan_all_updates(account, request, replace(interaction, report=lambda message: None))
 
 

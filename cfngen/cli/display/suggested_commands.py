@@ -41,7 +41,7 @@ def complete_commands(thing: _HintOrMessage, options: Sequence[SuggestedOption])
 
 
 def next_line(command: SuggestedCommand, text: str) -> CommandText:
-    """Return the line `Next: COMMAND`, followed by a text, with which the output of a command ends."""
+    """Return the line `Next: COMMAND`, followed by a text; the output of a command ends with it."""
     return CommandText("Next: ", command, text, quote="")
 
 

@@ -103,7 +103,7 @@ def _was_written(path: Path | None, cidr: str) -> bool:
 
 
 def _parse_range(answer: str) -> str:
-    """Return an answer as a CIDR, an address as that of one address; empty if the answer is.
+    """Return an answer as a CIDR, an address with its prefix length; empty if the answer is.
 
     Raises:
         click.UsageError: `api.allowedCidrs` would refuse it.

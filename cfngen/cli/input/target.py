@@ -138,7 +138,7 @@ class Target:
 
     @cached_property
     def clock(self) -> Clock:
-        """The clock of this machine, or that of the sandbox."""
+        """The clock of this machine, or of the sandbox."""
         if self.sandbox:
             return self._running_sandbox.clock()
         from cfngen.deploy.clock import SystemClock

@@ -38,7 +38,7 @@ class TemplateFile:
     Attributes:
         document: the template as plain data; its name is the path of the file, its module is empty.
         text: the file's text.
-        region: the first valid region in the template's cfn-lint Metadata; None if there is none.
+        region: the first valid region in the template's cfn-lint Metadata; None without one.
     """
 
     document: Document
@@ -132,7 +132,7 @@ def _check_mapping(mapping: object, key: str, *, name: str) -> Iterator[tuple[in
     """Yield the line and the description of a problem if the value of a key is not a mapping.
 
     Args:
-        mapping: what may contain the key; anything but a mapping is no problem here.
+        mapping: what may contain the key; anything but a mapping is accepted here.
         name: how the description refers to the value.
     """
     if isinstance(mapping, dict) and key in mapping and not isinstance(mapping[key], dict):
@@ -160,7 +160,7 @@ def _line_of_key(mapping: Mapping[str, object], key: str) -> int:
 
 
 def _metadata_region(body: Mapping[str, object]) -> str | None:
-    """Return the first valid region in the template's Metadata for cfn-lint; None if there is none."""
+    """Return the first valid region in the template's Metadata for cfn-lint; None without one."""
     from cfnlint.helpers import REGIONS
 
     value: object = body

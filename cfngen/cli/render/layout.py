@@ -45,7 +45,7 @@ class _Word(NamedTuple):
 
 
 def line_width(width: int | None = None, *, without_terminal: int = 80) -> int:
-    """Return how many characters a line of text has at most: those of the terminal, from MIN_WIDTH to MAX_WIDTH.
+    """Return how many characters a line of text has at most: as many as the terminal, from MIN_WIDTH to MAX_WIDTH.
 
     Args:
         width: width of the terminal in characters; None means the actual one.
@@ -85,7 +85,7 @@ def flow(pieces: Iterable[Piece], width: int, indent: int = 0, hanging: int | No
 def paragraph(
     text: str, width: int, indent: int = 0, hanging: int | None = None, *, style: Style = PLAIN
 ) -> Iterator[str]:
-    """Yield the lines of a text in one style; the other arguments are those of `flow`."""
+    """Yield the lines of a text in one style; the other arguments are the same as for `flow`."""
     return flow([(text, style)], width, indent, hanging)
 
 
@@ -132,7 +132,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
     Columns that do not fit are printed below each row, with their names.
 
     Args:
-        width: width of the terminal in characters; None means that of standard output, which is unlimited for a file
+        width: width of the terminal in characters; None means the width of standard output, unlimited for a file
             or pipe.
     """
     if not rows:

@@ -138,7 +138,7 @@ class LiveScreen:
     def _update_operation_start(self, event: Event) -> None:
         """Take the time of an event as the start of the operation, if the event is the first one of an operation.
 
-        That is the first event of all, and each event with which the root stack starts another operation.
+        That is the first event of all, and each event that says that the root stack starts another operation.
         """
         is_about_root = event.of_stack and not event.path
         starts_operation = is_about_root and self._root_was_at_rest and not is_at_rest(event.status)
@@ -286,7 +286,7 @@ def _resource_count_text(stack: StackProgress) -> str:
 
 
 def _elapsed_text(progress: Progress) -> str:
-    """Return the elapsed time of an operation, and the usual time; there is no usual time for a rollback."""
+    """Return the elapsed time of an operation, and the usual time; a rollback has no usual time."""
     elapsed = duration_text(progress.seconds)
     if progress.expected and "ROLLBACK" not in progress.status:
         return f"{elapsed} of about {duration_text(progress.expected)}"

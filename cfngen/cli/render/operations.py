@@ -44,7 +44,7 @@ def operation_plan_lines(
         sentences: what happens, each in lines of its own.
         table: what it happens to.
         consequences: what that means for the cluster.
-        width: maximum width of a line in characters; None means that of standard output.
+        width: maximum width of a line in characters; None means the width of standard output.
     """
     max_width = width or screen_width()
     lines = [cluster_heading(plan), *(line for text in sentences for line in paragraph(text, max_width, 2))]

@@ -168,7 +168,7 @@ def _stack_lines(plan: Plan, stack: StackPlan, changes: Sequence[Change], width:
     """Yield the title of a stack, what happens to the stack as a whole, and the changes of its resources.
 
     Args:
-        changes: those of the stack's changes that are shown.
+        changes: the changes of the stack that are shown.
     """
     title: Piece = (stack_path(stack.path, root_name=plan.stack), BOLD)
     pieces = [title]

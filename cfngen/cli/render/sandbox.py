@@ -17,7 +17,7 @@ def status_lines(status: SandboxStatus, now: datetime | None = None) -> Iterator
     """Yield the status of the sandbox, or that none is running.
 
     Args:
-        now: the time; None means that of this machine's clock.
+        now: the time; None means the time of this machine.
     """
     if not status.running or status.started is None or status.time is None:
         yield "No sandbox is running; `cfngen sandbox start` starts one."

@@ -2,7 +2,7 @@
 
 A cluster's security groups alone have dozens of arrows. Those between the same two boxes become one, with a label that
 lists theirs; of the rest, those with the same kind and label that leave one box, or reach one, share a trunk like the
-branches of a tree. Whoever follows a trunk away from its root can end anywhere on it, so one label serves all of it.
+branches of a tree. A trunk, followed away from its root, may lead to any of its ends, so one label serves all of it.
 """
 
 from __future__ import annotations

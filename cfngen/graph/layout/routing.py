@@ -325,7 +325,7 @@ def _bounds(count: int, ends: list[int], along: int) -> tuple[list[float], list[
     Args:
         count: how many columns or rows there are.
         ends: those where a way may end.
-        along: the direction that leads from one to the next; whoever goes in the other one must turn first.
+        along: the direction that leads from one to the next; a way in the other one must turn first.
 
     Returns:
         the prices by column or row, for a way that goes across, and for one that goes up or down.

@@ -6,7 +6,7 @@ import functools
 import unicodedata
 from dataclasses import dataclass
 
-# Thousandths of the size of the font, from space to tilde: those of DejaVu Sans and DejaVu Sans Bold, the last and
+# Thousandths of the size of the font, from space to tilde, of DejaVu Sans and DejaVu Sans Bold, the last and
 # widest of FONTS in cfngen/graph/style.py. In Helvetica and Arial the same text takes about an eighth less.
 _REGULAR = (
     318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337, 636, 636, 636, 636, 636, 636, 636,

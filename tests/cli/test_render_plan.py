@@ -10,7 +10,6 @@ import click
 import pytest
 
 from cfngen.cli.exit_codes import PLAN_HAS_CHANGES, plan_exit_code
-from cfngen.cli.render.layout import flow
 from cfngen.cli.render.plan import plan_lines
 from cfngen.cli.render.plan_changes import shorten_to_difference
 from cfngen.cli.render.plan_costs import bill_lines
@@ -349,12 +348,6 @@ Cost of a month of 730 hours, in USD
     assert new_cluster_lines[1] == "    151.84    5 instances  t3.medium"
     up_to_date = Plan(stack="prod", stack_id="arn", operation="update", bill=bill)
     assert "Cost of a month of 730 hours, in USD" in [click.unstyle(line) for line in plan_lines(up_to_date, width=90)]
-
-
-def test_words_keep_their_style_across_lines():
-    styled = list(flow([("one two three", {"fg": "red"})], 8))
-    assert [click.unstyle(line) for line in styled] == ["one two", "three"]
-    assert all(line.startswith("\x1b[31m") and line.endswith("\x1b[0m") for line in styled)
 
 
 def test_what_is_only_tried_again_is_named() -> None:

@@ -63,6 +63,18 @@ removed or changes its meaning without a new major version.
 |---|---|---|
 """
 
+OTHER_ERRORS = {
+    "usage": "The command line is wrong, e.g. it has an unknown command or option.",
+    "interrupted": "The command was interrupted.",
+    "os-error": "A file cannot be read or written.",
+    "internal-error": "A bug in cfngen.",
+}
+"""Errors that are no `CfngenError`: the `code` of each, and what it means."""
+# The first line of a class of errors; modules without such a line need not be imported.
+_ERROR_CLASS_PATTERN = re.compile(r"^class \w+\(\w*Error\):$", re.MULTILINE)
+# The errors of these packages never reach the user: the boot program, and the emulator of CloudFormation.
+_EXCLUDED_PACKAGES = {"boot", "cloudformation"}
+
 
 def message_classes() -> Iterator[type]:
     """Yield each dataclass that commands print as one JSON line; the classes of its attributes are not included."""
@@ -246,21 +258,6 @@ def _attribute_descriptions(docstring: str) -> dict[str, str]:
     return {name: re.sub(r"\s+", " ", text) for name, text in entries}
 
 
-if __name__ == "__main__":
-    main(sys.argv[1:])
-OTHER_ERRORS = {
-    "usage": "The command line is wrong, e.g. it has an unknown command or option.",
-    "interrupted": "The command was interrupted.",
-    "os-error": "A file cannot be read or written.",
-    "internal-error": "A bug in cfngen.",
-}
-"""Errors that are no `CfngenError`: the `code` of each, and what it means."""
-# The first line of a class of errors; modules without such a line need not be imported.
-_ERROR_CLASS_PATTERN = re.compile(r"^class \w+\(\w*Error\):$", re.MULTILINE)
-# The errors of these packages never reach the user: the boot program, and the emulator of CloudFormation.
-_EXCLUDED_PACKAGES = {"boot", "cloudformation"}
-
-
 def error_classes() -> tuple[type[CfngenError], ...]:
     """Return `CfngenError` and its subclasses, sorted by `code`; without private classes, which never end a command."""
     package_directory = Path(cfngen.__file__).parent
@@ -299,3 +296,7 @@ def _class_and_subclasses(class_: type[CfngenError]) -> Iterator[type[CfngenErro
         yield class_
     for subclass in class_.__subclasses__():
         yield from _class_and_subclasses(subclass)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

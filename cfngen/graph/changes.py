@@ -12,6 +12,23 @@ from typing import TypeVar
 
 from cfngen.graph.picture import Arrow, Box, Change, Picture
 
+TEXTS: dict[Change, str] = {
+    "added": "is added",
+    "changed": "is changed in place",
+    "replaced": "is replaced by a new one",
+    "removed": "is removed",
+}
+COLOURS: dict[Change, tuple[str, str]] = {
+    "added": ("#dcf5e3", "#1a7f37"),
+    "changed": ("#fff4cc", "#9a6700"),
+    "replaced": ("#ffe0c7", "#bc4c00"),
+    "removed": ("#ffdcdc", "#cf222e"),
+}
+"""The fill and the line of what a deployment adds, changes, replaces and removes."""
+NAMES: dict[Change, str] = {"added": "green", "changed": "yellow", "replaced": "orange", "removed": "red"}
+"""What these colours are called."""
+Part = TypeVar("Part", Box, Arrow)
+
 
 def change_of(picture: Picture, part: Box | Arrow) -> Change | None:
     """Return what the deployment does to a box or an arrow; None if it does nothing to it.
@@ -45,24 +62,6 @@ def captions(picture: Picture) -> list[str]:
     shown |= {change_of(picture, arrow) for arrow in picture.arrows}
     meanings = [f"{NAMES[change]} {TEXTS[change]}" for change in COLOURS if change in shown]
     return [*([f"what is {', '.join(meanings)}"] if meanings else []), *picture.notes]
-
-
-TEXTS: dict[Change, str] = {
-    "added": "is added",
-    "changed": "is changed in place",
-    "replaced": "is replaced by a new one",
-    "removed": "is removed",
-}
-COLOURS: dict[Change, tuple[str, str]] = {
-    "added": ("#dcf5e3", "#1a7f37"),
-    "changed": ("#fff4cc", "#9a6700"),
-    "replaced": ("#ffe0c7", "#bc4c00"),
-    "removed": ("#ffdcdc", "#cf222e"),
-}
-"""The fill and the line of what a deployment adds, changes, replaces and removes."""
-NAMES: dict[Change, str] = {"added": "green", "changed": "yellow", "replaced": "orange", "removed": "red"}
-"""What these colours are called."""
-Part = TypeVar("Part", Box, Arrow)
 
 
 def compare(before: Picture, after: Picture) -> Picture:

@@ -75,26 +75,6 @@ class OptionGroup:
         return self._build(**arguments)
 
 
-def yes_option(help_text: str) -> Option:
-    """Return the option --yes."""
-    return Option("--yes", "-y", is_flag=True, help=help_text)
-
-
-def wait_option(help_text: str, *, default: str | None = None, minimum: timedelta = timedelta(0)) -> Option:
-    """Return the option --wait, which a command receives as the argument `timeout`.
-
-    Args:
-        default: how long is waited without the option; None leaves that to the command.
-    """
-    return Option(
-        "--wait", "timeout", metavar="DURATION", type=Duration(minimum), default=default,
-        show_default=default is not None, help=help_text,
-    )  # fmt: skip
-
-
-allow_danger_option = Option(
-    "--allow-danger", is_flag=True, help="With --yes: do not ask even if something may be lost."
-)
 # By the letter of each unit: the argument of `timedelta`.
 _TIMEDELTA_ARGUMENTS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 _DURATION_PATTERN = re.compile(
@@ -131,3 +111,25 @@ def format_duration(duration: timedelta) -> str:
         count, remaining = divmod(remaining, seconds)
         text += f"{count}{letter}" if count else ""
     return text or "0s"
+
+
+def yes_option(help_text: str) -> Option:
+    """Return the option --yes."""
+    return Option("--yes", "-y", is_flag=True, help=help_text)
+
+
+def wait_option(help_text: str, *, default: str | None = None, minimum: timedelta = timedelta(0)) -> Option:
+    """Return the option --wait, which a command receives as the argument `timeout`.
+
+    Args:
+        default: how long is waited without the option; None leaves that to the command.
+    """
+    return Option(
+        "--wait", "timeout", metavar="DURATION", type=Duration(minimum), default=default,
+        show_default=default is not None, help=help_text,
+    )  # fmt: skip
+
+
+allow_danger_option = Option(
+    "--allow-danger", is_flag=True, help="With --yes: do not ask even if something may be lost."
+)

@@ -13,6 +13,8 @@ from cfngen.deploy.inspection.validation import Member, Validation, ValidationCh
 from cfngen.deploy.network_check.findings import Finding, NetworkCheck, Severity
 from cfngen.text import pluralize
 
+_MARKS = {Severity.PROBLEM: ("✗", "red"), Severity.WARNING: ("!", "yellow"), Severity.OK: ("✓", "green")}
+
 
 def validation_lines(validation: Validation) -> list[str]:
     """Return a table of the cluster's instances, the problems, and whether the cluster is valid."""
@@ -66,9 +68,6 @@ def _node_state(member: Member) -> str:
     if member.ready is None:
         return "unknown"
     return "Ready" if member.ready else "not Ready"
-
-
-_MARKS = {Severity.PROBLEM: ("✗", "red"), Severity.WARNING: ("!", "yellow"), Severity.OK: ("✓", "green")}
 
 
 def network_check_lines(check: NetworkCheck) -> list[str]:

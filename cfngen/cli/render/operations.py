@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     from cfngen.deploy.messages import Finished
 
 
+OPERATION_VERBS: Mapping[str, str] = {
+    "create": "creating",
+    "update": "updating",
+    "delete": "deleting",
+    "rollback": "rolling back",
+    "import": "importing into",
+}
+"""By the name of an operation, as in `Progress.action`: the verb, to be followed by the name of the stack."""
+
+
 class _AboutCluster(Protocol):
     @property
     def cluster(self) -> str: ...
@@ -81,13 +91,3 @@ def finished_lines(finished: Finished) -> list[Line]:
             "",
         ]
     return lines
-
-
-OPERATION_VERBS: Mapping[str, str] = {
-    "create": "creating",
-    "update": "updating",
-    "delete": "deleting",
-    "rollback": "rolling back",
-    "import": "importing into",
-}
-"""By the name of an operation, as in `Progress.action`: the verb, to be followed by the name of the stack."""

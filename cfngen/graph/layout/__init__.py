@@ -27,6 +27,56 @@ _WITHOUT_ARROWS = Spacing(gap=2, padding=2, lanes=0)
 _ORDERS = 2  # in which arrows are routed again: those first that had no room
 _ATTEMPTS = (Spacing(3, 2, 0), Spacing(4, 2, 2), Spacing(4, 3, 2), Spacing(5, 3, 4), Spacing(6, 4, 6), Spacing(8, 5, 9))
 
+Point = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Line:
+    """An edge as it is drawn.
+
+    Attributes:
+        paths: ways in pixels, from a leaf to the root, or to where one joins another: their corners.
+        heads: ends that have the head of an arrow, each with the point before it.
+        joints: where ways join.
+        label: its label, if there is room for it on the line.
+        clear: whether it keeps clear of all other lines.
+    """
+
+    edge: Edge
+    paths: tuple[tuple[Point, ...], ...]
+    heads: tuple[tuple[Point, Point], ...]
+    joints: tuple[Point, ...]
+    label: Label | None
+    clear: bool
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture as it is drawn.
+
+    Attributes:
+        nodes: its boxes with their places, parents first.
+        height: height in pixels, without heading and legend.
+    """
+
+    picture: Picture
+    nodes: tuple[Node, ...]
+    lines: tuple[Line, ...]
+    width: int
+    height: int
+
+    @property
+    def unplaced(self) -> tuple[Line, ...]:
+        """Lines with a label that has no room on them; it is listed below the picture."""
+        return tuple(line for line in self.lines if line.label is None and line.edge.label)
+
+    @property
+    def changes(self) -> list[Change]:
+        """What a deployment does to the nodes and lines."""
+        shown = {change_of(self.picture, node.box) for node in self.nodes}
+        shown |= {line.edge.change for line in self.lines}
+        return [change for change in COLOURS if change in shown]
+
 
 def layout(picture: Picture) -> Drawing:
     """Return where everything in a picture is drawn."""
@@ -122,54 +172,3 @@ def _length(edge: Edge, nodes: dict[str, Node]) -> int:
         abs(2 * (root.x - leaf.x) + root.width - leaf.width) + abs(2 * (root.y - leaf.y) + root.height - leaf.height)
         for leaf in map(nodes.__getitem__, edge.leaves)
     )
-
-
-Point = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class Line:
-    """An edge as it is drawn.
-
-    Attributes:
-        paths: ways in pixels, from a leaf to the root, or to where one joins another: their corners.
-        heads: ends that have the head of an arrow, each with the point before it.
-        joints: where ways join.
-        label: its label, if there is room for it on the line.
-        clear: whether it keeps clear of all other lines.
-    """
-
-    edge: Edge
-    paths: tuple[tuple[Point, ...], ...]
-    heads: tuple[tuple[Point, Point], ...]
-    joints: tuple[Point, ...]
-    label: Label | None
-    clear: bool
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A picture as it is drawn.
-
-    Attributes:
-        nodes: its boxes with their places, parents first.
-        height: height in pixels, without heading and legend.
-    """
-
-    picture: Picture
-    nodes: tuple[Node, ...]
-    lines: tuple[Line, ...]
-    width: int
-    height: int
-
-    @property
-    def unplaced(self) -> tuple[Line, ...]:
-        """Lines with a label that has no room on them; it is listed below the picture."""
-        return tuple(line for line in self.lines if line.label is None and line.edge.label)
-
-    @property
-    def changes(self) -> list[Change]:
-        """What a deployment does to the nodes and lines."""
-        shown = {change_of(self.picture, node.box) for node in self.nodes}
-        shown |= {line.edge.change for line in self.lines}
-        return [change for change in COLOURS if change in shown]

@@ -26,6 +26,15 @@ _TOLL = 30.0
 
 Rectangle = tuple[float, float, float, float]  # left, top, width and height in pixels
 
+# Prices.
+_STEP = 1.0
+_BEND = 4.0
+_CROSSING = 4.0
+_OFF_CENTRE = 7.0  # in a corner
+_CONFLICT = 150.0
+# By point beside a box, and direction there: the point on the box's border, and the price of this port.
+Ports = dict[tuple[int, int], tuple[int, float]]
+
 
 class Grid:
     """Points at the crossings of tracks; a point is a number.
@@ -119,17 +128,6 @@ class Grid:
     def _set(self, x: int, y: int) -> None:
         for owner in self.owner:
             owner[self.point(x, y)] = BLOCKED
-
-
-_STEP = 1.0
-_BEND = 4.0
-_CROSSING = 4.0
-_OFF_CENTRE = 7.0  # in a corner
-_CONFLICT = 150.0
-
-
-# By point beside a box, and direction there: the point on the box's border, and the price of this port.
-Ports = dict[tuple[int, int], tuple[int, float]]
 
 
 @dataclass

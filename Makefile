@@ -79,7 +79,7 @@ lock: development  ## Lock the newest versions that setup.cfg allows into requir
 
 docs: development  ## Write the generated pages of docs/ again
 	@$(run) cfngen.cluster.documents.reference docs/reference
-	@$(run) cfngen.cli.json_reference docs/reference
+	@$(run) cfngen.cli.display.json_reference docs/reference
 	@$(run) cfngen.graph.reference docs
 	-@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest tests/test_architecture.py
 

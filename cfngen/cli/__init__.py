@@ -1,9 +1,8 @@
 """The command line: the only part of cfngen that prints.
 
-`application` is the click group of all commands, `commands` holds one module for each command, `render` formats results
-as text. `source` finds the cluster file that a command works on, `target` the stack and the AWS account; `screen` shows
-messages while an operation is in progress, `terminal` formats text. `error_reporting` shows what ends a command, and
-`exit_codes` decides the exit code.
+`application` is the click group of all commands, `commands` holds one module for each command. `input` is what a
+command is given: options, the cluster file, the stack and the AWS account. `render` formats results as text, `display`
+shows them, as text or JSON. `error_reporting` shows what ends a command, and `exit_codes` decides the exit code.
 """
 
 from __future__ import annotations

@@ -12,10 +12,10 @@ from typing import Any, NoReturn
 import click
 
 from cfngen import __version__
+from cfngen.cli.display.typography import ascii_fallback
 from cfngen.cli.error_reporting import run_and_report
 from cfngen.cli.exit_codes import BROKEN_PIPE, EXIT_CODE_MEANINGS, USAGE_ERROR
 from cfngen.cli.settings import Settings
-from cfngen.cli.typography import ascii_fallback
 from cfngen.cli.usage import SuggestingGroup
 
 COMMANDS = (
@@ -61,7 +61,7 @@ EXIT_CODE_HELP = "\n".join(
 
 @contextmanager
 def _exit_on_broken_pipe() -> Iterator[None]:
-    """Exit with the code for a broken pipe; click itself would exit with that of a failure."""
+    """Exit with the code for a broken pipe; click itself would exit with the code for a failure."""
     try:
         yield
     except BrokenPipeError:
@@ -86,13 +86,13 @@ class Application(SuggestingGroup):
         return command
 
     def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: object
     ) -> click.Context:
         """Make the context as click does; options such as --help already print here, so the pipe may be broken."""
         with _exit_on_broken_pipe():
             return super().make_context(info_name, args, parent, **extra)
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         """Run the command as click does."""
         with _exit_on_broken_pipe():
             return super().invoke(ctx)

@@ -14,8 +14,8 @@ from typing import ClassVar
 
 import click
 
+from cfngen.cli.display.json_output import print_json
 from cfngen.cli.exit_codes import BROKEN_PIPE, FAILED, SUCCESS, USAGE_ERROR, error_exit_code
-from cfngen.cli.json_output import print_json
 from cfngen.cli.settings import Settings
 from cfngen.cli.usage import message_and_hint
 from cfngen.errors import CfngenError
@@ -72,10 +72,6 @@ def _flush_streams(exit_code: int, settings: Settings) -> int:
     """Flush standard output and standard error; return the exit code, which changes if that fails.
 
     A stream that cannot be written is redirected to /dev/null, so that Python does not fail when it exits.
-
-    Args:
-        exit_code: the exit code of the command.
-        settings: the settings of this run.
     """
     for stream in (sys.stdout, sys.stderr):
         if stream is None:
@@ -97,18 +93,13 @@ def _flush_streams(exit_code: int, settings: Settings) -> int:
 
 
 def _run_and_show_errors(run: Callable[[], object], settings: Settings) -> int:
-    """Run the command line and show its errors; return the exit code.
-
-    Raises:
-        OSError: the error message cannot be written.
-    """
     try:
         result = run()
     except click.Abort:
         message = "interrupted; nothing is left half-written"
         return _report_failure("interrupted", [message], hint="", settings=settings)
     except click.ClickException as failure:
-        # A group without a subcommand shows its help, which is no error. click has this class since 8.2.
+        # A group without a subcommand shows its help, and has not failed. click has this class since 8.2.
         if isinstance(failure, getattr(click.exceptions, "NoArgsIsHelpError", ())):
             click.echo(failure.format_message(), err=True)
             return USAGE_ERROR
@@ -118,7 +109,7 @@ def _run_and_show_errors(run: Callable[[], object], settings: Settings) -> int:
         code = "usage" if isinstance(failure, click.UsageError) else CfngenError.code
         return _report_failure(code, [message], hint=settings.render_hint(hint), settings=settings)
     except CfngenError as failure:
-        # Some errors, such as that of a cluster file, list several problems.
+        # Some errors, such as a wrong cluster file, list several problems.
         problems = getattr(failure, "problems", ()) or (failure,)
         messages = [str(problem) for problem in problems]
         hint = settings.render_hint(failure.hint)
@@ -140,14 +131,12 @@ def _run_and_show_errors(run: Callable[[], object], settings: Settings) -> int:
 
 
 def _os_error_text(failure: OSError) -> str:
-    """Return the message for an operating system error: the file and the reason."""
     reason = failure.strerror or str(failure) or type(failure).__name__
     # An OSError without a file name comes from writing to standard output.
     return f"{failure.filename}: {reason}" if failure.filename else f"standard output cannot be written: {reason}"
 
 
 def _os_error_hint(failure: OSError) -> str:
-    """Return what to do about an operating system error."""
     if not failure.filename:
         return "redirect the output to another file."
     return _OS_ERROR_HINTS.get(
@@ -161,10 +150,6 @@ def _report_failure(
     """Show an error on standard error, and as JSON if --output is json; return the exit code for its `code`.
 
     Args:
-        code: stable name of the error, for programs.
-        messages: what went wrong, one message for each problem.
-        hint: what to do about it; may be empty.
-        settings: the settings of this run.
         failure: the exception, whose traceback is shown in debug mode; None if it has none worth showing.
     """
     _print_failure(failure, messages, hint, settings)
@@ -185,5 +170,4 @@ def _print_failure(failure: BaseException | None, messages: Sequence[str], hint:
 
 
 def _print_error(message: str, settings: Settings) -> None:
-    """Show one message on standard error."""
     click.echo(click.style("error: ", fg="red", bold=True) + message, err=True, color=settings.color)

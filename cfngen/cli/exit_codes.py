@@ -117,12 +117,7 @@ def network_check_exit_code(*, has_problems: bool) -> int:
 
 
 def rehearsal_exit_code(rehearsal: RehearsalOutcome, *, leftovers: bool) -> int:
-    """Return the exit code of a rehearsal that was not interrupted.
-
-    Args:
-        rehearsal: the result of the rehearsal.
-        leftovers: whether the rehearsal left resources in the account.
-    """
+    """Return the exit code of a rehearsal that was not interrupted."""
     if rehearsal.result == "surprise":
         return PROBLEMS_FOUND
     return SUCCESS if rehearsal.result == "as expected" and not leftovers else FAILED

@@ -6,14 +6,14 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cfngen.cli.options import Option
-from cfngen.cli.terminal import progress_line
+from cfngen.cli.display.terminal import progress_line
+from cfngen.cli.input.options import Option
 from cfngen.text import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from cfngen.cli.source import Source
+    from cfngen.cli.input.source import Source
     from cfngen.cluster.model import Cluster
     from cfngen.lint.findings import Finding
     from cfngen.templates.document import Document
@@ -39,9 +39,7 @@ class GeneratedTemplates:
     """The templates and UserData of a cluster.
 
     Attributes:
-        cluster: the cluster with every value in effect.
-        documents: the cluster's templates: those of nested stacks first, then the root's, then standalone.
-        userdata: the UserData of each role.
+        documents: the cluster's templates: the nested stacks' first, then the root's, then standalone.
         environment_variables: names of those environment variables that have set a value of the cluster.
     """
 
@@ -52,7 +50,7 @@ class GeneratedTemplates:
 
     @property
     def template_names(self) -> tuple[str, ...]:
-        """The names of the templates; that of a nested stack's template is the name of the stack."""
+        """The names of the templates; the template of a nested stack has the name of the stack."""
         return tuple(document.name for document in self.documents)
 
 
@@ -77,7 +75,7 @@ def generate(source: Source) -> GeneratedTemplates:
 
 
 def lint_or_fail(documents: Sequence[Document], *, region: str, use_cache: bool) -> None:
-    """Lint the templates, and raise an error if there are findings; the arguments are those of `lint_documents`.
+    """Lint the templates, and raise an error if there are findings; the arguments are the same as for `lint_documents`.
 
     Raises:
         LintError: there are findings; the error has all of them.
@@ -96,8 +94,6 @@ def lint_documents(
     """Lint the templates and return the findings; a terminal shows a line of progress meanwhile.
 
     Args:
-        documents: the templates.
-        region: the region in which the templates will be used.
         use_cache: whether to use the cached results of earlier runs, and to store the new ones.
         texts: the text of each file, by the name of its document; None if the documents were not read from files.
 

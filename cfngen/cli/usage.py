@@ -133,7 +133,6 @@ def _unknown_option_message(name: str, context: click.Context) -> tuple[str, str
 
 
 def _visible_options(command: click.Command) -> list[str]:
-    """Return all names of the options that the help of a command shows."""
     return [
         name
         for parameter in command.params

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from cfngen.graph.cluster_templates import ClusterTemplates, Resource
 from cfngen.graph.network import REGION, Network
-from cfngen.graph.parts import Part
-from cfngen.graph.picture import Box
+from cfngen.graph.picture import Box, Part
 from cfngen.graph.values import items, mapping
 
 
@@ -26,7 +25,6 @@ def draw_api_endpoint(templates: ClusterTemplates, network: Network) -> Part:
 
 
 def _draw_load_balancer(templates: ClusterTemplates, network: Network, part: Part, load_balancer: Resource) -> None:
-    """Draw a load balancer, with its listeners, and an arrow to each master that it leads to."""
     scheme = templates.text(load_balancer.properties.get("Scheme"))
     title = "internal load balancer" if scheme == "internal" else "load balancer"
     box_id = load_balancer.logical_id
@@ -47,7 +45,6 @@ def _draw_load_balancer(templates: ClusterTemplates, network: Network, part: Par
 
 
 def _target_groups(templates: ClusterTemplates, listener: Resource) -> Iterator[Resource]:
-    """Yield the target groups to which a listener forwards."""
     for action in map(mapping, items(listener.properties.get("DefaultActions"))):
         target_group = templates.find(action.get("TargetGroupArn"))
         if target_group:

@@ -38,7 +38,6 @@ class Resource:
     """A resource of a template.
 
     Attributes:
-        logical_id: its logical id.
         type: its type, e.g. `AWS::EC2::VPC`.
         properties: its properties; references to what other stacks pass on are replaced by what they stand for.
         body: the resource as it stands in its template.
@@ -171,7 +170,6 @@ def _root(documents: Sequence[Document]) -> Document:
 def _nested(
     documents: Sequence[Document], root: Document, logical_id: str, body: Mapping[str, object]
 ) -> Document | None:
-    """Return the template of a nested stack."""
     url_ending = known_ending(mapping(body.get("Properties")).get("TemplateURL"))
     name = _short_name(url_ending)
     for document in documents:
@@ -186,7 +184,6 @@ def _short_name(name: str) -> str:
 
 
 def _stacks(document: Document) -> Mapping[str, Mapping[str, object]]:
-    """Return the nested stacks of a template."""
     resources = {name: mapping(body) for name, body in mapping(document.body.get("Resources")).items()}
     return {name: body for name, body in resources.items() if body.get("Type") == _STACK_TYPE}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cfngen.graph.box_changes import COLOURS, captions, change_of
+from cfngen.graph.changes import COLOURS, captions, change_of
 from cfngen.graph.picture import Arrow, Box, Picture
 
 _STYLES = {"traffic": "solid", "route": "dashed", "permission": "bold", "use": "dotted"}
@@ -37,7 +37,6 @@ def quote(text: str) -> str:
 
 
 def _label(box: Box) -> str:
-    """Return the label of a box: a line each for the title and the further lines."""
     return _lines(box.title, *box.lines)
 
 
@@ -48,7 +47,6 @@ def _lines(*lines: str, end: str = "") -> str:
 
 
 def _boxes(picture: Picture, parent: str | None, containers: set[str], indentation: str) -> Iterator[str]:
-    """Yield the lines for the boxes within a box."""
     for box in picture.children(parent):
         if box.id not in containers:
             yield f"{indentation}{quote(box.id)} [label={_label(box)}{_colours(picture, box)}]"
@@ -64,7 +62,6 @@ def _boxes(picture: Picture, parent: str | None, containers: set[str], indentati
 
 
 def _anchor(box_id: str) -> str:
-    """Return the name of the invisible point in a cluster."""
     return f"anchor of {box_id}"
 
 
@@ -78,7 +75,6 @@ def _colours(picture: Picture, box: Box) -> str:
 
 
 def _arrow(picture: Picture, arrow: Arrow, containers: set[str]) -> str:
-    """Return the line for an arrow."""
     ends = [_anchor(end) if end in containers else end for end in (arrow.source, arrow.target)]
     attributes = [f"style={_STYLES[arrow.kind]}"]
     if arrow.label:

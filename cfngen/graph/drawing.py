@@ -10,9 +10,8 @@ from cfngen.graph.api_endpoint import draw_api_endpoint
 from cfngen.graph.cluster_templates import ClusterTemplates, read
 from cfngen.graph.instances import draw_instances
 from cfngen.graph.network import draw_network
-from cfngen.graph.parts import Part, with_containers
 from cfngen.graph.permissions import draw_permissions
-from cfngen.graph.picture import Change, Picture
+from cfngen.graph.picture import Change, Part, Picture, with_containers
 from cfngen.graph.traffic import draw_traffic
 from cfngen.templates.document import Document
 
@@ -40,8 +39,6 @@ def draw(
     """Draw a cluster.
 
     Args:
-        templates: the cluster's templates.
-        view: what the picture shows.
         changes: what a deployment does to resources, by logical id.
         notes: sentences below the picture about all of it.
     """
@@ -87,7 +84,6 @@ def snippet(body: Mapping[str, object]) -> str:
 
 
 def _shortened(value: object) -> object:
-    """Return a value with the ends of long texts cut off."""
     if isinstance(value, str) and len(value) > _MAX_TEXT:
         return f"{value[:_MAX_TEXT]}… ({len(value):,} characters)"
     if isinstance(value, Mapping):

@@ -46,7 +46,6 @@ class Grant:
     Attributes:
         service: the service as policies name it, e.g. `ec2`.
         verbs: what may be done, e.g. `read`.
-        is_denied: whether it is denied.
         scope: to what it is limited, in words.
         resources: logical ids of the resources of the templates that it is about, and the ARNs of others.
         logical_id: logical id of the resource that holds the policy.
@@ -64,8 +63,6 @@ def grants(templates: ClusterTemplates, policy: object, logical_id: str) -> Iter
     """Yield what a policy document allows and denies, a grant for each statement and service.
 
     Args:
-        templates: the templates.
-        policy: the policy document.
         logical_id: logical id of the resource that holds it.
     """
     for statement in map(mapping, items(mapping(policy).get("Statement"))):
@@ -86,7 +83,6 @@ def phrases(granted: Sequence[Grant], *, with_places: bool) -> tuple[str, ...]:
     """Return grants in words, those with the same scope together; what is allowed without limit is not repeated.
 
     Args:
-        granted: the grants.
         with_places: whether to say on which resources.
     """
     verbs_by_scope: dict[tuple[bool, str], frozenset[str]] = {}
@@ -115,7 +111,6 @@ def policies_of(templates: ClusterTemplates, role: Resource) -> Iterator[tuple[o
 
 
 def _verbs_by_service(statement: Mapping[str, object]) -> dict[str, set[str]]:
-    """Return what a statement allows to do in each service."""
     verbs: dict[str, set[str]] = {}
     for action in map(str, items(statement.get("Action"))):
         service, _, name = action.partition(":")

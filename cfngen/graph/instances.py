@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from cfngen.cluster.naming.logical_ids import BASTION_GROUP, MasterId, NodeGroupId
 from cfngen.graph.cluster_templates import ClusterTemplates, Resource
 from cfngen.graph.network import Network
-from cfngen.graph.parts import Part
-from cfngen.graph.picture import Box
+from cfngen.graph.picture import Box, Part
 from cfngen.graph.values import items, mapping
 
 _MASTER_PARTS = ("ElasticIp", "ElasticIpAssociation", "CapacityReservation")
@@ -24,11 +23,10 @@ class InstanceGroup:
     """An Auto Scaling group, with what other parts of the picture say about its instances.
 
     Attributes:
-        logical_id: logical id of the Auto Scaling group.
         role: what its instances are.
         name: the letter of a master, the name of a node group; empty for the bastion.
         security_groups: the ids of its instances' security groups, as they stand in the templates.
-        instance_profile: the instance profile's ARN or name likewise; None if there is none.
+        instance_profile: the instance profile's ARN or name likewise; None without one.
     """
 
     logical_id: str
@@ -114,7 +112,6 @@ def _draw_single_instance(
 
 
 def _draw_node_group(templates: ClusterTemplates, network: Network, part: Part, group: Resource, name: str) -> None:
-    """Draw a node group: a box in each of its subnets."""
     template = _launch_template(templates, group)
     subnets = [
         subnet
@@ -138,7 +135,6 @@ def _draw_node_group(templates: ClusterTemplates, network: Network, part: Part, 
 
 
 def _texts(lines: list[str]) -> tuple[str, ...]:
-    """Return the lines that are not empty."""
     return tuple(line for line in lines if line)
 
 
@@ -158,19 +154,16 @@ def _role_and_name(templates: ClusterTemplates, group: Resource) -> tuple[str, s
 
 
 def _launch_template(templates: ClusterTemplates, group: Resource) -> Resource | None:
-    """Return the launch template of an Auto Scaling group."""
     policy = mapping(mapping(group.properties.get("MixedInstancesPolicy")).get("LaunchTemplate"))
     specification = mapping(group.properties.get("LaunchTemplate") or policy.get("LaunchTemplateSpecification"))
     return templates.find(specification.get("LaunchTemplateId"))
 
 
 def _data(template: Resource | None) -> Mapping[str, object]:
-    """Return what a launch template says about instances."""
     return mapping(template.properties.get("LaunchTemplateData")) if template else {}
 
 
 def _interfaces(template: Resource | None) -> Iterator[Mapping[str, object]]:
-    """Yield the network interfaces of a launch template."""
     return map(mapping, items(_data(template).get("NetworkInterfaces")))
 
 
@@ -181,7 +174,6 @@ def _network_interface(templates: ClusterTemplates, template: Resource | None) -
 
 
 def _security_groups(templates: ClusterTemplates, group: Resource) -> Iterator[object]:
-    """Yield the security groups of a group's instances."""
     template = _launch_template(templates, group)
     interface = _network_interface(templates, template)
     if interface:
@@ -198,7 +190,6 @@ def _instance_profile(templates: ClusterTemplates, group: Resource) -> object:
 
 
 def _instance_types(templates: ClusterTemplates, group: Resource, template: Resource | None) -> str:
-    """Return the instance types of a group, in words."""
     policy = mapping(mapping(group.properties.get("MixedInstancesPolicy")).get("LaunchTemplate"))
     overrides = [mapping(override) for override in items(policy.get("Overrides"))]
     types = [templates.text(override["InstanceType"]) for override in overrides if "InstanceType" in override]

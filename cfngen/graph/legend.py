@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cfngen.graph.box_changes import TEXTS
-from cfngen.graph.layout.boxes import LOOP
-from cfngen.graph.layout.drawing import Drawing
-from cfngen.graph.layout.text import LINE, width, wrapped
+from cfngen.graph.changes import TEXTS
+from cfngen.graph.layout import Drawing
+from cfngen.graph.layout.nodes import LOOP
+from cfngen.graph.layout.text_metrics import LINE, width, wrapped
 from cfngen.graph.picture import ArrowKind, Change
 
 ARROWS: Mapping[ArrowKind, str] = {
@@ -28,7 +28,6 @@ class Entry:
     """An entry of the legend.
 
     Attributes:
-        lines: its text.
         x: left end in pixels.
         y: top in pixels.
         indent: pixels for the sign before the text.
@@ -61,7 +60,7 @@ def legend(drawing: Drawing, widest: float) -> list[Entry]:
     entries = [Entry((text,), indent=_ARROW, arrow=kind) for kind, text in ARROWS.items() if kind in kinds]
     if any(line.joints for line in drawing.lines):
         entries.append(Entry(("Arrows with the same label share a line where a dot joins them.",)))
-    if any(placed.loops for placed in drawing.boxes):
+    if any(node.loops for node in drawing.nodes):
         entries.append(Entry((f"{LOOP}among its own members",)))
     entries += [Entry((TEXTS[change],), indent=_BADGE, change=change) for change in drawing.changes]
     titles = {box.id: box.title for box in picture.boxes}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cfngen.graph.box_changes import COLOURS, captions, change_of
+from cfngen.graph.changes import COLOURS, captions, change_of
 from cfngen.graph.picture import Arrow, Picture
 
 _ENTITIES = {
@@ -75,7 +75,6 @@ def _boxes(picture: Picture, parent: str | None, names: dict[str, str], indentat
 
 
 def _label(*lines: str) -> str:
-    """Return lines as a label, in quotes."""
     return f'"{"<br/>".join(escape(line) for line in lines)}"'
 
 
@@ -85,19 +84,16 @@ def escape(text: str) -> str:
 
 
 def _yaml_text(text: str) -> str:
-    """Return a text as a value of the front matter, which is YAML."""
     escaped = " ".join(text.split()).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
 def _arrow(arrow: Arrow, names: dict[str, str]) -> str:
-    """Return the line for an arrow."""
     label = f'|"{escape(arrow.label)}"|' if arrow.label else ""
     return f"{names[arrow.source]} {_ARROWS[arrow.kind]}{label} {names[arrow.target]}"
 
 
 def _changes(picture: Picture, names: dict[str, str]) -> Iterator[str]:
-    """Yield the lines that colour what a deployment changes."""
     for change, (fill, line) in COLOURS.items():
         changed = [names[box.id] for box in picture.boxes if change_of(picture, box) == change]
         numbers = [str(index) for index, arrow in enumerate(picture.arrows) if change_of(picture, arrow) == change]

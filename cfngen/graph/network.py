@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from cfngen.cluster.naming.network_ids import SubnetId, ZonalId, ZoneId, zone_id
 from cfngen.graph.cluster_templates import ClusterTemplates, Resource
-from cfngen.graph.parts import Part
-from cfngen.graph.picture import Box
+from cfngen.graph.picture import Box, Part
 from cfngen.graph.values import items, text
 
 REGION = "region"
@@ -131,7 +130,6 @@ def _draw_zone(network: Network, zone: str) -> str:
 
 
 def _draw_subnet(templates: ClusterTemplates, network: Network, subnet: Resource) -> None:
-    """Draw a subnet that the templates make."""
     zone = _draw_zone(network, templates.text(subnet.properties.get("AvailabilityZone")) or "zone")
     title = {True: "public subnet", False: "private subnet", None: "subnet"}[_is_public(templates, subnet)]
     cidr = templates.text(subnet.properties.get("CidrBlock"))
@@ -153,7 +151,6 @@ def _is_public(templates: ClusterTemplates, subnet: Resource) -> bool | None:
 
 
 def _routes(templates: ClusterTemplates, table: Resource) -> Iterator[Resource]:
-    """Yield the routes of a route table."""
     return (
         route
         for route in templates.of_type("AWS::EC2::Route")
@@ -162,12 +159,10 @@ def _routes(templates: ClusterTemplates, table: Resource) -> Iterator[Resource]:
 
 
 def _leads_to_internet(route: Resource) -> bool:
-    """Return whether a route leads everything to an internet gateway."""
     return route.properties.get("DestinationCidrBlock") == EVERYWHERE and "GatewayId" in route.properties
 
 
 def _draw_existing_subnet(templates: ClusterTemplates, network: Network, name: str, parsed: SubnetId) -> None:
-    """Draw an existing subnet, which a parameter names."""
     zone_parameter = str(ZoneId(parsed.zone))
     if zone_parameter in templates.parameters:
         zone_name = templates.text({"Ref": zone_parameter})
@@ -180,7 +175,6 @@ def _draw_existing_subnet(templates: ClusterTemplates, network: Network, name: s
 
 
 def _draw_nat_gateways(templates: ClusterTemplates, network: Network) -> None:
-    """Draw the NAT gateways, with their Elastic IPs."""
     for gateway in templates.of_type("AWS::EC2::NatGateway"):
         subnet = templates.referenced(gateway.properties.get("SubnetId"))
         address = templates.find(gateway.properties.get("AllocationId"))
@@ -237,7 +231,6 @@ def _route_target(templates: ClusterTemplates, network: Network, route: Resource
 
 
 def _subnets_with_table(templates: ClusterTemplates, network: Network, table: object) -> Iterator[str]:
-    """Yield the ids of the subnets that have a route table."""
     name = templates.referenced(table)
     for association in templates.of_type("AWS::EC2::SubnetRouteTableAssociation"):
         subnet = templates.referenced(association.properties.get("SubnetId"))
@@ -247,7 +240,6 @@ def _subnets_with_table(templates: ClusterTemplates, network: Network, table: ob
 
 
 def _draw_endpoint(templates: ClusterTemplates, network: Network, endpoint: Resource) -> None:
-    """Draw a VPC endpoint: one box for all interface endpoints, and one for each gateway endpoint."""
     service = ".".join(templates.text(endpoint.properties.get("ServiceName")).split(".")[3:]) or endpoint.logical_id
     if endpoint.properties.get("VpcEndpointType") == "Interface":
         ids = (endpoint.logical_id,)
@@ -261,7 +253,6 @@ def _draw_endpoint(templates: ClusterTemplates, network: Network, endpoint: Reso
 
 
 def _draw_flow_log(templates: ClusterTemplates, network: Network, flow_log: Resource) -> None:
-    """Draw a flow log and where its records go."""
     traffic = text(flow_log.properties.get("TrafficType")).lower()
     line = {"all": "all traffic", "reject": "rejected traffic", "accept": "accepted traffic"}.get(traffic, traffic)
     network.part.box(Box(flow_log.logical_id, "service", "flow log", (line,), network.vpc, (flow_log.logical_id,)))
@@ -283,6 +274,5 @@ def _draw_flow_log(templates: ClusterTemplates, network: Network, flow_log: Reso
 
 
 def _add_ids(part: Part, box_id: str, logical_ids: list[str]) -> None:
-    """Add logical ids to those that a box stands for."""
     box = part.boxes[box_id]
     part.box(Box(box.id, box.kind, box.title, logical_ids=tuple(logical_ids)))

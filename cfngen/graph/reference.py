@@ -25,16 +25,11 @@ EXAMPLES: Mapping[str, tuple[str, View]] = {
 
 
 def pictures(examples: Path) -> dict[str, str]:
-    """Return the text of each picture, by the name of its file in docs/pictures.
-
-    Args:
-        examples: the folder with the cluster files.
-    """
+    """Return the text of each picture, by the name of its file in docs/pictures."""
     return {name: _picture(examples / file if file else None, view) for name, (file, view) in EXAMPLES.items()}
 
 
 def _picture(cluster_file: Path | None, view: View) -> str:
-    """Return a picture of a cluster file, or of the default cluster."""
     cluster = load(cluster_file, environ={}, overrides=()).cluster
     return svg(draw_documents(generate(cluster), view))
 

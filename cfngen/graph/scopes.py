@@ -59,7 +59,7 @@ class _Condition(NamedTuple):
 
     @property
     def is_negated(self) -> bool:
-        """Whether it asks for the opposite: another value, or that there is none."""
+        """Whether it asks for the opposite: another value, or no value."""
         return "Not" in self.operator or (self.operator == "Null" and str(self.value).lower() == "true")
 
 
@@ -67,8 +67,6 @@ def scope(templates: ClusterTemplates, statement: Mapping[str, object], service:
     """Return to what a statement is limited in a service.
 
     Args:
-        templates: the templates.
-        statement: the statement.
         service: the service as policies name it, e.g. `ec2`.
     """
     conditions = [

@@ -6,17 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from cfngen.graph.box_changes import change_of
-from cfngen.graph.layout import layout
-from cfngen.graph.layout.boxes import TRACK, Placed, Text
-from cfngen.graph.layout.drawing import Drawing, Line, Point
+from cfngen.graph.changes import change_of
+from cfngen.graph.layout import Drawing, Line, Point, layout
 from cfngen.graph.layout.labels import SIGNS
-from cfngen.graph.layout.text import HEADING, LABEL, LINE, Font, width
+from cfngen.graph.layout.nodes import TRACK, Node, Text
+from cfngen.graph.layout.text_metrics import HEADING, LABEL, LINE, Font, width
 from cfngen.graph.legend import Entry, legend
 from cfngen.graph.picture import Arrow, Box, Change, Picture
-from cfngen.graph.print_pages import print_pages
-from cfngen.graph.stylesheet import stylesheet
-from cfngen.graph.symbols import SYMBOLS
+from cfngen.graph.style import SYMBOLS, stylesheet
 
 _MARGIN = 2 * TRACK  # left of the heading and the legend
 _TOP = 3 * TRACK  # of the heading
@@ -28,22 +25,15 @@ _ASCENT = 0.8  # of a line, from its top to its base
 
 def svg(picture: Picture) -> str:
     """Return a picture as SVG."""
-    return svg_with_pages(picture)[0]
-
-
-def svg_with_pages(picture: Picture) -> tuple[str, list[str]]:
-    """Return a picture as SVG, and the view box of each page for print."""
     drawing = layout(picture)
     entries = legend(drawing, drawing.width - 2 * _MARGIN)
     bottom = max((entry.y + entry.height for entry in entries), default=0)
     wide = max([drawing.width, width(picture.title, HEADING) + 2 * _MARGIN, *(_right(entry) for entry in entries)])
     across, down = round(wide), _TOP + drawing.height + (bottom + TRACK if entries else 0)
-    pages = print_pages(drawing, entries, _TOP, (across, down))
-    return _svg(drawing, entries, across, down), [f"0 {_number(y)} {across} {_number(height)}" for y, height in pages]
+    return _svg(drawing, entries, across, down)
 
 
 def _svg(drawing: Drawing, entries: Sequence[Entry], across: int, down: int) -> str:
-    """Return a drawing with its legend as SVG of a width and a height."""
     picture = drawing.picture
     left = round((across - drawing.width) / 2)
     size = f'viewBox="0 0 {across} {down}" width="{across}" height="{down}"'
@@ -53,36 +43,34 @@ def _svg(drawing: Drawing, entries: Sequence[Entry], across: int, down: int) -> 
         f'<title id="picture-title">{_escaped(picture.title)}</title>',
         f'<desc id="picture-description">{_escaped(_description(picture))}</desc>',
         f"<style>{stylesheet(drawing)}</style>",
-        '<g id="drawing" class="picture">',  # pages for print show parts of it
         f'<rect class="page" width="{across}" height="{down}"/>',
         _text(picture.title, _MARGIN, _TOP_OF_HEADING, HEADING, "heading"),
         f'<g transform="translate({left} {_TOP})">',
-        *(_box(placed, picture) for placed in drawing.boxes),
+        *(_box(node, picture) for node in drawing.nodes),
         *(_line(number, line, drawing) for number, line in enumerate(drawing.lines)),
         *(_label(number, line) for number, line in enumerate(drawing.lines)),
-        *(_badge(placed, picture) for placed in drawing.boxes),
+        *(_badge(node, picture) for node in drawing.nodes),
         "</g>",
         f'<g class="legend" transform="translate({_MARGIN} {_TOP + drawing.height})">',
         *(_entry(entry) for entry in entries),
-        "</g>",
         "</g>",
         "</svg>",
     ]
     return "\n".join(part for part in parts if part) + "\n"
 
 
-def _box(placed: Placed, picture: Picture) -> str:
-    box = placed.box
+def _box(node: Node, picture: Picture) -> str:
+    box = node.box
     change = change_of(picture, box)
-    classes = f"box {box.kind}" + (f" {change}" if change else "") + (" around" if placed.children else "")
-    x, y, w, h = placed.x * TRACK, placed.y * TRACK, placed.width * TRACK, placed.height * TRACK
-    symbol_x, symbol_y = placed.symbol()
-    size = f'x="{x}" y="{y}" width="{w}" height="{h}" rx="{8 if placed.children else 6}"'
+    classes = f"box {box.kind}" + (f" {change}" if change else "") + (" around" if node.children else "")
+    x, y, w, h = node.x * TRACK, node.y * TRACK, node.width * TRACK, node.height * TRACK
+    symbol_x, symbol_y = node.symbol()
+    size = f'x="{x}" y="{y}" width="{w}" height="{h}" rx="{8 if node.children else 6}"'
     at = f"translate({_number(symbol_x)} {_number(symbol_y)})"
-    texts = (_text(text.text, text.x, text.y, text.font, _style(text)) for text in placed.texts() if text.text)
+    texts = (_text(text.text, text.x, text.y, text.font, _style(text)) for text in node.texts() if text.text)
     return (
         f"<g class={quoteattr(classes)} {_data(box.logical_ids)} data-box={_attribute(_word(box.id))}>"
-        f'<title>{_escaped(_box_title(placed, picture))}</title><rect class="outline" {size}/>'
+        f'<title>{_escaped(_box_title(node, picture))}</title><rect class="outline" {size}/>'
         f'<path class="symbol" transform="{at}" d="{SYMBOLS[box.kind]}"/>{"".join(texts)}</g>'
     )
 
@@ -93,12 +81,11 @@ def _style(text: Text) -> str:
     return "name" if text.font.bold else "line"
 
 
-def _badge(placed: Placed, picture: Picture) -> str:
-    """Return the sign of what a deployment does to a box, at its upper right corner."""
-    change = change_of(picture, placed.box)
+def _badge(node: Node, picture: Picture) -> str:
+    change = change_of(picture, node.box)
     if not change:
         return ""
-    x, y = (placed.x + placed.width) * TRACK - 2, placed.y * TRACK + 2
+    x, y = (node.x + node.width) * TRACK - 2, node.y * TRACK + 2
     return _sign_of_change(change, x, y, ' aria-hidden="true"')
 
 
@@ -141,7 +128,6 @@ def _label(number: int, line: Line) -> str:
 
 
 def _entry(entry: Entry) -> str:
-    """Return an entry of the legend."""
     sign = ""
     middle = entry.y + LINE.line / 2
     if entry.arrow:
@@ -162,7 +148,6 @@ def _right(entry: Entry) -> float:
 
 
 def _path(points: Sequence[Point]) -> str:
-    """Return a way with rounded corners."""
     parts = [f"M{points[0][0]} {points[0][1]}"]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
         (start_x, start_y), (end_x, end_y) = _towards(corner, before), _towards(corner, after)
@@ -211,9 +196,9 @@ def _attribute(text: str) -> str:
     return quoteattr(clean(text))
 
 
-def _box_title(placed: Placed, picture: Picture) -> str:
-    box = placed.box
-    loops = [f"{box.title} to itself: {_arrow_text(loop)}" for loop in placed.loops]
+def _box_title(node: Node, picture: Picture) -> str:
+    box = node.box
+    loops = [f"{box.title} to itself: {_arrow_text(loop)}" for loop in node.loops]
     return "\n".join([box.title + _difference(box), *_resources(box.logical_ids, picture), *loops])
 
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from cfngen.graph.cluster_templates import ClusterTemplates
 from cfngen.graph.instances import instance_groups, names_of_groups
 from cfngen.graph.network import EVERYWHERE, Network
-from cfngen.graph.parts import Part
-from cfngen.graph.picture import Box
+from cfngen.graph.picture import Box, Part
 from cfngen.graph.values import items, mapping, words
 
 ALL_TRAFFIC = "all traffic"
@@ -32,7 +31,6 @@ class _Rule:
 
     Attributes:
         group: id of the security group, as it stands in the template.
-        body: the rule's properties.
         logical_id: logical id of the resource that holds it: the rule itself, or the security group.
         is_incoming: whether it lets traffic in; else it lets traffic out.
     """
@@ -104,7 +102,6 @@ def _rules(templates: ClusterTemplates) -> Iterator[_Rule]:
 
 
 def _members(templates: ClusterTemplates) -> Iterator[tuple[object, tuple[str, ...]]]:
-    """Yield security groups, each with words for those who have it."""
     groups = instance_groups(templates)
     ids: dict[str, object] = {}
     members: dict[str, list[str]] = {}

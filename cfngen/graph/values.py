@@ -1,4 +1,4 @@
-"""Values in templates as a picture shows them: short text, also of a template that somebody edited by hand."""
+"""Values in templates as a picture shows them: short text, also of a template that was edited by hand."""
 
 from __future__ import annotations
 

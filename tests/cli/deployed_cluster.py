@@ -18,7 +18,7 @@ for beside in ("aws", "deploy"):
 from deployed import STACK, Place, place  # noqa: E402
 from shell import Ran, Shell  # noqa: E402 (after the path)
 
-from cfngen.cli.target import Target  # noqa: E402
+from cfngen.cli.input.target import Target  # noqa: E402
 
 __all__ = ["Command", "Place", "Ran", "Shell", "commanding", "created", "place"]
 Command = Callable[..., Ran]

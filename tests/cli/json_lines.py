@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema
 
-from cfngen.cli import json_reference
+from cfngen.cli.display import json_reference
 
 
 def lines(text: str) -> list[dict[str, Any]]:

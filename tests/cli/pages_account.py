@@ -24,7 +24,7 @@ from deployed import WorldClock  # noqa: E402 (after the path)
 from deployed_cluster import session  # noqa: E402
 from served_api import serving  # noqa: E402
 
-from cfngen.cli.target import Target  # noqa: E402
+from cfngen.cli.input.target import Target  # noqa: E402
 from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account  # noqa: E402
 from cfngen.sandbox.existing_parts import furnish  # noqa: E402
 

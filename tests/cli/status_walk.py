@@ -27,21 +27,21 @@ from typing import Any, TypeVar
 
 import pytest
 import yaml
+from deployed import place
+from deployed_cluster import Place, session
+from moto.autoscaling.models import autoscaling_backends
+from moto.core.models import DEFAULT_ACCOUNT_ID
+
+from cfngen.cli.application import application
+from cfngen.cli.display.screen import Screen
+from cfngen.cli.input.target import Target
+from cfngen.deploy.messages.stack_status import StackHealth, StackStatus
+from cfngen.deploy.watching.watch import InterruptChoice
+from cfngen.sandbox.cloudformation.stack import Stack
 
 for beside in ("aws", "deploy"):
     sys.path.insert(0, str(Path(__file__).parents[1] / beside))
 
-from deployed import place  # noqa: E402 (after the path)
-from deployed_cluster import Place, session  # noqa: E402
-from moto.autoscaling.models import autoscaling_backends  # noqa: E402
-from moto.core.models import DEFAULT_ACCOUNT_ID  # noqa: E402
-
-from cfngen.cli.application import application  # noqa: E402
-from cfngen.cli.screen import Screen  # noqa: E402
-from cfngen.cli.target import Target  # noqa: E402
-from cfngen.deploy.messages.stack_status import StackHealth, StackStatus  # noqa: E402
-from cfngen.deploy.watching.watch import InterruptChoice  # noqa: E402
-from cfngen.sandbox.cloudformation.stack import Stack  # noqa: E402
 
 STACK = "k8s"
 CLUSTER = "walk"

@@ -102,7 +102,7 @@ def test_where_the_file_cannot_be_changed_the_lines_are_shown(
     def refuse(path: Path, text: str) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr("cfngen.cli.api_range.replace_file", refuse)
+    monkeypatch.setattr("cfngen.cli.input.api_range.replace_file", refuse)
     text = "ssh: &closed {allowedCidrs: []}\napi: *closed\n" if "form" in reason else KUBE_UP
     (directory / "cluster.yaml").write_text(text)
     ran = typing("plan", answers=("203.0.113.0/24", "y"))

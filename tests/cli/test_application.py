@@ -15,9 +15,9 @@ import pytest
 
 import cfngen as package
 from cfngen.cli.application import COMMANDS, application
+from cfngen.cli.display.typography import ASCII_REPLACEMENTS
 from cfngen.cli.exit_codes import EXIT_CODE_MEANINGS
-from cfngen.cli.template_file import TemplateFileError
-from cfngen.cli.typography import ASCII_REPLACEMENTS
+from cfngen.cli.input.template_file import TemplateFileError
 from cfngen.cli.usage import COMMANDS_OF_OTHER_TOOLS, OPTIONS_OF_OTHER_TOOLS
 from cfngen.cluster.load import load
 from cfngen.errors import CfngenError

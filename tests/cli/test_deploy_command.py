@@ -135,7 +135,9 @@ def test_a_cluster_that_does_not_work_is_an_exit_code_of_its_own(
 
 
 def test_an_api_that_cannot_be_reached_from_here_is_only_told(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cfngen.cli.target.Target.kubernetes_override", lambda self, endpoint: "https://127.0.0.1:9")
+    monkeypatch.setattr(
+        "cfngen.cli.input.target.Target.kubernetes_override", lambda self, endpoint: "https://127.0.0.1:9"
+    )
     ran = deployed(run, "hidden")
     assert ran.code == 0
     assert "could not determine whether the cluster works" in ran.err

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 import cfngen
-from cfngen.cli import exit_codes, json_reference
-from cfngen.cli.error_reference import OTHER_ERRORS, error_classes, error_rows
+from cfngen.cli import exit_codes
+from cfngen.cli.display import json_reference
+from cfngen.cli.display.json_reference import OTHER_ERRORS, error_classes, error_rows
 from cfngen.errors import CfngenError
 
 ROOT = Path(cfngen.__file__).parent

@@ -10,8 +10,8 @@ import pytest
 from deployed_cluster import Command
 from json_lines import lines
 
-from cfngen.cli import json_reference
-from cfngen.cli.json_output import camel_case, to_json_value
+from cfngen.cli.display import json_reference
+from cfngen.cli.display.json_output import camel_case, to_json_value
 from cfngen.deploy.messages.message import Step
 
 DOCS = Path(__file__).parents[2] / "docs/reference"

@@ -11,7 +11,7 @@ import pytest
 from deployed_cluster import Place, Shell, place, session
 from json_lines import lines
 
-from cfngen.cli.target import Target
+from cfngen.cli.input.target import Target
 from cfngen.rehearse import clusters
 
 LIST = ("rehearse", "--list", "--up-to", "network-plugins")

@@ -8,8 +8,8 @@ from typing import Any
 import click
 import pytest
 
+from cfngen.cli.display.screen import Screen
 from cfngen.cli.render import deletion
-from cfngen.cli.screen import Screen
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
 from cfngen.deploy.operations.deletion.removal import OrphanRemoved
 from cfngen.deploy.operations.deletion.report import Deleted

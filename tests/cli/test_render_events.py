@@ -35,13 +35,13 @@ def test_a_reason_is_indented_below_and_no_word_is_torn():
     assert first == "12:00:00Z  CREATE_FAILED         VpcStack/Vpc  EC2 VPC"
     assert " ".join(line.strip() for line in reason) == REASON
     assert all(line.startswith(" " * 10) for line in reason)
-    assert max(map(len, reason)) < 60
+    assert max(map(len, reason)) <= 60
 
 
 def test_failures_are_red():
-    lines = event_lines(FAILED, width=200)
-    assert click.style("CREATE_FAILED".ljust(20), fg="red") in lines[0]
-    assert lines[1] == click.style(f"          {REASON}", fg="red")
+    first, *reason = event_lines(FAILED, width=200)
+    assert click.style("CREATE_FAILED".ljust(20), fg="red") in first
+    assert [click.style(line, fg="red") for line in plain(reason)] == reason
 
 
 def test_a_history_says_the_day_once_and_aligns_its_columns():
@@ -51,7 +51,8 @@ def test_a_history_says_the_day_once_and_aligns_its_columns():
         "2026-09-01 (UTC)",
         "  12:00:00Z  CREATE_COMPLETE    VpcStack/SubnetA  EC2 Subnet",
         "  12:00:00Z  CREATE_FAILED      VpcStack/Vpc  EC2 VPC",
-        f"            {REASON}",
+        f"            {REASON.removesuffix(' 400)')}",
+        "            400)",
         "  12:00:00Z  ROLLBACK_COMPLETE  stack k8s",
         "2026-09-02 (UTC)",
         "  12:00:00Z  DELETE_COMPLETE    Other  EC2 VPC",

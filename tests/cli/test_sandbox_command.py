@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from shell import Shell
 
+from cfngen.cli.input.source import Source
+from cfngen.cli.input.target import Target
 from cfngen.cli.render.sandbox import status_lines
-from cfngen.cli.source import Source
-from cfngen.cli.target import Target
 from cfngen.sandbox import process
 from cfngen.sandbox.last_sandbox import LastSandbox, write_last_sandbox
 from cfngen.sandbox.status import SandboxFault, SandboxStack, SandboxStatus

@@ -15,10 +15,10 @@ import pytest
 from deployed_cluster import Command, Place, Shell, place
 
 from cfngen.cli.application import COMMANDS
-from cfngen.cli.render import finished
-from cfngen.cli.source import Source
-from cfngen.cli.suggested_commands import colored, complete_commands
-from cfngen.cli.target import Target
+from cfngen.cli.display.suggested_commands import colored, complete_commands
+from cfngen.cli.input.source import Source
+from cfngen.cli.input.target import Target
+from cfngen.cli.render import operations
 from cfngen.deploy.messages.message import Finished, Notice, Step
 from cfngen.deploy.messages.next_steps import NextStep
 from cfngen.deploy.status.cluster_status import Unknown
@@ -151,7 +151,7 @@ def test_what_follows_a_deployment_stays_in_the_sandbox() -> None:
     target = Target(Source(None, {}, (), is_explicit=False), sandbox=True)
     ended = Finished("create", "k8s", "arn", "CREATE_COMPLETE", True, 60, {"ApiEndpoint": "https://192.0.2.1"})
     assert "Next: cfngen kubeconfig --sandbox && kubectl get nodes" in [
-        str(target.complete_commands(line)) for line in finished.result_lines(ended)
+        str(target.complete_commands(line)) for line in operations.finished_lines(ended)
     ]
 
 
@@ -170,7 +170,7 @@ def test_a_cluster_file_on_standard_input_is_read_once(
 def test_after_a_deletion_that_was_watched_no_cluster_is_suggested_to_kubectl() -> None:
     outputs = {"ApiEndpoint": "https://192.0.2.1"}  # which CloudFormation still tells of a deleted stack
     said = "\n".join(
-        map(str, finished.result_lines(Finished("delete", "k8s", "arn", "DELETE_COMPLETE", True, 60, outputs)))
+        map(str, operations.finished_lines(Finished("delete", "k8s", "arn", "DELETE_COMPLETE", True, 60, outputs)))
     )
     assert "Next: cfngen delete --stack-name k8s " in said
     assert "kubeconfig" not in said

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import io
 
-import click
 import pytest
 
-from cfngen.cli.terminal import progress_line, table
+from cfngen.cli.display.terminal import progress_line
 
 
 class Terminal(io.StringIO):
@@ -63,18 +62,3 @@ def test_no_progress_where_it_could_not_be_erased(monkeypatch):
     with progress_line("linting"):
         pass
     assert terminal.getvalue() == ""
-
-
-def test_columns_without_room_stand_below_their_row():
-    header, rows = ("NAME", "ZONE", "IMAGE"), (("one", "a" * 10, "ami-1"), ("two", "b" * 10, ""))
-    assert [click.unstyle(line) for line in table(header, rows, 20)] == [
-        "  NAME  ZONE",
-        "  one   aaaaaaaaaa",
-        "      image: ami-1",
-        "  two   bbbbbbbbbb",
-    ]
-    assert [click.unstyle(line) for line in table(header, rows, 25)] == [
-        "  NAME  ZONE        IMAGE",
-        "  one   aaaaaaaaaa  ami-1",
-        "  two   bbbbbbbbbb",
-    ]

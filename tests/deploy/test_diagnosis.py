@@ -378,7 +378,7 @@ def test_what_cloudformation_does_not_tell_is_an_error(operator: Operator):
 
 
 def test_a_diagnosis_is_one_json_document(operator: Operator):
-    from cfngen.cli.json_output import to_json_value
+    from cfngen.cli.display.json_output import to_json_value
 
     told = to_json_value(fails(operator))
     assert told["type"] == "diagnosis"

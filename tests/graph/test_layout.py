@@ -9,11 +9,10 @@ from drawn_pictures import pictures
 from example_pictures import EXAMPLES
 from hypothesis import HealthCheck, given, settings
 
-from cfngen.graph.layout import layout
-from cfngen.graph.layout.boxes import TRACK, Placed
-from cfngen.graph.layout.drawing import Drawing, Point
+from cfngen.graph.layout import Drawing, Point, layout
 from cfngen.graph.layout.edges import edges_of, joined_labels
-from cfngen.graph.layout.text import LABEL, LINE, TITLE, width, wrapped
+from cfngen.graph.layout.nodes import TRACK, Node
+from cfngen.graph.layout.text_metrics import LABEL, LINE, TITLE, width, wrapped
 from cfngen.graph.picture import Arrow, Box, Picture
 
 Rectangle = tuple[float, float, float, float]  # left, top, right, bottom
@@ -52,7 +51,7 @@ def test_each_arrow_of_a_cluster_has_a_line_and_its_label(example: Drawing) -> N
     assert [line.edge for line in example.lines if not line.clear] == []
     assert not example.unplaced
     drawn = [arrow for line in example.lines for arrow in line.edge.arrows]
-    loops = [loop for placed in example.boxes for loop in placed.loops]
+    loops = [loop for placed in example.nodes for loop in placed.loops]
     assert sorted(map(repr, drawn + loops)) == sorted(map(repr, example.picture.arrows))
 
 
@@ -69,7 +68,7 @@ def test_lines_of_different_arrows_share_no_stretch(example: Drawing) -> None:
 
 
 def test_arrows_end_at_their_boxes(example: Drawing) -> None:
-    boxes = {placed.box.id: placed for placed in example.boxes}
+    boxes = {placed.box.id: placed for placed in example.nodes}
     for line in example.lines:
         for leaf_end, *_ in line.paths:
             assert [leaf for leaf in line.edge.leaves if on_border(leaf_end, boxes[leaf])]
@@ -79,7 +78,7 @@ def test_arrows_end_at_their_boxes(example: Drawing) -> None:
 
 
 def test_zones_stand_side_by_side_below_the_internet() -> None:
-    boxes = {placed.box.id: placed for placed in layout(EXAMPLES["production"]()).boxes}
+    boxes = {placed.box.id: placed for placed in layout(EXAMPLES["production"]()).nodes}
     zones = [boxes[f"zone:{zone}"] for zone in "abc"]
     assert len({zone.y for zone in zones}) == 1
     assert len({boxes[f"Private{zone}"].y for zone in "ABC"}) == 1
@@ -145,10 +144,10 @@ def test_wrapped_lines_fit_and_lose_nothing(text: str) -> None:
 def faults_of(drawing: Drawing) -> list[str]:
     """Return what is cut or covered in a drawing."""
     faults = []
-    outlines = {placed.box.id: outline(placed) for placed in drawing.boxes}
-    headers = {placed.box.id: bounds(placed.header_area()) for placed in drawing.boxes}
+    outlines = {placed.box.id: outline(placed) for placed in drawing.nodes}
+    headers = {placed.box.id: bounds(placed.header_area()) for placed in drawing.nodes}
     labels = [bounds(line.label.area) for line in drawing.lines if line.label]
-    by_id = {placed.box.id: placed for placed in drawing.boxes}
+    by_id = {placed.box.id: placed for placed in drawing.nodes}
     page = (0, 0, drawing.width, drawing.height)
     for name, placed in by_id.items():
         container = outlines[placed.box.parent] if placed.box.parent else page
@@ -183,7 +182,7 @@ def faults_of(drawing: Drawing) -> list[str]:
     return faults
 
 
-def outline(placed: Placed) -> Rectangle:
+def outline(placed: Node) -> Rectangle:
     return bounds((placed.x * TRACK, placed.y * TRACK, placed.width * TRACK, placed.height * TRACK))
 
 
@@ -211,7 +210,7 @@ def stretches_of(path: tuple[Point, ...]) -> list[tuple[Point, Point]]:
     return pieces
 
 
-def on_border(point: Point, placed: Placed) -> bool:
+def on_border(point: Point, placed: Node) -> bool:
     left, top, right, bottom = outline(placed)
     x, y = point
     return (x in (left, right) and top <= y <= bottom) or (y in (top, bottom) and left <= x <= right)

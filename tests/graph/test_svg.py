@@ -15,11 +15,10 @@ from drawn_pictures import pictures
 from example_pictures import EXAMPLES
 from hypothesis import HealthCheck, given, settings
 
-from cfngen.graph.colours import DARK, DASHES, LIGHT, Scheme
 from cfngen.graph.html import html
 from cfngen.graph.picture import ArrowKind, Box, BoxKind, Change, Picture
+from cfngen.graph.style import DARK, DASHES, LIGHT, SYMBOLS, Scheme
 from cfngen.graph.svg import svg
-from cfngen.graph.symbols import SYMBOLS
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -130,6 +129,21 @@ def test_a_picture_is_light_in_print_and_follows_the_page_on_screens() -> None:
     assert DARK.page not in light
     assert DARK.page in dark
     assert "@media print{" in text
+    # Dark colours are for screens alone, and a picture that is a document of its own fits the page.
+    assert "@media (prefers-color-scheme:dark)" not in text
+    assert ".picture:root{width:100%;height:auto;max-height:100vh}" in text
+
+
+def test_paper_is_white_and_has_nothing_that_only_a_screen_needs() -> None:
+    text = html(EXAMPLES["deployment"]())
+    for rule in (
+        "#zoom,#hint,#panel{display:none!important}",
+        ".picture .heading,.picture .name,.picture .line:not(.loop){fill:#000}",
+        ".picture .outline,.picture .label rect{fill:#fff}",
+        "#view>svg{width:100%;height:auto;max-height:100vh}",
+    ):
+        assert rule in text
+        assert text.index("@media print{") < text.index(rule)
 
 
 def test_a_page_loads_nothing_and_allows_only_its_own_script() -> None:

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from cfngen.cli.target import MAX_STACK_NAME_LENGTH
+from cfngen.cli.input.target import MAX_STACK_NAME_LENGTH
 from cfngen.permissions.scope import Scope
 from cfngen.sandbox.cloudformation.generated_names import generated_name
 

@@ -11,7 +11,7 @@ import pytest
 from deployed import Place, place
 from rehearsing import Person, left, steps_of
 
-from cfngen.cli.json_output import to_json_value
+from cfngen.cli.display.json_output import to_json_value
 from cfngen.deploy.messages.message import Event
 from cfngen.deploy.operations.interaction import DeclinedError
 from cfngen.rehearse import cleanup, clusters, expectations

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from cfngen.cli.display.terminal import examples_epilog
 from cfngen.cli.exit_codes import network_check_exit_code
-from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.input.target import Target, target_options
 from cfngen.cli.usage import SuggestingGroup
 
 

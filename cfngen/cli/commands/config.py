@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.source import Source, source_options
-from cfngen.cli.terminal import align_columns, examples_epilog
-from cfngen.cli.typography import print_verbatim
+from cfngen.cli.display.terminal import examples_epilog
+from cfngen.cli.display.typography import print_verbatim
+from cfngen.cli.input.source import Source, source_options
+from cfngen.cli.render.layout import align_columns
 from cfngen.cluster.paths import dotted, leaves
 
 if TYPE_CHECKING:
@@ -78,23 +79,26 @@ def command(
     variable or by --set; each of these overrides those named before it. The YAML output is itself a cluster file, with
     the origins as comments.
     """
-    if addresses + egress + security_group_rules + shows_instance_types > 1:
+    tables = {
+        _show_addresses: addresses,
+        _show_egress: egress,
+        _show_instance_types: shows_instance_types,
+        _show_security_group_rules: security_group_rules,
+    }
+    chosen = [show_table for show_table, is_chosen in tables.items() if is_chosen]
+    if len(chosen) > 1:
         raise click.UsageError(
             "--addresses, --egress, --instance-types and --security-group-rules are different tables; choose one"
         )
+    if chosen:
+        chosen[0](source.load().cluster, output_format)
+    else:
+        _show_values(source, output_format)
+
+
+def _show_values(source: Source, output_format: str) -> None:
+    """Print every value, and where it came from: as lines, as a cluster file, or as JSON."""
     loaded = source.load()
-    if addresses:
-        _show_addresses(loaded.cluster, output_format)
-        return
-    if egress:
-        _show_egress(loaded.cluster, output_format)
-        return
-    if shows_instance_types:
-        _show_instance_types(loaded.cluster, output_format)
-        return
-    if security_group_rules:
-        _show_security_group_rules(loaded.cluster, output_format)
-        return
     cluster_values = loaded.cluster.model_dump(mode="json", by_alias=True)
     if output_format == "json":
         origins = {key: {"kind": origin.kind, "where": origin.where} for key, origin in loaded.origins.items()}
@@ -114,7 +118,6 @@ def command(
 
 
 def _show_addresses(cluster: Cluster, output_format: str) -> None:
-    """Print the address plan, as a table or as JSON or YAML."""
     from cfngen.cluster.network.address_plan import address_plan
 
     ranges = address_plan(cluster)
@@ -141,7 +144,6 @@ def _show_addresses(cluster: Cluster, output_format: str) -> None:
 
 
 def _show_egress(cluster: Cluster, output_format: str) -> None:
-    """Print what instances must reach, as a table or as JSON or YAML."""
     from cfngen.userdata.egress import egress
 
     destinations = egress(cluster)
@@ -162,7 +164,6 @@ def _show_egress(cluster: Cluster, output_format: str) -> None:
 
 
 def _show_instance_types(cluster: Cluster, output_format: str) -> None:
-    """Print the instance types of masters and node groups, as a table or as JSON or YAML."""
     from cfngen.cluster.instances.group_types import types_of
     from cfngen.cluster.instances.instance_types import InstanceTypeFacts, facts_of
 
@@ -194,7 +195,6 @@ def _show_instance_types(cluster: Cluster, output_format: str) -> None:
 
 
 def _show_security_group_rules(cluster: Cluster, output_format: str) -> None:
-    """Print the rules that existing security groups need, as a table or as JSON or YAML."""
     from cfngen.cluster.security_groups.needed_rules import needed_rules
 
     rules = needed_rules(cluster)
@@ -225,7 +225,6 @@ def _show_security_group_rules(cluster: Cluster, output_format: str) -> None:
 
 
 def _print_document(document: Mapping[str, object], output_format: str) -> None:
-    """Print data as JSON or YAML."""
     if output_format == "json":
         print_verbatim(json.dumps(document, indent=2))
     else:
@@ -262,7 +261,6 @@ def _yaml_lines(
     """Yield lines of YAML in block style; a comment behind each value says where the value came from.
 
     Args:
-        values: a mapping or list of the configuration.
         origin_texts: the origin of each value in words, by its dotted path.
         path: the keys and list indexes that lead to `values` in the configuration.
     """

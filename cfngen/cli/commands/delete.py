@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cfngen.cli.display.screen import screen
+from cfngen.cli.display.terminal import examples_epilog, progress_line
 from cfngen.cli.exit_codes import SUCCESS, operation_exit_code
-from cfngen.cli.options import Option, OptionGroup, yes_option
-from cfngen.cli.paths import PathArgument
-from cfngen.cli.screen import screen
-from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples_epilog, progress_line
+from cfngen.cli.input.options import Option, OptionGroup, yes_option
+from cfngen.cli.input.paths import PathArgument
+from cfngen.cli.input.target import Target, target_options
 
 if TYPE_CHECKING:
-    from cfngen.cli.screen import Screen
+    from cfngen.cli.display.screen import Screen
     from cfngen.cluster.model import Cluster
     from cfngen.deploy.aws.account import Account
     from cfngen.deploy.messages.message import Consent, Question, Report
@@ -30,14 +30,7 @@ class _DeletionOptions:
     """The values of the options of `cfngen delete` that say what is deleted, and when the command exits.
 
     Attributes:
-        delete_volumes: whether to delete the EBS volumes of PersistentVolumeClaims.
-        delete_snapshots: whether to delete the EBS snapshots of PersistentVolumeClaims.
-        empty_bucket: whether to delete the cluster's templates from the bucket.
-        delete_bucket: whether to delete the bucket of the templates, if it is empty afterwards.
         bucket: name of the bucket of the templates; empty means cfngen's own bucket.
-        even_if_occupied: whether to continue although other resources use the cluster's network.
-        leave_behind: whether to keep resources that cannot be deleted after three attempts.
-        detach: whether to exit once CloudFormation has started to delete the stack.
     """
 
     delete_volumes: bool
@@ -61,8 +54,6 @@ class _DeletionOptions:
         """Return the request to delete the target's cluster.
 
         Args:
-            target: the cluster's stack, and how to reach it.
-            account: the account of the target.
             authorities: how to keep a copy of the certificate authorities; None means that the user is asked.
         """
         from cfngen.cluster.iam.service_accounts import accounts_with_made_roles, role_name
@@ -165,7 +156,7 @@ def command(
     if authorities_file and authorities not in ("file", None):
         raise click.UsageError(f"--authorities {authorities} writes no file; remove --authorities-file.")
     from cfngen.deploy.aws.errors import translate_aws_errors
-    from cfngen.deploy.operations.deletion.execution import delete, preview_with_refusal
+    from cfngen.deploy.operations.deletion.execution import delete
     from cfngen.deploy.plan.deletion.plan import AuthorityCopy
     from cfngen.deploy.watching.diagnosis import diagnose
 
@@ -176,19 +167,13 @@ def command(
     with screen(target, account) as display:
         request = _with_referenced_vpc(account, request, target.cluster, display.report)
         if dry_run:
-            with progress_line("looking for resources …"):
-                plan, refusal = preview_with_refusal(account, request)
-            display.report(plan)
-            if refusal:
-                raise refusal
+            _show_preview(account, request, display)
             context.exit(SUCCESS)
-        interaction = display.interaction(_deletion_consent(target, yes=yes))
-        delete_services = None if no_drain else _service_deletion_function(target, account)
         deleted = delete(
             account,
             request,
-            interaction,
-            delete_services=delete_services,
+            display.interaction(_deletion_consent(target, yes=yes)),
+            delete_services=None if no_drain else _service_deletion_function(target, account),
             choose_authority_copy=lambda: _ask_copy_method(display, copy_file, yes=yes),
         )
         if deleted.status and not deleted.in_progress:
@@ -198,18 +183,22 @@ def command(
     context.exit(operation_exit_code(deleted))
 
 
+def _show_preview(account: Account, request: DeletionRequest, display: Screen) -> None:
+    from cfngen.deploy.operations.deletion.execution import preview_with_refusal
+
+    with progress_line("looking for resources …"):
+        plan, refusal = preview_with_refusal(account, request)
+    display.report(plan)
+    if refusal:
+        raise refusal
+
+
 def _with_referenced_vpc(
     account: Account, request: DeletionRequest, cluster: Cluster, report: Report
 ) -> DeletionRequest:
     """Return the request with the id of the VPC, if the cluster file has a reference to it and no stack has the id.
 
     The stack records the id, but an earlier run of the command may have deleted the stack.
-
-    Args:
-        account: the account of the cluster.
-        request: the request; it has no VPC if the cluster file has a reference.
-        cluster: the cluster.
-        report: receives a notice if the reference leads to no VPC.
     """
     from cfngen.deploy.aws.errors import translate_aws_errors
     from cfngen.deploy.aws.stacks import find_stack
@@ -251,11 +240,6 @@ def _ask_copy_method(display: Screen, copy_file: Path, *, yes: bool) -> Authorit
     """Ask how to keep a copy of the certificate authorities, and return the answer.
 
     With --yes, or without a terminal to ask on, the copy is kept in a secret that can be restored for some time.
-
-    Args:
-        display: the screen, whose tree is kept above the question.
-        copy_file: the file for a copy in a file.
-        yes: whether --yes is given.
     """
     from cfngen.deploy.plan.deletion.plan import RECOVERY_WINDOW_DAYS, AuthorityCopy
 

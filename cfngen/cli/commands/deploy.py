@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.api_range import with_api_range
-from cfngen.cli.deployment import DeploymentOptions, deployment_options
+from cfngen.cli.display.screen import Screen, screen
+from cfngen.cli.display.terminal import examples_epilog
 from cfngen.cli.exit_codes import operation_exit_code, validation_exit_code
-from cfngen.cli.options import allow_danger_option, yes_option
-from cfngen.cli.screen import Screen, screen
-from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.input.api_range import with_api_range
+from cfngen.cli.input.deployment import DeploymentOptions, deployment_options
+from cfngen.cli.input.options import allow_danger_option, yes_option
+from cfngen.cli.input.target import Target, target_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable

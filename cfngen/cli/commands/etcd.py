@@ -6,11 +6,10 @@ from datetime import timedelta
 
 import click
 
-from cfngen.cli.duration import Duration
-from cfngen.cli.options import yes_option
-from cfngen.cli.screen import screen
-from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples_epilog, progress_line
+from cfngen.cli.display.screen import screen
+from cfngen.cli.display.terminal import examples_epilog, progress_line
+from cfngen.cli.input.options import wait_option, yes_option
+from cfngen.cli.input.target import Target, target_options
 from cfngen.cli.usage import SuggestingGroup
 
 
@@ -70,15 +69,7 @@ def listing(target: Target, show_all: bool) -> None:
     epilog=examples_epilog("cfngen etcd backup", "cfngen etcd backup && cfngen deploy --yes"),
 )
 @target_options
-@click.option(
-    "--wait",
-    "timeout",
-    metavar="DURATION",
-    type=Duration(timedelta(seconds=1)),
-    default="5m",
-    show_default=True,
-    help="How long to wait for the snapshot, e.g. 10m.",
-)
+@wait_option("How long to wait for the snapshot, e.g. 10m.", default="5m", minimum=timedelta(seconds=1))
 def backup(target: Target, timeout: timedelta) -> None:
     """Ask the masters for a snapshot, and wait until it is in the bucket.
 
@@ -108,12 +99,9 @@ def backup(target: Target, timeout: timedelta) -> None:
 @click.argument("snapshot", default="latest")
 @target_options
 @yes_option("Do not ask to type the cluster's name.")
-@click.option(
-    "--wait",
-    "timeout",
-    metavar="DURATION",
-    type=Duration(timedelta(seconds=1)),
-    help="How long to wait for the masters. Default: the time limit for booting an instance, plus 15 minutes.",
+@wait_option(
+    "How long to wait for the masters. Default: the time limit for booting an instance, plus 15 minutes.",
+    minimum=timedelta(seconds=1),
 )
 def restore(target: Target, snapshot: str, yes: bool, timeout: timedelta | None) -> None:
     """Replace all masters with new ones that start from a snapshot, and wait until they work.

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli import graph_output
-from cfngen.cli.paths import PathArgument
+from cfngen.cli.display import pictures
+from cfngen.cli.display.terminal import examples_epilog
+from cfngen.cli.display.typography import print_verbatim
+from cfngen.cli.input.paths import PathArgument
+from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.pipeline import generate
-from cfngen.cli.source import Source, source_options
-from cfngen.cli.terminal import examples_epilog
-from cfngen.cli.typography import print_verbatim
 from cfngen.errors import CfngenError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cfngen.cli.graph_output import PictureFormat
+    from cfngen.cli.display.pictures import PictureFormat
     from cfngen.graph.drawing import View
     from cfngen.templates.document import Document
 
@@ -64,7 +64,7 @@ class NoTemplatesError(CfngenError):
 @click.option(
     "--format",
     "picture_format",
-    type=click.Choice(graph_output.FORMATS),
+    type=click.Choice(pictures.FORMATS),
     help="Format of the picture. Default: what the name of --output says, else svg.",
 )
 @click.option(
@@ -89,20 +89,20 @@ def command(
     drawn as existing. To see what a deployment would change, use `cfngen plan --graph FILE`.
     """
     if output_path is not None:
-        if str(output_path) in (*graph_output.FORMATS, "json", "yaml", "text"):
+        if str(output_path) in (*pictures.FORMATS, "json", "yaml", "text"):
             raise click.UsageError(f"--output is the file to write; the format {output_path} goes to --format.")
-        graph_output.require_writable(output_path)
-        picture_format = picture_format or graph_output.format_of(output_path)
+        pictures.require_writable(output_path)
+        picture_format = picture_format or pictures.format_of(output_path)
     if templates_path is not None and (source.is_explicit or source.overrides):
         raise click.UsageError("--templates draws templates as they are; leave out --cluster, --defaults and --set.")
     documents = generate(source).documents if templates_path is None else _read_templates(templates_path)
     from cfngen.graph.drawing import draw_documents
 
-    text = graph_output.render(draw_documents(documents, view), picture_format or "svg")
+    text = pictures.render(draw_documents(documents, view), picture_format or "svg")
     if output_path is None:
         print_verbatim(text.removesuffix("\n"))
         return
-    graph_output.write(output_path, text)
+    pictures.write(output_path, text)
     click.echo(f"{output_path}: written.")
 
 
@@ -113,7 +113,7 @@ def _read_templates(path: Path) -> Sequence[Document]:
         NoTemplatesError: there are none.
         TemplateFileError: a file is not a template.
     """
-    from cfngen.cli.template_file import read_template_files
+    from cfngen.cli.input.template_file import read_template_files
 
     if not path.exists():
         raise NoTemplatesError(

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.duration import Duration
-from cfngen.cli.paths import PathArgument
-from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.display.terminal import examples_epilog
+from cfngen.cli.input.options import Duration
+from cfngen.cli.input.paths import PathArgument
+from cfngen.cli.input.target import Target, target_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -150,12 +150,7 @@ def _issue_access(
     The API's endpoint and the certificate authority are read from the stack and its secret.
 
     Args:
-        target: the cluster's stack, and how to reach it.
-        account: the account of the target.
         context_name: name of the context; empty means the cluster's name.
-        identity: the user and the groups in the certificate.
-        now: when the certificate becomes valid.
-        certificate_lifetime: how long it is valid.
         internal: whether to use the internal endpoint; if the API is not public, it is the only one.
     """
     from cfngen.deploy.access import cluster_access
@@ -193,12 +188,7 @@ def _write_entries(
     """Write the entries of a cluster into the kubeconfig file, and show what was written.
 
     Args:
-        target: the cluster's stack.
         kubeconfig_file: value of --file; None means the file that kubectl would use.
-        access: the content of the entries.
-        identity: the user and the groups in the certificate.
-        expires: when the certificate expires.
-        switch: whether the cluster's context becomes the current one.
     """
     from cfngen.deploy.access.kubeconfig import KubeconfigChange, merge_entries
     from cfngen.deploy.access.kubeconfig_file import edit_file
@@ -225,7 +215,6 @@ def _remove_entries(target: Target, kubeconfig_file: Path | None, context_name: 
     """Remove the stack's entries from the kubeconfig file, and show which were removed.
 
     Args:
-        target: the cluster's stack.
         kubeconfig_file: value of --file; None means the file that kubectl would use.
         context_name: the context whose entries are removed; empty means every context of the stack.
     """
@@ -256,7 +245,6 @@ def _remove_entries(target: Target, kubeconfig_file: Path | None, context_name: 
 
 
 def _file_to_change(kubeconfig_file: Path | None) -> Path:
-    """Return the file of --file, or without that option the one that kubectl would use."""
     from cfngen.deploy.access.kubeconfig_file import find_path
 
     return kubeconfig_file if kubeconfig_file is not None else find_path(os.environ, Path.home())

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.paths import PathArgument
+from cfngen.cli.display.terminal import examples_epilog, show_warning
+from cfngen.cli.input.paths import PathArgument
+from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.pipeline import generate, lint_documents, lint_or_fail, no_cache_option
-from cfngen.cli.source import Source, source_options
-from cfngen.cli.terminal import examples_epilog, show_warning
 from cfngen.errors import CfngenError
 from cfngen.text import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cfngen.cli.template_file import TemplateFile
+    from cfngen.cli.input.template_file import TemplateFile
     from cfngen.lint.findings import Finding
 
 
@@ -82,16 +82,13 @@ def _lint_files(files: Sequence[Path], source: Source, region: str | None, *, us
     """Lint template files; return their number and the regions they were linted for.
 
     Args:
-        files: the files.
         source: the cluster, whose region is used for a template that does not say its region.
-        region: value of --region; None if it is not given.
-        use_cache: whether to use and store cached results.
 
     Raises:
         TemplateFileError: files cannot be read.
         LintError: with all findings.
     """
-    from cfngen.cli.template_file import read_template_files
+    from cfngen.cli.input.template_file import read_template_files
     from cfngen.lint.findings import LintError
 
     templates = read_template_files(files)

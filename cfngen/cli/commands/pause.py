@@ -6,11 +6,10 @@ from datetime import timedelta
 
 import click
 
-from cfngen.cli.duration import Duration
-from cfngen.cli.options import yes_option
-from cfngen.cli.screen import screen
-from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.display.screen import screen
+from cfngen.cli.display.terminal import examples_epilog
+from cfngen.cli.input.options import wait_option, yes_option
+from cfngen.cli.input.target import Target, target_options
 
 
 @click.command(
@@ -25,14 +24,10 @@ from cfngen.cli.terminal import examples_epilog
 @target_options
 @click.option("--no-snapshot", is_flag=True, help="Do not take a snapshot of etcd first.")
 @yes_option("Do not ask.")
-@click.option(
-    "--wait",
-    "timeout",
-    metavar="DURATION",
-    type=Duration(timedelta(minutes=1)),
+@wait_option(
+    "How long to wait until the nodes are terminated, and then the masters.",
     default="30m",
-    show_default=True,
-    help="How long to wait until the nodes are terminated, and then the masters.",
+    minimum=timedelta(minutes=1),
 )
 def command(target: Target, *, no_snapshot: bool, yes: bool, timeout: timedelta) -> None:
     """Terminate all instances, nodes first and masters last, and keep the sizes of their groups.

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from cfngen.cli import shell_completion
-from cfngen.cli.deployment import role_option
-from cfngen.cli.message_output import show_message
-from cfngen.cli.source import Source, source_options
-from cfngen.cli.target import Target, output_option, stack_name_option
-from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.display.messages import show_message
+from cfngen.cli.display.terminal import examples_epilog
+from cfngen.cli.input import shell_completion
+from cfngen.cli.input.deployment import role_option
+from cfngen.cli.input.source import Source, source_options
+from cfngen.cli.input.target import Target, output_option, stack_name_option
 from cfngen.cli.usage import did_you_mean
 from cfngen.text import pluralize
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from cfngen.cluster.model import Cluster
     from cfngen.permissions.grants import Grant, Policy
 
+
 _ISSUER_NOTE = "ISSUER stands for the stack's output ServiceAccountIssuer"
 
 
 def _check_account(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    """Reject an --account that is not an account number; a click callback."""
     if value and not re.fullmatch(r"[0-9]{12}", value):
         raise click.BadParameter(f"{value!r} is not an account number, which has 12 digits.")
     return value
@@ -135,7 +135,6 @@ def _account_and_role(arn: str) -> tuple[str, str]:
 
 
 def _account_of_existing_roles(cluster: Cluster) -> str:
-    """Return the account number of the existing roles that the cluster file names; empty if it names none."""
     from cfngen.cluster.iam.existing_roles import existing_roles
 
     return next((existing.role.split(":")[4] for _, existing in existing_roles(cluster)), "")
@@ -145,7 +144,7 @@ def _trust_policy(cluster: Cluster, policies: Sequence[Policy], name: str | None
     """Return the trust policy of the role that the selected policies are for.
 
     Raises:
-        click.UsageError: they are not those of one role of instances.
+        click.UsageError: they are not for one role of instances.
     """
     from cfngen.permissions.grants import Policy
     from cfngen.permissions.statements import policy_size
@@ -208,7 +207,6 @@ def _select_policies(all_grants: Sequence[Grant], name: str | None) -> list[Poli
     """Return the policies to print.
 
     Args:
-        all_grants: the grants of all grantees.
         name: name of a grantee, a node group or a single policy; None selects every policy.
 
     Raises:
@@ -260,5 +258,4 @@ def _print_policies(policies: Sequence[Policy]) -> None:
 
 
 def _print_note(text: str) -> None:
-    """Print a note on standard error."""
     click.echo(click.style("note: ", bold=True) + text, err=True)

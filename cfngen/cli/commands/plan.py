@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
-from cfngen.cli import graph_output
-from cfngen.cli.api_range import with_api_range
-from cfngen.cli.deployment import DeploymentOptions, deployment_options
+from cfngen.cli.display import pictures
+from cfngen.cli.display.pictures import write_plan_graph
+from cfngen.cli.display.screen import screen
+from cfngen.cli.display.terminal import examples_epilog
 from cfngen.cli.exit_codes import plan_exit_code
-from cfngen.cli.paths import PathArgument
-from cfngen.cli.plan_graph import write_plan_graph
-from cfngen.cli.screen import screen
-from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.input.api_range import with_api_range
+from cfngen.cli.input.deployment import DeploymentOptions, deployment_options
+from cfngen.cli.input.paths import PathArgument
+from cfngen.cli.input.target import Target, target_options
 
 
 @click.command(
@@ -54,8 +54,8 @@ def command(context: click.Context, target: Target, deployment: DeploymentOption
     the cluster.
     """
     if graph_path is not None:
-        graph_output.require_writable(graph_path)
-        graph_output.format_of(graph_path)
+        pictures.require_writable(graph_path)
+        pictures.format_of(graph_path)
     request = deployment.request(target)
     from cfngen.deploy.operations.deployment.deploy import prepare_plan
 

@@ -3,28 +3,107 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
-from cfngen.cli.deployment import bucket_option, role_option
+from cfngen.cli.display.json_output import to_json_value
+from cfngen.cli.display.messages import show_message
+from cfngen.cli.display.screen import screen
+from cfngen.cli.display.terminal import examples_epilog
 from cfngen.cli.exit_codes import FAILED, INTERRUPTED, SUCCESS, rehearsal_exit_code
-from cfngen.cli.json_output import to_json_value
-from cfngen.cli.message_output import show_message
-from cfngen.cli.options import yes_option
-from cfngen.cli.paths import PathArgument
-from cfngen.cli.screen import screen
-from cfngen.cli.source import Source
-from cfngen.cli.target import Target, account_option, make_target, output_option, profile_option, sandbox_option
-from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.input.deployment import bucket_option, role_option
+from cfngen.cli.input.options import Option, OptionGroup, yes_option
+from cfngen.cli.input.paths import PathArgument
+from cfngen.cli.input.source import Source
+from cfngen.cli.input.target import (
+    Target,
+    account_option,
+    make_target,
+    output_option,
+    profile_option,
+    sandbox_option,
+)
 
 if TYPE_CHECKING:
+    from cfngen.cli.display.screen import Screen
+    from cfngen.deploy.aws.account import Account
+    from cfngen.deploy.operations.interaction import Interaction
+    from cfngen.rehearse.expectations import Expectations
     from cfngen.rehearse.report import Rehearsal
+    from cfngen.rehearse.request import RehearsalRequest
     from cfngen.rehearse.run import RehearsalResult
 
 _DEFAULT_ZONES = "us-west-2a,us-west-2b,us-west-2c"
 """The default of --zones."""
+
+
+@dataclass(frozen=True)
+class _Options:
+    """The values of the options that say where a rehearsal runs, and where its report goes."""
+
+    zones: str
+    report: Path | None
+    bucket: str
+    role_arn: str
+    profile: str
+    account_number: str
+    sandbox: bool
+    output: Literal["text", "json"]
+
+    def target(self, zone: str) -> Target:
+        """Return the target: not the cluster of a cluster file, but one with the rehearsal's name in a zone."""
+        from cfngen.rehearse.clusters import REHEARSAL_NAME
+
+        overrides = (f"name={REHEARSAL_NAME}", f"network.subnets=[{{zone: {zone}}}]")
+        return make_target(
+            source=Source(path=None, environ={}, overrides=overrides, is_explicit=True),
+            explicit_stack_name=REHEARSAL_NAME,
+            profile=self.profile,
+            account_number=self.account_number,
+            sandbox=self.sandbox,
+            output=self.output,
+        )
+
+    def clean_up_command(self) -> str:
+        """Return the command that deletes what a rehearsal with these zones, bucket and account has left."""
+        words = ["cfngen", "rehearse", "--clean-up", *(["--sandbox"] if self.sandbox else [])]
+        if self.zones != _DEFAULT_ZONES:
+            words += ["--zones", self.zones]
+        for name, value in {
+            "--bucket": self.bucket,
+            "--profile": self.profile,
+            "--account": self.account_number,
+        }.items():
+            words += [name, value] if value else []
+        return shlex.join(words)
+
+
+_options = OptionGroup(
+    "options",
+    _Options,
+    Option(
+        "--zones",
+        metavar="ZONE,ZONE,ZONE",
+        default=_DEFAULT_ZONES,
+        show_default=True,
+        help="Three zones of the region to rehearse in; all steps but the last use the first.",
+    ),
+    Option(
+        "--report",
+        metavar="FILE",
+        type=PathArgument("give a file name"),
+        help="File for the report in JSON; a readable page is written next to it. Default: rehearsal-<date>.json.",
+    ),
+    bucket_option,
+    role_option,
+    profile_option,
+    account_option,
+    sandbox_option,
+    output_option,
+)
 
 
 @click.command(
@@ -48,25 +127,7 @@ _DEFAULT_ZONES = "us-west-2a,us-west-2b,us-west-2c"
 @click.option("--list", "list_only", is_flag=True, help="Only show the steps; needs no credentials.")
 @click.option("--clean-up", "clean_up_only", is_flag=True, help="Only delete what earlier rehearsals left behind.")
 @yes_option("Do not ask before anything is created.")
-@click.option(
-    "--zones",
-    metavar="ZONE,ZONE,ZONE",
-    default=_DEFAULT_ZONES,
-    show_default=True,
-    help="Three zones of the region to rehearse in; all steps but the last use the first.",
-)
-@click.option(
-    "--report",
-    metavar="FILE",
-    type=PathArgument("give a file name"),
-    help="File for the report in JSON; a readable page is written next to it. Default: rehearsal-<date>.json.",
-)
-@bucket_option
-@role_option
-@profile_option
-@account_option
-@sandbox_option
-@output_option
+@_options
 @click.pass_context
 def command(
     context: click.Context,
@@ -75,14 +136,7 @@ def command(
     list_only: bool,
     clean_up_only: bool,
     yes: bool,
-    zones: str,
-    report: Path | None,
-    bucket: str,
-    role_arn: str,
-    profile: str,
-    account_number: str,
-    sandbox: bool,
-    output: Literal["text", "json"],
+    options: _Options,
 ) -> None:
     """Run small steps in your AWS account, compare each event with that of the emulator, and clean up.
 
@@ -94,68 +148,74 @@ def command(
 
     Exits with 2 if AWS behaved differently from the emulator.
     """
-    from cfngen.rehearse.clusters import REHEARSAL_NAME
     from cfngen.rehearse.expectations import read_recorded_expectations
     from cfngen.rehearse.outlines import outline_steps
-    from cfngen.rehearse.report import RehearsalSteps, require_writable
+    from cfngen.rehearse.report import RehearsalSteps
     from cfngen.rehearse.request import RehearsalRequest
-    from cfngen.rehearse.run import clean_up as delete_leftovers
-    from cfngen.rehearse.run import rehearse
-    from cfngen.rehearse.steps import steps_up_to as steps_up_to
+    from cfngen.rehearse.steps import steps_up_to
 
     if list_only and clean_up_only:
         raise click.UsageError("--list and --clean-up cannot be used together.")
-    zone_names = _parse_zones(zones)
-    # The target is not the cluster of a cluster file, but one with the rehearsal's name in the first zone.
-    source = Source(
-        path=None,
-        environ={},
-        overrides=(f"name={REHEARSAL_NAME}", f"network.subnets=[{{zone: {zone_names[0]}}}]"),
-        is_explicit=True,
-    )
-    target = make_target(
-        source=source,
-        explicit_stack_name=REHEARSAL_NAME,
-        profile=profile,
-        account_number=account_number,
-        sandbox=sandbox,
-        output=output,
-    )
+    zones = _parse_zones(options.zones)
+    target = options.target(zones[0])
     steps = steps_up_to(last_step)
     expectations = read_recorded_expectations()
-    step_outlines = outline_steps(steps, zone_names, expectations)
+    outlines = outline_steps(steps, zones, expectations)
     if list_only:
-        show_message(RehearsalSteps(step_outlines), json=target.json)
+        show_message(RehearsalSteps(outlines), json=target.json)
         context.exit(SUCCESS)
-    account_options = _options_of_same_account(zones, bucket, profile, account_number, sandbox)
     request = RehearsalRequest(
         steps=steps,
-        outlines=step_outlines,
-        zones=zone_names,
-        bucket=bucket,
-        role_arn=role_arn,
-        profile=profile,
-        command=shlex.join(["cfngen", "rehearse", "--clean-up", *account_options]),
+        outlines=outlines,
+        zones=zones,
+        bucket=options.bucket,
+        role_arn=options.role_arn,
+        profile=options.profile,
+        command=options.clean_up_command(),
     )
     account = target.connect()
-    file = report or Path(f"rehearsal-{account.clock.now():%Y-%m-%d-%H%M}.json")
     with screen(target, account) as display:
         interaction = display.interaction(target.consent(yes=yes, allow_danger=yes))
         if clean_up_only:
-            remaining = delete_leftovers(account, interaction, request)
-            for resource in remaining:
-                display.report(resource.notice)
-            context.exit(FAILED if remaining else SUCCESS)
-        # Fails now, rather than after the rehearsal, if the report cannot be written.
-        require_writable(file)
-        rehearsal_result = rehearse(account, request, expectations, interaction)
-        display.close()
-        # The notices contain the ids, which are masked in the report.
-        for resource in rehearsal_result.left:
-            display.report(resource.notice)
-        show_message(rehearsal_result.rehearsal, json=target.json)
-        _write_report(target, file, rehearsal_result.rehearsal)
-    context.exit(_exit_code(rehearsal_result))
+            exit_code = _clean_up(account, request, interaction)
+        else:
+            exit_code = _rehearse(account, request, expectations, interaction, options, display)
+    context.exit(exit_code)
+
+
+def _clean_up(account: Account, request: RehearsalRequest, interaction: Interaction) -> int:
+    from cfngen.rehearse.run import clean_up
+
+    remaining = clean_up(account, interaction, request)
+    for resource in remaining:
+        interaction.report(resource.notice)
+    return FAILED if remaining else SUCCESS
+
+
+def _rehearse(
+    account: Account,
+    request: RehearsalRequest,
+    expectations: Expectations,
+    interaction: Interaction,
+    options: _Options,
+    display: Screen,
+) -> int:
+    """Run the rehearsal, show its result, write its report, and return the exit code."""
+    from cfngen.rehearse.report import require_writable
+    from cfngen.rehearse.run import rehearse
+
+    file = options.report or Path(f"rehearsal-{account.clock.now():%Y-%m-%d-%H%M}.json")
+    # Fails now, rather than after the rehearsal, if the report cannot be written.
+    require_writable(file)
+    result = rehearse(account, request, expectations, interaction)
+    display.close()
+    # The notices contain the ids, which are masked in the report.
+    for resource in result.left:
+        display.report(resource.notice)
+    is_json = options.output == "json"
+    show_message(result.rehearsal, json=is_json)
+    _write_report(file, result.rehearsal, is_json=is_json)
+    return _exit_code(result)
 
 
 def _exit_code(rehearsal_result: RehearsalResult) -> int:
@@ -172,15 +232,14 @@ def _exit_code(rehearsal_result: RehearsalResult) -> int:
     return rehearsal_exit_code(rehearsal_result.rehearsal, leftovers=bool(rehearsal_result.left))
 
 
-def _write_report(target: Target, file: Path, rehearsal: Rehearsal) -> None:
-    """Write the report as JSON and as a page, and show the names of both files."""
+def _write_report(file: Path, rehearsal: Rehearsal, *, is_json: bool) -> None:
     import json
 
     from cfngen.rehearse.report import RehearsalWritten, markdown_page, write_report
 
     document = json.dumps(to_json_value(rehearsal), indent=1, ensure_ascii=False) + "\n"
     files = write_report(file, document, markdown_page(rehearsal))
-    show_message(RehearsalWritten(tuple(map(str, files))), json=target.json)
+    show_message(RehearsalWritten(tuple(map(str, files))), json=is_json)
 
 
 def _parse_zones(text: str) -> tuple[str, ...]:
@@ -200,14 +259,3 @@ def _parse_zones(text: str) -> tuple[str, ...]:
             f"{text!r} is not three zones of one region, such as {_DEFAULT_ZONES}.", param_hint="--zones"
         )
     return zones
-
-
-def _options_of_same_account(zones: str, bucket: str, profile: str, account_number: str, sandbox: bool) -> list[str]:
-    """Return the options with which another `cfngen rehearse` uses the same zones, bucket and account."""
-    words = ["--sandbox"] if sandbox else []
-    if zones != _DEFAULT_ZONES:
-        words += ["--zones", zones]
-    for name, value in {"--bucket": bucket, "--profile": profile, "--account": account_number}.items():
-        if value:
-            words += [name, value]
-    return words

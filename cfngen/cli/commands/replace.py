@@ -6,11 +6,10 @@ from datetime import timedelta
 
 import click
 
-from cfngen.cli.duration import Duration
-from cfngen.cli.options import yes_option
-from cfngen.cli.screen import screen
-from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.display.screen import screen
+from cfngen.cli.display.terminal import examples_epilog
+from cfngen.cli.input.options import wait_option, yes_option
+from cfngen.cli.input.target import Target, target_options
 
 
 @click.command(
@@ -32,13 +31,10 @@ from cfngen.cli.terminal import examples_epilog
     "goes back to the type of the cluster file.",
 )
 @yes_option("Do not ask before the instance is terminated.")
-@click.option(
-    "--wait",
-    "timeout",
-    metavar="DURATION",
-    type=Duration(timedelta(seconds=1)),
-    help="How long to wait for the new instance. Default: the time limits for draining and booting an instance, plus "
+@wait_option(
+    "How long to wait for the new instance. Default: the time limits for draining and booting an instance, plus "
     "15 minutes.",
+    minimum=timedelta(seconds=1),
 )
 def command(target: Target, instance: str, instance_type: str, yes: bool, timeout: timedelta | None) -> None:
     """Terminate an instance, and wait until the new one that its Auto Scaling group launches works.

@@ -6,11 +6,10 @@ from datetime import timedelta
 
 import click
 
-from cfngen.cli.duration import Duration
-from cfngen.cli.options import yes_option
-from cfngen.cli.screen import screen
-from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.display.screen import screen
+from cfngen.cli.display.terminal import examples_epilog
+from cfngen.cli.input.options import wait_option, yes_option
+from cfngen.cli.input.target import Target, target_options
 
 
 @click.command(
@@ -24,13 +23,9 @@ from cfngen.cli.terminal import examples_epilog
 )
 @target_options
 @yes_option("Do not ask.")
-@click.option(
-    "--wait",
-    "timeout",
-    metavar="DURATION",
-    type=Duration(),
-    help="How long to wait for the masters, and then for the nodes; 0s waits for nothing. Default: the time limit for "
-    "booting an instance, plus 15 minutes.",
+@wait_option(
+    "How long to wait for the masters, and then for the nodes; 0s waits for nothing. Default: the time limit for "
+    "booting an instance, plus 15 minutes."
 )
 def command(target: Target, *, yes: bool, timeout: timedelta | None) -> None:
     """Give the Auto Scaling groups the sizes that they had before `cfngen pause`, and wait until the cluster works.

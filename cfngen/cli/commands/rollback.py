@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import click
 
+from cfngen.cli.display.screen import screen
+from cfngen.cli.display.terminal import examples_epilog
 from cfngen.cli.exit_codes import operation_exit_code
-from cfngen.cli.options import allow_danger_option, yes_option
-from cfngen.cli.screen import screen
-from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.input.options import allow_danger_option, yes_option
+from cfngen.cli.input.target import Target, target_options
 
 
 @click.command(

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cfngen.cli.display.messages import show_message
+from cfngen.cli.display.terminal import examples_epilog, show_warning
 from cfngen.cli.exit_codes import FAILED, SUCCESS
-from cfngen.cli.message_output import show_message
-from cfngen.cli.options import Option
-from cfngen.cli.target import output_option
-from cfngen.cli.terminal import examples_epilog, show_warning
+from cfngen.cli.input.options import Option
+from cfngen.cli.input.target import output_option
 from cfngen.cli.usage import SuggestingGroup
 from cfngen.errors import CfngenError
 from cfngen.text import pluralize
@@ -156,7 +156,7 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
     known_groups = {
         stack_group["name"] for stack_group in sandbox.status()["groups"] if stack_group["region"] == region
     }
-    # Without any stack in the region, a misspelt name cannot be told from that of a future group.
+    # Without any stack in the region, a misspelt name looks like the name of a future group.
     if known_groups and group not in (*known_groups, "master") and not is_auto_scaling_group(group):
         raise UnknownGroupError(
             f"no stack in {region} has a group {group!r}",

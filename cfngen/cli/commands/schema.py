@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from cfngen.cli.terminal import examples_epilog
-from cfngen.cli.typography import print_verbatim
+from cfngen.cli.display.terminal import examples_epilog
+from cfngen.cli.display.typography import print_verbatim
 
 
 @click.command(

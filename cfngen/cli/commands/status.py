@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples_epilog, progress_line
+from cfngen.cli.display.terminal import examples_epilog, progress_line
+from cfngen.cli.input.target import Target, target_options
 
 
 @click.command(

@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from cfngen.cli import shell_completion
 from cfngen.cli.commands.userdata import size_lines
+from cfngen.cli.display.suggested_commands import complete_commands
+from cfngen.cli.display.terminal import examples_epilog, show_warning
 from cfngen.cli.exit_codes import OUTPUT_IS_STALE, SUCCESS
-from cfngen.cli.paths import PathArgument
+from cfngen.cli.input import shell_completion
+from cfngen.cli.input.paths import PathArgument
+from cfngen.cli.input.source import Source, source_options
 from cfngen.cli.pipeline import GeneratedTemplates, generate, lint_or_fail, no_cache_option
-from cfngen.cli.source import Source, source_options
-from cfngen.cli.suggested_commands import complete_commands
-from cfngen.cli.terminal import align_columns, examples_epilog, show_warning
+from cfngen.cli.render.layout import align_columns
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 from cfngen.text import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from cfngen.output.compare import Difference
     from cfngen.output.write import WriteReport
@@ -124,17 +125,7 @@ def command(
     from cfngen import output
 
     generated = generate(source)
-    if STANDALONE_TEMPLATE not in generated.template_names:
-        if STANDALONE_TEMPLATE in stack_names:
-            raise TooLargeForOneTemplateError(file_format)
-        # Without --only, the other templates are still written.
-        if not stack_names:
-            error = TooLargeForOneTemplateError(file_format)
-            show_warning(f"{error}; {error.hint}")
-    for name in stack_names:
-        if name not in generated.template_names:
-            known_names = ", ".join(generated.template_names)
-            raise click.UsageError(f"no stack {name!r} in this cluster; the stacks are {known_names}.")
+    _check_stack_names(generated, stack_names, file_format)
     lint_or_fail(generated.documents, region=generated.cluster.region, use_cache=use_lint_cache)
 
     files: Mapping[str, bytes] = output.render(generated.documents, generated.userdata, file_format)
@@ -146,17 +137,16 @@ def command(
         _print_differences(differences, files, directory)
         context.exit(OUTPUT_IS_STALE if differences else SUCCESS)
     report = output.write(directory, files)
-    _print_report(source, generated, files, report, directory, file_format)
+    click.echo("\n".join([*_origin_lines(source, generated), ""]))
+    click.echo("\n".join(_size_lines(generated, files, report, file_format)))
+    click.echo(f"{pluralize(len(generated.documents), 'template')} linted, nothing found.")
+    counts = f"{len(report.unchanged)} unchanged, {len(report.removed)} removed."
+    click.echo(f"{directory}: {pluralize(len(report.written), 'file')} written, {counts}")
+    for line in _next_lines(source, files, directory, file_format):
+        click.echo(line)
 
 
 def _print_differences(differences: Sequence[Difference], files: Mapping[str, bytes], directory: Path) -> None:
-    """Print whether the directory is up to date, and which files differ.
-
-    Args:
-        differences: how the directory differs from what would be written.
-        files: the content of each generated file, by its path in the directory.
-        directory: the output directory.
-    """
     if not differences:
         click.echo(f"{directory} is up to date: {pluralize(len(files), 'file')}.")
         return
@@ -168,74 +158,67 @@ def _print_differences(differences: Sequence[Difference], files: Mapping[str, by
     )
 
 
-def _print_report(
-    source: Source,
-    generated: GeneratedTemplates,
-    files: Mapping[str, bytes],
-    report: WriteReport,
-    directory: Path,
-    file_format: str,
-) -> None:
-    """Print what was generated, its size, and the next command.
+def _check_stack_names(generated: GeneratedTemplates, stack_names: Sequence[str], file_format: str) -> None:
+    """Check the values of --only; without them, a missing standalone template is only a warning."""
+    if STANDALONE_TEMPLATE not in generated.template_names:
+        error = TooLargeForOneTemplateError(file_format)
+        if STANDALONE_TEMPLATE in stack_names:
+            raise error
+        if not stack_names:
+            show_warning(f"{error}; {error.hint}")
+    for name in stack_names:
+        if name not in generated.template_names:
+            known_names = ", ".join(generated.template_names)
+            raise click.UsageError(f"no stack {name!r} in this cluster; the stacks are {known_names}.")
 
-    Args:
-        source: the source of the cluster.
-        generated: the templates and UserData.
-        files: the content of each generated file, by its path in the directory.
-        report: which files were written, removed or left unchanged.
-        directory: the output directory.
-        file_format: the format of the templates, `json` or `yaml`.
-    """
+
+def _origin_lines(source: Source, generated: GeneratedTemplates) -> Iterator[str]:
+    """Yield what the templates were made from."""
     cluster = generated.cluster
-    click.echo(f"Cluster {cluster.name} in {cluster.region}, Kubernetes {cluster.kubernetes_version}")
-    click.echo(f"from {source.description}")
+    yield f"Cluster {cluster.name} in {cluster.region}, Kubernetes {cluster.kubernetes_version}"
+    yield f"from {source.description}"
     if generated.environment_variables:
-        click.echo(f"with {', '.join(generated.environment_variables)} from the environment")
+        yield f"with {', '.join(generated.environment_variables)} from the environment"
     plugin = source.load().origins["network.plugin"]
     if plugin.kind == "derived":
-        click.echo(
-            f"network.plugin is {generated.cluster.network.plugin} ({plugin.where}), for as long as the cluster "
+        yield (
+            f"network.plugin is {cluster.network.plugin} ({plugin.where}), for as long as the cluster "
             "exists; a cluster that has vpc-routes keeps it with `plugin: vpc-routes` below `network`"
         )
-    click.echo()
-    # The last column says whether the file was written.
+
+
+def _size_lines(
+    generated: GeneratedTemplates, files: Mapping[str, bytes], report: WriteReport, file_format: str
+) -> Iterator[str]:
+    """Yield the size of each template, whether it was written, and UserData that is nearly too large."""
     rows = [("template", "resources", "bytes", "")]
     for document in generated.documents:
         path = f"{document.name}.{file_format}"
         if path in files:
             outcome = "written" if path in report.written else "unchanged"
             rows.append((path, str(len(document.body["Resources"])), f"{len(files[path]):,}", outcome))
-    number_columns = (1, 2)
-    click.echo("\n".join(align_columns(rows, right_aligned=number_columns)))
-    click.echo()
+    yield from align_columns(rows, right_aligned=(1, 2))
+    yield ""
     near_limit = [role for role in generated.userdata if role.is_near_limit]
     if near_limit:
-        click.echo("\n".join(f"  UserData of {line}" for line in size_lines(near_limit)))
-        click.echo()
-    click.echo(f"{pluralize(len(generated.documents), 'template')} linted, nothing found.")
-    written_files = pluralize(len(report.written), "file")
-    click.echo(
-        f"{directory}: {written_files} written, {len(report.unchanged)} unchanged, {len(report.removed)} removed."
-    )
-    next_step = complete_commands(
-        CommandText(
-            "Next: ",
-            suggest("plan"),
-            " shows what would change in your account, ",
-            suggest("deploy"),
-            " makes the changes.",
-        ),
-        source.options,
-    )
-    if f"{STANDALONE_TEMPLATE}.{file_format}" in files:
-        click.echo(f"\n{next_step}")
-        click.echo(f"Or upload {directory / f'{STANDALONE_TEMPLATE}.{file_format}'} in the CloudFormation console.")
+        yield from (f"  UserData of {line}" for line in size_lines(near_limit))
+        yield ""
+
+
+def _next_lines(source: Source, files: Mapping[str, bytes], directory: Path, file_format: str) -> Iterator[str]:
+    """Yield what to do with the templates."""
+    shows, deploys = " shows what would change in your account, ", " makes the changes."
+    next_step = CommandText("Next: ", suggest("plan"), shows, suggest("deploy"), deploys)
+    standalone = f"{STANDALONE_TEMPLATE}.{file_format}"
+    if standalone in files or "README.md" in files:
+        yield f"\n{complete_commands(next_step, source.options)}"
+    if standalone in files:
+        yield f"Or upload {directory / standalone} in the CloudFormation console."
     elif "README.md" in files:
-        click.echo(f"\n{next_step}")
-        click.echo(
+        yield (
             f"Or copy the templates of {directory} into an S3 bucket, "
             f"and create a stack from cluster.{file_format} there:"
         )
-        click.echo("docs/deploy/console.md has the steps.")
+        yield "docs/deploy/console.md has the steps."
     if "README.md" in files:
-        click.echo(f"{directory / 'README.md'} describes each file.")
+        yield f"{directory / 'README.md'} describes each file."

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli import shell_completion
-from cfngen.cli.paths import PathArgument
-from cfngen.cli.source import Source, source_options
-from cfngen.cli.terminal import align_columns, examples_epilog
-from cfngen.cli.typography import print_verbatim
+from cfngen.cli.display.terminal import examples_epilog
+from cfngen.cli.display.typography import print_verbatim
+from cfngen.cli.input import shell_completion
+from cfngen.cli.input.paths import PathArgument
+from cfngen.cli.input.source import Source, source_options
+from cfngen.cli.render.layout import align_columns
 from cfngen.text import pluralize
 
 if TYPE_CHECKING:
@@ -79,7 +80,6 @@ def command(role: str | None, source: Source, size_only: bool, file_name: str | 
 
 
 def _print_files(userdata: UserData, file_name: str | None) -> None:
-    """Print one file of the UserData; without a name all files, each under a heading."""
     if file_name is None:
         for path, text in userdata.files.items():
             click.secho(f"==> {path} <==", bold=True)

@@ -7,10 +7,10 @@ from functools import partial
 
 import click
 
-from cfngen.cli.duration import Duration
+from cfngen.cli.display.terminal import examples_epilog
 from cfngen.cli.exit_codes import validation_exit_code
-from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.input.options import wait_option
+from cfngen.cli.input.target import Target, target_options
 
 
 @click.command(
@@ -24,16 +24,11 @@ from cfngen.cli.terminal import examples_epilog
 )
 @click.argument("what", metavar="[cluster]", type=click.Choice(("cluster",)), default="cluster")
 @target_options
-@click.option(
-    "--wait",
-    "timeout",
-    metavar="DURATION",
-    type=Duration(),
-    default="0s",
-    help="Repeat the check until the cluster is valid, at most this long, e.g. 10m. Only changes are shown meanwhile.",
+@wait_option(
+    "Repeat the check until the cluster is valid, at most this long, e.g. 10m. Only changes are shown meanwhile."
 )
 @click.pass_context
-def command(context: click.Context, what: str, target: Target, timeout: timedelta) -> None:
+def command(context: click.Context, what: str, target: Target, timeout: timedelta | None) -> None:
     """Check the stack, the Auto Scaling groups and the Kubernetes API, and list the problems.
 
     A cluster is valid when every instance of every group is in service and a Ready Node, no other Node is NotReady, the
@@ -47,6 +42,6 @@ def command(context: click.Context, what: str, target: Target, timeout: timedelt
     validate_now = partial(
         validate, account, target.stack_name, target.cluster, find_url_override=target.kubernetes_override
     )
-    verdict = wait_until_valid(validate_now, account.clock, timeout, target.show)
+    verdict = wait_until_valid(validate_now, account.clock, timeout or timedelta(0), target.show)
     target.show(verdict)
     context.exit(validation_exit_code(valid=verdict.valid))

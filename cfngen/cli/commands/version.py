@@ -10,9 +10,9 @@ from typing import ClassVar
 import click
 
 from cfngen import __version__
-from cfngen.cli.message_output import show_message
-from cfngen.cli.target import output_option
-from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.display.messages import show_message
+from cfngen.cli.display.terminal import examples_epilog
+from cfngen.cli.input.target import output_option
 
 _PACKAGES = ("cfn-lint", "troposphere", "boto3")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
+from cfngen.cli.display.screen import screen
+from cfngen.cli.display.terminal import examples_epilog
 from cfngen.cli.exit_codes import operation_exit_code
-from cfngen.cli.screen import screen
-from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.input.target import Target, target_options
 
 
 @click.command(

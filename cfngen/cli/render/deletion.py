@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
+from cfngen.cli.display.suggested_commands import next_line
 from cfngen.cli.render.durations import duration_text
-from cfngen.cli.render.wrapping import max_line_width, wrapped
-from cfngen.cli.suggested_commands import next_line
+from cfngen.cli.render.layout import aligned_rows, hanging, line_width, paragraph
+from cfngen.cli.render.operations import cluster_heading
 from cfngen.deploy.aws.orphaned_resource import OrphanedResource
 from cfngen.deploy.operations.deletion.removal import OrphanRemoved
 from cfngen.deploy.operations.deletion.report import Deleted, DeletionCount
@@ -23,7 +24,6 @@ from cfngen.text import pluralize
 
 MAX_IDS_SHOWN = 5  # of one kind of resource; the others are only counted
 _BLOCKERS_TITLE = "Blocks the deletion, and is not part of the cluster"
-_MIN_TEXT_WIDTH = 30  # characters; where less space is left in a row, its last cell goes on the next line
 _AUTHORITIES_NOTE = (
     "Snapshots of etcd and of masters' volumes contain the state of Kubernetes. A master can start from them only with "
     "this cluster's certificate authorities, whose secret is deleted with the stack. To choose whether a copy of the "
@@ -32,110 +32,77 @@ _AUTHORITIES_NOTE = (
 
 
 def deletion_plan_lines(plan: DeletionPlan, width: int | None = None) -> list[str]:
-    """Return the plan of a deletion: what is deleted, what is kept, and what blocks the deletion.
-
-    Args:
-        plan: the plan.
-        width: width of the terminal in characters; None means the actual one.
-    """
-    max_width = max_line_width(width)
-    first_line, *other_lines = wrapped(
-        f"{plan.cluster}  {plan.region}, account {plan.account}", max_width, indent="  ", first_indent=""
-    )
-    # The name gets its style after wrapping, since control sequences would count as characters.
-    lines = [click.style(plan.cluster, bold=True) + first_line.removeprefix(plan.cluster), *other_lines]
-    if plan.status:
-        protected = "; its termination protection is turned off" if plan.protected else ""
-        lines += wrapped(f"stack {plan.stack} ({plan.status}){protected}", max_width, indent="  ", first_indent="")
-        if plan.by_console:
-            lines += wrapped("It was created from cfngen's templates, but not by `cfngen deploy`.", max_width)
-    else:
-        lines.append(f"there is no stack {plan.stack}")
+    """Return the plan of a deletion: what is deleted, what is kept, and what blocks the deletion."""
+    max_width = line_width(width)
     deleted_orphans = list(plan.removed)
     if plan.delete_volumes:
         deleted_orphans += plan.volumes
     if plan.delete_snapshots:
         deleted_orphans += plan.snapshots
+    lines = [cluster_heading(plan), *_stack_lines(plan, max_width)]
+    stack_rows = _stack_resource_rows(plan.deleted_parts)
+    lines += _section("Deleted with the stack", stack_rows, colour="red", max_width=max_width, right_aligned=(0,))
     for title, rows, colour in (
-        ("Deleted with the stack", _stack_resource_rows(plan.deleted_parts), "red"),
         ("Created by Kubernetes, and deleted", _orphan_rows(deleted_orphans), "red"),
         ("Tags of existing subnets, and removed", _subnet_tag_rows(plan.subnet_tags), "red"),
         ("Kept", _retained_rows(plan.retained), "yellow"),
     ):
         lines += _section(title, rows, colour=colour, max_width=max_width)
     lines += _blockers_section(plan.blockers, max_width)
-    lines += _section(
-        "Of an unknown cluster, and not touched",
-        _orphan_rows(plan.unattributed_volumes),
-        colour="yellow",
-        max_width=max_width,
-    )
+    unattributed = _orphan_rows(plan.unattributed_volumes)
+    lines += _section("Of an unknown cluster, and not touched", unattributed, colour="yellow", max_width=max_width)
     if plan.name_conflict:
         addition = " These resources may belong to it, and are not touched:" if plan.foreign_resources else ""
         lines += [
             "",
-            *wrapped(_as_sentence(plan.name_conflict) + addition, max_width),
-            *_table(_retained_rows(plan.foreign_resources), max_width),
+            *paragraph(_as_sentence(plan.name_conflict) + addition, max_width),
+            *aligned_rows(list(_retained_rows(plan.foreign_resources)), max_width),
         ]
-    if plan.authorities:
-        lines += ["", *wrapped(_AUTHORITIES_NOTE, max_width)]
+    return [*lines, "", *paragraph(_AUTHORITIES_NOTE, max_width)] if plan.authorities else lines
+
+
+def _stack_lines(plan: DeletionPlan, max_width: int) -> list[str]:
+    if not plan.status:
+        return [f"there is no stack {plan.stack}"]
+    protected = "; its termination protection is turned off" if plan.protected else ""
+    lines = list(paragraph(f"stack {plan.stack} ({plan.status}){protected}", max_width, 0, 2))
+    if plan.by_console:
+        lines += paragraph("It was created from cfngen's templates, but not by `cfngen deploy`.", max_width)
     return lines
 
 
 def remains_lines(message: Remains, width: int | None = None) -> list[str]:
-    """Return the resources that a failed creation, or earlier stacks of the same name, left in the account.
-
-    Args:
-        message: the retained resources.
-        width: width of the terminal in characters; None means the actual one.
-    """
+    """Return the resources that a failed creation, or earlier stacks of the same name, left in the account."""
     stacks = f"earlier stacks named {message.stack}, which are deleted" if message.earlier else message.stack
     title = click.style(f"Kept in your account from {stacks}", fg="yellow", bold=True)
-    return ["", title, *_retained_lines(message.retained, max_line_width(width))]
+    return ["", title, *_retained_lines(message.retained, line_width(width))]
 
 
 def removed_resource_lines(message: OrphanRemoved, width: int | None = None) -> list[str]:
-    """Return the line that reports a deleted resource.
-
-    Args:
-        message: the resource.
-        width: width of the terminal in characters; None means the actual one.
-    """
-    first_line, *other_lines = wrapped(_orphan_text(message.orphan), max_line_width(width), indent="    ")
-    return [click.style("  - ", fg="red") + first_line.lstrip(), *other_lines]
+    """Return the line that reports a deleted resource."""
+    return list(hanging("-", _orphan_text(message.orphan), line_width(width), 2, style={"fg": "red"}))
 
 
 def failed_attempt_lines(message: DeletionFailed, width: int | None = None) -> list[str]:
-    """Return the resources that CloudFormation could not delete in this attempt.
-
-    Args:
-        message: the failed attempt.
-        width: width of the terminal in characters; None means the actual one.
-    """
+    """Return the resources that CloudFormation could not delete in this attempt."""
     heading = f"{message.stack}: CloudFormation could not delete {pluralize(len(message.undeleted), 'resource')}"
     rows = [(resource.name, resource.id, resource.reason) for resource in message.undeleted]
-    max_width = max_line_width(width)
-    lines = wrapped(f"{heading} (attempt {message.round} of {message.rounds})", max_width, indent="  ", first_indent="")
+    max_width = line_width(width)
+    heading += f" (attempt {message.round} of {message.rounds})"
     return [
-        *(click.style(line, fg="yellow", bold=True) for line in lines),
-        *_table(rows, max_width),
+        *paragraph(heading, max_width, 0, 2, style={"fg": "yellow", "bold": True}),
+        *aligned_rows(rows, max_width),
         *_blockers_section(message.blockers, max_width),
     ]
 
 
 def result_lines(deleted: Deleted, width: int | None = None) -> list[Line]:
-    """Return the result of a deletion: success or failure in the first line, then the details and the next command.
-
-    Args:
-        deleted: the result.
-        width: width of the terminal in characters; None means the actual one.
-    """
-    max_width = max_line_width(width)
+    """Return the result of a deletion: success or failure in the first line, then the details and the next command."""
+    max_width = line_width(width)
     lines: list[Line] = [_verdict_line(deleted)]
     if deleted.name_conflict:
-        lines += wrapped(
-            _as_sentence(deleted.name_conflict) + " Neither it nor resources with its name are touched.", max_width
-        )
+        text = f"{_as_sentence(deleted.name_conflict)} Neither it nor resources with its name are touched."
+        lines += paragraph(text, max_width)
     lines += _section("Checked afterwards", _check_rows(deleted.counted), colour=None, max_width=max_width)
     lines += _section(
         "Tags removed from existing subnets", _subnet_tag_rows(deleted.subnet_tags), colour=None, max_width=max_width
@@ -152,26 +119,27 @@ def result_lines(deleted: Deleted, width: int | None = None) -> list[Line]:
         section_lines = list(possibly_no_lines)
         if section_lines:
             lines += ["", click.style(title, fg=colour, bold=True), *section_lines]
-    if deleted.name_conflict and deleted.succeeded:
-        # kubectl's configuration may belong to the other cluster of the same name.
+    # kubectl's configuration may belong to the other cluster of the same name.
+    if deleted.succeeded and deleted.name_conflict:
         return lines
+    return [*lines, *_next_lines(deleted)]
+
+
+def _next_lines(deleted: Deleted) -> Iterator[Line]:
+    command = suggest("delete", stack=deleted.stack)
     if deleted.succeeded:
         purpose = "   removes the cluster from kubectl's configuration."
-        lines += ["", next_line(suggest("kubeconfig", "--remove"), purpose)]
+        yield from ("", next_line(suggest("kubeconfig", "--remove"), purpose))
     elif deleted.in_progress:
-        command = suggest("delete", stack=deleted.stack)
-        lines += ["", next_line(command, "   attaches again, and watches until the end.")]
+        yield from ("", next_line(command, "   attaches again, and watches until the end."))
     elif deleted.status:
-        command = suggest("delete", stack=deleted.stack)
-        lines += ["", next_line(command, "   continues, once nothing blocks the deletion.")]
+        yield from ("", next_line(command, "   continues, once nothing blocks the deletion."))
         if deleted.status == "DELETE_FAILED":
-            command = command.with_options((("--leave-behind",),))
-            lines += [next_line(command, "   continues without what cannot be deleted.")]
-    return lines
+            forced = command.with_options((("--leave-behind",),))
+            yield next_line(forced, "   continues without what cannot be deleted.")
 
 
 def _verdict_line(deleted: Deleted) -> str:
-    """Return the first line of the result: whether the cluster is deleted, and after what time."""
     elapsed = duration_text(deleted.seconds)
     if deleted.in_progress:
         return f"{deleted.stack}: {deleted.status or 'deletion'}; it continues without cfngen."
@@ -189,75 +157,33 @@ def _verdict_line(deleted: Deleted) -> str:
 
 
 def _nothing_to_delete(deleted: Deleted) -> bool:
-    """Return whether there was neither a stack nor anything else to delete."""
     did_anything = deleted.removed or deleted.subnet_tags or deleted.objects or deleted.bucket_deleted
     return not deleted.stack_id and deleted.succeeded and not did_anything
 
 
-def _section(title: str, rows: Iterable[Sequence[str]], *, colour: str | None, max_width: int) -> list[str]:
-    """Return a table under a title in this colour; no lines if there are no rows."""
-    lines = _table(rows, max_width)
+def _section(
+    title: str, rows: Iterable[Sequence[str]], *, colour: str | None, max_width: int, right_aligned: Sequence[int] = ()
+) -> list[str]:
+    lines = list(aligned_rows(list(rows), max_width, right_aligned=right_aligned))
     return ["", click.style(title, fg=colour, bold=True), *lines] if lines else []
 
 
 def _blockers_section(blockers: Sequence[Blocker], max_width: int) -> list[str]:
-    """Return the foreign resources that block the deletion, under their title; no lines if there are none."""
     lines = _blocker_lines(blockers, max_width)
     return ["", click.style(_BLOCKERS_TITLE, fg="red", bold=True), *lines] if lines else []
 
 
 def _blocker_lines(blockers: Sequence[Blocker], max_width: int) -> list[str]:
-    """Return the foreign resources that block the deletion, and below them the commands that delete some of them."""
-    table = _table([(blocker.id, blocker.what) for blocker in blockers], max_width)
+    table = aligned_rows([(blocker.id, blocker.what) for blocker in blockers], max_width)
     # Not wrapped, so that a command can be copied as one line.
     return [*table, *(f"    {blocker.command}" for blocker in blockers if blocker.command)]
 
 
-def _table(rows: Iterable[Sequence[str]], max_width: int) -> list[str]:
-    """Return rows with aligned columns; columns of numbers are right-aligned.
-
-    The last cell of a row is a text, which is wrapped beside the other cells, or below them if too little width is
-    left.
-    """
-    cells_and_texts = [(row[:-1], row[-1]) for row in rows]
-    if not cells_and_texts:
-        return []
-    # The columns, each as a tuple of its cells.
-    table_columns = list(zip(*(cells for cells, _ in cells_and_texts), strict=True))
-    widths = [max(map(len, column)) for column in table_columns]
-    right_aligned = [all(cell.isdigit() for cell in column) for column in table_columns]
-    text_indent = 2 + sum(width + 2 for width in widths)
-    lines: list[str] = []
-    for cells, text in cells_and_texts:
-        aligned_cells = (
-            cell.rjust(width) if is_right_aligned else cell.ljust(width)
-            for cell, width, is_right_aligned in zip(cells, widths, right_aligned, strict=True)
-        )
-        row_start = "  " + "  ".join(aligned_cells) + "  "
-        longest_word = max(map(len, text.split()), default=0)
-        needed_width = min(len(text), max(_MIN_TEXT_WIDTH, longest_word))
-        if needed_width <= max_width - text_indent:
-            first_line, *other_lines = wrapped(text, max_width, indent=" " * text_indent)
-            lines += [(row_start + first_line.lstrip()).rstrip(), *other_lines]
-        else:
-            # If the aligned columns are wider than the terminal, their cells are wrapped, too.
-            row_fits = text_indent - 2 <= max_width
-            if row_fits:
-                lines.append(row_start.rstrip())
-            else:
-                lines += wrapped("  ".join(filter(None, cells)), max_width, indent="    ", first_indent="  ")
-            if text:
-                lines += wrapped(text, max_width, indent="      ")
-    return lines
-
-
 def _as_sentence(text: str) -> str:
-    """Return the text with a capital letter and a full stop."""
     return f"{text[0].upper()}{text[1:]}."
 
 
 def _stack_resource_rows(parts: Sequence[DeletedResources]) -> Iterator[tuple[str, str, str]]:
-    """Yield a row for each kind of resource in the stack: the number of resources, their kind and their ids."""
     for part in parts:
         count = len(part.ids)
         ids = ", ".join(_short_name(resource_id) for resource_id in part.ids[:MAX_IDS_SHOWN])
@@ -277,7 +203,6 @@ def _short_name(resource_id: str) -> str:
 
 
 def _orphan_rows(resources: Iterable[OrphanedResource]) -> Iterator[tuple[str, str, str]]:
-    """Yield a row for each AWS resource that Kubernetes created: its kind, its name or id, and details."""
     for resource in resources:
         size = f"{resource.gigabytes} GiB" if resource.gigabytes else ""
         protection = "deletion protection is turned off" if resource.protected else ""
@@ -290,37 +215,32 @@ def _orphan_rows(resources: Iterable[OrphanedResource]) -> Iterator[tuple[str, s
 
 
 def _subnet_tag_rows(tags: Iterable[SubnetTag]) -> Iterator[tuple[str, str]]:
-    """Yield a row for each tag of an existing subnet."""
     for tag in tags:
         yield tag.subnet, f"{tag.key} = {tag.value}"
 
 
 def _retained_rows(resources: Iterable[RetainedResource]) -> Iterator[tuple[str, str, str]]:
-    """Yield a row for each retained resource: its kind, its id, and why it is retained and what it costs."""
     for resource in resources:
         yield resource.kind, resource.id, "; ".join(filter(None, (resource.why, resource.cost)))
 
 
 def _retained_lines(resources: Iterable[RetainedResource], max_width: int) -> Iterator[str]:
-    """Yield the retained resources, each with the reason, the cost, and the command that deletes the resource."""
     for resource in resources:
-        yield from wrapped(f"{resource.kind} {resource.id}", max_width, indent="    ", first_indent="  ")
+        yield from paragraph(f"{resource.kind} {resource.id}", max_width, 2, 4)
         for text in filter(None, (resource.why, resource.cost)):
-            yield from wrapped(text, max_width, indent="      ")
+            yield from paragraph(text, max_width, 6)
         # Not wrapped, so that the command can be copied as one line.
         if command := str(resource.command):
             yield f"      {command}"
 
 
 def _undeleted_orphan_lines(deleted: Deleted, max_width: int) -> Iterator[str]:
-    """Yield the resources that could not be deleted, each with the command that deletes the resource."""
     for orphan in deleted.orphans:
-        yield from wrapped(_orphan_text(orphan), max_width, indent="    ", first_indent="  ")
+        yield from paragraph(_orphan_text(orphan), max_width, 2, 4)
         yield f"      {orphan.command(deleted.region) or 'AWS releases it automatically'}"
 
 
 def _check_rows(counts: Iterable[DeletionCount]) -> Iterator[tuple[str, str]]:
-    """Yield a row for each kind of resource: how many are gone, which are left, and which could not be looked for."""
     for count in counts:
         results: list[str] = []
         if count.gone or not count.unknown:
@@ -333,7 +253,6 @@ def _check_rows(counts: Iterable[DeletionCount]) -> Iterator[tuple[str, str]]:
 
 
 def _orphan_text(resource: OrphanedResource) -> str:
-    """Return the kind, the name, the size and the purpose of an AWS resource that Kubernetes created."""
     size = f", {resource.gigabytes} GiB" if resource.gigabytes else ""
     purpose = f" ({resource.purpose})" if resource.purpose else ""
     return f"{resource.kind} {resource.name}{size}{purpose}"

@@ -1,6 +1,15 @@
-"""Formats durations in seconds."""
+"""Formats durations: exact ones in minutes and seconds, ages in their largest unit."""
 
 from __future__ import annotations
+
+from datetime import timedelta
+
+from cfngen.text import pluralize
+
+# The largest first, with their seconds.
+_UNITS_AND_SECONDS = (
+    ("year", 365 * 86400), ("month", 30 * 86400), ("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1)
+)  # fmt: skip
 
 
 def duration_text(seconds: float) -> str:
@@ -13,3 +22,10 @@ def duration_text(seconds: float) -> str:
         return f"{minutes} min {remaining:02} s" if remaining else f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02} min"
+
+
+def age_text(age: timedelta) -> str:
+    """Return an age in whole numbers of its largest unit, e.g. `3 hours`; a negative one (clocks differ) is 0."""
+    seconds = max(int(age.total_seconds()), 0)
+    noun, unit_seconds = next((unit for unit in _UNITS_AND_SECONDS if seconds >= unit[1]), ("second", 1))
+    return pluralize(seconds // unit_seconds, noun)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import click
 
-from cfngen.cli.render.durations import duration_text
-from cfngen.cli.render.wrapping import wrapped
-from cfngen.cli.suggested_commands import colored, next_line
-from cfngen.cli.terminal import screen_width, table
+from cfngen.cli.display.suggested_commands import colored, next_line
+from cfngen.cli.render.durations import age_text, duration_text
+from cfngen.cli.render.layout import table
+from cfngen.cli.render.operations import operation_plan_lines
 from cfngen.deploy.aws.snapshots import Snapshots
 from cfngen.deploy.operations.etcd.backup import BackupTaken
 from cfngen.deploy.operations.etcd.restore import Restored, RestorePlan
@@ -16,8 +18,6 @@ from cfngen.hints import CommandText, Line, suggest
 from cfngen.text import pluralize
 
 MAX_SNAPSHOTS_SHOWN = 12  # the others are only counted
-# Units of an age, the largest first, with their seconds.
-_UNITS_AND_SECONDS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
 def snapshot_lines(inventory: Snapshots, *, full: bool = False) -> list[Line]:
@@ -30,7 +30,7 @@ def snapshot_lines(inventory: Snapshots, *, full: bool = False) -> list[Line]:
         rows = [
             (
                 f"{snapshot.time:%Y-%m-%d %H:%M:%S} UTC",
-                age_text(snapshot.age),
+                age_text(timedelta(seconds=snapshot.age)),
                 size_text(snapshot.size),
                 snapshot.period,
                 snapshot.key,
@@ -59,25 +59,15 @@ def backup_lines(message: BackupTaken) -> list[str]:
 
 
 def restore_plan_lines(message: RestorePlan, width: int | None = None) -> list[str]:
-    """Return what a restore will do: the cluster, the snapshot and the consequences.
-
-    Args:
-        message: the plan of the restore.
-        width: width of the terminal in characters; None means the actual one.
-    """
+    """Return what a restore will do: the cluster, the snapshot and the consequences."""
     snapshot = message.snapshot
-    max_width = screen_width() if width is None else width
     verb = "is still being restored" if message.pending else "will be restored"
-    time = f"{snapshot.time:%Y-%m-%d %H:%M:%S} UTC"
-    lines = [
-        click.style(message.cluster, bold=True) + f"  {message.region}, account {message.account}",
-        *wrapped(f"{verb} from s3://{message.bucket}/{snapshot.key}", max_width, indent="  "),
-        *wrapped(f"taken on {time}, {age_text(snapshot.age)} ago; {size_text(snapshot.size)}", max_width, indent="  "),
-        "",
-    ]
-    for consequence in message.consequences:
-        lines += wrapped(consequence, max_width, indent="    ", first_indent="  - ")
-    return [*lines, ""]
+    age = age_text(timedelta(seconds=snapshot.age))
+    sentences = (
+        f"{verb} from s3://{message.bucket}/{snapshot.key}",
+        f"taken on {snapshot.time:%Y-%m-%d %H:%M:%S} UTC, {age} ago; {size_text(snapshot.size)}",
+    )
+    return operation_plan_lines(message, sentences, consequences=message.consequences, width=width)
 
 
 def restore_progress_lines(message: RestoreProgress) -> list[str]:
@@ -101,7 +91,6 @@ def restored_lines(message: Restored) -> list[Line]:
 
 
 def _colored_state(state: str) -> str:
-    """Return the state of a master or of the API, in green if it is ready."""
     return click.style(state, fg="green" if state == READY else None)
 
 
@@ -115,11 +104,3 @@ def size_text(byte_count: int) -> str:
         amount /= 1024
         larger_units.pop(0)
     return f"{amount:.1f} {larger_units[0]}"
-
-
-def age_text(seconds: float) -> str:
-    """Return an age in its largest unit, e.g. `3 hours`; a negative age, from clocks that differ, is `0 seconds`."""
-    for noun, unit_seconds in _UNITS_AND_SECONDS:
-        if seconds >= unit_seconds:
-            return pluralize(int(seconds // unit_seconds), noun)
-    return pluralize(0, "second")

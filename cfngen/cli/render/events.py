@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
-import textwrap
 from collections.abc import Sequence
 from datetime import datetime
 
 import click
 
 from cfngen.cli.render.durations import duration_text
+from cfngen.cli.render.layout import line_width, paragraph
 from cfngen.cli.render.resource_names import resource_path, stack_path
 from cfngen.deploy.messages.message import Event
 
-_MIN_WIDTH = 40
 _STATUS_WIDTH = 20  # characters; most statuses of resources fit
 # The first ending that fits a status decides its colour.
 _STATUS_ENDINGS_AND_COLOURS = (
@@ -36,9 +34,7 @@ def event_lines(event: Event, start: datetime | None = None, width: int | None =
     """Return an event as lines of a log: a line with its status, and the reason in the lines below.
 
     Args:
-        event: the event.
         start: when the operation started; if it is None, the elapsed time is not shown.
-        width: width of the terminal in characters; None means the actual one.
     """
     elapsed = ""
     if start is not None:
@@ -46,7 +42,7 @@ def event_lines(event: Event, start: datetime | None = None, width: int | None =
         elapsed = f"{duration_text((event.time - start).total_seconds()):>11}  "
     status = in_status_colour(event.status, event.status.ljust(_STATUS_WIDTH))
     line = f"{_time_of_day(event.time)}  {elapsed}{status}  {_stack_or_resource(event)}".rstrip()
-    return [line, *_reason_lines(event, indent=" " * 10, width=width)]
+    return [line, *_reason_lines(event, indent=10, width=width)]
 
 
 def history_lines(events: Sequence[Event], width: int | None = None) -> list[str]:
@@ -54,7 +50,6 @@ def history_lines(events: Sequence[Event], width: int | None = None) -> list[str
 
     Args:
         events: the events, oldest first.
-        width: width of the terminal in characters; None means the actual one.
     """
     if not events:
         return ["Nothing has happened yet."]
@@ -68,32 +63,21 @@ def history_lines(events: Sequence[Event], width: int | None = None) -> list[str
             previous_day = day
         status = in_status_colour(event.status, event.status.ljust(status_width))
         lines.append(f"  {_time_of_day(event.time)}  {status}  {_stack_or_resource(event)}".rstrip())
-        lines += _reason_lines(event, indent=" " * 12, width=width)
+        lines += _reason_lines(event, indent=12, width=width)
     return lines
 
 
 def _time_of_day(time: datetime) -> str:
-    """Return a time in UTC without its date, e.g. `12:00:00Z`."""
     return time.strftime("%H:%M:%SZ")
 
 
 def _stack_or_resource(event: Event) -> str:
-    """Return the path of the stack that an event is about, or the path and the type of the resource."""
     if event.of_stack:
         return click.style(f"stack {stack_path(event.path, event.stack)}", bold=True)
     resource_type = event.type.removeprefix("AWS::").replace("::", " ")
     return f"{resource_path(event.path, event.logical_id)}  {click.style(resource_type, dim=True)}"
 
 
-def _reason_lines(event: Event, *, indent: str, width: int | None) -> list[str]:
-    """Return the reason of an event as wrapped lines, in red if it is the reason of a failure; empty without reason."""
-    max_width = max(_MIN_WIDTH, (width or shutil.get_terminal_size().columns) - 1)
-    lines = textwrap.wrap(
-        event.reason,
-        max_width,
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+def _reason_lines(event: Event, *, indent: int, width: int | None) -> list[str]:
+    lines = paragraph(event.reason, line_width(width), indent)
     return [click.style(line, fg="red") if event.failed else line for line in lines]

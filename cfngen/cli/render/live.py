@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,9 +18,9 @@ import click
 
 from cfngen.cli.render.durations import duration_text
 from cfngen.cli.render.events import event_lines
+from cfngen.cli.render.layout import Piece, Style
+from cfngen.cli.render.operations import OPERATION_VERBS
 from cfngen.cli.render.resource_names import resource_name, stack_title
-from cfngen.cli.render.styled_text import Piece, Style
-from cfngen.cli.render.verbs import OPERATION_VERBS
 from cfngen.deploy.aws.event_lists import is_at_rest
 from cfngen.deploy.aws.events import is_worth_showing
 from cfngen.deploy.aws.stacks import AUTO_SCALING_GROUP
@@ -51,12 +52,7 @@ class DropRank(IntEnum):
 
 @dataclass(frozen=True)
 class TreeLine:
-    """A line of the tree.
-
-    Attributes:
-        pieces: pieces of text, each with its style.
-        drop_rank: when the line is dropped if the terminal is too small.
-    """
+    """A line of the tree."""
 
     pieces: tuple[Piece, ...]
     drop_rank: DropRank = DropRank.NEVER
@@ -83,10 +79,8 @@ class LiveScreen:
     """Shows the messages of an operation as a tree or as a log; `close` restores the terminal.
 
     Args:
-        write: writes text to the terminal or log.
         size: returns the size of the terminal; None means to write a log, because there is no terminal, or none that
             can move the cursor.
-        clock: the clock of the account.
     """
 
     def __init__(
@@ -116,7 +110,6 @@ class LiveScreen:
         self._drawn_widths = []
 
     def _draw(self, progress: Progress, size: os.terminal_size) -> None:
-        """Draw the tree over the tree that is on the screen."""
         # The spinner turns by one step each second.
         spinner = _SPINNER[int(self._clock.now().timestamp()) % len(_SPINNER)]
         # The last column and the last row are not used: writing there makes terminals wrap and scroll.
@@ -145,7 +138,7 @@ class LiveScreen:
     def _update_operation_start(self, event: Event) -> None:
         """Take the time of an event as the start of the operation, if the event is the first one of an operation.
 
-        That is the first event of all, and each event with which the root stack starts another operation.
+        That is the first event of all, and each event that says that the root stack starts another operation.
         """
         is_about_root = event.of_stack and not event.path
         starts_operation = is_about_root and self._root_was_at_rest and not is_at_rest(event.status)
@@ -172,13 +165,7 @@ def heartbeat_line(progress: Progress) -> str:
 
 
 def tree_lines(progress: Progress, width: int, spinner: str = "|") -> list[TreeLine]:
-    """Return the lines of the tree, from the root stack to the resources.
-
-    Args:
-        progress: the progress of the operation.
-        width: width of the terminal in characters.
-        spinner: the current character of the spinner.
-    """
+    """Return the lines of the tree, from the root stack to the resources."""
     return list(_tree_lines(progress, width, spinner))
 
 
@@ -200,7 +187,6 @@ def fit_to_height(lines: Sequence[TreeLine], height: int) -> list[TreeLine]:
 
 
 def _tree_lines(progress: Progress, width: int, spinner: str) -> Iterator[TreeLine]:
-    """Yield the lines of the tree; the arguments are those of `tree_lines`."""
     activity = OPERATION_VERBS.get("rollback" if "ROLLBACK" in progress.status else progress.action, "watching")
     yield TreeLine(
         (
@@ -228,8 +214,6 @@ def _stack_line(stack: StackProgress, indent: str, title: str, *, can_roll_back:
     """Return the line of a nested stack: its mark, title, number of resources and elapsed time.
 
     Args:
-        stack: the progress of the nested stack.
-        indent: the spaces before the line.
         title: the title of the stack, padded to the width of the longest.
         can_roll_back: whether a deletion in the stack means that the operation is undone.
     """
@@ -252,7 +236,6 @@ def _stack_line(stack: StackProgress, indent: str, title: str, *, can_roll_back:
 
 
 def _resource_lines(stack: StackProgress, indent: str, width: int) -> Iterator[TreeLine]:
-    """Yield lines for the failed and the running resources of a stack."""
     for resource in stack.resources:
         if resource.reason:
             name = resource_name(resource.logical_id)
@@ -272,9 +255,6 @@ def _resource_lines(stack: StackProgress, indent: str, width: int) -> Iterator[T
 
 
 def _reason_lines(reason: str, indent: str, width: int) -> list[str]:
-    """Return a reason as wrapped lines, cut after MAX_REASON_LINES."""
-    import textwrap
-
     return textwrap.wrap(
         reason,
         max(width, len(indent) + 20),
@@ -302,12 +282,11 @@ def _resource_state(resource: ResourceProgress) -> str:
 
 
 def _resource_count_text(stack: StackProgress) -> str:
-    """Return how many resources of a stack are done, and of how many if the total is known."""
     return f"{stack.done:>2} of {stack.total}" if stack.total else f"{stack.done:>2} done"
 
 
 def _elapsed_text(progress: Progress) -> str:
-    """Return the elapsed time of an operation, and the usual time; there is no usual time for a rollback."""
+    """Return the elapsed time of an operation, and the usual time; a rollback has no usual time."""
     elapsed = duration_text(progress.seconds)
     if progress.expected and "ROLLBACK" not in progress.status:
         return f"{elapsed} of about {duration_text(progress.expected)}"
@@ -315,7 +294,6 @@ def _elapsed_text(progress: Progress) -> str:
 
 
 def _status_style(status: str) -> Style:
-    """Return the style of a stack's status, in which failures are red and rollbacks yellow."""
     if status.endswith("_FAILED"):
         return {"fg": "red"}
     if "ROLLBACK" in status:

@@ -1,17 +1,20 @@
-"""Formats short messages: the steps of a command's work, what the user should know, and versions."""
+"""Formats short messages: steps of a command's work, what the user should know, kubeconfigs, policies, versions."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.terminal import align_columns
+from cfngen.cli.render.layout import align_columns
 from cfngen.hints import CommandText, Line
 
 if TYPE_CHECKING:
     from cfngen.cli.commands.version import Versions
+    from cfngen.deploy.access.kubeconfig import KubeconfigChange, KubeconfigDocument
     from cfngen.deploy.messages.message import Notice, Step
+    from cfngen.permissions.grants import Policy
 
 
 def step_lines(message: Step) -> list[str]:
@@ -36,3 +39,30 @@ def version_lines(message: Versions) -> list[str]:
         *message.packages.items(),
     ]
     return align_columns(rows, indent="")
+
+
+def kubeconfig_change_lines(message: KubeconfigChange) -> list[str]:
+    """Return which entries were written to the file, or removed from it."""
+    names = ", ".join(message.names)
+    if message.action == "removed":
+        return [f"Removed {names} from {message.path}."]
+    if message.action == "none":
+        return [f"{message.path} has no entries of the stack {message.stack} in {message.region}."]
+    switch_note = ", and made it the current one" if message.current else ""
+    groups = f" (groups: {', '.join(message.groups)})" if message.groups else ""
+    return [
+        f"Wrote the context {names} to {message.path}{switch_note}.",
+        f"You can access {message.server} as {message.user}{groups} until {message.expires:%Y-%m-%d %H:%M} UTC.",
+    ]
+
+
+def kubeconfig_lines(message: KubeconfigDocument) -> list[str]:
+    """Return a kubeconfig as YAML."""
+    from cfngen.deploy.access.kubeconfig import to_yaml
+
+    return to_yaml(message.kubeconfig).removesuffix("\n").split("\n")
+
+
+def policy_lines(policy: Policy) -> list[str]:
+    """Return the lines of the policy document, as `aws iam create-policy` takes it."""
+    return json.dumps(policy.document, indent=2, ensure_ascii=False).split("\n")

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from cfngen.cli.display.suggested_commands import next_line
 from cfngen.cli.render.durations import duration_text
-from cfngen.cli.render.styled_text import BOLD, FAINT, aligned_rows, paragraph
-from cfngen.cli.render.wrapping import wrapped
-from cfngen.cli.suggested_commands import next_line
-from cfngen.cli.terminal import screen_width, table
+from cfngen.cli.render.layout import BOLD, FAINT, aligned_rows, paragraph, screen_width, table
+from cfngen.cli.render.operations import operation_plan_lines
+from cfngen.cli.render.plan_costs import unit_form
 from cfngen.deploy.aws.pause import KeptGroup, PauseState
 from cfngen.deploy.operations.pausing.reports import (
     GroupPlan,
@@ -24,22 +24,21 @@ from cfngen.deploy.operations.pausing.reports import (
 )
 from cfngen.deploy.plan.costs.costs import Cost
 from cfngen.hints import Line, suggest
-from cfngen.text import plural_form, pluralize
+from cfngen.text import pluralize
 
 MAX_SENTENCES_SHOWN = 3
 
 
 def pause_plan_lines(message: PausePlan) -> list[str]:
     """Return what a pause will do: the groups with the sizes that are kept, and the consequences."""
-    lines = [
-        *_heading(message, "will be paused" if message.pause is None else "is still being paused"),
-        *_group_table(message.groups),
-        "",
-    ]
-    consequences = ("a snapshot of etcd is taken first",) if message.snapshot else ()
-    for consequence in (*consequences, *message.consequences):
-        lines += wrapped(consequence, screen_width(), indent="    ", first_indent="  - ")
-    return [*lines, ""]
+    verb = "will be paused" if message.pause is None else "is still being paused"
+    first = ("a snapshot of etcd is taken first",) if message.snapshot else ()
+    return operation_plan_lines(
+        message,
+        [f"{verb}{_since(message)}"],
+        table=_group_table(message.groups),
+        consequences=(*first, *message.consequences),
+    )
 
 
 def pause_progress_lines(message: PauseProgress) -> list[str]:
@@ -61,7 +60,8 @@ def paused_lines(message: Paused) -> list[Line]:
 
 def resume_plan_lines(message: ResumePlan) -> list[str]:
     """Return what the end of a pause will do: the groups with the sizes that they get."""
-    return [*_heading(message, "will be started again"), *_group_table(message.groups), ""]
+    sentence = f"will be started again{_since(message)}"
+    return operation_plan_lines(message, [sentence], table=_group_table(message.groups))
 
 
 def resume_progress_lines(message: ResumeProgress) -> list[str]:
@@ -70,7 +70,7 @@ def resume_progress_lines(message: ResumeProgress) -> list[str]:
     if len(message.waiting_for) > len(sentences):
         sentences.append(f"and {len(message.waiting_for) - len(sentences):,} more")
     text = f"{duration_text(message.seconds)}: waiting for {message.phase}: {'; '.join(sentences)}"
-    return wrapped(text, screen_width(), indent="    ", first_indent="  ")
+    return list(paragraph(text, screen_width(), 2, 4))
 
 
 def resumed_lines(message: Resumed) -> list[Line]:
@@ -92,16 +92,12 @@ def pause_state_lines(pause: PauseState) -> Iterator[Line]:
     yield from (f"          {line}" for line in table(("KEPT SIZES OF", "DESIRED", "SIZE"), rows))
 
 
-def _heading(message: PausePlan | ResumePlan, verb: str) -> list[str]:
-    """Return the cluster, what happens to it, and since when it has been paused."""
+def _since(message: PausePlan | ResumePlan) -> str:
     since = message.pause.since if message.pause else None
-    began = f"; paused since {since:%Y-%m-%d %H:%M} UTC" if since else ""
-    heading = click.style(message.cluster, bold=True) + f"  {message.region}, account {message.account}"
-    return [heading, f"  {verb}{began}", ""]
+    return f"; paused since {since:%Y-%m-%d %H:%M} UTC" if since else ""
 
 
 def _group_table(groups: Sequence[GroupPlan]) -> list[str]:
-    """Return the table of the groups: their sizes before and after the pause, and their instances now."""
     rows = [
         (_title(group), str(group.instances), str(group.desired), f"{group.minimum}-{group.maximum}", group.note)
         for group in groups
@@ -110,28 +106,20 @@ def _group_table(groups: Sequence[GroupPlan]) -> list[str]:
 
 
 def _cost_lines(costs: Sequence[Cost], width: int) -> Iterator[str]:
-    """Yield what AWS still charges for."""
-    yield from paragraph("Still billed while it is paused", BOLD, width)
-    rows = [(f"{cost.quantity:,}", _unit_form(cost), cost.what, cost.detail) for cost in costs]
+    yield from paragraph("Still billed while it is paused", width, style=BOLD)
+    rows = [(f"{cost.quantity:,}", unit_form(cost.quantity, cost.unit), cost.what, cost.detail) for cost in costs]
     yield from aligned_rows(rows, width, right_aligned=(0,))
     note = "Stored snapshots and logs are billed by use; see AWS's price list."
-    yield from paragraph(note, FAINT, width, indent=2, hanging_indent=2)
+    yield from paragraph(note, width, 2, style=FAINT)
     yield ""
 
 
-def _unit_form(cost: Cost) -> str:
-    """Return the singular or plural of a unit; GiB has no plural."""
-    return cost.unit if cost.quantity == 1 or cost.unit == "GiB" else plural_form(cost.unit)
-
-
 def _remaining_text(group: RemainingInstances) -> str:
-    """Return the number of a group's remaining instances, e.g. `node group gpu: 3 instances, 1 draining`."""
     draining = f", {group.draining} draining" if group.draining else ""
     return f"{_title(group)}: {pluralize(group.count, 'instance')}{draining}"
 
 
 def _title(group: GroupPlan | RemainingInstances | KeptGroup) -> str:
-    """Return what a group is called, e.g. `master a`."""
     if group.role == "bastion":
         return "bastion"
     return f"master {group.name}" if group.role == "master" else f"node group {group.name}"

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from cfngen.cli.render.layout import BOLD, FAINT, PLAIN, Piece, aligned_rows, flow, hanging, line_width, paragraph
 from cfngen.cli.render.plan_changes import CHANGE_STYLES, CHANGE_SYMBOLS, change_lines, effect_in_words, impact_lines
 from cfngen.cli.render.plan_costs import bill_lines, cost_and_quota_lines, creation_lines
-from cfngen.cli.render.plan_downloads import download_lines
 from cfngen.cli.render.resource_names import stack_path
-from cfngen.cli.render.styled_text import BOLD, FAINT, PLAIN, Piece, aligned_rows, bullets, flow, paragraph
+from cfngen.text import join_and, pluralize
 
 if TYPE_CHECKING:
     from cfngen.deploy.plan.plan import Change, Plan, StackPlan
     from cfngen.deploy.preflight.quotas.quota import Quota
+    from cfngen.userdata.downloads import Downloads
 
-_MIN_WIDTH, _MAX_WIDTH = 40, 120
+
 WAIT_CONDITION_HANDLE = "AWS::CloudFormation::WaitConditionHandle"  # its metadata in a stack is a boot program
 # By CloudFormation's name for what happens after a failure; the default, to roll back, needs no sentence.
 _ON_FAILURE_SENTENCES = {
@@ -29,35 +29,47 @@ def plan_lines(plan: Plan, *, width: int | None = None, full: bool = False) -> l
     """Return a plan as styled lines.
 
     Args:
-        plan: the plan.
-        width: width of the terminal in characters; None means the actual one.
         full: whether to show long values completely, and boot programs.
     """
-    terminal_width = width or shutil.get_terminal_size((100, 24)).columns
-    return list(_plan_lines(plan, max(_MIN_WIDTH, min(terminal_width, _MAX_WIDTH)), full=full))
+    return list(_plan_lines(plan, line_width(width, without_terminal=100), full=full))
 
 
 def _plan_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
-    """Yield a plan as styled lines of at most `width` characters."""
     if plan.is_empty:
-        yield from paragraph(f"No changes: the stack {plan.stack} is up to date.", {"fg": "green"}, width)
+        yield from paragraph(f"No changes: the stack {plan.stack} is up to date.", width, style={"fg": "green"})
         if plan.bill:
             yield ""
             yield from bill_lines(plan.bill, width, is_new=False)
         return
+    yield from _change_lines(plan, width, full=full)
+    if plan.subnet_tags:
+        yield ""
+        yield from paragraph("Tags that existing subnets get first, by which controllers find them", width, style=BOLD)
+        yield from aligned_rows([(tag.subnet, f"{tag.key} = {tag.value}") for tag in plan.subnet_tags], width)
+    if plan.downloads is not None:
+        yield from download_lines(plan.downloads, width, is_complete=full or plan.creation is not None)
+    if plan.express:
+        yield from paragraph("Express mode: it ends before resources are stable.", width)
+    if plan.on_failure in _ON_FAILURE_SENTENCES:
+        yield from paragraph(_ON_FAILURE_SENTENCES[plan.on_failure], width)
+    yield from _warning_lines(plan, width)
+
+
+def _change_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
+    """Yield what happens to the stack: a creation, an update with its changes, a second try, or nothing."""
     if plan.leaves_stack:
-        yield from paragraph(f"The stack {plan.stack} is up to date.", BOLD, width)
+        yield from paragraph(f"The stack {plan.stack} is up to date.", width, style=BOLD)
     elif plan.retries:
         yield from paragraph(
-            f"The last operation on the stack {plan.stack} failed and was not rolled back.", BOLD, width
+            f"The last operation on the stack {plan.stack} failed and was not rolled back.", width, style=BOLD
         )
         yield from paragraph(
-            f"Templates and parameter values stay the same; tried again: {', '.join(plan.retries)}.", PLAIN, width
+            f"Templates and parameter values stay the same; tried again: {', '.join(plan.retries)}.", width
         )
     elif plan.creation is not None:
         yield from creation_lines(plan, plan.creation, width)
     else:
-        yield from paragraph(f"Update of the stack {plan.stack}", BOLD, width)
+        yield from paragraph(f"Update of the stack {plan.stack}", width, style=BOLD)
         yield from _update_lines(plan, width)
         for impact in plan.predicted:
             yield from impact_lines(impact, width, indent=2)
@@ -71,22 +83,10 @@ def _plan_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
         if not full:
             program_changes = [change for change in plan.changes if _is_boot_program_change(change)]
             yield from _boot_program_lines(program_changes, width)
-        yield from paragraph(_summary(plan), BOLD, width)
-    if plan.subnet_tags:
-        yield ""
-        yield from paragraph("Tags that existing subnets get first, by which controllers find them", BOLD, width)
-        yield from aligned_rows([(tag.subnet, f"{tag.key} = {tag.value}") for tag in plan.subnet_tags], width)
-    if plan.downloads is not None:
-        yield from download_lines(plan.downloads, width, is_complete=full or plan.creation is not None)
-    if plan.express:
-        yield from paragraph("Express mode: it ends before resources are stable.", PLAIN, width)
-    if plan.on_failure in _ON_FAILURE_SENTENCES:
-        yield from paragraph(_ON_FAILURE_SENTENCES[plan.on_failure], PLAIN, width)
-    yield from _warning_lines(plan, width)
+        yield from paragraph(_summary(plan), width, style=BOLD)
 
 
 def _summary(plan: Plan) -> str:
-    """Return the line with the number of resources for each kind of change, e.g. `Plan: 2 to update, 1 to add`."""
     counts = plan.counts
     counts_and_words = [
         (counts.replace, "to replace"),
@@ -118,7 +118,7 @@ def _boot_program_lines(changes: Sequence[Change], width: int) -> Iterator[str]:
             counts.append(f"{CHANGE_SYMBOLS[action]}{number}")
     if counts:
         text = f"Boot programs, as metadata of the stacks: {', '.join(counts)}; --full shows them."
-        yield from paragraph(text, FAINT, width)
+        yield from paragraph(text, width, style=FAINT)
 
 
 def _stack_section_lines(plan: Plan, stack: StackPlan, width: int, *, full: bool) -> Iterator[str]:
@@ -133,52 +133,41 @@ def _stack_section_lines(plan: Plan, stack: StackPlan, width: int, *, full: bool
 
 
 def _update_lines(plan: Plan, width: int) -> Iterator[str]:
-    """Yield the updates that follow each other, and why there are several."""
     if not plan.updates:
         return
-    yield from paragraph(f"In {len(plan.updates)} updates, because {plan.updates_reason}:", PLAIN, width)
+    yield from paragraph(f"In {len(plan.updates)} updates, because {plan.updates_reason}:", width)
     for number, update in enumerate(plan.updates, 1):
         suffix = " (shown below)" if number == 1 else " (foreseen)"
-        yield from paragraph(
-            f"{number}. {update.title}{suffix}: {update.effect}", PLAIN, width, indent=2, hanging_indent=5
-        )
+        yield from paragraph(f"{number}. {update.title}{suffix}: {update.effect}", width, 2, 5)
     yield from paragraph(
         "You agree to all of them at once. If one fails, it is rolled back to the state after the one before it, in "
         "which the cluster works; deploying again continues.",
-        PLAIN,
         width,
     )
 
 
 def _phase_lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
-    """Yield the changes of each phase of an update."""
     for number, phase in enumerate(plan.phases, 1):
         yield ""
         heading: list[Piece] = [(f"Phase {number} of {len(plan.phases)}: {phase.title}", BOLD)]
         if phase.predicted:
             heading.append(("(predicted; a change set confirms it before the phase starts)", FAINT))
-        yield from flow(heading, width, hanging_indent=4)
+        yield from flow(heading, width, hanging=4)
         if phase.kind == "volumes":
-            yield from paragraph(
-                "If it fails, nothing is rolled back: volumes cannot shrink.", PLAIN, width, indent=2, hanging_indent=2
-            )
+            yield from paragraph("If it fails, nothing is rolled back: volumes cannot shrink.", width, 2)
         for stack in phase.stacks:
             yield from _stack_section_lines(plan, stack, width, full=full)
     if plan.phases:
         text = "The phases run one after another; if one fails, the phases before it are not undone."
         yield ""
-        yield from paragraph(text, PLAIN, width)
+        yield from paragraph(text, width)
 
 
 def _stack_lines(plan: Plan, stack: StackPlan, changes: Sequence[Change], width: int, *, full: bool) -> Iterator[str]:
     """Yield the title of a stack, what happens to the stack as a whole, and the changes of its resources.
 
     Args:
-        plan: the plan.
-        stack: the plan of this stack.
-        changes: those of the stack's changes that are shown.
-        width: maximum width of a line in characters.
-        full: whether to show long values completely.
+        changes: the changes of the stack that are shown.
     """
     title: Piece = (stack_path(stack.path, root_name=plan.stack), BOLD)
     pieces = [title]
@@ -188,7 +177,7 @@ def _stack_lines(plan: Plan, stack: StackPlan, changes: Sequence[Change], width:
     elif stack.action == "delete":
         style = CHANGE_STYLES["remove"]
         pieces = [(CHANGE_SYMBOLS["remove"], style), title, ("stack is deleted with everything in it", style)]
-    yield from flow(pieces, width, hanging_indent=4)
+    yield from flow(pieces, width, hanging=4)
     if stack.impact:
         yield from impact_lines(stack.impact, width, indent=2)
     for change in changes:
@@ -196,7 +185,6 @@ def _stack_lines(plan: Plan, stack: StackPlan, changes: Sequence[Change], width:
 
 
 def _warning_lines(plan: Plan, width: int) -> Iterator[str]:
-    """Yield disruptions, quotas that are too low, dangers, and why the plan cannot be carried out."""
     insufficient_quotas = [_quota_text(quota) for quota in plan.quotas if quota.sufficient is False]
     quotas_insufficient_later = [
         _quota_text(quota) for quota in plan.quotas if quota.sufficient and quota.room_to_grow is False
@@ -218,26 +206,46 @@ def _warning_lines(plan: Plan, width: int) -> Iterator[str]:
     ):
         if texts:
             yield ""
-            yield from paragraph(title, {"fg": colour, "bold": True}, width)
-            yield from bullets(texts, width)
+            yield from paragraph(title, width, style={"fg": colour, "bold": True})
+            for text in dict.fromkeys(texts):
+                yield from hanging("!", text, width, 2)
     if plan.refusal_reason:
         yield ""
-        yield from flow(
-            [("This plan cannot be carried out:", {"fg": "red", "bold": True}), (f"{plan.refusal_reason}.", PLAIN)],
-            width,
-        )
+        label: Piece = ("This plan cannot be carried out:", {"fg": "red", "bold": True})
+        yield from flow([label, (f"{plan.refusal_reason}.", PLAIN)], width)
 
 
 def _impact_texts(plan: Plan, danger: str) -> list[str]:
-    """Return what the changes mean for the cluster, one text for each impact of this danger.
-
-    Args:
-        plan: the plan.
-        danger: `disruptive` or `dangerous`.
-    """
+    """Return what the changes mean for the cluster, one text for each impact of this danger."""
     return [impact.dangerous_part or impact.text for impact in plan.consequences if impact.danger.value == danger]
 
 
 def _quota_text(quota: Quota) -> str:
-    """Return the name of a quota, with the hint how to raise it if there is one."""
     return f"{quota.name}: {quota.hint}" if quota.hint else quota.name
+
+
+def download_lines(downloads: Downloads, width: int, *, is_complete: bool) -> Iterator[str]:
+    """Yield what mirrors must serve.
+
+    Args:
+        is_complete: whether to list each file and chart, rather than how many there are.
+    """
+    yield ""
+    yield from paragraph("Without a way to the internet", width, style=BOLD)
+    urls = [*downloads.files, *downloads.charts]
+    counts = join_and([pluralize(len(downloads.files), "file"), pluralize(len(downloads.charts), "chart")])
+    server = downloads.mirror or "assets.mirror, which is not set,"
+    text = f"{server} must serve {counts} to instances whose images do not contain them"
+    if not is_complete:
+        yield from paragraph(f"{text}; --full lists them.", width, 2)
+    else:
+        yield from paragraph(f"{text}:", width, 2)
+        yield from (f"    {downloads.mirror}/{url.partition('://')[2]}" for url in urls)
+    registries = join_and([*downloads.registries, "those of the charts' images"])
+    yield from paragraph(
+        f"Mirrors of registries (containerd.registryMirrors) must serve the images of {registries}. Packages of the "
+        "distribution that the image lacks come from its own mirrors.",
+        width,
+        2,
+        style=FAINT,
+    )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.render.styled_text import FAINT, PLAIN, Piece, Style, flow
+from cfngen.cli.render.layout import FAINT, PLAIN, Piece, Style, flow
 
 if TYPE_CHECKING:
     from cfngen.deploy.messages.message import Impact
@@ -41,7 +41,7 @@ def change_lines(change: Change, width: int, *, full: bool) -> Iterator[str]:
     if change.physical_id and len(change.physical_id) <= 40:
         pieces.append((change.physical_id, FAINT))
     pieces.append((effect_in_words(change), style))
-    yield from flow(pieces, width, indent=2, hanging_indent=7)
+    yield from flow(pieces, width, 2, 7)
     for property_ in change.properties:
         yield from _property_lines(property_, width, full=full)
     if change.impact:
@@ -51,7 +51,7 @@ def change_lines(change: Change, width: int, *, full: bool) -> Iterator[str]:
 def impact_lines(impact: Impact, width: int, *, indent: int) -> Iterator[str]:
     """Yield what a change means for the cluster, coloured by its danger."""
     pieces: list[Piece] = [("=>", FAINT), (impact.text, _DANGER_STYLES[impact.danger.value])]
-    yield from flow(pieces, width, indent=indent, hanging_indent=indent + 3)
+    yield from flow(pieces, width, indent, indent + 3)
 
 
 def effect_in_words(change: Change) -> str:
@@ -80,8 +80,6 @@ def shorten_to_difference(
     An ellipsis stands where text was cut off.
 
     Args:
-        old_value: the previous value; None if there is none.
-        new_value: the new value; None if there is none.
         max_length: how many characters each value may have; at least 24 are kept.
     """
     max_length = max(max_length, 24)
@@ -108,7 +106,6 @@ def _change_kind(change: Change) -> str:
 
 
 def _property_lines(change: PropertyChange, width: int, *, full: bool) -> Iterator[str]:
-    """Yield the old and the new value of a changed property; with `full`, long values as a diff."""
     # Only slashes before a bracket separate names; in the brackets they belong to a key.
     property_path, bracket, key = re.sub(r"^/(Properties/)?", "", change.path).partition("[")
     path = property_path.replace("/", ".") + bracket + key
@@ -120,7 +117,7 @@ def _property_lines(change: PropertyChange, width: int, *, full: bool) -> Iterat
         pieces += _value_pieces(change, (width - len(path) - 20) // 2)
     if remarks := _remarks(change):
         pieces.append((f"({', '.join(remarks)})", FAINT))
-    yield from flow(pieces, width, indent=5, hanging_indent=9)
+    yield from flow(pieces, width, 5, 9)
     yield from diff
 
 
@@ -171,7 +168,6 @@ def _value_diff(change: PropertyChange, width: int) -> list[str]:
 
 
 def _value_lines(value: str | None) -> list[str]:
-    """Return the lines of a value; JSON is indented."""
     try:
         parsed = json.loads(value or "")
     except ValueError:

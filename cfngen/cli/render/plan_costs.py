@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from cfngen.cli.render.layout import BOLD, FAINT, PLAIN, Piece, aligned_rows, flow, paragraph
 from cfngen.cli.render.resource_names import stack_path
-from cfngen.cli.render.styled_text import BOLD, FAINT, PLAIN, Piece, aligned_rows, flow, paragraph
 from cfngen.text import plural_form, pluralize
 
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 def creation_lines(plan: Plan, creation: CreationSummary, width: int) -> Iterator[str]:
     """Yield the plan of a new cluster: what it consists of, its stacks, costs and quotas."""
-    yield from paragraph(f"New cluster in the stack {plan.stack}", BOLD, width)
+    yield from paragraph(f"New cluster in the stack {plan.stack}", width, style=BOLD)
     items = [
         (f"{item.count:,}", item.what if item.count == 1 else plural_form(item.what), item.detail)
         for item in creation.items
     ]
     yield from aligned_rows(items, width, right_aligned=(0,))
     yield ""
-    yield from paragraph("Stacks", BOLD, width)
+    yield from paragraph("Stacks", width, style=BOLD)
     stacks = sorted(plan.stacks, key=lambda stack: stack.path)
     stack_rows = [
         (stack_path(stack.path, root_name=plan.stack), pluralize(len(stack.changes), "resource"))
@@ -36,32 +36,32 @@ def creation_lines(plan: Plan, creation: CreationSummary, width: int) -> Iterato
     yield from aligned_rows(stack_rows, width)
     if creation.costs:
         yield ""
-        yield from paragraph("Billed while it exists", BOLD, width)
+        yield from paragraph("Billed while it exists", width, style=BOLD)
         costs = [
-            (f"{cost.quantity:,}", _unit_form(cost.quantity, cost.unit), cost.what, cost.detail)
+            (f"{cost.quantity:,}", unit_form(cost.quantity, cost.unit), cost.what, cost.detail)
             for cost in creation.costs
         ]
         yield from aligned_rows(costs, width, right_aligned=(0,))
         note = "Traffic, requests and snapshots are billed by use; see AWS's price list."
-        yield from paragraph(note, FAINT, width, indent=2, hanging_indent=2)
+        yield from paragraph(note, width, 2, style=FAINT)
     if plan.bill:
         yield ""
         yield from bill_lines(plan.bill, width, is_new=True)
     if plan.quotas:
         yield ""
-        yield from paragraph("Quotas of the account", BOLD, width)
+        yield from paragraph("Quotas of the account", width, style=BOLD)
         yield from _quota_lines(plan.quotas, width)
     yield ""
-    yield from paragraph(f"Plan: {plan.counts.add} to add in {pluralize(len(stacks), 'stack')}.", BOLD, width)
+    yield from paragraph(f"Plan: {plan.counts.add} to add in {pluralize(len(stacks), 'stack')}.", width, style=BOLD)
 
 
 def cost_and_quota_lines(plan: Plan, width: int) -> Iterator[str]:
     """Yield what an update adds to the bill and removes from it, and the quotas that are or may become too low."""
     if plan.costs:
         yield ""
-        yield from paragraph("Changes of the bill", BOLD, width)
+        yield from paragraph("Changes of the bill", width, style=BOLD)
         rows = [
-            (f"{cost.quantity:+,}", _unit_form(abs(cost.quantity), cost.unit), cost.what, cost.detail)
+            (f"{cost.quantity:+,}", unit_form(abs(cost.quantity), cost.unit), cost.what, cost.detail)
             for cost in plan.costs
         ]
         yield from aligned_rows(rows, width, right_aligned=(0,))
@@ -71,7 +71,7 @@ def cost_and_quota_lines(plan: Plan, width: int) -> Iterator[str]:
     doubtful_quotas = [quota for quota in plan.quotas if not (quota.sufficient and quota.room_to_grow)]
     if doubtful_quotas:
         yield ""
-        yield from paragraph("Quotas of the account", BOLD, width)
+        yield from paragraph("Quotas of the account", width, style=BOLD)
         yield from _quota_lines(doubtful_quotas, width)
 
 
@@ -79,16 +79,14 @@ def bill_lines(bill: MonthlyBill, width: int, *, is_new: bool) -> Iterator[str]:
     """Yield what the cluster costs in a month: each item, the totals, and what has no price in the price list.
 
     Args:
-        bill: the monthly bill.
-        width: the highest number of characters of a line.
         is_new: whether the cluster does not exist yet, so that there is nothing to compare with.
     """
-    yield from paragraph(f"Cost of a month of {bill.hours} hours, in {bill.currency}", BOLD, width)
+    yield from paragraph(f"Cost of a month of {bill.hours} hours, in {bill.currency}", width, style=BOLD)
     rows = [
         (
             "no price" if cost.planned is None else f"{cost.planned:,}",
             "" if is_new or cost.planned == cost.current else f"{_difference(cost):+,}",
-            f"{cost.quantity:,} {_unit_form(cost.quantity, cost.unit)}",
+            f"{cost.quantity:,} {unit_form(cost.quantity, cost.unit)}",
             cost.item,
         )
         for cost in bill.costs
@@ -103,7 +101,7 @@ def bill_lines(bill: MonthlyBill, width: int, *, is_new: bool) -> Iterator[str]:
         keys = ", ".join(cost.price_key or cost.item for cost in bill.unpriced)
         notes.append(f"The price list has no price for {keys}; the totals leave these out.")
     for note in notes:
-        yield from paragraph(note, FAINT, width, indent=2, hanging_indent=2)
+        yield from paragraph(note, width, 2, style=FAINT)
 
 
 def _difference(cost: MonthlyCost) -> Decimal:
@@ -112,7 +110,6 @@ def _difference(cost: MonthlyCost) -> Decimal:
 
 
 def _quota_lines(quotas: Sequence[Quota], width: int) -> Iterator[str]:
-    """Yield each quota: how much is needed, used and allowed, whether that is enough, and a hint if it is not."""
     for quota in quotas:
         limit = "limit not known" if quota.limit is None else f"{quota.limit:,} allowed"
         used = "" if quota.used is None else f", {quota.used:,} in use"
@@ -121,15 +118,14 @@ def _quota_lines(quotas: Sequence[Quota], width: int) -> Iterator[str]:
             (f"{quota.needed:,} needed{used}, {limit}:", PLAIN),
             _quota_verdict(quota),
         ]
-        yield from flow(pieces, width, indent=2, hanging_indent=6)
+        yield from flow(pieces, width, 2, 6)
         # If it is not known whether the quota suffices for the maximum sizes, no hint is needed.
         suffices = quota.sufficient and quota.room_to_grow is not False
         if quota.hint and not suffices:
-            yield from paragraph(str(quota.hint), FAINT, width, indent=6, hanging_indent=6)
+            yield from paragraph(str(quota.hint), width, 6, style=FAINT)
 
 
 def _quota_verdict(quota: Quota) -> Piece:
-    """Return whether a quota is enough, now and at the maximum sizes of the groups."""
     if quota.sufficient is None:
         return "not known", FAINT
     if not quota.sufficient:
@@ -140,6 +136,6 @@ def _quota_verdict(quota: Quota) -> Piece:
     return "enough", {"fg": "green"}
 
 
-def _unit_form(number: int, unit: str) -> str:
+def unit_form(number: int, unit: str) -> str:
     """Return the singular or plural of a unit; GiB has no plural."""
     return unit if number == 1 or unit == "GiB" else plural_form(unit)

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from cfngen.cli.render.wrapping import max_line_width, wrapped
-from cfngen.cli.terminal import table
+from cfngen.cli.render.layout import bullets, line_width, paragraph, table
 from cfngen.rehearse.report import Rehearsal, RehearsalSteps, RehearsalWritten, RehearsedStep
 from cfngen.text import pluralize
 
@@ -26,7 +25,7 @@ def step_lines(outline: RehearsalSteps) -> list[str]:
         "prices, a key and secrets for this part of a month. Each step is cleaned up before the next one starts, "
         "unless the next one continues with its stack. `--up-to NAME` stops after a step."
     )
-    return [*table(("STEP", "NAME", "TIME", "WHAT", "BILLED"), rows), "", *wrapped(note, max_line_width())]
+    return [*table(("STEP", "NAME", "TIME", "WHAT", "BILLED"), rows), "", *paragraph(note, line_width())]
 
 
 def result_lines(rehearsal: Rehearsal) -> list[str]:
@@ -35,7 +34,7 @@ def result_lines(rehearsal: Rehearsal) -> list[str]:
     for step in rehearsal.steps:
         lines += _difference_lines(step)
     for resource in rehearsal.left:
-        lines += ["", *wrapped(f"left behind: {resource}", max_line_width(), indent="  ", first_indent="")]
+        lines += ["", *paragraph(f"left behind: {resource}", line_width(), 0, 2)]
     return [*lines, "", *_verdict_lines(rehearsal)]
 
 
@@ -46,18 +45,16 @@ def written_lines(message: RehearsalWritten) -> list[str]:
         f"The report is in {files}. Account numbers, ids, ARNs, addresses and names are masked in it. Read it, and "
         "send it to the project: it shows how AWS behaves, which no test can."
     )
-    return wrapped(text, max_line_width())
+    return list(paragraph(text, line_width()))
 
 
 def _result_row(step: RehearsedStep) -> tuple[str, str, str, str]:
-    """Return a row of the table of results: the step's number, its result, its minutes in AWS, and its title."""
     seconds = sum(compared.operation.seconds for compared in step.operations)
     minutes = f"{seconds / 60:.0f}" if step.operations else ""
     return str(step.number), step.result, minutes, step.title
 
 
 def _difference_lines(step: RehearsedStep) -> Iterator[str]:
-    """Yield the differences of a step from the emulator, and its error; nothing if all was as expected."""
     # Each with the name of the operation that differed.
     surprises = [(compared.operation.name, surprise) for compared in step.operations for surprise in compared.surprises]
     remark_count = sum(len(compared.remarks) for compared in step.operations)
@@ -66,15 +63,13 @@ def _difference_lines(step: RehearsedStep) -> Iterator[str]:
     yield ""
     yield click.style(f"{step.number}. {step.title}", bold=True)
     if step.error and not surprises:
-        yield from wrapped(step.error, max_line_width(), indent="  ")
-    for operation, surprise in surprises:
-        yield from wrapped(f"{operation}: {surprise}", max_line_width(), indent="    ", first_indent="  - ")
+        yield from paragraph(step.error, line_width(), 2)
+    yield from bullets((f"{operation}: {surprise}" for operation, surprise in surprises), line_width())
     if remark_count:
         yield f"  {pluralize(remark_count, 'remark')} in the report"
 
 
 def _verdict_lines(rehearsal: Rehearsal) -> list[str]:
-    """Return the last line of the result, in the colour of the result."""
     if rehearsal.result == "as expected":
         text = "AWS behaved like the emulator."
     elif rehearsal.result == "surprise":

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import click
 
+from cfngen.cli.display.suggested_commands import next_line
 from cfngen.cli.render.durations import duration_text
-from cfngen.cli.render.wrapping import wrapped
-from cfngen.cli.suggested_commands import next_line
-from cfngen.cli.terminal import screen_width
+from cfngen.cli.render.operations import operation_plan_lines
 from cfngen.deploy.operations.replacing.messages import READY, Replaced, ReplacementPlan, ReplacementProgress
 from cfngen.hints import CommandText, Line, suggest
 
 
 def plan_lines(message: ReplacementPlan, width: int | None = None) -> list[str]:
-    """Return what a replacement will do: the cluster, the instance and the consequences.
-
-    Args:
-        message: the plan of the replacement.
-        width: width of the terminal in characters; None means the actual one.
-    """
-    max_width = screen_width() if width is None else width
+    """Return what a replacement will do: the cluster, the instance and the consequences."""
     subject = {
         "master": f"master {message.group}",
         "node": f"{message.instance} of node group {message.group}",
@@ -27,15 +20,8 @@ def plan_lines(message: ReplacementPlan, width: int | None = None) -> list[str]:
     }[message.role]
     place = f" in {message.zone}" if message.zone else ""
     verb = "is being replaced already by" if message.pending else "will be replaced by"
-    lines = [
-        click.style(message.cluster, bold=True) + f"  {message.region}, account {message.account}",
-        *wrapped(f"{subject} {verb} {_with_article(message.instance_type)}{place}", max_width, indent="  "),
-    ]
-    if message.consequences:
-        lines.append("")
-    for consequence in message.consequences:
-        lines += wrapped(consequence, max_width, indent="    ", first_indent="  - ")
-    return [*lines, ""]
+    sentence = f"{subject} {verb} {_with_article(message.instance_type)}{place}"
+    return operation_plan_lines(message, [sentence], consequences=message.consequences, width=width)
 
 
 def progress_lines(message: ReplacementProgress) -> list[str]:

@@ -27,7 +27,6 @@ def stack_title(path: Sequence[str], name: str) -> str:
 
     Args:
         path: the logical ids of the nested stacks from the root to this one; empty for the root stack.
-        name: the name of the stack.
     """
     if not path:
         return name

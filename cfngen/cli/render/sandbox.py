@@ -17,8 +17,7 @@ def status_lines(status: SandboxStatus, now: datetime | None = None) -> Iterator
     """Yield the status of the sandbox, or that none is running.
 
     Args:
-        status: the status.
-        now: the time; None means that of this machine's clock.
+        now: the time; None means the time of this machine.
     """
     if not status.running or status.started is None or status.time is None:
         yield "No sandbox is running; `cfngen sandbox start` starts one."
@@ -41,7 +40,6 @@ def status_lines(status: SandboxStatus, now: datetime | None = None) -> Iterator
 
 
 def _stack_lines(stack: SandboxStack) -> Iterator[str]:
-    """Yield the status of a stack in the sandbox, its Kubernetes API and its Auto Scaling groups."""
     yield f"Stack {stack.name} in {stack.region}: {stack.status}"
     if stack.api:
         yield f"  Kubernetes API: {stack.api}"
@@ -50,7 +48,6 @@ def _stack_lines(stack: SandboxStack) -> Iterator[str]:
 
 
 def _fault_sentence(fault: SandboxFault) -> str:
-    """Return the sentence for a failure that `cfngen sandbox fail` has injected."""
     subject = f"the next {pluralize(fault.times, 'instance')}" if fault.times else "instances"
     verb_ending = "s" if fault.times == 1 else ""
     failure = f"fail{verb_ending} with {fault.message!r}" if fault.message else f"hang{verb_ending}"

@@ -8,9 +8,11 @@ from typing import TypeVar
 
 import click
 
+from cfngen.cli.display.suggested_commands import colored
+from cfngen.cli.render.durations import age_text
+from cfngen.cli.render.layout import table
+from cfngen.cli.render.operations import cluster_heading
 from cfngen.cli.render.pausing import pause_state_lines
-from cfngen.cli.suggested_commands import colored
-from cfngen.cli.terminal import table
 from cfngen.deploy.aws.addresses import LostAddress
 from cfngen.deploy.aws.drift import Drift
 from cfngen.deploy.aws.launched_versions import RetypedSlot, StaleGroup
@@ -37,21 +39,12 @@ EXPIRY_WARNING = timedelta(days=30)  # how long before its end the validity of a
 MAX_CLOCK_SKEW = timedelta(minutes=1)  # between this machine and AWS
 # The colour of a stack's status; a stack in any other state of health is red.
 _COLOUR_BY_HEALTH = {"healthy": "green", "busy": "yellow", "empty": "yellow", "absent": "yellow"}
-# Units of a duration, the largest first, with their seconds.
-_UNITS_AND_SECONDS = (
-    ("year", 365 * 86400),
-    ("month", 30 * 86400),
-    ("day", 86400),
-    ("hour", 3600),
-    ("minute", 60),
-    ("second", 1),
-)
 
 
 def status_lines(status: ClusterStatus) -> list[Line]:
     """Return the status as lines of text; sections that were not requested are not shown."""
     lines: list[Line] = [
-        click.style(status.cluster, bold=True) + f"  {status.region}, account {status.account}",
+        cluster_heading(status),
         "",
         *_stack_lines(status.stack, status.time),
         *(pause_state_lines(status.pause) if status.pause else ()),
@@ -78,34 +71,29 @@ def status_lines(status: ClusterStatus) -> list[Line]:
 
 
 def _stale_group_lines(groups: Sequence[StaleGroup]) -> list[str]:
-    """Return a line for each Auto Scaling group that is left behind."""
     return [f"  {group.text}" for group in groups]
 
 
 def _retyped_slot_lines(slots: Sequence[RetypedSlot]) -> list[str]:
-    """Return a line for each master that launches another instance type than its stack says."""
     return [f"  {slot.text}" for slot in slots]
 
 
 def _lost_address_lines(lost_addresses: Sequence[LostAddress]) -> Iterator[str]:
-    """Yield each lost address, and the command that associates it again."""
     for address in lost_addresses:
         yield f"  {address.text}; to associate the address again, run:"
         yield f"    {address.command}"
 
 
 def _network_problem_lines(problems: Sequence[Problem]) -> list[str]:
-    """Return a line for each problem; `cfngen validate cluster` shows what to do."""
     return [f"  {problem.sentence}" for problem in problems]
 
 
 def _stack_lines(stack: StackState, now: datetime) -> Iterator[Line]:
-    """Yield the status of the stack, its termination protection, and which stacks have no stack policy."""
     if not stack.status:
         yield f"Stack       {stack.name} does not exist"
         return
     status = click.style(stack.status, fg=_COLOUR_BY_HEALTH.get(stack.health, "red"))
-    since = f" for {_rounded_duration(now - stack.since)}" if isinstance(stack.since, datetime) else ""
+    since = f" for {age_text(now - stack.since)}" if isinstance(stack.since, datetime) else ""
     yield f"Stack       {stack.name}  {status}{since}{_operation_in_brackets(stack)}"
     if stack.reason:
         yield f"            {stack.reason}"
@@ -119,7 +107,6 @@ def _stack_lines(stack: StackState, now: datetime) -> Iterator[Line]:
 
 
 def _operation_in_brackets(stack: StackState) -> str:
-    """Return the current or last operation on the stack and its result, e.g. ` (the last update succeeded)`."""
     if not stack.operation:
         return ""
     noun = {"create": "creation", "delete": "deletion"}.get(stack.operation, stack.operation)
@@ -129,7 +116,6 @@ def _operation_in_brackets(stack: StackState) -> str:
 
 
 def _api_lines(status: ClusterStatus) -> Iterator[str]:
-    """Yield whether the API is ready, the versions of Kubernetes, and the number of PersistentVolumes."""
     url = status.endpoint.unknown if isinstance(status.endpoint, Unknown) else status.endpoint
     api = status.api
     if isinstance(api, ApiState):
@@ -157,7 +143,6 @@ def _suggests_status(hint: Hint) -> bool:
 
 
 def _master_table(masters: Sequence[MasterState], now: datetime) -> list[str]:
-    """Return the table of masters: their instances, the state of their Nodes, and their images."""
     rows = [
         (
             master.slot,
@@ -168,7 +153,7 @@ def _master_table(masters: Sequence[MasterState], now: datetime) -> list[str]:
             master.zone,
             master.address,
             master.type,
-            _age_text(master.launched, now),
+            _age_or_nothing(master.launched, now),
             _image_text(master, now),
         )
         for master in masters
@@ -177,14 +162,12 @@ def _master_table(masters: Sequence[MasterState], now: datetime) -> list[str]:
 
 
 def _image_text(master: MasterState, now: datetime) -> str:
-    """Return the id of a master's AMI, its age, and whether it is outdated."""
-    age = _age_text(master.image_created, now)
+    age = _age_or_nothing(master.image_created, now)
     parts = (master.image, f"{age} old" if age else "", "" if master.current else "outdated")
     return ", ".join(filter(None, parts))
 
 
 def _group_table(groups: Sequence[GroupState]) -> list[str]:
-    """Return the table of node groups: their sizes, their instance types, and how many instances are outdated."""
     rows = [
         (
             group.name,
@@ -201,7 +184,6 @@ def _group_table(groups: Sequence[GroupState]) -> list[str]:
 
 
 def _bastion_table(bastion: BastionState, now: datetime) -> list[str]:
-    """Return the table of the bastion: its instance and its public address."""
     row = (
         bastion.instance or "none",
         bastion.lifecycle,
@@ -209,14 +191,13 @@ def _bastion_table(bastion: BastionState, now: datetime) -> list[str]:
         bastion.zone,
         bastion.address,
         bastion.type,
-        _age_text(bastion.launched, now),
+        _age_or_nothing(bastion.launched, now),
         "" if bastion.current else "outdated",
     )
     return table(("INSTANCE", "LIFECYCLE", "STATE", "ZONE", "ADDRESS", "TYPE", "AGE", ""), [row])
 
 
 def _volume_table(volumes: Sequence[VolumeState]) -> list[str]:
-    """Return the table of the masters' data volumes, and the instances they are attached to."""
     rows = [
         (
             volume.slot,
@@ -232,11 +213,10 @@ def _volume_table(volumes: Sequence[VolumeState]) -> list[str]:
 
 
 def _backup_lines(backups: BackupState, now: datetime) -> Iterator[Line]:
-    """Yield the time of the newest snapshot, in red if a newer one should exist, and the snapshot that is restored."""
     if backups.newest is None:
         text = "there is no snapshot yet"
     else:
-        age = _rounded_duration(now - backups.newest)
+        age = age_text(now - backups.newest)
         text = f"the newest snapshot is from {backups.newest:%Y-%m-%d %H:%M} UTC, {age} ago"
     delay_note = f"; there should be one every {pluralize(backups.interval, 'minute')}" if backups.late else ""
     yield f"  {click.style(text + delay_note, fg='red') if backups.late else text}"
@@ -248,13 +228,12 @@ def _backup_lines(backups: BackupState, now: datetime) -> Iterator[Line]:
 
 
 def _addon_table(addons: Sequence[AddonState], now: datetime) -> list[str]:
-    """Return the table of add-ons; the message of an add-on that is not deployed is red."""
     rows = [
         (
             addon.name,
             addon.version,
             addon.status or "unknown",
-            f"{_age_text(addon.time, now)} ago" if addon.time else "",
+            f"{_age_or_nothing(addon.time, now)} ago" if addon.time else "",
             addon.message if addon.status == "deployed" else click.style(addon.message or "not deployed", fg="red"),
         )
         for addon in addons
@@ -263,7 +242,6 @@ def _addon_table(addons: Sequence[AddonState], now: datetime) -> list[str]:
 
 
 def _expiry_lines(expiries: Sequence[Expiry], now: datetime) -> list[str]:
-    """Return a line for each certificate and token: when its validity ends, in red if that is soon."""
     name_width = max(len(expiry.what) for expiry in expiries)
     lines = []
     for expiry in expiries:
@@ -271,7 +249,7 @@ def _expiry_lines(expiries: Sequence[Expiry], now: datetime) -> list[str]:
             lines.append(f"  {expiry.what.ljust(name_width)}  {_unknown_text(expiry.ends)}")
             continue
         remaining = expiry.ends - now
-        relative_time = f"in {_rounded_duration(remaining)}" if remaining > timedelta(0) else "ended"
+        relative_time = f"in {age_text(remaining)}" if remaining > timedelta(0) else "ended"
         text = f"{expiry.ends:%Y-%m-%d %H:%M} UTC, {relative_time}"
         # A join token is valid for a day and is renewed: it is only a problem once it has expired.
         warning_time = timedelta(0) if expiry.what == "join token" else EXPIRY_WARNING
@@ -282,7 +260,6 @@ def _expiry_lines(expiries: Sequence[Expiry], now: datetime) -> list[str]:
 
 
 def _drift_lines(drift: Drift) -> list[str]:
-    """Return the resources that differ from their templates, and how, and the stacks that cannot be compared."""
     lines = []
     for resource in drift.resources:
         status = click.style(resource.status, fg="yellow" if resource.status == "MODIFIED" else "red")
@@ -301,7 +278,6 @@ def _section_lines(
     """Return the title and the lines of a section; no lines at all if what it shows was not requested.
 
     Args:
-        title: the title.
         reading: what was read; `Unknown` says why it could not be read, and None means that it was not requested.
         render: returns the reading as lines; if there are none, the section says `none`.
     """
@@ -315,26 +291,15 @@ def _section_lines(
 
 
 def _unknown_text(reading: Unknown) -> str:
-    """Return `unknown`, and why it could not be read."""
     return click.style("unknown", fg="yellow") + f": {reading.unknown}"
 
 
 def _readiness(ready: bool | None) -> str:
-    """Return the state of a Node in words; None means that it is not known."""
     if ready is None:
         return "unknown"
     return "Ready" if ready else "not Ready"
 
 
-def _age_text(time: datetime | None, now: datetime) -> str:
+def _age_or_nothing(time: datetime | None, now: datetime) -> str:
     """Return the time since `time`; empty if `time` is unknown, or in the future because clocks differ."""
-    return _rounded_duration(now - time) if time and time <= now + MAX_CLOCK_SKEW else ""
-
-
-def _rounded_duration(duration: timedelta) -> str:
-    """Return a duration in whole numbers of its largest unit, rounded down, e.g. `3 hours`."""
-    seconds = max(int(duration.total_seconds()), 0)
-    for noun, unit_seconds in _UNITS_AND_SECONDS:
-        if seconds >= unit_seconds:
-            return pluralize(seconds // unit_seconds, noun)
-    return pluralize(0, "second")
+    return age_text(now - time) if time and time <= now + MAX_CLOCK_SKEW else ""

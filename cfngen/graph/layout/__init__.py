@@ -1,27 +1,81 @@
-"""Where everything in a picture is drawn.
+"""Where everything in a picture is drawn: a layered, orthogonal layout of nodes within nodes.
 
-Boxes get their sizes from their texts, then their places within one another, then arrows their ways between them. How
-much room the arrows need is known only afterwards: the first attempt is narrow, the next ones are wider, until no two
-arrows share a track and each label has a place.
+It takes the steps of Sugiyama's method, for each node that contains others. Nodes (`nodes`) get their sizes from their
+texts and the ports that their edges need. Where edges decide, nodes stand in ranks, ordered so that few edges cross
+(`ranks`); elsewhere in rows, by what they stand for (`placement`). Arrows are bundled to edges (`edges`), which are
+routed one after another between ports over the tracks of a grid (`routing`). Labels come last (`labels`).
+
+How much room the edges need is known only afterwards: the first attempt is narrow, the next ones are wider, until no
+two edges share a track and each label has a place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from cfngen.graph.layout.arrangement import Arranger, Spacing
-from cfngen.graph.layout.boxes import TRACK, Placed, forest
-from cfngen.graph.layout.drawing import Drawing, Line, Point
+from cfngen.graph.changes import COLOURS, change_of
 from cfngen.graph.layout.edges import Edge, edges_of
-from cfngen.graph.layout.grid import Grid
 from cfngen.graph.layout.labels import Label, Labels, label_room, label_shapes
-from cfngen.graph.layout.routes import Route, Router
-from cfngen.graph.picture import Picture
+from cfngen.graph.layout.nodes import TRACK, Node, forest
+from cfngen.graph.layout.placement import Placement, Spacing
+from cfngen.graph.layout.routing import Grid, Route, Router
+from cfngen.graph.picture import Change, Picture
 
 _MARGIN = 3  # tracks
 _WITHOUT_ARROWS = Spacing(gap=2, padding=2, lanes=0)
 _ORDERS = 2  # in which arrows are routed again: those first that had no room
 _ATTEMPTS = (Spacing(3, 2, 0), Spacing(4, 2, 2), Spacing(4, 3, 2), Spacing(5, 3, 4), Spacing(6, 4, 6), Spacing(8, 5, 9))
+
+Point = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Line:
+    """An edge as it is drawn.
+
+    Attributes:
+        paths: ways in pixels, from a leaf to the root, or to where one joins another: their corners.
+        heads: ends that have the head of an arrow, each with the point before it.
+        joints: where ways join.
+        label: its label, if there is room for it on the line.
+        clear: whether it keeps clear of all other lines.
+    """
+
+    edge: Edge
+    paths: tuple[tuple[Point, ...], ...]
+    heads: tuple[tuple[Point, Point], ...]
+    joints: tuple[Point, ...]
+    label: Label | None
+    clear: bool
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture as it is drawn.
+
+    Attributes:
+        nodes: its boxes with their places, parents first.
+        height: height in pixels, without heading and legend.
+    """
+
+    picture: Picture
+    nodes: tuple[Node, ...]
+    lines: tuple[Line, ...]
+    width: int
+    height: int
+
+    @property
+    def unplaced(self) -> tuple[Line, ...]:
+        """Lines with a label that has no room on them; it is listed below the picture."""
+        return tuple(line for line in self.lines if line.label is None and line.edge.label)
+
+    @property
+    def changes(self) -> list[Change]:
+        """What a deployment does to the nodes and lines."""
+        shown = {change_of(self.picture, node.box) for node in self.nodes}
+        shown |= {line.edge.change for line in self.lines}
+        return [change for change in COLOURS if change in shown]
 
 
 def layout(picture: Picture) -> Drawing:
@@ -39,17 +93,16 @@ def layout(picture: Picture) -> Drawing:
 
 
 def _attempt(picture: Picture, edges: Sequence[Edge], spacing: Spacing) -> tuple[int, Drawing]:
-    """Return a drawing with a spacing, and how many faults it has."""
     roots = forest(picture)
     width, height = 0, 0
     if roots:
-        width, height = Arranger(roots, edges, spacing, {edge: label_room(edge) for edge in edges}).arrange(roots)
+        width, height = Placement(roots, edges, spacing, {edge: label_room(edge) for edge in edges}).arrange(roots)
     margin = _MARGIN if edges else 1
     for root in roots:
         root.move(margin, margin)
-    boxes = [placed for root in roots for placed in root.walk()]
+    nodes = [node for root in roots for node in root.walk()]
     size = width + 2 * margin, height + 2 * margin
-    by_id = {placed.box.id: placed for placed in boxes}
+    by_id = {node.box.id: node for node in nodes}
     order = sorted(range(len(edges)), key=lambda number: (_length(edges[number], by_id), number))
     faults, lines = _routed(edges, order, by_id, size)
     for _ in range(_ORDERS):
@@ -61,15 +114,15 @@ def _attempt(picture: Picture, edges: Sequence[Edge], spacing: Spacing) -> tuple
         if faults_again < faults:
             faults, lines = faults_again, lines_again
     drawn = tuple(lines[number] for number in range(len(edges)))
-    return faults, Drawing(picture, tuple(boxes), drawn, size[0] * TRACK, size[1] * TRACK)
+    return faults, Drawing(picture, tuple(nodes), drawn, size[0] * TRACK, size[1] * TRACK)
 
 
-def _routed(edges: Sequence[Edge], order: Sequence[int], boxes: dict[str, Placed],
+def _routed(edges: Sequence[Edge], order: Sequence[int], nodes: dict[str, Node],
             size: tuple[int, int]) -> tuple[int, dict[int, Line]]:  # fmt: skip
     """Return the lines of edges that are routed in an order, and how many faults they have."""
-    grid = Grid(size[0] + 1, size[1] + 1, boxes.values())
-    router = Router(grid, boxes)
-    labels = Labels(grid, boxes.values())
+    grid = Grid(size[0] + 1, size[1] + 1, nodes.values())
+    router = Router(grid, nodes)
+    labels = Labels(grid, nodes.values())
     lines = {}
     faults = 0
     for number in order:
@@ -113,9 +166,9 @@ def _corners(path: Sequence[Point]) -> tuple[Point, ...]:
     return (path[0], *turns, path[-1])
 
 
-def _length(edge: Edge, boxes: dict[str, Placed]) -> int:
-    root = boxes[edge.root]
+def _length(edge: Edge, nodes: dict[str, Node]) -> int:
+    root = nodes[edge.root]
     return sum(
         abs(2 * (root.x - leaf.x) + root.width - leaf.width) + abs(2 * (root.y - leaf.y) + root.height - leaf.height)
-        for leaf in map(boxes.__getitem__, edge.leaves)
+        for leaf in map(nodes.__getitem__, edge.leaves)
     )

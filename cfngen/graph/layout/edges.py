@@ -2,7 +2,7 @@
 
 A cluster's security groups alone have dozens of arrows. Those between the same two boxes become one, with a label that
 lists theirs; of the rest, those with the same kind and label that leave one box, or reach one, share a trunk like the
-branches of a tree. Whoever follows a trunk away from its root can end anywhere on it, so one label serves all of it.
+branches of a tree. A trunk, followed away from its root, may lead to any of its ends, so one label serves all of it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from cfngen.graph.box_changes import change_of, together
+from cfngen.graph.changes import change_of, together
 from cfngen.graph.picture import Arrow, ArrowKind, Change, Picture
 
 _MANY_LABELS = 6  # a label that lists more says how many more there are
@@ -21,9 +21,6 @@ class Link:
     """All arrows of one kind between the same two boxes.
 
     Attributes:
-        source: id of the box where they begin.
-        target: id of the box where they end.
-        kind: their kind.
         label: their labels as one text.
         mutual: whether there are the same arrows in the other direction as well.
         change: what a deployment does to them, if it does the same to all.

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from cfngen.graph.layout.boxes import TRACK, Placed
 from cfngen.graph.layout.edges import Edge
-from cfngen.graph.layout.grid import Grid, Rectangle
-from cfngen.graph.layout.routes import Route
-from cfngen.graph.layout.text import LABEL, width, wrapped
+from cfngen.graph.layout.nodes import TRACK, Node
+from cfngen.graph.layout.routing import Grid, Rectangle, Route
+from cfngen.graph.layout.text_metrics import LABEL, width, wrapped
 from cfngen.graph.picture import Change
 
 SIGNS: dict[Change, str] = {
@@ -30,7 +29,6 @@ class Label:
     """The label of an edge.
 
     Attributes:
-        lines: its lines.
         area: left, top, width and height in pixels.
     """
 
@@ -59,14 +57,14 @@ def label_size(lines: tuple[str, ...]) -> tuple[float, float]:
 class Labels:
     """Places labels, one after another."""
 
-    def __init__(self, grid: Grid, boxes: Iterable[Placed]) -> None:
+    def __init__(self, grid: Grid, nodes: Iterable[Node]) -> None:
         self._grid = grid
         self._taken: list[Rectangle] = []
         self._borders: list[Rectangle] = []
-        for placed in boxes:
-            outline = (placed.x * TRACK, placed.y * TRACK, placed.width * TRACK, placed.height * TRACK)
-            if placed.children:
-                self._taken.append(placed.header_area())
+        for node in nodes:
+            outline = (node.x * TRACK, node.y * TRACK, node.width * TRACK, node.height * TRACK)
+            if node.children:
+                self._taken.append(node.header_area())
                 self._borders.append(outline)
             else:
                 self._taken.append(_enlarged(outline))

@@ -1,0 +1,1 @@
+"""How a command shows what it has to say: as text, as JSON lines, as pictures."""

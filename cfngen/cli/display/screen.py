@@ -1,0 +1,129 @@
+"""What a command shows while CloudFormation works: messages, progress, and the question after Ctrl-C.
+
+Progress is a tree that is redrawn in place on a terminal, one line for each event elsewhere, and JSON lines with
+`--output json`. Results go to standard output, progress to standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from cfngen.cli.exit_codes import TERMINATED
+
+if TYPE_CHECKING:
+    from cfngen.cli.input.target import Target
+    from cfngen.cli.render.live import LiveScreen
+    from cfngen.deploy.aws.account import Account
+    from cfngen.deploy.messages.message import Consent, Message, Question
+    from cfngen.deploy.operations.interaction import Interaction
+    from cfngen.deploy.watching.watch import InterruptChoice
+
+
+@contextmanager
+def screen(target: Target, account: Account, *, full: bool = False) -> Iterator[Screen]:
+    """Yield a screen that shows messages; restore the terminal at the end, also after SIGTERM."""
+    display = Screen(target, account, full=full)
+    previous_handler = signal.signal(signal.SIGTERM, _exit_on_sigterm)
+    try:
+        yield display
+    finally:
+        display.close()
+        signal.signal(signal.SIGTERM, previous_handler)
+
+
+def _exit_on_sigterm(number: int, frame: object) -> NoReturn:
+    """Exit through an exception, so that context managers still clean up."""
+    sys.exit(TERMINATED)
+
+
+class Screen:
+    """Shows the messages of a command in the format of --output; progress as text is a live tree or a log."""
+
+    def __init__(self, target: Target, account: Account, *, full: bool = False) -> None:
+        self._full = full
+        self._target = target
+        self._account = account
+        self._live: LiveScreen | None = None
+        self._stack_status = ""
+
+    def report(self, message: Message) -> None:
+        """Show a message."""
+        from cfngen.deploy.messages.message import Event
+        from cfngen.deploy.watching.progress import Progress
+
+        if isinstance(message, Progress):
+            self._stack_status = message.status
+        if self._target.json:
+            # Progress that only updates the elapsed time is not printed as JSON.
+            if not isinstance(message, Progress) or message.fresh:
+                self._target.show(message)
+        elif isinstance(message, (Event, Progress)):
+            self._live_screen().show(self._target.complete_commands(message))
+        else:
+            self.close()
+            self._target.show(message, full=self._full)
+
+    def interaction(self, consent: Consent) -> Interaction:
+        """Return the functions with which an operation shows messages and asks questions on this screen."""
+        from cfngen.deploy.operations.interaction import Interaction
+
+        def ask_below_tree(question: Question) -> bool:
+            self.close()
+            return consent(question)
+
+        return Interaction(report=self.report, consent=ask_below_tree, on_interrupt=self.interrupted)
+
+    def interrupted(self) -> InterruptChoice:
+        """Ask what to do after Ctrl-C; return DETACH after a second Ctrl-C, or without a terminal to ask on.
+
+        To cancel is only offered where CloudFormation can cancel: not for a deletion or a rollback.
+        """
+        from cfngen.deploy.messages.stack_status import StackStatus
+        from cfngen.deploy.watching.watch import InterruptChoice
+
+        self.close()
+        if not sys.stdin or not sys.stdin.isatty():
+            return InterruptChoice.DETACH
+        click.echo("\nCloudFormation continues whether cfngen watches or not.", err=True)
+        choice_by_letter = {"w": InterruptChoice.WAIT, "d": InterruptChoice.DETACH}
+        question = "Continue (w)atching, or (d)etach and let it continue"
+        if not self._stack_status or StackStatus(self._stack_status).can_be_ended:
+            choice_by_letter["c"] = InterruptChoice.CANCEL
+            question = "Continue (w)atching, (d)etach and let it continue, or (c)ancel it"
+        try:
+            letter = click.prompt(
+                question,
+                type=click.Choice(tuple(choice_by_letter)),
+                default="w",
+                show_choices=False,
+                err=True,
+            )
+        except click.Abort:
+            return InterruptChoice.DETACH
+        return choice_by_letter[letter]
+
+    def close(self) -> None:
+        """Keep the drawn tree on the screen; further output appears below the tree."""
+        if self._live is not None:
+            self._live.close()
+
+    def _live_screen(self) -> LiveScreen:
+        if self._live is None:
+            from cfngen.cli.render.live import LiveScreen
+
+            can_redraw = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+            self._live = LiveScreen(
+                # Without color=True, click would strip the control sequences that redraw the tree.
+                lambda text: click.echo(text, err=True, nl=False, color=can_redraw or None),
+                size=shutil.get_terminal_size if can_redraw else None,
+                clock=self._account.clock,
+            )
+        return self._live

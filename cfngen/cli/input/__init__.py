@@ -1,0 +1,1 @@
+"""What a command is given: options and arguments, the cluster file, the account."""

@@ -1,0 +1,135 @@
+"""Options that several commands share, each declared once, and groups of options that become one argument."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from functools import wraps
+from typing import Any, TypeVar
+
+import click
+
+_Command = TypeVar("_Command", bound=Callable[..., object])
+
+
+class Option:
+    """An option that several commands share, declared like `click.option`; used as a decorator, it adds the option.
+
+    Attributes:
+        name: name of the command's argument.
+    """
+
+    def __init__(self, *names: str, **settings: Any) -> None:
+        self.name = str(click.Option(names, **settings).name)
+        self._add = click.option(*names, **settings)
+
+    def __call__(self, command: _Command) -> _Command:
+        """Add the option to a command."""
+        return self._add(command)
+
+
+class OptionGroup:
+    """Options that a command receives as one argument; as a decorator it adds them to a command.
+
+    Args:
+        build: builds the argument; it receives the value of each option as a keyword argument, and for a group among
+            the members the argument that the group builds.
+        members: the options, and groups of options.
+    """
+
+    def __init__(self, name: str, build: Callable[..., object], *members: Option | OptionGroup) -> None:
+        self.name = name
+        self._build = build
+        self._members = members
+
+    def __call__(self, command: Callable[..., object]) -> Callable[..., object]:
+        """Add the options to a command."""
+
+        @wraps(command)
+        def wrapper(*args: object, **values: object) -> object:
+            argument = self.pop_argument(values)
+            return command(*args, **values, **{self.name: argument})
+
+        # The option that is added last comes first in click's --help.
+        for option in reversed(list(self.options())):
+            option(wrapper)
+        return wrapper
+
+    def options(self) -> Iterator[Option]:
+        """Yield the options of the group and of groups in it."""
+        for member in self._members:
+            if isinstance(member, Option):
+                yield member
+            else:
+                yield from member.options()
+
+    def pop_argument(self, values: dict[str, object]) -> object:
+        """Return the group's argument, built from the options' values, which are removed from `values`."""
+        arguments: dict[str, object] = {}
+        for member in self._members:
+            if isinstance(member, OptionGroup):
+                arguments[member.name] = member.pop_argument(values)
+            else:
+                arguments[member.name] = values.pop(member.name)
+        return self._build(**arguments)
+
+
+# By the letter of each unit: the argument of `timedelta`.
+_TIMEDELTA_ARGUMENTS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+_DURATION_PATTERN = re.compile(
+    "".join(rf"(?:(?P<{word}>\d{{1,6}}){letter})?" for letter, word in _TIMEDELTA_ARGUMENTS.items())
+)
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.3
+    """A click parameter type for durations that are at least as long as `minimum`."""
+
+    name = "duration"
+
+    def __init__(self, minimum: timedelta = timedelta(0)) -> None:
+        self._minimum = minimum
+
+    def convert(self, value: object, parameter: click.Parameter | None, context: click.Context | None) -> timedelta:
+        """Parse a duration such as `1h30m`; click shows the error if it is wrong or too short."""
+        if isinstance(value, timedelta):
+            return value
+        match = _DURATION_PATTERN.fullmatch(str(value).strip())
+        if not value or not match or not any(match.groups()):
+            self.fail(f"{value!r} is not a duration, such as 45s, 10m, 12h, 1h30m or 2d.", parameter, context)
+        duration = timedelta(**{key: int(number) for key, number in match.groupdict().items() if number})
+        if duration < self._minimum:
+            self.fail(f"{value} is too short; the minimum is {format_duration(self._minimum)}.", parameter, context)
+        return duration
+
+
+def format_duration(duration: timedelta) -> str:
+    """Return a duration in the form of the command line, e.g. `1h30m`."""
+    remaining = int(duration.total_seconds())
+    text = ""
+    for letter, seconds in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
+        count, remaining = divmod(remaining, seconds)
+        text += f"{count}{letter}" if count else ""
+    return text or "0s"
+
+
+def yes_option(help_text: str) -> Option:
+    """Return the option --yes."""
+    return Option("--yes", "-y", is_flag=True, help=help_text)
+
+
+def wait_option(help_text: str, *, default: str | None = None, minimum: timedelta = timedelta(0)) -> Option:
+    """Return the option --wait, which a command receives as the argument `timeout`.
+
+    Args:
+        default: how long is waited without the option; None leaves that to the command.
+    """
+    return Option(
+        "--wait", "timeout", metavar="DURATION", type=Duration(minimum), default=default,
+        show_default=default is not None, help=help_text,
+    )  # fmt: skip
+
+
+allow_danger_option = Option(
+    "--allow-danger", is_flag=True, help="With --yes: do not ask even if something may be lost."
+)

@@ -1,0 +1,98 @@
+"""Paths of files and directories as arguments: any path that is not empty is accepted, and checked when it is used.
+
+click's own check would report an unreadable file as a usage error. Here a file that cannot be used is an error of the
+command, with a message that says what to do.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path, PosixPath
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+class StandardInput(PosixPath):
+    """Standard input as a path: it is read like a file, and messages call it <standard input>."""
+
+    def __str__(self) -> str:
+        return "<standard input>"
+
+    def read_bytes(self) -> bytes:
+        """Read standard input up to its end.
+
+        Raises:
+            OSError: it cannot be read, or the process was started without one.
+        """
+        if sys.stdin is None:
+            raise OSError("it is closed")
+        return sys.stdin.buffer.read()
+
+
+class PathArgument(click.Path):
+    """A click parameter type for the path of a file or directory, which need not exist but must not be empty.
+
+    Attributes:
+        advice: what the user should give, as the end of the error message for an empty path.
+        directories: whether shell completion offers directories only.
+    """
+
+    def __init__(self, advice: str, *, directories: bool = False) -> None:
+        super().__init__(readable=False, path_type=Path)
+        self.advice = advice
+        self.directories = directories
+
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        """Convert the value as click does, but reject the empty string: its `Path` is the current directory."""
+        if value == "":
+            # Of an option's names, such as -f and --cluster, the message has the long one.
+            subject = max(param.opts, key=len) if isinstance(param, click.Option) else "a file's name"
+            raise click.UsageError(f"{subject} is empty; {self.advice}", ctx)
+        converted_path: str | bytes | os.PathLike[str] = super().convert(value, param, ctx)
+        return converted_path
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Leave the completion of file names to the shell."""
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type="dir" if self.directories else "file")]
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a file, in UTF-8, so that it has either its old or its complete new content; it keeps its permissions.
+
+    A symbolic link stays, and its target is written.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    temporary = ""
+    try:
+        target = Path(os.path.realpath(path))
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp makes a file for its owner alone.
+        Path(temporary).chmod(target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask())
+        Path(temporary).replace(target)
+    except BaseException:
+        with suppress(OSError):
+            Path(temporary).unlink()
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,309 @@
+"""The target of a command that calls AWS: a cluster's root stack in an account and region, with credentials.
+
+With `--sandbox`, an emulated account on this machine takes the place of AWS.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import click
+
+from cfngen.cli.display.messages import show_message
+from cfngen.cli.display.suggested_commands import complete_commands
+from cfngen.cli.display.terminal import show_warning
+from cfngen.cli.input.options import Option, OptionGroup
+from cfngen.cli.input.source import Source, source_options
+from cfngen.cli.render.layout import bullets, line_width
+from cfngen.cli.settings import Settings
+from cfngen.errors import CfngenError
+from cfngen.hints import Hint, SuggestedOption
+from cfngen.text import join_and
+
+if TYPE_CHECKING:
+    from boto3 import Session
+
+    from cfngen.cluster.model import Cluster
+    from cfngen.deploy.aws.account import Account
+    from cfngen.deploy.aws.types import Clock
+    from cfngen.deploy.messages.message import Consent, Message, Question
+    from cfngen.sandbox.process import RunningSandbox
+
+
+_HintOrMessage = TypeVar("_HintOrMessage")
+MAX_STACK_NAME_LENGTH = 90
+"""Maximum length of the root stack's name: the IAM permission of instances to signal contains the nested stack's name,
+which begins with the root's name, and CloudFormation truncates the names of nested stacks at 128 characters."""
+
+
+class NobodyToAskError(CfngenError):
+    """Consent is needed, but standard input is not a terminal."""
+
+    code = "consent-required"
+
+    def __init__(self, question: Question) -> None:
+        context = click.get_current_context(silent=True)
+        has_allow_danger = context is not None and any(param.name == "allow_danger" for param in context.command.params)
+        flags = "--yes --allow-danger" if question.dangerous and has_allow_danger else "--yes"
+        super().__init__(
+            f"confirmation is needed, but standard input is not a terminal: {question.text}",
+            hint=f"run the command on a terminal, or confirm in advance with {flags}.",
+        )
+
+
+class StackNameError(CfngenError):
+    """The stack's name is not allowed by CloudFormation, or too long for the cluster's instances."""
+
+    code = "invalid-stack-name"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A cluster's root stack, and how to reach it.
+
+    Attributes:
+        source: the source of the cluster's configuration.
+        explicit_stack_name: value of --stack-name; empty means the cluster's name.
+        profile: profile of the AWS configuration; empty means boto3's default.
+        account_number: number of the expected AWS account; empty means any account.
+        sandbox: whether to use the emulated account on this machine.
+        output: format of the results, from --output.
+    """
+
+    source: Source
+    explicit_stack_name: str = ""
+    profile: str = ""
+    account_number: str = ""
+    sandbox: bool = False
+    output: Literal["text", "json"] = "text"
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        """The complete cluster of the cluster file; loading shows its warnings."""
+        return self.source.load().cluster
+
+    @property
+    def region(self) -> str:
+        """The cluster's region."""
+        return self.cluster.region
+
+    @property
+    def stack_name(self) -> str:
+        """Name of the root stack.
+
+        Raises:
+            StackNameError: it is not allowed by CloudFormation, or too long.
+        """
+        name = self.explicit_stack_name or self.cluster.name.replace(".", "-")
+        # CloudFormation allows ASCII letters, digits and hyphens, and a letter at the start.
+        has_allowed_characters = name[:1].isalpha() and name.isascii() and name.replace("-", "").isalnum()
+        if not has_allowed_characters or len(name) > MAX_STACK_NAME_LENGTH:
+            raise StackNameError(
+                f"{name!r} is not a valid stack name: it must start with a letter, contain only letters, digits and "
+                f"hyphens, and have at most {MAX_STACK_NAME_LENGTH} characters",
+                hint="choose a valid name with --stack-name.",
+            )
+        return name
+
+    @property
+    def options(self) -> tuple[SuggestedOption, ...]:
+        """The command line options that choose this cluster, stack and account, each with its value if it has one."""
+        options: list[SuggestedOption] = [("--sandbox",)] if self.sandbox else []
+        options += self.source.options
+        if self.explicit_stack_name:
+            options.append(("--stack-name", self.explicit_stack_name))
+        if self.profile:
+            options.append(("--profile", self.profile))
+        if self.account_number:
+            options.append(("--account", self.account_number))
+        return tuple(options)
+
+    def complete_commands(self, value: _HintOrMessage) -> _HintOrMessage:
+        """Return a hint or message with the options for this target added to the commands in it."""
+        return complete_commands(value, self.options)
+
+    def render_hint(self, hint: Hint) -> str:
+        """Return a hint as text, with the options for this target added to the commands in it."""
+        return str(self.complete_commands(hint))
+
+    @property
+    def json(self) -> bool:
+        """Whether results are printed as JSON."""
+        return self.output == "json"
+
+    @cached_property
+    def clock(self) -> Clock:
+        """The clock of this machine, or of the sandbox."""
+        if self.sandbox:
+            return self._running_sandbox.clock()
+        from cfngen.deploy.aws.types import SystemClock
+
+        return SystemClock()
+
+    def connect(self, *, furnish: bool = False) -> Account:
+        """Return the account and region, after checking the credentials.
+
+        Args:
+            furnish: whether a sandbox makes what the cluster file names as existing.
+
+        Raises:
+            AwsError: credentials are missing or refused, the region does not exist, or AWS does not answer.
+            WrongAccountError: the credentials belong to another account than --account.
+            CfngenError: the sandbox cannot be reached or started.
+        """
+        from cfngen.deploy.aws.account import connect
+        from cfngen.deploy.aws.errors import translate_aws_errors
+
+        if self.sandbox and furnish:
+            self._furnish_sandbox()
+        with translate_aws_errors():
+            return connect(self._session(), self.region, clock=self.clock, expected_account=self.account_number)
+
+    def _session(self) -> Session:
+        if self.sandbox:
+            return self._running_sandbox.session(self.region)
+        import boto3
+
+        return boto3.Session(profile_name=self.profile or None)
+
+    def _furnish_sandbox(self) -> None:
+        """Make in the sandbox what the cluster file names as existing and is missing there, and say so."""
+        from cfngen.deploy.messages.message import Step
+
+        network = self.cluster.network.model_dump(mode="json", by_alias=True)
+        roles = [account.role for account in self.cluster.iam.service_accounts if account.role]
+        if made := self._running_sandbox.furnish(self.region, network, roles):
+            self.show(Step(f"the sandbox begins empty: made {join_and(made)}, which the cluster file names"))
+
+    def kubernetes_override(self, endpoint: str) -> str:
+        """Return the URL at which the sandbox serves the Kubernetes API of this endpoint; empty without a sandbox."""
+        return self._running_sandbox.kubernetes.get(endpoint, "") if self.sandbox else ""
+
+    def consent(self, *, yes: bool, allow_danger: bool = False) -> Consent:
+        """Return a function that asks the user a question, and returns whether the user agrees.
+
+        Args:
+            yes: whether the function agrees without asking, except to dangerous questions.
+            allow_danger: whether, with `yes`, the function agrees to dangerous questions without asking, too.
+        """
+
+        def ask(question: Question) -> bool:
+            if yes and (allow_danger or not question.dangerous):
+                return True
+            if not sys.stdin or not sys.stdin.isatty():
+                raise NobodyToAskError(question)
+            for line in bullets(question.consequences, line_width()):
+                click.echo(line, err=True)
+            text = click.style(question.text, bold=True, fg="red" if question.dangerous else None)
+            # The consent to the most serious changes is to type the cluster's name.
+            if not question.name:
+                return click.confirm(text, default=False, err=True)
+            answer: str = click.prompt(
+                f"{text}\nType {question.name} to continue", default="", show_default=False, err=True
+            )
+            return answer.strip() == question.name
+
+        return ask
+
+    def show(self, message: Message, *, full: bool = False) -> None:
+        """Show a message or result in the form of --output; the commands in it are for this target.
+
+        Args:
+            full: whether the text has long values and lists completely.
+        """
+        show_message(self.complete_commands(message), json=self.json, full=full, render_line=self.render_hint)
+
+    @cached_property
+    def _running_sandbox(self) -> RunningSandbox:
+        """The running sandbox, which is started if necessary; a warning says if an earlier one has lost its stacks."""
+        from cfngen.sandbox import process
+
+        lost_sandbox = process.lost_sandbox(os.environ)
+        running_sandbox = process.start(os.environ)
+        if lost_sandbox:
+            lost_stacks = ", ".join(lost_sandbox.stacks)
+            show_warning(
+                f"{lost_sandbox.how_it_ended}, and its stacks are lost: {lost_stacks}. A new, empty one has been "
+                "started."
+            )
+        return running_sandbox
+
+
+def _remember_output(context: click.Context, parameter: click.Parameter, output: str) -> str:
+    """Remember the output format, so that errors are shown in it, too; a click callback."""
+    settings = context.find_object(Settings)
+    if settings is not None:
+        settings.json = output == "json"
+    return output
+
+
+profile_option = Option("--profile", metavar="NAME", default="", help="Profile in your AWS configuration.")
+account_option = Option(
+    "--account",
+    "account_number",
+    metavar="NUMBER",
+    default="",
+    help="Fail unless the credentials belong to this AWS account.",
+)
+sandbox_option = Option(
+    "--sandbox", is_flag=True, help="Use an emulated AWS account on this machine instead of a real one."
+)
+output_option = Option(
+    "--output",
+    "-o",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    is_eager=True,  # so that errors in other options are shown in this format, too
+    callback=_remember_output,
+    help="Output format; docs/reference/json.md describes the JSON.",
+)
+
+
+stack_name_option = Option(
+    "--stack-name",
+    "explicit_stack_name",
+    metavar="NAME",
+    default="",
+    help="Name of the root stack. Default: the cluster's name.",
+)
+
+
+def make_target(**values: Any) -> Target:
+    """Return the target with these attributes; from now on, hints of errors suggest commands for this target."""
+    target = Target(**values)
+    settings = click.get_current_context().find_object(Settings)
+    if settings is not None:
+        settings.render_hint = target.render_hint
+    return target
+
+
+target_options = OptionGroup(
+    "target",
+    make_target,
+    source_options,
+    stack_name_option,
+    profile_option,
+    account_option,
+    sandbox_option,
+    output_option,
+)
+"""The options that choose cluster, stack and account; a command receives them as the argument `target`."""
+
+
+def parse_key_values(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
+    """Return the values of a repeatable option KEY=VALUE by their keys; a click callback."""
+    values_by_key: dict[str, str] = {}
+    for text in values:
+        key, separator, value = text.partition("=")
+        if not separator or not key:
+            raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE.")
+        if key in values_by_key:
+            raise click.BadParameter(f"{key} is specified twice.")
+        values_by_key[key] = value
+    return values_by_key

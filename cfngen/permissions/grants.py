@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from cfngen.cluster.existing_roles import existing_roles, group_role, makes_instance_profiles, makes_roles
 from cfngen.cluster.existing_security_groups import existing_group
-from cfngen.cluster.model import Cluster, InstanceRole
+from cfngen.cluster.model import Cluster, InstanceRole, NodeGroup
 from cfngen.cluster.names import aws_partition
 from cfngen.cluster.references import known_id
 from cfngen.cluster.topology import has_api_load_balancer
@@ -133,38 +133,8 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
         service_role: name of the service role that the operator passes to CloudFormation.
     """
     return (
-        Grant(
-            name="operator",
-            purpose="deploys, watches and deletes the cluster with cfngen, where CloudFormation works with the role "
-            f"{service_role}",
-            statements=[
-                *operator_statements(scope, service_role=service_role),
-                *revoke_statements(cluster, scope),
-                *read_zone_statements(cluster, scope),
-                *read_parameter_statements(cluster, scope),
-                *read_flow_log_statements(cluster, scope),
-                *subnet_tag_statements(cluster, scope),
-                *read_target_group_statements(cluster),
-                *read_pod_role_statements(cluster, scope),
-            ],
-        ),
-        Grant(
-            name="execution",
-            purpose=f"the service role {service_role} of CloudFormation, which creates the cluster's resources",
-            statements=[
-                *network_and_instance_statements(scope),
-                *role_and_secret_statements(scope),
-                *(load_balancer_statements(scope) if has_api_load_balancer(cluster) else []),
-                *(private_network_statements(scope) if needs_private_network_statements(cluster) else []),
-                *api_dns_statements(cluster, scope),
-                *read_output_statements(cluster, scope),
-                *read_parameter_statements(cluster, scope),
-                *flow_log_statements(cluster, scope),
-                *target_group_statements(cluster, scope),
-                *capacity_reservation_statements(cluster, scope),
-                *pod_role_statements(cluster, scope),
-            ],
-        ),
+        _operator_grant(cluster, scope, service_role),
+        _service_role_grant(cluster, scope, service_role),
         Grant(
             name="replace",
             purpose="replaces instances with cfngen, a master's also by one of another type; in addition to the "
@@ -177,30 +147,71 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
             purpose="pauses and resumes the cluster with cfngen; in addition to the operator's permissions",
             statements=pause_statements(scope),
         ),
-        Grant(
-            name="master",
-            purpose=_existing_role_purpose("the masters' instances", cluster.iam.masters)
-            or "the role of the masters' instances, which the iam stack creates",
-            statements=[
-                *master_statements(cluster, scope),
-                *plugin_statements_of_masters(cluster, scope),
-                *addon_statements(cluster, scope),
-            ],
-            managed_policies=cluster.control_plane.additional_policies,
-        ),
-        *(
-            Grant(
-                name=f"nodes-{group.name}",
-                purpose=_existing_role_purpose(
-                    f"the instances of the node group {group.name}", group_role(cluster, group)
-                )
-                or f"the role of the instances of the node group {group.name}",
-                statements=[*node_statements(cluster, scope), *own_statements(group)],
-                managed_policies=group.additional_policies,
-            )
-            for group in cluster.node_groups
-        ),
+        _master_grant(cluster, scope),
+        *(_node_grant(cluster, group, scope) for group in cluster.node_groups),
         *_pod_grants(cluster, scope),
+    )
+
+
+def _operator_grant(cluster: Cluster, scope: Scope, service_role: str) -> Grant:
+    return Grant(
+        name="operator",
+        purpose="deploys, watches and deletes the cluster with cfngen, where CloudFormation works with the role "
+        f"{service_role}",
+        statements=[
+            *operator_statements(scope, service_role=service_role),
+            *revoke_statements(cluster, scope),
+            *read_zone_statements(cluster, scope),
+            *read_parameter_statements(cluster, scope),
+            *read_flow_log_statements(cluster, scope),
+            *subnet_tag_statements(cluster, scope),
+            *read_target_group_statements(cluster),
+            *read_pod_role_statements(cluster, scope),
+        ],
+    )
+
+
+def _service_role_grant(cluster: Cluster, scope: Scope, service_role: str) -> Grant:
+    return Grant(
+        name="execution",
+        purpose=f"the service role {service_role} of CloudFormation, which creates the cluster's resources",
+        statements=[
+            *network_and_instance_statements(scope),
+            *role_and_secret_statements(scope),
+            *(load_balancer_statements(scope) if has_api_load_balancer(cluster) else []),
+            *(private_network_statements(scope) if needs_private_network_statements(cluster) else []),
+            *api_dns_statements(cluster, scope),
+            *read_output_statements(cluster, scope),
+            *read_parameter_statements(cluster, scope),
+            *flow_log_statements(cluster, scope),
+            *target_group_statements(cluster, scope),
+            *capacity_reservation_statements(cluster, scope),
+            *pod_role_statements(cluster, scope),
+        ],
+    )
+
+
+def _master_grant(cluster: Cluster, scope: Scope) -> Grant:
+    return Grant(
+        name="master",
+        purpose=_existing_role_purpose("the masters' instances", cluster.iam.masters)
+        or "the role of the masters' instances, which the iam stack creates",
+        statements=[
+            *master_statements(cluster, scope),
+            *plugin_statements_of_masters(cluster, scope),
+            *addon_statements(cluster, scope),
+        ],
+        managed_policies=cluster.control_plane.additional_policies,
+    )
+
+
+def _node_grant(cluster: Cluster, group: NodeGroup, scope: Scope) -> Grant:
+    return Grant(
+        name=f"nodes-{group.name}",
+        purpose=_existing_role_purpose(f"the instances of the node group {group.name}", group_role(cluster, group))
+        or f"the role of the instances of the node group {group.name}",
+        statements=[*node_statements(cluster, scope), *own_statements(group)],
+        managed_policies=group.additional_policies,
     )
 
 

@@ -147,22 +147,26 @@ def _backup_statements(cluster: Cluster, references: References) -> list[Stateme
         ),
     ]
     if cluster.etcd.backups.bucket:
-        # The user's own bucket may be encrypted with a KMS key. The encryption context is the ARN of the object or,
-        # with an S3 Bucket Key, the ARN of the bucket ("Reducing the cost of SSE-KMS", Amazon S3 User Guide).
-        only_this_bucket: Condition = {
-            "StringEquals": via_service(references, "s3"),
-            "StringLike": {"kms:EncryptionContext:aws:s3:arn": [bucket_arn, snapshot_arns]},
-        }
-        any_key = arn(references, "kms", "key/*")
-        statements.append(
-            allow(
-                sid="BackupsKey",
-                actions="kms:Decrypt kms:GenerateDataKey",
-                resources=[any_key],
-                condition=only_this_bucket,
-            )
-        )
+        statements.append(_backup_key_statement(references, bucket_arn, snapshot_arns))
     return statements
+
+
+def _backup_key_statement(references: References, bucket_arn: Expression, snapshot_arns: Expression) -> Statement:
+    """Return the permission for the KMS key with which the user's own bucket may be encrypted.
+
+    The encryption context is the ARN of the object or, with an S3 Bucket Key, the ARN of the bucket ("Reducing the cost
+    of SSE-KMS", Amazon S3 User Guide).
+    """
+    only_this_bucket: Condition = {
+        "StringEquals": via_service(references, "s3"),
+        "StringLike": {"kms:EncryptionContext:aws:s3:arn": [bucket_arn, snapshot_arns]},
+    }
+    return allow(
+        sid="BackupsKey",
+        actions="kms:Decrypt kms:GenerateDataKey",
+        resources=[arn(references, "kms", "key/*")],
+        condition=only_this_bucket,
+    )
 
 
 def _own_stack_statement(references: References, nested_stack_id_pattern: str) -> Statement:

@@ -198,17 +198,6 @@ def _deploy_statements(scope: Scope, service_role: str) -> list[Statement]:
 
 def _delete_statements(scope: Scope) -> list[Statement]:
     """Return the statements of `cfngen delete`, also for resources that controllers in the cluster have created."""
-    security_group_actions = "ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupEgress ec2:RevokeSecurityGroupIngress"
-    load_balancer_actions = """elasticloadbalancing:DeleteLoadBalancer elasticloadbalancing:DeleteTargetGroup
-        elasticloadbalancing:ModifyLoadBalancerAttributes"""
-    interface_actions = "ec2:DeleteNetworkInterface"
-    storage_actions = "ec2:DeleteSnapshot ec2:DeleteVolume"
-    delete_actions = f"{load_balancer_actions} {interface_actions} {security_group_actions} {storage_actions}"
-    statements_by_cluster_tag = []
-    # Condition keys support no wildcards, so a policy for any cluster cannot use a tag key with the cluster's name.
-    if scope.cluster != "*":
-        has_cluster_tag = if_resource_has_tag(scope, key=f"kubernetes.io/cluster/{scope.cluster}", value="owned")
-        statements_by_cluster_tag.append(allow(sid="RemoveOwned", actions=delete_actions, condition=has_cluster_tag))
     return [
         allow(
             sid="DeleteStacks",
@@ -227,6 +216,32 @@ def _delete_statements(scope: Scope) -> list[Statement]:
             actions="secretsmanager:CreateSecret secretsmanager:DeleteSecret",
             resources=[scope.authority_copy_arns],
         ),
+        *_orphan_statements(scope),
+        # An existing route table does not have the cluster's tag.
+        allow(sid="RemovePodRoutes", actions="ec2:DeleteRoute", resources=scope.ec2_arns("route-table/*")),
+        allow(
+            sid="ListTemplates",
+            actions="s3:DeleteBucket s3:ListBucket s3:ListBucketVersions",
+            resources=[scope.template_bucket_arn],
+        ),
+        allow(sid="RemoveTemplates", actions="s3:DeleteObject s3:DeleteObjectVersion", resources=[scope.template_arns]),
+    ]
+
+
+def _orphan_statements(scope: Scope) -> list[Statement]:
+    """Return the statements to delete what controllers in the cluster have created, which no stack contains."""
+    security_group_actions = "ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupEgress ec2:RevokeSecurityGroupIngress"
+    load_balancer_actions = """elasticloadbalancing:DeleteLoadBalancer elasticloadbalancing:DeleteTargetGroup
+        elasticloadbalancing:ModifyLoadBalancerAttributes"""
+    interface_actions = "ec2:DeleteNetworkInterface"
+    storage_actions = "ec2:DeleteSnapshot ec2:DeleteVolume"
+    delete_actions = f"{load_balancer_actions} {interface_actions} {security_group_actions} {storage_actions}"
+    statements_by_cluster_tag = []
+    # Condition keys support no wildcards, so a policy for any cluster cannot use a tag key with the cluster's name.
+    if scope.cluster != "*":
+        has_cluster_tag = if_resource_has_tag(scope, key=f"kubernetes.io/cluster/{scope.cluster}", value="owned")
+        statements_by_cluster_tag.append(allow(sid="RemoveOwned", actions=delete_actions, condition=has_cluster_tag))
+    return [
         *statements_by_cluster_tag,
         allow(sid="RemoveMarked", actions=delete_actions, condition=if_resource_has_tag(scope)),
         # Controllers in the cluster create these resources, some with other tags of the cluster, some with none.
@@ -245,14 +260,6 @@ def _delete_statements(scope: Scope) -> list[Statement]:
             actions=interface_actions,
             condition=if_resource_has_tag(scope, key="node.k8s.amazonaws.com/instance_id", value="*"),
         ),
-        # An existing route table does not have the cluster's tag.
-        allow(sid="RemovePodRoutes", actions="ec2:DeleteRoute", resources=scope.ec2_arns("route-table/*")),
-        allow(
-            sid="ListTemplates",
-            actions="s3:DeleteBucket s3:ListBucket s3:ListBucketVersions",
-            resources=[scope.template_bucket_arn],
-        ),
-        allow(sid="RemoveTemplates", actions="s3:DeleteObject s3:DeleteObjectVersion", resources=[scope.template_arns]),
     ]
 
 

@@ -69,12 +69,53 @@ def pod_address_statements(
     """
     interfaces = arn(references, "ec2", "network-interface/*")
     instances = arn(references, "ec2", "instance/*")
-    subnets = arn(references, "ec2", "subnet/*")
-    security_groups = arn(references, "ec2", "security-group/*")
     # Masters may change all interfaces and instances of the cluster, nodes only those of nodes.
     if_of_this_cluster = if_resource_tagged(cluster)
     if_changeable = {**if_of_this_cluster, **unless_master()} if user == "nodes" else if_of_this_cluster
+    return [
+        allow(
+            sid="PodAddressesRead",
+            actions="ec2:DescribeInstanceTypes ec2:DescribeInstances ec2:DescribeNetworkInterfaces",
+        ),
+        *(
+            _shared_role_statements(interfaces, instances, if_of_this_cluster)
+            if user == "pods"
+            else _instance_role_statements(interfaces, instances, if_changeable)
+        ),
+        *_new_interface_statements(cluster, references),
+        *_interface_tag_statements(cluster, references),
+    ]
+
+
+def _new_interface_statements(cluster: Cluster, references: References) -> list[Statement]:
     in_vpc = {"ArnEquals": {"ec2:Vpc": arn(references, "ec2", "vpc/${Vpc}", Vpc=references.vpc_id)}}
+    security_groups = arn(references, "ec2", "security-group/*")
+    return [
+        allow(
+            sid="PodAddressesNewInterfaces",
+            actions="ec2:CreateNetworkInterface",
+            resources=[arn(references, "ec2", "network-interface/*")],
+            condition=if_request_tagged(cluster),
+        ),
+        # To create an interface, EC2 also requires permission for the subnet and the security groups. These exist
+        # already, so tags of the request cannot restrict them.
+        allow(
+            sid="PodAddressesNewInterfacesInVpc",
+            actions="ec2:CreateNetworkInterface",
+            resources=[arn(references, "ec2", "subnet/*"), security_groups],
+            condition=in_vpc,
+        ),
+        allow(
+            sid="PodAddressesGroupsInVpc",
+            actions="ec2:ModifyNetworkInterfaceAttribute",
+            resources=[security_groups],
+            condition=in_vpc,
+        ),
+    ]
+
+
+def _interface_tag_statements(cluster: Cluster, references: References) -> list[Statement]:
+    interfaces = arn(references, "ec2", "network-interface/*")
     # The plug-in adds tags with these keys to existing interfaces. The tags of roles are not among them.
     allowed_tag_keys = {
         "aws:TagKeys": [
@@ -86,35 +127,6 @@ def pod_address_statements(
     }
     return [
         allow(
-            sid="PodAddressesRead",
-            actions="ec2:DescribeInstanceTypes ec2:DescribeInstances ec2:DescribeNetworkInterfaces",
-        ),
-        *(
-            _shared_role_statements(interfaces, instances, if_of_this_cluster)
-            if user == "pods"
-            else _instance_role_statements(interfaces, instances, if_changeable)
-        ),
-        allow(
-            sid="PodAddressesNewInterfaces",
-            actions="ec2:CreateNetworkInterface",
-            resources=[interfaces],
-            condition=if_request_tagged(cluster),
-        ),
-        # To create an interface, EC2 also requires permission for the subnet and the security groups. These exist
-        # already, so tags of the request cannot restrict them.
-        allow(
-            sid="PodAddressesNewInterfacesInVpc",
-            actions="ec2:CreateNetworkInterface",
-            resources=[subnets, security_groups],
-            condition=in_vpc,
-        ),
-        allow(
-            sid="PodAddressesGroupsInVpc",
-            actions="ec2:ModifyNetworkInterfaceAttribute",
-            resources=[security_groups],
-            condition=in_vpc,
-        ),
-        allow(
             sid="PodAddressesTagNewInterfaces",
             actions="ec2:CreateTags",
             resources=[interfaces],
@@ -124,7 +136,7 @@ def pod_address_statements(
             sid="PodAddressesMarkOwnInterfaces",
             actions="ec2:CreateTags",
             resources=[interfaces],
-            condition={**if_of_this_cluster, "ForAllValues:StringEquals": allowed_tag_keys},
+            condition={**if_resource_tagged(cluster), "ForAllValues:StringEquals": allowed_tag_keys},
         ),
     ]
 

@@ -32,6 +32,10 @@ def private_network_statements(scope: Scope) -> list[Statement]:
     and the subnets, which may exist already and then do not have the cluster's tag; and for resources that the
     templates always create, which have it.
     """
+    return [*_nat_gateway_statements(scope), *_endpoint_statements(scope)]
+
+
+def _nat_gateway_statements(scope: Scope) -> list[Statement]:
     return [
         allow(
             sid="NewNatGateways",
@@ -50,6 +54,11 @@ def private_network_statements(scope: Scope) -> list[Statement]:
             resources=scope.ec2_arns("natgateway/*"),
             condition=if_resource_has_tag(scope),
         ),
+    ]
+
+
+def _endpoint_statements(scope: Scope) -> list[Statement]:
+    return [
         allow(
             sid="NewEndpoints",
             actions="ec2:CreateVpcEndpoint",

@@ -107,37 +107,47 @@ def _add_security_group(stack: Stack, cluster: Cluster, bastion: Bastion) -> Pro
         ("Master",) if is_one_group_for_instances(cluster) else ("Master", "Node")
     )
     target_groups = {role: first_group(stack, cluster, role) for role in roles}
+    egress = [
+        ec2.SecurityGroupRule(
+            DestinationSecurityGroupId=target_group,
+            IpProtocol="tcp",
+            FromPort=SSH_PORT,
+            ToPort=SSH_PORT,
+            Description=f"SSH of {role.lower()}s",
+        )
+        for role, target_group in target_groups.items()
+    ]
+    egress += [
+        ec2.SecurityGroupRule(
+            CidrIp="0.0.0.0/0",
+            IpProtocol="tcp",
+            FromPort=port,
+            ToPort=port,
+            Description="Security updates of the operating system",
+        )
+        for port in _UPDATE_PORTS
+    ]
     group = stack.add(
         ec2.SecurityGroup(
             logical_ids.BASTION_SECURITY_GROUP,
             GroupDescription=f"Kubernetes cluster {cluster.name}: bastion",
             VpcId=vpc_id(stack, cluster),
-            SecurityGroupEgress=[
-                *(
-                    ec2.SecurityGroupRule(
-                        DestinationSecurityGroupId=target_group,
-                        IpProtocol="tcp",
-                        FromPort=SSH_PORT,
-                        ToPort=SSH_PORT,
-                        Description=f"SSH of {role.lower()}s",
-                    )
-                    for role, target_group in target_groups.items()
-                ),
-                *(
-                    ec2.SecurityGroupRule(
-                        CidrIp="0.0.0.0/0",
-                        IpProtocol="tcp",
-                        FromPort=port,
-                        ToPort=port,
-                        Description="Security updates of the operating system",
-                    )
-                    for port in _UPDATE_PORTS
-                ),
-            ],
+            SecurityGroupEgress=egress,
             Tags=tags(cluster, f"{cluster.name}-bastion"),
         )
     )
     group_id = GetAtt(group, "GroupId")
+    _allow_ssh_to_instances(stack, cluster, target_groups, group_id)
+    _allow_ssh_to_bastion(stack, bastion, group_id)
+    return group_id
+
+
+def _allow_ssh_to_instances(
+    stack: Stack,
+    cluster: Cluster,
+    target_groups: dict[Literal["Master", "Node"], PropertyValue],
+    bastion_group: PropertyValue,
+) -> None:
     for role, target_group in target_groups.items():
         # Existing groups are left as they are; `cfngen config --security-group-rules` lists the rule.
         if not existing_group(cluster, role):
@@ -145,22 +155,24 @@ def _add_security_group(stack: Stack, cluster: Cluster, bastion: Bastion) -> Pro
                 stack,
                 RuleId(role, purpose="Ssh", source="Bastion"),
                 target_group=target_group,
-                source_group=group_id,
+                source_group=bastion_group,
                 description="SSH from the bastion",
                 port=SSH_PORT,
             )
+
+
+def _allow_ssh_to_bastion(stack: Stack, bastion: Bastion, bastion_group: PropertyValue) -> None:
     for origin in (*bastion.allowed_cidrs, *bastion.allowed_prefix_lists):
         source = origin.id if isinstance(origin, PrefixList) else str(origin)
         allow_from_address_source(
             stack,
             RuleId("Bastion", purpose="Ssh", source=source_id(source)),
-            group_id,
+            bastion_group,
             source_property="SourcePrefixListId" if isinstance(origin, PrefixList) else "CidrIp",
             source=source,
             port=SSH_PORT,
             description=f"SSH from {source}",
         )
-    return group_id
 
 
 def _add_interface(stack: Stack, cluster: Cluster, zone: str, security_group: PropertyValue) -> ec2.NetworkInterface:
@@ -277,19 +289,7 @@ def _add_launch_template(
         AllowedPattern=_INSTANCE_TYPE_PATTERNS[required_architecture],
         ConstraintDescription=f"must be an {required_architecture} instance type, e.g. {bastion.instance_type}",
     )
-    root_volume_size = stack.parameter(
-        "BastionRootVolumeSize",
-        type="Number",
-        label="Size of the root volume (GiB)",
-        parameter_group=BASTION,
-        description="Size of the bastion's root volume in GiB",
-        default=bastion.root_volume.size,
-        MinValue=8,
-        MaxValue=max_size_gib(bastion.root_volume.type),
-    )
-    root_volume = ec2.EBSBlockDevice(
-        DeleteOnTermination=True, VolumeSize=root_volume_size, **ebs_volume_properties(bastion.root_volume)
-    )
+    root_volume = _root_volume(stack, bastion)
     return stack.add(
         ec2.LaunchTemplate(
             logical_ids.BASTION_LAUNCH_TEMPLATE,
@@ -315,3 +315,17 @@ def _add_launch_template(
             ),
         )
     )
+
+
+def _root_volume(stack: Stack, bastion: Bastion) -> ec2.EBSBlockDevice:
+    size = stack.parameter(
+        "BastionRootVolumeSize",
+        type="Number",
+        label="Size of the root volume (GiB)",
+        parameter_group=BASTION,
+        description="Size of the bastion's root volume in GiB",
+        default=bastion.root_volume.size,
+        MinValue=8,
+        MaxValue=max_size_gib(bastion.root_volume.type),
+    )
+    return ec2.EBSBlockDevice(DeleteOnTermination=True, VolumeSize=size, **ebs_volume_properties(bastion.root_volume))

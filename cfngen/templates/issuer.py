@@ -105,24 +105,12 @@ def _add_bucket(stack: Stack, cluster: Cluster, *, is_public: bool) -> s3.Bucket
 
 
 def _add_distribution(stack: Stack, cluster: Cluster, bucket: s3.Bucket) -> cloudfront.Distribution:
-    """Add the distribution that serves the documents, and the control by which S3 recognizes it; return the former.
+    """Add the distribution that serves the documents.
 
     The name of the distribution is one of CloudFront's, and so is its certificate. For these CloudFront accepts TLS 1.0
     and later, whatever the template says ("ViewerCertificate", Amazon CloudFront API Reference); AWS STS uses 1.2.
     """
-    access_control = stack.add(
-        cloudfront.OriginAccessControl(
-            "IssuerOriginAccessControl",
-            OriginAccessControlConfig=cloudfront.OriginAccessControlConfig(
-                # Unique in the account, and up to 64 characters (OriginAccessControlConfig, CloudFront API Reference).
-                Name=f"{cluster.name}.{cluster.region}",
-                Description=f"issuer of the Kubernetes cluster {cluster.name}",
-                OriginAccessControlOriginType="s3",
-                SigningBehavior="always",
-                SigningProtocol="sigv4",
-            ),
-        )
-    )
+    access_control = _add_origin_access_control(stack, cluster)
     return stack.add(
         cloudfront.Distribution(
             ISSUER_DISTRIBUTION,
@@ -149,6 +137,23 @@ def _add_distribution(stack: Stack, cluster: Cluster, bucket: s3.Bucket) -> clou
                 ],
             ),
             Tags=tags(cluster, f"{cluster.name}-issuer"),
+        )
+    )
+
+
+def _add_origin_access_control(stack: Stack, cluster: Cluster) -> cloudfront.OriginAccessControl:
+    """Add the control by which S3 recognizes the distribution."""
+    return stack.add(
+        cloudfront.OriginAccessControl(
+            "IssuerOriginAccessControl",
+            OriginAccessControlConfig=cloudfront.OriginAccessControlConfig(
+                # Unique in the account, and up to 64 characters (OriginAccessControlConfig, CloudFront API Reference).
+                Name=f"{cluster.name}.{cluster.region}",
+                Description=f"issuer of the Kubernetes cluster {cluster.name}",
+                OriginAccessControlOriginType="s3",
+                SigningBehavior="always",
+                SigningProtocol="sigv4",
+            ),
         )
     )
 

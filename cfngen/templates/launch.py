@@ -83,50 +83,19 @@ def add_launch_template(
     """Add a launch template and return it.
 
     Args:
-        stack: the stack to add to.
-        cluster: the cluster.
         logical_id_prefix: prefix of the launch template's logical id, e.g. `MasterA` or `NodeGroupGpu`.
-        instances: the settings of these instances in the cluster file.
-        name_tag: value of the Name tag.
         parameter_prefix: prefix of the parameters' names; all masters share parameters with the prefix `Master`.
         parameter_group: heading under which the console shows the parameters.
-        image_id: the AMI id.
-        instance_profile_arn: ARN of the instance profile.
-        primary_interface: the primary network interface.
         user_data: the boot program. Its first stage becomes the UserData of the instances; its second stage is stored
             as metadata of another resource in the stack.
         other_properties: further properties of LaunchTemplateData.
     """
-    root_volume_size = stack.parameter(
-        f"{parameter_prefix}RootVolumeSize",
-        type="Number",
-        label="Size of the root volume (GiB)",
-        parameter_group=parameter_group,
-        description="Size of each instance's root volume in GiB",
-        default=instances.root_volume.size,
-        only_in_this_nested_stack=True,
-        MinValue=_min_root_volume_gib(instances),
-        MaxValue=max_size_gib(instances.root_volume.type),
-    )
-    root_volume = ec2.EBSBlockDevice(
-        DeleteOnTermination=True, VolumeSize=root_volume_size, **ebs_volume_properties(instances.root_volume)
-    )
-    extra_volumes = [
-        ec2.LaunchTemplateBlockDeviceMapping(
-            DeviceName=volume.device,
-            Ebs=ec2.EBSBlockDevice(DeleteOnTermination=True, VolumeSize=volume.size, **ebs_volume_properties(volume)),
-        )
-        for volume in (instances.volumes if isinstance(instances, NodeGroup) else ())
-    ]
+    root_volume_size = _root_volume_size_parameter(stack, parameter_prefix, instances, parameter_group)
     # Instances get their tags from the Auto Scaling group. If the interface is a resource of its own, that resource has
     # the tags already.
     tagged_types = ["volume"]
     if "NetworkInterfaceId" not in primary_interface.properties:
         tagged_types.append("network-interface")
-    tag_specifications = [
-        ec2.TagSpecifications(ResourceType=resource_type, Tags=tags(cluster, name_tag))
-        for resource_type in tagged_types
-    ]
     return stack.add(
         ec2.LaunchTemplate(
             logical_ids.launch_template_id(logical_id_prefix),
@@ -137,19 +106,50 @@ def add_launch_template(
                 ImageId=image_id,
                 **_instance_type_property(stack, parameter_prefix, instances, parameter_group),
                 IamInstanceProfile=ec2.IamInstanceProfile(Arn=instance_profile_arn),
-                BlockDeviceMappings=[
-                    ec2.LaunchTemplateBlockDeviceMapping(DeviceName=root_device(instances.image), Ebs=root_volume),
-                    *extra_volumes,
-                ],
+                BlockDeviceMappings=_block_device_mappings(instances, root_volume_size),
                 MetadataOptions=metadata_options(),
                 NetworkInterfaces=[primary_interface],
-                TagSpecifications=tag_specifications,
+                TagSpecifications=[
+                    ec2.TagSpecifications(ResourceType=tagged_type, Tags=tags(cluster, name_tag))
+                    for tagged_type in tagged_types
+                ],
                 UserData=user_data.value,
                 **key_name_property(stack, cluster),
                 **other_properties,
             ),
         )
     )
+
+
+def _root_volume_size_parameter(
+    stack: Stack, parameter_prefix: str, instances: Instances, parameter_group: str
+) -> PropertyValue:
+    return stack.parameter(
+        f"{parameter_prefix}RootVolumeSize",
+        type="Number",
+        label="Size of the root volume (GiB)",
+        parameter_group=parameter_group,
+        description="Size of each instance's root volume in GiB",
+        default=instances.root_volume.size,
+        only_in_this_nested_stack=True,
+        MinValue=_min_root_volume_gib(instances),
+        MaxValue=max_size_gib(instances.root_volume.type),
+    )
+
+
+def _block_device_mappings(
+    instances: Instances, root_volume_size: PropertyValue
+) -> list[ec2.LaunchTemplateBlockDeviceMapping]:
+    sizes = [(root_device(instances.image), root_volume_size, instances.root_volume)]
+    if isinstance(instances, NodeGroup):
+        sizes += [(volume.device, volume.size, volume) for volume in instances.volumes]
+    return [
+        ec2.LaunchTemplateBlockDeviceMapping(
+            DeviceName=device,
+            Ebs=ec2.EBSBlockDevice(DeleteOnTermination=True, VolumeSize=size, **ebs_volume_properties(volume)),
+        )
+        for device, size, volume in sizes
+    ]
 
 
 def _min_root_volume_gib(instances: Instances) -> int:

@@ -47,8 +47,6 @@ MAX_NODES = 5000
 
 def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
     """Return the stack of a node group."""
-    logical_id_prefix = node_group_prefix(node_group.name)
-    parameter_group = f"Node group {node_group.name}"
     stack = Stack(
         cluster,
         name=f"nodes-{node_group.name}",
@@ -59,23 +57,45 @@ def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
         uses_defaults_only=len(cluster.node_groups) > MAX_GROUPS_WITH_PARAMETERS,
     )
     stack.depends_on = (MASTER_STACK,)
-    auto_scaling_group_id = str(NodeGroupId(node_group.name, "AutoScalingGroup"))
-    name_tag = f"{cluster.name}-nodes-{node_group.name}"
+    _add_auto_scaling_group(stack, cluster, node_group, _add_launch_template(stack, cluster, node_group))
+    auto_scaling_group_id = _auto_scaling_group_id(node_group)
+    stack.output(
+        auto_scaling_group_id,
+        value=Ref(auto_scaling_group_id),
+        description=f"Auto Scaling group of node group {node_group.name}",
+    )
+    return stack
+
+
+def _auto_scaling_group_id(node_group: NodeGroup) -> str:
+    return str(NodeGroupId(node_group.name, "AutoScalingGroup"))
+
+
+def _name_tag(cluster: Cluster, node_group: NodeGroup) -> str:
+    return f"{cluster.name}-nodes-{node_group.name}"
+
+
+def _parameter_group(node_group: NodeGroup) -> str:
+    return f"Node group {node_group.name}"
+
+
+def _add_launch_template(stack: Stack, cluster: Cluster, node_group: NodeGroup) -> ec2.LaunchTemplate:
+    logical_id_prefix = node_group_prefix(node_group.name)
     user_data_references = {
         "stack": Ref("AWS::StackName"),
-        "resource": auto_scaling_group_id,
+        "resource": _auto_scaling_group_id(node_group),
         "joinSecretArn": stack.parameter_from_other_stack(
             "JoinSecretArn", description="Secret that holds what nodes need to join"
         ),
     }
-    node_launch_template = add_launch_template(
+    return add_launch_template(
         stack,
         cluster,
         logical_id_prefix=logical_id_prefix,
         instances=node_group,
-        name_tag=name_tag,
+        name_tag=_name_tag(cluster, node_group),
         parameter_prefix=logical_id_prefix,
-        parameter_group=parameter_group,
+        parameter_group=_parameter_group(node_group),
         image_id=image_parameter(
             stack,
             role="Node",
@@ -95,9 +115,14 @@ def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
             ],
         ),
         user_data=userdata.node(cluster, node_group, user_data_references),
-        **market_options(stack, node_group, parameter_group),
+        **market_options(stack, node_group, _parameter_group(node_group)),
     )
-    min_size, max_size = _add_size_parameters(stack, node_group, parameter_group)
+
+
+def _add_auto_scaling_group(
+    stack: Stack, cluster: Cluster, node_group: NodeGroup, launch_template: ec2.LaunchTemplate
+) -> None:
+    min_size, max_size = _add_size_parameters(stack, node_group, _parameter_group(node_group))
     # If the cluster file sets no desired size, Auto Scaling launches the minimum number of instances.
     desired_capacity_property: dict[str, object] = {}
     first_instance_count = min_size
@@ -106,16 +131,12 @@ def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
         first_instance_count = str(node_group.desired_size)
     stack.add(
         autoscaling.AutoScalingGroup(
-            auto_scaling_group_id,
+            _auto_scaling_group_id(node_group),
             MinSize=min_size,
             MaxSize=max_size,
             VPCZoneIdentifier=[subnet_id(stack, cluster, zone) for zone in node_group.zones],
-            **launch_source(stack, node_group, node_launch_template, parameter_group),
-            Tags=[
-                *auto_scaling_group_tags(cluster, name_tag, discoverable=node_group.autoscaler.enabled),
-                # Instances do not get these tags: the third argument of Tag is PropagateAtLaunch.
-                *(autoscaling.Tag(key, value, False) for key, value in node_template_tags(cluster, node_group).items()),
-            ],
+            **launch_source(stack, node_group, launch_template, _parameter_group(node_group)),
+            Tags=_auto_scaling_group_tags(cluster, node_group),
             CreationPolicy=creation_policy(node_group, signal_count=first_instance_count),
             UpdatePolicy=rolling_update_policy(
                 batch_timeout(cluster, node_group),
@@ -132,12 +153,15 @@ def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
             master.last_master_group_id(cluster),
         ),
     )
-    stack.output(
-        auto_scaling_group_id,
-        value=Ref(auto_scaling_group_id),
-        description=f"Auto Scaling group of node group {node_group.name}",
-    )
-    return stack
+
+
+def _auto_scaling_group_tags(cluster: Cluster, node_group: NodeGroup) -> list[autoscaling.Tag]:
+    name_tag = _name_tag(cluster, node_group)
+    return [
+        *auto_scaling_group_tags(cluster, name_tag, discoverable=node_group.autoscaler.enabled),
+        # Instances do not get these tags: the third argument of Tag is PropagateAtLaunch.
+        *(autoscaling.Tag(key, value, False) for key, value in node_template_tags(cluster, node_group).items()),
+    ]
 
 
 def _add_size_parameters(

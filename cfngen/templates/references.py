@@ -40,13 +40,7 @@ def part_parameter(
     """Return the id of an existing part: a parameter for an id, or for the name of a stored one, or another's output.
 
     Args:
-        stack: the stack that needs it.
-        name: logical id of the parameter.
         value: id or reference in the cluster file; None if the user enters the id at deployment.
-        kind: what it is.
-        label: text that the console shows in place of the parameter's name.
-        parameter_group: heading under which the console shows the parameter.
-        description: explanation that the console shows below the label.
         constraints: further keys of the parameter's definition if it takes an id, e.g. `AllowedPattern`.
     """
     reference = parse_reference(value)
@@ -77,9 +71,7 @@ def part_value(stack: Stack, value: str, kind: PartKind, *, parameter_group: str
     """Return the id of an existing part that is no parameter as long as the cluster file has its id.
 
     Args:
-        stack: the stack that needs it.
         value: id or reference in the cluster file.
-        kind: what it is.
         parameter_group: heading under which the console shows the parameter for a stored id.
     """
     reference = parse_reference(value)

@@ -60,16 +60,20 @@ def build(cluster: Cluster) -> Stack:
     backups.add_bucket(stack, cluster)
     issuer.add_issuer(stack, cluster)
     if cluster.ssh.public_key:
-        key_pair = stack.add(
-            ec2.KeyPair(
-                "SshKeyPair",
-                KeyName=_key_pair_name(cluster, cluster.ssh.public_key),
-                PublicKeyMaterial=cluster.ssh.public_key,
-                Tags=tags(cluster, f"{cluster.name}-ssh"),
-            )
-        )
-        stack.output("KeyName", value=Ref(key_pair), description="EC2 key pair of the instances")
+        _add_key_pair(stack, cluster, cluster.ssh.public_key)
     return stack
+
+
+def _add_key_pair(stack: Stack, cluster: Cluster, public_key: str) -> None:
+    key_pair = stack.add(
+        ec2.KeyPair(
+            "SshKeyPair",
+            KeyName=_key_pair_name(cluster, public_key),
+            PublicKeyMaterial=public_key,
+            Tags=tags(cluster, f"{cluster.name}-ssh"),
+        )
+    )
+    stack.output("KeyName", value=Ref(key_pair), description="EC2 key pair of the instances")
 
 
 def _add_key(stack: Stack, cluster: Cluster) -> kms.Key:

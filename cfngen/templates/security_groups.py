@@ -194,37 +194,43 @@ def _allow_listed_sources(
     """Add a rule for each source that the cluster file allows to reach the API or SSH.
 
     Rules that exceed the quota of the first security group go into extra security groups, which are added here.
-
-    Args:
-        stack: the stack to add to.
-        cluster: the cluster.
-        vpc_reference: id of the VPC.
-        role: masters, nodes or load balancer; the sources that may reach this role get rules.
-        first_groups: ids of the first security groups by role, which were added before.
     """
     for group_number, sources in enumerate(sources_by_group(cluster, role), start=1):
         if group_number == 1:
             target_group = first_groups[role]
         else:
-            extra_group = ec2.SecurityGroup(
-                str(SecurityGroupId(role, group_number)),
-                GroupDescription=(
-                    f"Kubernetes cluster {cluster.name}: who else may reach the {_PROTECTED_BY_ROLE[role]}"
-                ),
-                VpcId=vpc_reference,
-                SecurityGroupEgress=[inline_rule(egress_rule(cluster, role), first_groups)],
-                Tags=tags_without_kubernetes_io_tag(
-                    cluster, f"{cluster.name}-{_PROTECTED_BY_ROLE[role]}-{group_number}".replace(" ", "-")
-                ),
-            )
-            target_group = GetAtt(stack.add(extra_group), "GroupId")
-            stack.output(
-                str(SecurityGroupId(role, group_number, "Id")),
-                value=target_group,
-                description=f"Security group {group_number} of the {_PROTECTED_BY_ROLE[role]}",
-            )
+            target_group = _add_extra_group(stack, cluster, vpc_reference, role, first_groups, number=group_number)
         for source in sources:
             add_ingress(stack, source_rule(role, source), target_group, first_groups)
+
+
+def _add_extra_group(
+    stack: Stack,
+    cluster: Cluster,
+    vpc_reference: PropertyValue,
+    role: SecurityGroupRole,
+    first_groups: GroupIds,
+    *,
+    number: int,
+) -> PropertyValue:
+    """Add a role's second or further security group, and an output with its id; return the id."""
+    protected = _PROTECTED_BY_ROLE[role]
+    group = stack.add(
+        ec2.SecurityGroup(
+            str(SecurityGroupId(role, number)),
+            GroupDescription=f"Kubernetes cluster {cluster.name}: who else may reach the {protected}",
+            VpcId=vpc_reference,
+            SecurityGroupEgress=[inline_rule(egress_rule(cluster, role), first_groups)],
+            Tags=tags_without_kubernetes_io_tag(cluster, f"{cluster.name}-{protected}-{number}".replace(" ", "-")),
+        )
+    )
+    group_id = GetAtt(group, "GroupId")
+    stack.output(
+        str(SecurityGroupId(role, number, "Id")),
+        value=group_id,
+        description=f"Security group {number} of the {protected}",
+    )
+    return group_id
 
 
 def _allow_range_of_parameter(

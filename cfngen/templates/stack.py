@@ -335,24 +335,11 @@ def complete_template(
 
     Args:
         template: the troposphere template, with all parameters, resources and outputs.
-        cluster: the cluster; its name and region are written into the template.
-        name: the stack's name; it is written into the metadata, by which cfngen recognizes templates that it generated.
+        name: the stack's name; it is written into the metadata, from which cfngen recognizes templates it generated.
         parameters: the template's parameters, in the order in which the console shows them below each heading.
         settings_to_record: the immutable settings, by their keys in the cluster file, for the metadata of the root and
             standalone templates.
     """
-    names_by_parameter_group: dict[str, list[str]] = {}
-    parameter_labels: dict[str, dict[str, str]] = {}
-    parameters = list(parameters)
-    for parameter in parameters:
-        parameter_labels[parameter.name] = {"default": parameter.label}
-    # Within a group, what has no default comes first.
-    for parameter in sorted(parameters, key=lambda parameter: parameter.default is not None):
-        names_by_parameter_group.setdefault(parameter.parameter_group, []).append(parameter.name)
-    # The headings of node groups are not listed; they come between NODES and TEMPLATES.
-    # Access is first, since it has the question without a default in a new cluster: who may reach the API.
-    heading_order = {ACCESS: 0, NETWORK: 1, BASTION: 2, MASTERS: 3, NODES: 4, TEMPLATES: 6}
-    node_group_order = 5
     cfngen_metadata: dict[str, object] = {"cluster": cluster.name, "stack": name}
     if settings_to_record:
         cfngen_metadata["immutableSettings"] = dict(settings_to_record)
@@ -361,33 +348,46 @@ def complete_template(
         # cfn-lint then checks the template for this region, also when the user runs it without options.
         "cfn-lint": {"config": {"regions": [cluster.region]}},
     }
-    if names_by_parameter_group:
-        headings = sorted(names_by_parameter_group, key=lambda heading: heading_order.get(heading, node_group_order))
-        metadata["AWS::CloudFormation::Interface"] = {
-            "ParameterGroups": [
-                {"Label": {"default": heading}, "Parameters": names_by_parameter_group[heading]} for heading in headings
-            ],
-            "ParameterLabels": parameter_labels,
-        }
+    if parameters := list(parameters):
+        metadata["AWS::CloudFormation::Interface"] = _console_interface(parameters)
     template.set_metadata(metadata)
     body: TemplateBody = as_json(template.to_dict())
     for resource in body.get("Resources", {}).values():
         if "Properties" in resource:
             resource["Properties"] = protect_placeholders(resource["Properties"])
-    # The zones, the images and the DHCP domain belong to the cluster's region. In another region this rule fails before
-    # CloudFormation creates anything; without it the stack would fail during the creation.
-    body["Rules"] = {
-        "Region": {
-            "Assertions": [
-                {
-                    "Assert": {"Fn::Equals": [{"Ref": "AWS::Region"}, cluster.region]},
-                    "AssertDescription": f"This template was generated for {cluster.region}; "
-                    "switch the console to that region, or generate templates for this one",
-                }
-            ]
-        }
-    }
+    body["Rules"] = {"Region": {"Assertions": [_region_assertion(cluster.region)]}}
     return body
+
+
+def _console_interface(parameters: Sequence[Parameter]) -> dict[str, object]:
+    """Return the metadata by which the console groups and labels the parameters."""
+    names_by_parameter_group: dict[str, list[str]] = {}
+    # Within a group, what has no default comes first.
+    for parameter in sorted(parameters, key=lambda parameter: parameter.default is not None):
+        names_by_parameter_group.setdefault(parameter.parameter_group, []).append(parameter.name)
+    # The headings of node groups are not listed; they come between NODES and TEMPLATES.
+    # Access is first, since it has the question without a default in a new cluster: who may reach the API.
+    heading_order = {ACCESS: 0, NETWORK: 1, BASTION: 2, MASTERS: 3, NODES: 4, TEMPLATES: 6}
+    node_group_order = 5
+    headings = sorted(names_by_parameter_group, key=lambda heading: heading_order.get(heading, node_group_order))
+    return {
+        "ParameterGroups": [
+            {"Label": {"default": heading}, "Parameters": names_by_parameter_group[heading]} for heading in headings
+        ],
+        "ParameterLabels": {parameter.name: {"default": parameter.label} for parameter in parameters},
+    }
+
+
+def _region_assertion(region: str) -> dict[str, object]:
+    """Return what a rule asserts before CloudFormation creates anything: that the stack is in the cluster's region.
+
+    The zones, the images and the DHCP domain belong to that region; elsewhere the creation would fail half-way.
+    """
+    return {
+        "Assert": {"Fn::Equals": [{"Ref": "AWS::Region"}, region]},
+        "AssertDescription": f"This template was generated for {region}; "
+        "switch the console to that region, or generate templates for this one",
+    }
 
 
 def as_json(value: object) -> Any:

@@ -11,7 +11,7 @@ from ipaddress import IPv4Network
 
 from troposphere import GetAtt, Ref, ec2
 
-from cfngen.cluster.model import Cluster
+from cfngen.cluster.model import Cluster, Subnet
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.subnet_ids import SubnetId, VpcRangeId, zone_id
 from cfngen.cluster.topology import (
@@ -61,41 +61,51 @@ def build(cluster: Cluster) -> Stack | None:
         _add_dhcp_options(stack, cluster, vpc)
     public_route_table = _add_public_route_table(stack, cluster, vpc) if uses_internet_gateway(cluster) else None
     for zone, public in created_public_subnets.items():
-        public_subnet = _add_subnet(
-            stack, cluster, vpc, zone=zone, cidr=str(public.cidr), is_public=True, role_tags=_PUBLIC_ROLE
-        )
-        _associate(stack, SubnetId(zone_id(zone), is_public=True), public_subnet, Ref(public_route_table))
-        stack.output(
-            str(SubnetId(zone_id(zone), "Id", is_public=True)),
-            value=GetAtt(public_subnet, "SubnetId"),
-            description=f"Public subnet in zone {zone_id(zone)}",
-        )
+        _add_public_subnet(stack, cluster, vpc, zone, str(public.cidr), public_route_table)
     private_tables = private_network.add_route_tables(stack, cluster, vpc) if is_private(cluster) else {}
     for subnet in created_subnets(cluster):
-        short_zone = zone_id(subnet.zone)
-        subnet_resource = _add_subnet(
-            stack,
-            cluster,
-            vpc,
-            zone=subnet.zone,
-            cidr=str(subnet.cidr),
-            is_public=False,
-            role_tags=_PRIVATE_ROLE if is_private(cluster) else _PUBLIC_ROLE,
-        )
-        if subnet.route_table:
-            table: PropertyValue = route_table_parameter(stack, subnet.zone, subnet.route_table)
-        else:
-            table = private_tables[subnet.zone] if is_private(cluster) else Ref(public_route_table)
-        _associate(stack, SubnetId(short_zone), subnet_resource, table)
-        stack.output(
-            str(SubnetId(short_zone, "Id")), GetAtt(subnet_resource, "SubnetId"), f"Subnet in zone {short_zone}"
-        )
+        # None if the cluster file names a route table for the subnet.
+        route_table = private_tables.get(subnet.zone) if is_private(cluster) else Ref(public_route_table)
+        _add_subnet_of_instances(stack, cluster, vpc, subnet, route_table)
     add_flow_log(stack, cluster, vpc)
     stack.output("VpcId", value=vpc, description="VPC of the cluster", also_output_of_root=True)
     if network_plugin(cluster).uses_vpc_routes and not any(subnet.id for subnet in network.subnets):
         pods_table = private_tables[network.subnets[0].zone] if is_private(cluster) else Ref(public_route_table)
         stack.output("RouteTableId", value=pods_table, description="Route table with the routes to pods")
     return stack
+
+
+def _add_public_subnet(
+    stack: Stack, cluster: Cluster, vpc: PropertyValue, zone: str, cidr: str, route_table: ec2.RouteTable | None
+) -> None:
+    """Add a public subnet of a private cluster, for NAT gateways and load balancers."""
+    subnet = _add_subnet(stack, cluster, vpc, zone=zone, cidr=cidr, is_public=True, role_tags=_PUBLIC_ROLE)
+    _associate(stack, SubnetId(zone_id(zone), is_public=True), subnet, Ref(route_table))
+    stack.output(
+        str(SubnetId(zone_id(zone), "Id", is_public=True)),
+        value=GetAtt(subnet, "SubnetId"),
+        description=f"Public subnet in zone {zone_id(zone)}",
+    )
+
+
+def _add_subnet_of_instances(
+    stack: Stack, cluster: Cluster, vpc: PropertyValue, subnet: Subnet, route_table: PropertyValue
+) -> None:
+    """Add a subnet, with its route table in the cluster file, or else with this one."""
+    short_zone = zone_id(subnet.zone)
+    subnet_resource = _add_subnet(
+        stack,
+        cluster,
+        vpc,
+        zone=subnet.zone,
+        cidr=str(subnet.cidr),
+        is_public=False,
+        role_tags=_PRIVATE_ROLE if is_private(cluster) else _PUBLIC_ROLE,
+    )
+    if subnet.route_table:
+        route_table = route_table_parameter(stack, subnet.zone, subnet.route_table)
+    _associate(stack, SubnetId(short_zone), subnet_resource, route_table)
+    stack.output(str(SubnetId(short_zone, "Id")), GetAtt(subnet_resource, "SubnetId"), f"Subnet in zone {short_zone}")
 
 
 def _build_for_flow_log(cluster: Cluster) -> Stack:
@@ -226,10 +236,6 @@ def _add_subnet(
     """Add a subnet and return it.
 
     Args:
-        stack: the VPC stack.
-        cluster: the cluster.
-        vpc: the VPC's id.
-        zone: the subnet's zone.
         cidr: the default of the parameter with its address range.
         is_public: whether it is a public subnet of a private cluster, rather than a subnet of instances.
         role_tags: tags by which the cloud controller manager finds subnets for load balancers.

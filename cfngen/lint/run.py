@@ -48,33 +48,32 @@ def lint(
             process was killed (out of memory).
     """
     views_to_judge, findings = make_views(documents, texts or {})
-    verdict_cache = verdicts.Cache(cache) if cache else None
-    fingerprint = verdicts.fingerprint(region) if verdict_cache else b""
-    cache_keys = [
-        verdicts.cache_key(fingerprint, view.inputs_of_verdict) if verdict_cache else "" for view in views_to_judge
-    ]
-    all_verdicts: list[verdicts.Verdict | None] = [
-        verdict_cache.get(key) if verdict_cache else None for key in cache_keys
-    ]
-    missing_indices = [index for index, verdict in enumerate(all_verdicts) if verdict is None]
-    if missing_indices:
-        new_verdicts = dict(
-            zip(missing_indices, _judge([views_to_judge[index] for index in missing_indices], region), strict=True)
-        )
-        all_verdicts = [new_verdicts.get(index, verdict) for index, verdict in enumerate(all_verdicts)]
-        if verdict_cache:
-            verdict_cache.put({cache_keys[index]: verdict for index, verdict in new_verdicts.items()})
-
     modules = {document.name: document.module for document in documents}
-    for view, verdict in zip(views_to_judge, all_verdicts, strict=True):
+    for view, verdict in zip(views_to_judge, _verdicts(views_to_judge, region, cache), strict=True):
         findings += [
             Finding(**{**fields, "path": tuple(fields["path"])}, document=view.document, module=modules[view.document])
-            for fields in verdict or ()
+            for fields in verdict
         ]
     positions = {document.name: index for index, document in enumerate(documents)}
     # Both views of a document may report the same finding, so duplicates are removed.
     unique_findings = dict.fromkeys(findings)
     return tuple(sorted(unique_findings, key=lambda finding: _sort_key(finding, positions[finding.document])))
+
+
+def _verdicts(views: Sequence[View], region: str, directory: Path | None) -> list[verdicts.Verdict]:
+    """Return the verdict on each view: from the cache in the directory, if there is one, or else a new one."""
+    if directory is None:
+        return _judge(views, region) if views else []
+    cache = verdicts.Cache(directory)
+    fingerprint = verdicts.fingerprint(region)
+    keys = [verdicts.cache_key(fingerprint, view.inputs_of_verdict) for view in views]
+    known = [cache.get(key) for key in keys]
+    missing = [index for index, verdict in enumerate(known) if verdict is None]
+    if not missing:
+        return [verdict for verdict in known if verdict is not None]
+    judged = dict(zip(missing, _judge([views[index] for index in missing], region), strict=True))
+    cache.put({keys[index]: verdict for index, verdict in judged.items()})
+    return [judged[index] if verdict is None else verdict for index, verdict in enumerate(known)]
 
 
 def _sort_key(finding: Finding, document_position: int) -> tuple[int, int, str, str]:

@@ -53,7 +53,14 @@ def readme(documents: Sequence[Document], userdata: Sequence[UserData], suffix: 
             f"There is no `standalone.{suffix}`: the cluster exceeds the limits of one template (1 MB, 500 resources).",
             "",
         ]
-    lines += ["| file | contents |", "|---|---|"]
+    lines += _table(documents, userdata, suffix)
+    lines += ["", _LIST_START, *sorted(files), "-->", ""]
+    return "\n".join(lines).encode()
+
+
+def _table(documents: Sequence[Document], userdata: Sequence[UserData], suffix: str) -> list[str]:
+    """Return the table of templates and UserData, in lines, and what the UserData are for."""
+    lines = ["| file | contents |", "|---|---|"]
     lines += [f"| `{document.name}.{suffix}` | {_description(document)} |" for document in documents]
     if userdata:
         lines += [
@@ -67,8 +74,7 @@ def readme(documents: Sequence[Document], userdata: Sequence[UserData], suffix: 
             "You need not deploy `userdata/`: the templates contain the same files, packed, and the boot program.",
             "`cfngen userdata ROLE` shows that as well.",
         ]
-    lines += ["", _LIST_START, *sorted(files), "-->", ""]
-    return "\n".join(lines).encode()
+    return lines
 
 
 def _description(document: Document) -> str:

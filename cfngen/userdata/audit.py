@@ -33,7 +33,17 @@ def policy(cluster: Cluster) -> JsonObject:
     """
     if cluster.control_plane.audit_log.policy:
         return dict(cluster.control_plane.audit_log.policy)
-    rules: list[JsonObject] = [
+    return {
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Policy",
+        # One entry for each request, when it is answered; no second entry when the request is received.
+        "omitStages": ["RequestReceived"],
+        "rules": _default_rules(),
+    }
+
+
+def _default_rules() -> list[JsonObject]:
+    return [
         # Health checks and versions, which load balancers and clients request often.
         {"level": "None", "nonResourceURLs": ["/healthz*", "/livez*", "/readyz*", "/version*", "/openapi*"]},
         # Heartbeats and events, written every few seconds.
@@ -65,13 +75,6 @@ def policy(cluster: Cluster) -> JsonObject:
         {"level": "None", "verbs": list(_READ_VERBS)},
         {"level": "Metadata"},
     ]
-    return {
-        "apiVersion": "audit.k8s.io/v1",
-        "kind": "Policy",
-        # One entry for each request, when it is answered; no second entry when the request is received.
-        "omitStages": ["RequestReceived"],
-        "rules": rules,
-    }
 
 
 def files(cluster: Cluster) -> dict[str, str]:

@@ -55,7 +55,7 @@ def common(cluster: Cluster, *, master: bool) -> dict[str, str]:
 def of_master(cluster: Cluster) -> dict[str, str]:
     """Return the files that only masters have, by path."""
     route_table_lines = ["RouteTableID = ${routeTableId}"] if network_plugin(cluster).uses_vpc_routes else []
-    files_by_path = {
+    return {
         # With the key KubernetesClusterTag the cloud controller manager tags its resources with KubernetesCluster,
         # which all IAM conditions of masters check. With KubernetesClusterID alone it would not (tags.go of the cloud
         # provider).
@@ -84,7 +84,13 @@ def of_master(cluster: Cluster) -> dict[str, str]:
         **timer_units("addons", title="Add-ons", calendar="hourly", delay="10min"),
         # A failed add-on is also reported in the instance's console output.
         f"{UNITS_FOLDER}/cfngen-addons.service.d/console.conf": text_of("[Service]", "StandardOutput=journal+console"),
+        **_optional_timer_units(cluster),
     }
+
+
+def _optional_timer_units(cluster: Cluster) -> dict[str, str]:
+    """Return the timers of masters that not every cluster has, by path."""
+    files_by_path: dict[str, str] = {}
     if cluster.etcd.backups.enabled:
         # The task runs every minute, so that a request of `cfngen etcd backup` is handled soon; the task itself decides
         # whether a snapshot is due. After a reboot it waits until the boot program has found etcd healthy, else the

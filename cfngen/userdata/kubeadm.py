@@ -70,15 +70,6 @@ def _cluster_configuration(cluster: Cluster) -> JsonObject:
         networking["podSubnet"] = str(network.pod_cidr)
     networking["serviceSubnet"] = str(network.service_cidr)
     networking["dnsDomain"] = network.dns_domain
-    # If the network plug-in uses one range of pod addresses per node, kube-controller-manager assigns the ranges. VPC
-    # routes to them are created by the cloud controller manager, not by kube-controller-manager.
-    controller_manager_flags = {
-        "allocate-node-cidrs": "true" if plugin.gives_nodes_pod_cidrs else "false",
-        "cloud-provider": "external",
-    }
-    if plugin.uses_pod_cidr:
-        controller_manager_flags["cluster-cidr"] = str(network.pod_cidr)
-    controller_manager_flags["configure-cloud-routes"] = "false"
     return {
         "apiVersion": API_VERSION,
         "kind": "ClusterConfiguration",
@@ -104,9 +95,25 @@ def _cluster_configuration(cluster: Cluster) -> JsonObject:
                 },
             ],
         },
-        "controllerManager": {"extraArgs": _extra_args(controller_manager_flags)},
+        "controllerManager": {"extraArgs": _extra_args(_controller_manager_flags(cluster))},
         "etcd": {"local": {"dataDir": f"{MASTER_MOUNT}/etcd"}},
     }
+
+
+def _controller_manager_flags(cluster: Cluster) -> dict[str, str]:
+    """Return the flags of kube-controller-manager, which assigns nodes their ranges of pod addresses, if there are any.
+
+    The cloud controller manager creates the VPC routes to them.
+    """
+    plugin = network_plugin(cluster)
+    flags = {
+        "allocate-node-cidrs": "true" if plugin.gives_nodes_pod_cidrs else "false",
+        "cloud-provider": "external",
+    }
+    if plugin.uses_pod_cidr:
+        flags["cluster-cidr"] = str(cluster.network.pod_cidr)
+    flags["configure-cloud-routes"] = "false"
+    return flags
 
 
 def join_configuration(group: NodeGroup) -> JsonObject:

@@ -189,6 +189,28 @@ def _webhook(name: str, failure_policy: str, *, seconds: int, conditions: list[J
 
 def _spec(cluster: Cluster) -> JsonObject:
     """Return the specification of the DaemonSet, which runs the webhook on each master."""
+    pod = {
+        "hostNetwork": True,
+        "nodeSelector": {"node-role.kubernetes.io/control-plane": ""},
+        "priorityClassName": "system-node-critical",
+        "serviceAccountName": NAME,
+        "tolerations": [{"operator": "Exists"}],
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _UNPRIVILEGED_ID,
+            "runAsGroup": _UNPRIVILEGED_ID,
+            "fsGroup": _UNPRIVILEGED_ID,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [_container(cluster)],
+        # The pods wait until a master has made the certificate. A renewed one reaches them within two minutes.
+        "volumes": [{"name": "certificate", "secret": {"secretName": NAME, "defaultMode": 0o440}}],
+    }
+    labels = {"k8s-app": NAME}
+    return {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}
+
+
+def _container(cluster: Cluster) -> JsonObject:
     flags = {
         "in-cluster": "false",
         "port": str(POD_IDENTITY_PORT),
@@ -208,7 +230,7 @@ def _spec(cluster: Cluster) -> JsonObject:
         "v": "2",
     }
     probe = {"httpGet": {"path": "/healthz", "port": POD_IDENTITY_PORT, "scheme": "HTTPS"}, "timeoutSeconds": 3}
-    container = {
+    return {
         "name": NAME,
         "image": POD_IDENTITY_WEBHOOK_IMAGE,
         "command": ["/webhook"],
@@ -228,25 +250,6 @@ def _spec(cluster: Cluster) -> JsonObject:
         },
         "volumeMounts": [{"name": "certificate", "mountPath": CERTIFICATE_FOLDER, "readOnly": True}],
     }
-    pod = {
-        "hostNetwork": True,
-        "nodeSelector": {"node-role.kubernetes.io/control-plane": ""},
-        "priorityClassName": "system-node-critical",
-        "serviceAccountName": NAME,
-        "tolerations": [{"operator": "Exists"}],
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": _UNPRIVILEGED_ID,
-            "runAsGroup": _UNPRIVILEGED_ID,
-            "fsGroup": _UNPRIVILEGED_ID,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
-        "containers": [container],
-        # The pods wait until a master has made the certificate. A renewed one reaches them within two minutes.
-        "volumes": [{"name": "certificate", "secret": {"secretName": NAME, "defaultMode": 0o440}}],
-    }
-    labels = {"k8s-app": NAME}
-    return {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}
 
 
 def _object(

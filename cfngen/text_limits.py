@@ -584,7 +584,6 @@ def of_property(resource_type: str, path: Sequence[str | int]) -> TextLimit | No
     """Return the limit of a property's text, or None if it has none.
 
     Args:
-        resource_type: the resource's type.
         path: keys and list positions below its `Properties`.
     """
     generic_path = tuple("*" if isinstance(part, int) else part for part in path)

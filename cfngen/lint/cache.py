@@ -124,7 +124,6 @@ class Cache:
             return
 
     def _path(self, cache_key: str) -> Path:
-        """Return the path of the file with a verdict."""
         return self.directory / f"{cache_key}{_FILE_SUFFIX}"
 
     def _store(self, cache_key: str, content: bytes) -> None:

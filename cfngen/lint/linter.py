@@ -58,7 +58,6 @@ class Linter:
         workplace: work directory for the files that cfn-lint reads.
 
     Args:
-        region: AWS region whose resource schemas apply.
         workplace: an empty work directory. The caller makes it the current directory before calling `judge`, and
             removes it afterwards.
 
@@ -119,7 +118,6 @@ class Linter:
         return [json.loads(text) for text in sorted(serialized_findings)]
 
     def _config(self, templates: Sequence[Path] = ()) -> Any:
-        """Return cfn-lint's configuration: region, rules, and the files to lint."""
         from cfnlint.config import ConfigMixIn
 
         return ConfigMixIn(

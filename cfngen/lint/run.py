@@ -35,7 +35,6 @@ def lint(
     Args:
         documents: the templates. A document with `children` is checked together with its children that are among the
             documents: the parameters that it passes to each child, and the outputs that it takes from each child.
-        region: AWS region that the templates are for.
         cache: directory of earlier verdicts (`cache_directory`), created if missing; None disables the cache.
         texts: the texts that documents were read from, by the document's name; findings in these documents have line
             and column.
@@ -115,7 +114,6 @@ def without_garbage_collection() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _current_directory(directory: Path) -> Iterator[None]:
-    """Make `directory` the current directory for the duration of a `with` block."""
     previous = Path.cwd()
     os.chdir(directory)
     try:
@@ -125,7 +123,6 @@ def _current_directory(directory: Path) -> Iterator[None]:
 
 
 def _cpu_count() -> int:
-    """Return the number of CPUs that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -58,7 +58,6 @@ class Difference:
 
 
 def _cut_to_width(line: str) -> str:
-    """Return a line, cut to the maximum width."""
     return line if len(line) <= _MAX_LINE_WIDTH else f"{line[: _MAX_LINE_WIDTH - 1]}…"
 
 

@@ -56,7 +56,6 @@ def files_by_cfngen(directory: Path) -> frozenset[str]:
 
 
 def _template_names(directory: Path) -> Iterator[str]:
-    """Yield the names of the files in a directory that may be templates."""
     try:
         paths = list(directory.iterdir()) if directory.is_dir() else []
     except OSError as error:
@@ -94,10 +93,8 @@ def stale_files(directory: Path, files: Mapping[str, bytes], written_by_cfngen: 
     """Return the paths of the files that an earlier run wrote and that are no longer generated.
 
     Args:
-        directory: the output directory.
         files: contents of the generated files by path. With `--only`, README.md is not among them, since they are only
             a part of the output; then no file counts as stale.
-        written_by_cfngen: paths of the files in the directory that cfngen wrote.
     """
     if README not in files:
         return ()

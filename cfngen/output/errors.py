@@ -37,8 +37,6 @@ class OutputError(CfngenError):
         """Return the OutputError that reports an error of the operating system.
 
         Args:
-            error: the operating system's error.
-            path: the file or directory that could not be written or read.
             action: `written` or `read`: what could not be done.
         """
         reason = (error.strerror or str(error)).lower()

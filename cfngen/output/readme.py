@@ -21,8 +21,6 @@ def readme(documents: Sequence[Document], userdata: Sequence[UserData], suffix: 
     """Return the content of README.md.
 
     Args:
-        documents: the templates.
-        userdata: the UserData of each role.
         suffix: `json` or `yaml`.
         files: paths of all other files that cfngen writes, relative to the directory. README.md lists them in a
             comment, so that a later run can delete those that it no longer writes.

@@ -52,7 +52,6 @@ def render(
         documents: the templates; each becomes `<name>.json` or `<name>.yaml`.
         userdata: the UserData of each role; what people review of it is written to `userdata/<role>/`. The templates
             contain the same files, packed, and the boot program, whose sources are not written.
-        format: format of the templates.
 
     Returns:
         Content by path relative to the output directory, with forward slashes, in a stable order: README.md, the
@@ -69,7 +68,6 @@ def render(
 
 
 def _template_bytes(document: Document, format: Format) -> bytes:  # noqa: A002
-    """Return the content of a template's file."""
     body = _in_usual_order(document.body)
     if format == "json":
         # Indented by one space, since templates have a size limit.
@@ -104,7 +102,6 @@ def _with_yaml_url(resource: Mapping[str, Any], children: Sequence[str]) -> dict
     """Return the resource of a nested stack with a TemplateURL that ends in `.yaml` instead of `.json`.
 
     Args:
-        resource: the resource, of the type AWS::CloudFormation::Stack.
         children: names of the templates that are written as YAML; other URLs are not changed.
     """
 

@@ -123,7 +123,6 @@ class _DirectoryChange:
     """A change of several files in an output directory, which is first staged, then committed, or undone.
 
     Attributes:
-        directory: the output directory.
         work: the work directory in it, for staged and saved files; None before it is created.
         created_directories: directories that were created, outermost first.
         staged: paths of the new files in the work directory, by the path that each will have; the null device stands
@@ -140,12 +139,7 @@ class _DirectoryChange:
     changed_paths: list[Path] = field(default_factory=list)
 
     def stage(self, changed: Mapping[str, bytes], removed: tuple[str, ...]) -> None:
-        """Write new files and copies of old files to the work directory; no file of the output is changed yet.
-
-        Args:
-            changed: contents of new or changed files, by path relative to the output directory.
-            removed: paths of the files to remove.
-        """
+        """Write new files and copies of old files to the work directory; no file of the output is changed yet."""
         self._make_directories(self.directory)
         self.work = self.directory / f".cfngen-{secrets.token_hex(8)}"
         self.work.mkdir(mode=0o700)
@@ -203,7 +197,6 @@ class _DirectoryChange:
         return self.directory if self.work and (path == self.work or self.work in path.parents) else path
 
     def clean_up(self) -> None:
-        """Remove the work directory."""
         if self.work:
             shutil.rmtree(self.work, ignore_errors=True)
 

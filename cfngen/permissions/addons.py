@@ -143,5 +143,4 @@ def cert_manager_statements(cluster: Cluster, references: References) -> list[St
 
 
 def _zone_arns(zones: tuple[str, ...], references: References) -> list[Expression]:
-    """Return the ARNs of hosted zones."""
     return [arn(references, "route53", f"hostedzone/{zone}", region="", account="") for zone in zones]

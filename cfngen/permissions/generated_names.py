@@ -19,7 +19,6 @@ def generated_name_pattern(root_stack_name: str, max_length: int) -> str:
 
     Args:
         root_stack_name: name of the root stack; the nested stacks' names begin with it and a hyphen.
-        max_length: maximum length of a name in the service.
     """
     min_stack_name_length = (max_length - len("-") - len("-") - _RANDOM_LENGTH) // 2
     if len(root_stack_name) < min_stack_name_length:

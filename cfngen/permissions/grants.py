@@ -42,7 +42,6 @@ class Grant:
         name: name of the grantee: `operator`, `execution`, `replace`, `etcd`, `master`, `nodes-<group>`, or
             `pod-<namespace>-<service account>`.
         purpose: who the grantee is, and what the permissions are for.
-        statements: statements that allow what the grantee needs.
         managed_policies: ARNs of the managed policies that the grantee has in addition.
     """
 
@@ -96,7 +95,6 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
     """Return the scope of a cluster.
 
     Args:
-        cluster: the cluster.
         stack: name of the cluster's root stack; if empty, it is the cluster's name.
         account: account number; an asterisk stands for any account.
     """
@@ -128,8 +126,6 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
     """Return the permissions of each grantee of a cluster.
 
     Args:
-        cluster: the cluster.
-        scope: account, region and names of the cluster, for the ARNs of the statements.
         service_role: name of the service role that the operator passes to CloudFormation.
     """
     return (

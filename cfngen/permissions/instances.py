@@ -80,8 +80,6 @@ def _common_statements(cluster: Cluster, references: References, nested_stack_id
     """Return the statements that masters and nodes share.
 
     Args:
-        cluster: the cluster.
-        references: resources that the statements refer to.
         nested_stack_id_pattern: pattern for the logical ids of the nested stacks that launch the instances.
     """
     return [
@@ -92,7 +90,6 @@ def _common_statements(cluster: Cluster, references: References, nested_stack_id
 
 
 def _secrets_key_statement(actions: str, references: References) -> Statement:
-    """Return the statement that allows KMS actions with the key of the cluster's secrets, via Secrets Manager only."""
     via_secrets_manager = {"StringEquals": via_service(references, "secretsmanager")}
     return allow(
         sid="SecretsKey", actions=actions, resources=[references.secrets_key_arn], condition=via_secrets_manager
@@ -175,10 +172,6 @@ def _own_stack_statement(references: References, nested_stack_id_pattern: str) -
     The instances are in a nested stack or, with the standalone template, in the root stack. Nested stacks are named
     `<root>-<logical id>-<random>`. The statement contains logical ids, because `<root>-*` would also match the stacks
     of a cluster named `<root>-eu`.
-
-    Args:
-        references: resources that the statement refers to.
-        nested_stack_id_pattern: pattern for the logical ids of the nested stacks.
     """
     root = references.root_stack_name
     return allow(

@@ -24,7 +24,6 @@ class CommandGroup:
     Attributes:
         name: name of the group in one word, e.g. `deploy`.
         purpose: the commands of the group and what they do.
-        statements: the statements that the commands need.
     """
 
     name: str
@@ -36,7 +35,6 @@ def command_groups(scope: Scope, *, service_role: str = SERVICE_ROLE) -> tuple[C
     """Return an operator's statements, grouped by the commands that need them.
 
     Args:
-        scope: account, region and cluster that the statements are for.
         service_role: name of the service role that the operator passes to CloudFormation.
     """
     return (
@@ -67,8 +65,6 @@ def operator_statements(
     """Return the statements of an operator.
 
     Args:
-        scope: account, region and cluster that the statements are for.
-        service_role: name of the service role that the operator passes to CloudFormation.
         only_command_groups: names of the command groups to include; if empty, all groups are included.
     """
     selected_groups = [

@@ -62,8 +62,6 @@ def pod_address_statements(
     that masters boot with. Source: "Scope-down IAM policy" of the plug-in's docs/iam-policy.md.
 
     Args:
-        cluster: the cluster.
-        references: resources that the statements refer to.
         user: whose role has the statements: that of masters, that of nodes, or the one that the plug-in's pods on all
             of them share. The latter may assign addresses everywhere, but change and delete no interface of a master.
     """
@@ -145,8 +143,6 @@ def _instance_role_statements(interfaces: Expression, instances: Expression, con
     """Return the statements with which an instance's role changes interfaces and attaches them.
 
     Args:
-        interfaces: ARNs of all interfaces.
-        instances: ARNs of all instances.
         condition: which of them the role may change.
     """
     return [

@@ -59,7 +59,6 @@ class References(Protocol):
 
         Args:
             text: may contain `${AWS::Partition}`, `${AWS::Region}`, `${AWS::AccountId}`, and the names of `values`.
-            values: values of the other variables, by name.
         """
 
 
@@ -76,11 +75,8 @@ def arn(
 
     Args:
         references: replaces the variables, in a template or in a printed policy.
-        service: the service, e.g. `ec2`.
         resource: the part of the ARN after the account, e.g. `volume/*`; may contain the variables of `values`.
         region: region in the ARN; empty for a global service.
-        account: account in the ARN.
-        values: values of the variables in `resource`, by name.
     """
     return references.substitute(f"arn:${{AWS::Partition}}:{service}:{region}:{account}:{resource}", **values)
 
@@ -117,8 +113,6 @@ def if_creating_tagged(cluster: Cluster, service: str, *actions: str) -> Conditi
     Such a request needs permission to set tags, in addition to the permission to create the resource.
 
     Args:
-        cluster: the cluster.
-        service: the service, e.g. `ec2`.
         actions: the actions that create the resource, e.g. `CreateVolume`.
     """
     create_action = actions[0] if len(actions) == 1 else list(actions)

@@ -30,15 +30,10 @@ class Scope:
     A scope also implements `references.References`, so the statements of instances can be printed with ARNs.
 
     Attributes:
-        account: account number.
-        region: region.
-        cluster: name of the cluster.
-        partition: partition of the ARNs.
         stack: name of the root stack; if empty, the cluster's name.
         own_backup_bucket: name of the user's own bucket for etcd's snapshots; empty if cfngen creates the bucket.
         own_issuer_bucket: name of the user's own bucket for the documents of the issuer of service-account tokens;
             empty if cfngen creates the bucket, or if there is none.
-        vpc_id: id of the VPC.
         route_table_id: id of the route table that holds the pods' routes.
         own_secrets_key: ARN of the user's own KMS key for the cluster's secrets; empty if CloudFormation creates it.
         existing_roles: ARNs of the existing roles of instances.
@@ -188,7 +183,6 @@ class Scope:
 
         Args:
             text: may contain `${AWS::Partition}`, `${AWS::Region}`, `${AWS::AccountId}`, and the names of `values`.
-            values: values of the other variables, by name.
         """
         variables = {
             "AWS::Partition": self.partition,
@@ -203,11 +197,9 @@ class Scope:
         return self._arn("secretsmanager", f"secret:{logical_id}-*")
 
     def _generated_names(self, max_length: int) -> str:
-        """Return a pattern for names that CloudFormation generates in nested stacks, with this maximum length."""
         return "*-*" if self.root_stack_name == "*" else generated_name_pattern(self.root_stack_name, max_length)
 
     def _generated_bucket_name(self, logical_id: str) -> str:
-        """Return a pattern for the name that CloudFormation generates for a bucket in a nested stack."""
         if self.root_stack_name == "*":
             stack_pattern = "*"
         else:
@@ -215,7 +207,6 @@ class Scope:
         return f"{stack_pattern}{logical_id.lower()}-*"
 
     def _arn(self, service: str, resource: str) -> str:
-        """Return the ARN of a service's resource in the account and region of this scope."""
         return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
 
 
@@ -223,8 +214,6 @@ def if_resource_has_tag(scope: Scope, key: str = CLUSTER, value: str = "") -> Co
     """Return the IAM condition that a resource has a tag, by default the cluster's tag.
 
     Args:
-        scope: account, region and cluster.
-        key: the tag's key.
         value: the tag's value; if empty, the cluster's name.
     """
     return {"StringLike": {f"aws:ResourceTag/{key}": value or scope.cluster}}

@@ -49,9 +49,7 @@ class MadeRole(NamedTuple):
     """A role that the IAM stack makes for a service account.
 
     Attributes:
-        account: the service account.
         statements: statements of the role's inline policy; may be empty.
-        managed_policies: ARNs of the managed policies that are attached to it.
         permissions_boundary: ARN of its permissions boundary, or None.
         tags: tags of the cluster file for this role.
     """
@@ -99,5 +97,4 @@ def grantee_name(cluster: Cluster, account: ServiceAccount) -> str:
 
 
 def _joined_name(account: ServiceAccount) -> str:
-    """Return the names of the account's namespace and of the account itself in one."""
     return f"pod-{account.namespace}-{account.name}"

@@ -124,7 +124,6 @@ def _tag_statements(scope: Scope) -> list[Statement]:
 
 
 def _instance_statements(scope: Scope) -> list[Statement]:
-    """Return the statements for Auto Scaling groups and the launch of their instances."""
     service_linked_roles = f"arn:{scope.partition}:iam::{scope.account}:role/aws-service-role"
     return [
         allow(

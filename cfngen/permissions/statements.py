@@ -43,10 +43,8 @@ def allow(
     """Return a statement that allows actions.
 
     Args:
-        sid: the statement's id, which is unique in a policy.
         actions: names of actions such as `ec2:CreateTags`, separated by white space.
         resources: ARNs of the resources; by default any resource.
-        condition: condition that a request must meet, or None.
     """
     statement: Statement = {"Sid": sid, "Effect": "Allow", "Action": actions.split(), "Resource": list(resources)}
     if condition:
@@ -88,7 +86,6 @@ def split_into_documents(statements: Sequence[Statement], limit: int = MANAGED_P
 
     Args:
         statements: the statements. A statement that exceeds the limit is divided into several.
-        limit: maximum number of characters of a document.
     """
     statements_by_document: list[list[Statement]] = [[]]
     for statement in statements:
@@ -104,10 +101,6 @@ def _divide(statement: Statement, limit: int) -> Iterator[Statement]:
 
     A statement is halved until the halves fit: each half has one half of the resources or, if there is only one
     resource, of the actions.
-
-    Args:
-        statement: the statement.
-        limit: maximum number of characters of a document.
 
     Raises:
         ValueError: a statement with one action and one resource is larger than a document may be.
@@ -136,7 +129,6 @@ def _divide(statement: Statement, limit: int) -> Iterator[Statement]:
 
 
 def _shortest(statement: Statement) -> dict[str, object]:
-    """Return a statement whose actions are sorted and without duplicates; a single resource is not in a list."""
     resources = statement["Resource"]
     return {
         **statement,

@@ -34,9 +34,7 @@ def volume_key_statements(
     Guide, encryption.
 
     Args:
-        references: resources that the statements refer to.
         key: ARN of the key, or None for any key, since the account's default key is not known.
-        sid_prefix: what the ids of the statements begin with.
     """
     keys = [key or arn(references, "kms", "key/*")]
     via_ec2 = {"StringEquals": via_service(references, "ec2")}

@@ -48,10 +48,7 @@ def find_surprises(
     """Return the differences that end the rehearsal.
 
     Args:
-        expected: what the emulator does.
-        actual: what AWS did.
         documents: the templates that were deployed; if empty, the order of events is not compared.
-        names: normalizes the names of resources.
     """
     return [
         *_final_status_surprises(expected, actual),
@@ -66,8 +63,6 @@ def find_remarks(expected: ExpectedOperation, actual: Operation, minutes: int) -
     """Return the differences that do not matter, after the operation's own remarks.
 
     Args:
-        expected: what the emulator does.
-        actual: what AWS did.
         minutes: how long such an operation usually takes.
     """
     differences = list(actual.remarks)
@@ -179,8 +174,6 @@ class _Dependency(NamedTuple):
     """A resource that depends on another one.
 
     Attributes:
-        resource: name of the resource.
-        depends_on: name of the resource on which it depends.
         must_be_complete: whether that must be complete first, as `DependsOn` requires, or only must have started.
     """
 

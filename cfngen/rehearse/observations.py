@@ -95,7 +95,6 @@ def observe_deleted_secrets(account: Account, physical_ids: Mapping[str, str]) -
     """Return the states of a key, secrets and a bucket after their stack has been deleted.
 
     Args:
-        account: the AWS account.
         physical_ids: their physical ids, by their logical ids.
     """
     describe = {
@@ -135,7 +134,6 @@ def _failed_launches(account: Account, group: str) -> list[str]:
 
 
 def _key_state(account: Account, arn: str) -> str:
-    """Return the state of a KMS key in words."""
     metadata = account.client("kms").describe_key(KeyId=arn)["KeyMetadata"]
     return "waits for its deletion" if metadata["KeyState"] == "PendingDeletion" else str(metadata["KeyState"])
 
@@ -151,7 +149,6 @@ def _secret_state(account: Account, arn: str) -> str:
 
 
 def _bucket_state(account: Account, name: str) -> str:
-    """Return in words whether a bucket exists."""
     response = _call_or_state(account.client("s3").head_bucket, {"404", "NoSuchBucket"}, Bucket=name)
     return response if isinstance(response, str) else "there"
 
@@ -160,9 +157,7 @@ def _call_or_state(call: Any, absent: set[str], **arguments: str) -> Mapping[str
     """Call AWS; return the response, or the state as text if the resource is gone or access is denied.
 
     Args:
-        call: the method of a boto3 client.
         absent: error codes that mean that the resource does not exist.
-        arguments: arguments of the call.
     """
     from botocore.exceptions import ClientError
 

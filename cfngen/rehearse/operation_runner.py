@@ -75,10 +75,7 @@ class OperationRunner:
     """Runs the operations of a rehearsal one after another.
 
     Args:
-        account: the AWS account.
-        request: what to rehearse.
         expected: what the emulator does; None to record operations without comparing them.
-        report: called with the messages that the user should see.
         on_interrupt: called after each Ctrl-C; returns what to do with the operation in progress.
 
     Attributes:
@@ -204,7 +201,6 @@ class OperationRunner:
         )
 
     def _with_observations(self, action: StepAction, operation: Operation, stack_id: str) -> Operation:
-        """Return an operation with the facts and remarks that are observed after it."""
         observation = observations.Observation()
         try:
             with translate_aws_errors():

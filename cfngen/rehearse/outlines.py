@@ -53,8 +53,6 @@ def outline_steps(steps: Sequence[RehearsalStep], zones: Zones, expectations: Ex
     """Return the outlines of steps.
 
     Args:
-        steps: the steps.
-        zones: three zones of a region.
         expectations: what the emulator does; shows which resources an update changes.
     """
     return tuple(
@@ -71,14 +69,7 @@ def outline_steps(steps: Sequence[RehearsalStep], zones: Zones, expectations: Ex
 
 
 def usual_minutes(step: RehearsalStep, action: StepAction, zones: Zones, expectations: Expectations) -> int:
-    """Return how long an operation usually takes.
-
-    Args:
-        step: the step of the operation.
-        action: the operation.
-        zones: three zones of a region.
-        expectations: what the emulator does.
-    """
+    """Return how long an operation usually takes."""
     if action.verb == "plan":
         return PLANNING_MINUTES
     # A deletion deletes what an earlier action of the step has deployed.

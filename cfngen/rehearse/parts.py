@@ -47,7 +47,6 @@ def one_master(cluster: Cluster, turn: int) -> tuple[Document, ...]:
     """Return the stacks of one master whose instance only downloads its boot program and signals success.
 
     Args:
-        cluster: the cluster.
         turn: a number in the user data; another number changes the launch template.
     """
     user_data = partial(userdata.master, rehearsal={"turn": turn})

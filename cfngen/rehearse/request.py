@@ -13,7 +13,6 @@ class RehearsalRequest:
     """What to rehearse, and how.
 
     Attributes:
-        steps: the steps, in order.
         outlines: their durations and costs, which the user sees before consent.
         zones: three zones of a region; steps with one zone use the first.
         bucket: bucket for the templates; cfngen's own bucket if empty.

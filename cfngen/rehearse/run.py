@@ -71,8 +71,6 @@ def rehearse(
     """Run a rehearsal, and remove everything that it created.
 
     Args:
-        account: the AWS account.
-        request: what to rehearse.
         expected: what the emulator does; None to record operations without comparing them.
         interaction: receives messages and asks for consent. Ctrl-C does not ask: it always means to clean up and end.
 

@@ -27,7 +27,6 @@ class Deployable:
     """What an action deploys.
 
     Attributes:
-        cluster: the cluster.
         documents: all or some of the cluster's templates, including a root.
     """
 
@@ -90,7 +89,6 @@ def _one_master_with_changed_user_data(zones: Zones) -> Deployable:
 
 
 def _secrets(zones: Zones) -> Deployable:
-    """Return the stack of the KMS key, the secrets and the bucket."""
     cluster = clusters.default_cluster(zones)
     return Deployable(cluster, parts.key_and_secrets(cluster))
 

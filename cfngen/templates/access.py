@@ -17,7 +17,6 @@ class ShellCommand(NamedTuple):
     Attributes:
         output: name of the stack output that shows the command.
         text: the command. CloudFormation replaces `${Host}` by the API's address, `${Master}` by the first master's.
-        description: what the command does.
     """
 
     output: str

@@ -30,8 +30,6 @@ def add_public_record(stack: Stack, cluster: Cluster, target: elb.LoadBalancer |
     """Add the record of the public endpoint to the public zone that the cluster file names, if it names one.
 
     Args:
-        stack: the stack to add to.
-        cluster: the cluster.
         target: the load balancer, or the public address of a single master.
     """
     zone, name = api_dns.public_zone(cluster), api_dns.public_name(cluster)
@@ -58,8 +56,6 @@ def add_private_record(stack: Stack, cluster: Cluster, target: elb.LoadBalancer 
     """Add the record of the internal endpoint to the private zone that the cluster file names, if it names one.
 
     Args:
-        stack: the stack to add to.
-        cluster: the cluster.
         target: the load balancer, or the private address of a single master.
     """
     zone, name = api_dns.private_zone(cluster), api_dns.internal_name(cluster)
@@ -72,7 +68,6 @@ def add_private_record(stack: Stack, cluster: Cluster, target: elb.LoadBalancer 
 
 
 def _add_private_zone(stack: Stack, cluster: Cluster, zone: DnsZone) -> route53.HostedZone:
-    """Add a private hosted zone for the cluster's VPC."""
     return stack.add(
         route53.HostedZone(
             "ApiPrivateZone",

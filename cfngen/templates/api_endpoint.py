@@ -227,7 +227,6 @@ def add_endpoints(
     """Add the load balancers of the API, if it has any, and its DNS records.
 
     Args:
-        interfaces: network interfaces of the masters.
         first_public_address: public address of the first master; None if masters have no public addresses.
     """
     internal_target: PropertyValue = GetAtt(interfaces[0], "PrimaryPrivateIpAddress")

@@ -197,11 +197,7 @@ def _add_interface(stack: Stack, cluster: Cluster, zone: str, security_group: Pr
 def _add_address(
     stack: Stack, cluster: Cluster, bastion: Bastion, interface: ec2.NetworkInterface
 ) -> tuple[PropertyValue, ec2.EIPAssociation]:
-    """Associate an Elastic IP with the interface: a new one, or the one that the cluster file names.
-
-    Returns:
-        The public address and the association.
-    """
+    """Associate an Elastic IP with the interface: a new one, or the one that the cluster file names."""
     if bastion.elastic_ip:
         allocation_id: PropertyValue = stack.parameter(
             "BastionElasticIpAllocationId",

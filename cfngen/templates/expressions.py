@@ -159,12 +159,7 @@ def known_ending(value: object) -> str:
 
 
 def branches(value: object, path: list[str | int]) -> Iterator[tuple[list[str | int], object]]:
-    """Yield the path and value of each branch of Fn::If, except AWS::NoValue; a value without Fn::If is yielded itself.
-
-    Args:
-        value: the expression, which may contain nested calls of Fn::If.
-        path: path of the expression in the template.
-    """
+    """Yield the path and value of each branch of Fn::If but AWS::NoValue; a value without Fn::If is yielded itself."""
     function, argument = function_call(value)
     if function == "Fn::If" and isinstance(argument, list):
         for index, branch in enumerate(argument[1:], start=1):
@@ -202,8 +197,6 @@ def _substitute_sub(text: str, variables: Mapping[str, object], expressions: Map
     a variable of the Fn::Sub.
 
     Args:
-        text: the text of the Fn::Sub.
-        variables: values of the variables of the Fn::Sub, by name.
         expressions: the replacement for each parameter, by the parameter's name; other placeholders stay.
     """
     remaining_variables: dict[str, object] = {}
@@ -258,6 +251,5 @@ def _attribute_reference(argument: object) -> Reference | None:
 
 
 def _function_call_of(referenced: Reference) -> dict[str, object]:
-    """Return the call of Ref or Fn::GetAtt for a reference."""
     name, attribute = referenced
     return {"Fn::GetAtt": [name, attribute]} if attribute else {"Ref": name}

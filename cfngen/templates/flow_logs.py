@@ -20,13 +20,7 @@ _LOG_GROUP_POLICIES = {"DeletionPolicy": "RetainExceptOnCreate", "UpdateReplaceP
 
 
 def add_flow_log(stack: Stack, cluster: Cluster, vpc: PropertyValue) -> None:
-    """Add the flow log of the VPC if the cluster file asks for one.
-
-    Args:
-        stack: the VPC stack.
-        cluster: the cluster.
-        vpc: the VPC's id, of a created VPC or an existing one.
-    """
+    """Add the flow log of the VPC if the cluster file asks for one."""
     flow_logs = cluster.network.flow_logs
     if flow_logs is None:
         return

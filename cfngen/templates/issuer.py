@@ -75,8 +75,6 @@ def _add_bucket(stack: Stack, cluster: Cluster, *, is_public: bool) -> s3.Bucket
     """Add the bucket of the documents; return it.
 
     Args:
-        stack: the secrets stack.
-        cluster: the cluster.
         is_public: whether a bucket policy lets everybody read objects; "Block Public Access" would refuse the policy.
     """
     return stack.add(
@@ -179,7 +177,6 @@ def _add_bucket_policy(stack: Stack, bucket: s3.Bucket, reading: Statement) -> N
 
 
 def _everybody_reads_documents(bucket: s3.Bucket, issuer: ServiceAccountIssuer) -> Statement:
-    """Return the statement that lets everybody read the two documents."""
     return Statement(
         Sid="Documents",
         Effect=Allow,
@@ -211,5 +208,4 @@ def _distribution_reads_documents(
 
 
 def _document_arns(bucket: s3.Bucket, issuer: ServiceAccountIssuer) -> list[Sub]:
-    """Return the ARNs of the two documents."""
     return [Sub(f"${{Bucket}}/{key}", Bucket=GetAtt(bucket, "Arn")) for key in document_keys(issuer)]

@@ -153,7 +153,6 @@ def _block_device_mappings(
 
 
 def _min_root_volume_gib(instances: Instances) -> int:
-    """Return the smallest size in GiB of a root volume that the user may choose by the stack parameter."""
     uses_gpu_image = isinstance(instances, NodeGroup) and instances.gpu is not None and gpu.uses_aws_image(instances)
     return gpu.MIN_ROOT_VOLUME_GIB if uses_gpu_image else 8
 
@@ -189,7 +188,6 @@ def ebs_volume_properties(volume: Volume, **overrides: PropertyValue) -> dict[st
     """Return the properties of an encrypted EBS volume, except the size.
 
     Args:
-        volume: the volume's settings in the cluster file.
         overrides: properties that replace those settings.
     """
     optional_properties = {"Iops": volume.iops, "Throughput": volume.throughput, "KmsKeyId": volume.kms_key}
@@ -230,7 +228,6 @@ def creation_policy(instances: Instances, signal_count: PropertyValue) -> polici
 
     Args:
         instances: settings of the instances; their creation timeout limits the wait.
-        signal_count: number of signals to wait for.
     """
     return policies.CreationPolicy(
         ResourceSignal=policies.ResourceSignal(Count=signal_count, Timeout=f"PT{instances.creation_timeout}M")
@@ -249,7 +246,6 @@ def rolling_update_policy(
     Args:
         pause_minutes: PauseTime, the time limit for a batch: terminating the old instances, and the signals of the new
             ones. CloudFormation allows at most an hour.
-        max_batch_size: number of instances that are replaced at a time.
         min_instances_in_service: number of instances that must stay in service; the group grows for that if needed.
     """
     return policies.UpdatePolicy(

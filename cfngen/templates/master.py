@@ -157,7 +157,6 @@ def last_master_group_id(cluster: Cluster) -> str:
 
 
 def _add_interface(stack: Stack, cluster: Cluster, master_slot: Slot) -> ec2.NetworkInterface:
-    """Add the network interface of a master slot, with the master's fixed private address."""
     address = stack.parameter(
         str(MasterId(master_slot.letter, "Address")),
         label=f"Private address of master {master_slot.letter}",
@@ -311,7 +310,6 @@ def _add_slot(
     Args:
         public_address: None if the API has only private addresses.
         previous_auto_scaling_group: Auto Scaling group of the previous slot; None for the first slot.
-        user_data: returns the UserData of the slot's instances.
     """
     volume = _add_data_volume(stack, cluster, master_slot)
     references = _user_data_references(stack, cluster, master_slot, surroundings, interface, volume)

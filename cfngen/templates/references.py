@@ -101,5 +101,4 @@ def reference_outputs(cluster: Cluster) -> tuple[troposphere.Output, ...]:
 
 
 def _output_of(reference: StackOutput) -> GetStackOutput:
-    """Return the function call that resolves an output of another stack."""
     return GetStackOutput(StackName=reference.stack, OutputName=reference.output)

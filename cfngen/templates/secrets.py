@@ -77,7 +77,6 @@ def _add_key_pair(stack: Stack, cluster: Cluster, public_key: str) -> None:
 
 
 def _add_key(stack: Stack, cluster: Cluster) -> kms.Key:
-    """Add the KMS key that encrypts the secrets; return it."""
     return stack.add(
         kms.Key(
             "SecretsKey",
@@ -97,11 +96,6 @@ def _add_secret(
     """Add a secret without a value.
 
     Args:
-        stack: the stack to add to.
-        cluster: the cluster.
-        key_arn: ARN of the key that encrypts the secret.
-        logical_id: logical id of the secret.
-        name_suffix: end of the Name tag, after the cluster's name.
         description: description, in which `{cluster}` stands for "the Kubernetes cluster" and its name.
     """
     return stack.add(

@@ -124,10 +124,6 @@ def _add_first_group(
     """Add the first security group of a role, with its rule for outgoing traffic, unless the role has an existing one.
 
     Args:
-        stack: the stack to add to.
-        cluster: the cluster.
-        vpc_reference: id of the VPC.
-        role: masters, nodes or load balancer.
         first_groups: ids of the first security groups so far, which gets the new one; those of load balancers refer
             to the masters'.
     """
@@ -245,10 +241,7 @@ def _allow_range_of_parameter(
     if the rule would be one of an existing security group.
 
     Args:
-        stack: the stack to add to.
-        cluster: the cluster.
         role: whose group gets the rule: the load balancer, or the masters.
-        first_groups: ids of the first security groups by role, which were added before.
     """
     if cluster.api.allowed_cidrs or cluster.api.allowed_prefix_lists or existing_group(cluster, role):
         return

@@ -80,7 +80,6 @@ class Output:
     Attributes:
         name: logical id of the output, also the name of the parameters that take its value.
         value: the expression that CloudFormation evaluates to the output's value, as JSON-ready data.
-        description: explanation that the console shows beside the value.
         also_output_of_root: whether the root stack has this output too, so that users need not open the nested stack.
     """
 
@@ -110,8 +109,6 @@ class Stack:
         name: the stack's name within the cluster, also the file name without `.json`, e.g. `vpc` or `nodes-gpu`.
         logical_id: logical id of the nested stack in the root, e.g. `VpcStack`.
         source_module: the Python module that builds the stack, e.g. `cfngen.templates.vpc`; lint errors name it.
-        parameters: the stack's parameters by name.
-        outputs: the stack's outputs by name.
         uses_defaults_only: whether the template has default values in place of the parameters that only this nested
             stack would have, to stay below the root's maximum number of parameters.
         depends_on_in_standalone_template: for each logical id of a resource, the logical ids of the resources of other
@@ -162,15 +159,8 @@ class Stack:
         """Add a parameter whose value the user chooses at deployment; return a reference to it.
 
         Args:
-            name: logical id of the parameter.
-            label: text that the console shows in place of the name.
-            parameter_group: heading under which the console shows the parameter.
-            description: explanation that the console shows below the label.
-            type: CloudFormation type, e.g. `Number`.
-            default: default value, or None if the user must enter a value.
             only_in_this_nested_stack: whether no other nested stack has the parameter. If this stack has
                 `uses_defaults_only`, such a parameter is not added; the result is the default value itself.
-            constraints: further keys of the parameter's definition and their values, e.g. `AllowedPattern`.
         """
         if only_in_this_nested_stack and self.uses_defaults_only and default is not None:
             return default
@@ -203,11 +193,6 @@ class Stack:
         once for all nested stacks; those get the value, as a `String`, and have no default.
 
         Args:
-            name: logical id of the parameter.
-            type: the parameter's type in the root.
-            label: text that the console shows in place of the name.
-            parameter_group: heading under which the console shows the parameter.
-            description: explanation that the console shows below the label.
             default: name of the parameter of Parameter Store.
             constraints: further keys of the parameter's definition; CloudFormation applies them to the name.
         """
@@ -249,9 +234,7 @@ class Stack:
         In the standalone template, the expression itself is in place of the references.
 
         Args:
-            name: logical id of the parameter.
             value: the expression, which refers to nothing in the template.
-            description: what the value is.
         """
         return self._add_parameter(
             Parameter(
@@ -276,7 +259,6 @@ class Stack:
         """Add a resource and return it.
 
         Args:
-            resource: a troposphere resource.
             depends_on_in_standalone_template: logical ids of resources of other stacks on which the resource depends;
                 only the standalone template has these dependencies.
         """
@@ -290,11 +272,6 @@ class Stack:
 
         The creation of the root stack, and so of the cluster, waits for the signals. The creation of this nested stack
         does not, so that the stacks after it can start.
-
-        Args:
-            logical_id: logical id of the wait condition.
-            policy: creation policy of the wait condition.
-            launched_by_group: logical id of the Auto Scaling group in this stack whose instances send the signal.
         """
         self.root_wait_conditions[logical_id] = RootWaitCondition(policy, launched_by_group)
 
@@ -334,7 +311,6 @@ def complete_template(
     """Return a template as JSON-ready data, with metadata and a rule that fails in other regions than the cluster's.
 
     Args:
-        template: the troposphere template, with all parameters, resources and outputs.
         name: the stack's name; it is written into the metadata, from which cfngen recognizes templates it generated.
         parameters: the template's parameters, in the order in which the console shows them below each heading.
         settings_to_record: the immutable settings, by their keys in the cluster file, for the metadata of the root and

@@ -30,7 +30,6 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
 
     Args:
         stacks: all nested stacks, each after the stacks whose outputs it takes.
-        wiring: the source of the value of each parameter of these stacks.
 
     Raises:
         WiringError: two stacks use the same logical id.
@@ -83,7 +82,6 @@ def _body_without_resources(cluster: Cluster, wiring: Wiring) -> TemplateBody:
 
 
 def _wait_conditions(stack: Stack) -> TemplateBody:
-    """Return the wait conditions for instances of a stack, by logical id."""
     return {
         logical_id: as_json(
             cloudformation.WaitCondition(
@@ -98,11 +96,6 @@ def _add_dependencies(resources: TemplateBody, logical_id: str, dependencies: Se
     """Add logical ids to a resource's DependsOn, except those of resources that the template does not have.
 
     For example, the template of a cluster in existing subnets has no `InternetRoute`.
-
-    Args:
-        resources: the template's resources by logical id; the resource is changed in place.
-        logical_id: logical id of the resource that gets the dependencies.
-        dependencies: logical ids of the resources on which it depends.
     """
     created_dependencies = [dependency for dependency in dependencies if dependency in resources]
     if created_dependencies:

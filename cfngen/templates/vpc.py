@@ -142,7 +142,6 @@ def _contents(cluster: Cluster) -> str:
 
 
 def _add_vpc(stack: Stack, cluster: Cluster) -> ec2.VPC:
-    """Add the VPC, and the parameter for its address range."""
     cidr = stack.parameter(
         "VpcCidr",
         label="Address range of the VPC",
@@ -189,7 +188,6 @@ def _add_dhcp_options(stack: Stack, cluster: Cluster, vpc: PropertyValue) -> Non
 
 
 def _add_public_route_table(stack: Stack, cluster: Cluster, vpc: PropertyValue) -> ec2.RouteTable:
-    """Add the route table of public subnets, with the route to the internet gateway."""
     attachment = None
     if cluster.network.vpc.id:
         gateway: PropertyValue = internet_gateway_parameter(stack, cluster)
@@ -215,7 +213,6 @@ def _add_public_route_table(stack: Stack, cluster: Cluster, vpc: PropertyValue) 
 def _add_internet_gateway(
     stack: Stack, cluster: Cluster, vpc: PropertyValue
 ) -> tuple[PropertyValue, ec2.VPCGatewayAttachment]:
-    """Add an internet gateway and attach it to the VPC; return a reference to the gateway, and the attachment."""
     gateway = stack.add(ec2.InternetGateway("InternetGateway", Tags=tags(cluster, cluster.name)))
     attachment = stack.add(
         ec2.VPCGatewayAttachment("InternetGatewayAttachment", VpcId=vpc, InternetGatewayId=Ref(gateway))
@@ -265,7 +262,6 @@ def _add_subnet(
 
 
 def _add_further_ranges(stack: Stack, cluster: Cluster, vpc: PropertyValue) -> None:
-    """Associate the further ranges of the cluster file with the VPC."""
     for cidr in cluster.network.vpc.additional_cidrs:
         stack.add(ec2.VPCCidrBlock(str(VpcRangeId(str(cidr))), VpcId=vpc, CidrBlock=str(cidr)))
 
@@ -279,6 +275,5 @@ def _depends_on_range(cluster: Cluster, cidr: str) -> dict[str, list[str]]:
 
 
 def _associate(stack: Stack, subnet_id: SubnetId, subnet: ec2.Subnet, route_table: PropertyValue) -> None:
-    """Associate a subnet with a route table."""
     logical_id = SubnetId(subnet_id.zone, "RouteTableAssociation", is_public=subnet_id.is_public)
     stack.add(ec2.SubnetRouteTableAssociation(str(logical_id), SubnetId=Ref(subnet), RouteTableId=route_table))

@@ -72,7 +72,6 @@ def _object(version: str, kind: str, name: str, namespace: str = "", **fields: o
 
 
 def _daemon_set(cluster: Cluster) -> JsonObject:
-    """Return the specification of the manager's DaemonSet, which runs a pod on each master."""
     container: JsonObject = {
         "name": NAME,
         "image": CLOUD_CONTROLLER_MANAGER_IMAGE,

@@ -194,9 +194,7 @@ def _common_config(cluster: Cluster, group: Instances, role: str) -> Config:
     """Return the keys that are in the configuration of both masters and nodes.
 
     Args:
-        cluster: the cluster.
         group: the masters, or a node group.
-        role: `master` or `node`.
     """
     config: Config = {
         "role": role,
@@ -230,7 +228,6 @@ def _common_config(cluster: Cluster, group: Instances, role: str) -> Config:
 
 
 def _common_assets(cluster: Cluster, group: Instances) -> list[Asset]:
-    """Return the downloads of every instance of a group: containerd and Kubernetes' programs."""
     return _assets(cluster, instance_downloads(cluster, group))
 
 
@@ -256,7 +253,6 @@ def _unpacked_files(cluster: Cluster, *file_groups: Mapping[str, str]) -> dict[s
     The boot program copies the files in /opt/cfngen/files to their final paths.
 
     Args:
-        cluster: the cluster.
         file_groups: mappings with the texts of files by their final path.
     """
     unpacked = {BOOT_UNIT_NAME: files.boot_unit(cluster)}

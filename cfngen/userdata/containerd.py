@@ -77,7 +77,6 @@ def _transfer_service(plugins: JsonObject, processor: str) -> JsonObject:
 
     Args:
         plugins: the settings of containerd's plug-ins, with those of the cluster file.
-        processor: `amd64` or `arm64`.
     """
     images, runtime = plugins.get(_IMAGES, {}), plugins.get(_RUNTIME, {}).get("containerd", {})
     tables = [images, *images.get("runtime_platforms", {}).values(), *runtime.get("runtimes", {}).values()]
@@ -169,7 +168,6 @@ def _toml_value(value: object) -> str:
 
 
 def _toml_string(text: str) -> str:
-    """Return a text as a quoted TOML string."""
     return f'"{"".join(_ESCAPES.get(character) or _escape_control(character) for character in text)}"'
 
 

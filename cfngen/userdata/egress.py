@@ -43,8 +43,6 @@ class Destination:
 
     Attributes:
         host: name or address; an asterisk stands for any name, as in `*.s3.us-west-2.amazonaws.com`.
-        port: the port.
-        protocol: `tcp` or `udp`.
         endpoint: name of the VPC endpoint through which the host can be reached; empty if there is none.
         sources: who connects: `masters`, `nodes`.
         reasons: what for.
@@ -88,18 +86,15 @@ def egress(cluster: Cluster) -> tuple[Destination, ...]:
 
 
 def _to(host: str, sources: tuple[str, ...], reason: str, port: int = _HTTPS, *, endpoint: str = "") -> Destination:
-    """Return a destination of TCP connections."""
     return Destination(host, port, "tcp", sources, (reason,), endpoint)
 
 
 def _to_url(url: str, sources: tuple[str, ...], reason: str) -> Destination:
-    """Return the destination that a URL names."""
     parts = urlsplit(url)
     return _to(parts.hostname or "", sources, reason, parts.port or (_HTTPS if parts.scheme == "https" else 80))
 
 
 def _aws_services(cluster: Cluster) -> Iterator[Destination]:
-    """Yield the hosts of the services of AWS that instances and add-ons call."""
     region = cluster.region
     with_endpoint = [
         *endpoints.required_services(cluster),

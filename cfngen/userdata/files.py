@@ -30,7 +30,6 @@ def common(cluster: Cluster, *, master: bool) -> dict[str, str]:
     """Return the files of every instance, by path.
 
     Args:
-        cluster: the cluster.
         master: whether they are a master's files: then the kubelet's unit requires the data volume.
     """
     return {
@@ -132,7 +131,6 @@ def timer_units(task: str, title: str, calendar: str, delay: str = "10s", after_
 
     Args:
         task: the task's name in the configuration's `tasks`.
-        title: the description of both units.
         calendar: when the task runs, as systemd's OnCalendar. A run that was missed, e.g. while the instance was
             stopped, is caught up on.
         delay: the maximum random delay, so that masters do not all start the task at once.

@@ -162,11 +162,7 @@ def kubelet_configuration(cluster: Cluster) -> JsonObject:
 
 
 def _node_registration(**extra_arguments: str) -> JsonObject:
-    """Return kubeadm's `nodeRegistration`: how a kubelet registers its Node.
-
-    Args:
-        extra_arguments: further flags of the kubelet, by name.
-    """
+    """Return kubeadm's `nodeRegistration`: how a kubelet registers its Node."""
     # Nodes are named by the instance id, as a Node object keeps its first provider id: so the instance that replaces a
     # master registers another Node at once. The cloud controller manager recognises names that begin with i-.
     return {
@@ -185,5 +181,4 @@ def _node_registration(**extra_arguments: str) -> JsonObject:
 
 
 def _extra_args(values_by_flag: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return flags in the form of kubeadm's `extraArgs`."""
     return [{"name": flag, "value": value} for flag, value in values_by_flag.items()]

@@ -260,12 +260,10 @@ def _module_of_function(function: str) -> str:
 
 
 def _sha256(text: str) -> str:
-    """Return the SHA-256 digest of a text in hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _compact_json(value: object) -> str:
-    """Return a value as JSON without white space, to save space."""
     return json.dumps(value, separators=(",", ":"))
 
 
@@ -300,7 +298,6 @@ class _Reference:
 
     Attributes:
         name: the name under which the boot program gets the value.
-        value: the troposphere expression.
     """
 
     name: str
@@ -312,7 +309,6 @@ def _split_at_references(text: str, references: Mapping[str, object]) -> list[st
 
     Args:
         text: the user data; its NUL is replaced by a JSON object with the value of each reference, by name.
-        references: by name, a troposphere expression or a plain text.
     """
     before, _, after = text.partition("\0")
     pieces: list[str | _Reference] = []

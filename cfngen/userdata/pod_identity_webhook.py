@@ -188,7 +188,6 @@ def _webhook(name: str, failure_policy: str, *, seconds: int, conditions: list[J
 
 
 def _spec(cluster: Cluster) -> JsonObject:
-    """Return the specification of the DaemonSet, which runs the webhook on each master."""
     pod = {
         "hostNetwork": True,
         "nodeSelector": {"node-role.kubernetes.io/control-plane": ""},

@@ -65,12 +65,8 @@ def patches(
     that the cluster file no longer asks for. A cluster without an issuer has had no role.
 
     Args:
-        cluster: the cluster.
-        account: the pods' service account.
-        kind: kind of the object.
         name: name of the object; its namespace is that of the service account.
         container: name of the container that calls AWS.
-        further_variables: further environment variables of this container.
     """
     if cluster.service_account_issuer is None:
         return ()

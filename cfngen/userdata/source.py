@@ -220,7 +220,6 @@ def _statements(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _is_for_type_checkers(node: ast.AST) -> bool:
-    """Return whether only type checkers need a statement: it does nothing when the program runs."""
     if isinstance(node, ast.AnnAssign):
         return node.value is None
     if isinstance(node, ast.If):
@@ -231,7 +230,6 @@ def _is_for_type_checkers(node: ast.AST) -> bool:
 
 
 def _end(node: ast.stmt | ast.expr) -> Position:
-    """Return the line and column at which a node ends."""
     return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
 
 

@@ -23,7 +23,6 @@ class Step(NamedTuple):
     """A step of the boot program.
 
     Attributes:
-        title: the step's title in the log.
         function: the function that does the step's work, as `module.function` of `cfngen.boot`.
         is_needed: a function that returns whether the instances of a group need the step, given the cluster and the
             group; by default they do.
@@ -212,9 +211,6 @@ def steps_page(role: str, all_steps: Steps, all_tasks: Mapping[str, Steps], prog
     """Return a page that lists what the instances of a role do: the steps of a boot by number, and the tasks.
 
     Args:
-        role: the role's display name.
-        all_steps: the steps of a boot.
-        all_tasks: the tasks of timers and services.
         program_sha256: a digest of the boot program, which differs if one of its modules does.
     """
     numbered = {"identity": "runner.identity", **all_steps, "signal": "runner.signal_success"}

@@ -129,6 +129,5 @@ def _parts_by_name(text: str) -> dict[str, str] | None:
 
 
 def _changed_keys(old_json: str, new_json: str) -> list[str]:
-    """Return the sorted keys whose values differ between two JSON objects."""
     old, new = json.loads(old_json), json.loads(new_json)
     return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))

@@ -80,7 +80,6 @@ def _user_data_size(value: object, parameters: Mapping[str, object]) -> int:
 
     Args:
         value: value of the property UserData: Base64 text, or an expression.
-        parameters: definitions of the template's parameters, by name.
     """
     if isinstance(value, str):
         try:
@@ -91,7 +90,6 @@ def _user_data_size(value: object, parameters: Mapping[str, object]) -> int:
 
 
 def _max_bytes(value: object, parameters: Mapping[str, object]) -> int:
-    """Return the maximum number of bytes of an expression's value."""
     if not isinstance(value, Mapping):
         return len(str(value).encode())
     function, argument = expressions.function_call(value)

@@ -63,9 +63,6 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
         """Yield a match for every text in a property, at any depth, that exceeds the limits of the property.
 
         Args:
-            cfn: the template.
-            resource_type: type of the resource.
-            value: value of the property.
             property_path: path of the property below `Properties`, to look up its limits.
             path: path of the value in the template, including the branches of Fn::If.
         """
@@ -111,9 +108,7 @@ def _values_at(
     """Yield the path and value of every item whose path matches a pattern, in which "*" stands for any key.
 
     Args:
-        value: the value to search.
         path_pattern: keys of the path below `value`.
-        path: path of `value` in the template.
     """
     if not path_pattern:
         yield path, value
@@ -194,8 +189,6 @@ class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
 
         Args:
             description: properties that describe instances, such as LaunchTemplateData.
-            path: path of the description in the template.
-            tag_keys: keys of the instances' tags.
         """
         unsupported = [key for key in tag_keys if limits.METADATA_TAG_KEY.fault(key)]
         if not unsupported:
@@ -217,7 +210,6 @@ class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
 
 
 def _launch_template_tag_keys(data: Mapping[str, object]) -> Iterator[str]:
-    """Yield the keys of the tags that a launch template gives to instances."""
     specifications = data.get("TagSpecifications")
     for specification in specifications if isinstance(specifications, list) else ():
         if isinstance(specification, Mapping) and specification.get("ResourceType") == "instance":
@@ -249,11 +241,6 @@ def _specifications(group: Mapping[str, object]) -> Iterator[object]:
 
 
 def _refers_to_launch_template(specification: object, launch_template: str) -> bool:
-    """Return whether an Auto Scaling group's property LaunchTemplate refers to a launch template of the same template.
-
-    Args:
-        specification: value of the property.
-        launch_template: logical id of the launch template.
-    """
+    """Return whether an Auto Scaling group's property LaunchTemplate refers to this resource of its template."""
     launch_template_id = specification.get("LaunchTemplateId") if isinstance(specification, Mapping) else None
     return expressions.reference(launch_template_id) == (launch_template, "")

@@ -29,8 +29,6 @@ class Release:
     """A Helm release.
 
     Attributes:
-        name: the release's name.
-        namespace: the release's namespace, created if it does not exist.
         version: the chart's version, which masters record for operators.
         url: URL of the chart's archive at its origin.
         sha256: the archive's digest.
@@ -58,16 +56,7 @@ def release_of_chart(
     patches: tuple[JsonObject, ...] = (),
     essential: bool = False,
 ) -> Release:
-    """Return the release of a chart of the catalogue `cfngen.releases.charts`.
-
-    Args:
-        pinned: the chart.
-        name: the release's name.
-        namespace: the release's namespace.
-        values: cfngen's values for the chart.
-        patches: partial Kubernetes objects applied over those of the chart.
-        essential: whether a master counts as working only once it is installed.
-    """
+    """Return the release of a chart of the catalogue `cfngen.releases.charts`."""
     return Release(
         name=name,
         namespace=namespace,
@@ -93,8 +82,6 @@ def for_boot_program(cluster: Cluster, release: Release, values: JsonObject) -> 
     """Return a release as the boot program reads it.
 
     Args:
-        cluster: the cluster.
-        release: the release.
         values: the user's values for the chart, which are merged over cfngen's.
     """
     return {

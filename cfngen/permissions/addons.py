@@ -16,10 +16,10 @@ from cfngen.cluster.service_accounts import (
     LOAD_BALANCER_CONTROLLER,
     has_role,
 )
+from cfngen.permissions.instances import volume_key_statements
 from cfngen.permissions.load_balancer_controller import controller_statements
 from cfngen.permissions.references import References, arn, if_creating_tagged, if_request_tagged, if_resource_tagged
 from cfngen.permissions.statements import Expression, Statement, allow
-from cfngen.permissions.volumes import volume_key_statements
 
 # Tag that the EBS CSI driver sets on every volume that it creates.
 EBS_CSI_DRIVER_TAG = {"ebs.csi.aws.com/cluster": "true"}

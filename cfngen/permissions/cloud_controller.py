@@ -6,8 +6,7 @@ The actions are those of its documentation (cloud-provider-aws, docs/prerequisit
 from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
-from cfngen.permissions.existing_groups import existing_group_statements
-from cfngen.permissions.load_balancer_controller import service_linked_role_statement
+from cfngen.permissions.load_balancer_controller import existing_group_statements, service_linked_role_statement
 from cfngen.permissions.pod_network import pod_route_statements
 from cfngen.permissions.references import References, arn, if_creating_tagged, if_request_tagged, if_resource_tagged
 from cfngen.permissions.statements import Statement, allow

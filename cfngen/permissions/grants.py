@@ -14,24 +14,28 @@ from cfngen.cluster.references import known_id
 from cfngen.cluster.topology import has_api_load_balancer
 from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.api_dns import api_dns_statements, read_zone_statements
-from cfngen.permissions.capacity_reservations import capacity_reservation_statements
-from cfngen.permissions.etcd_snapshots import snapshot_statements
-from cfngen.permissions.existing_groups import revoke_statements
-from cfngen.permissions.flow_logs import flow_log_statements, read_flow_log_statements
-from cfngen.permissions.instance_replacement import replacement_statements
 from cfngen.permissions.instances import master_statements, node_statements, plugin_statements_of_masters
-from cfngen.permissions.load_balancer import load_balancer_statements
+from cfngen.permissions.network import (
+    flow_log_statements,
+    needs_private_network_statements,
+    private_network_statements,
+    read_flow_log_statements,
+    subnet_tag_statements,
+)
 from cfngen.permissions.node_groups import own_statements, read_target_group_statements, target_group_statements
-from cfngen.permissions.operators import SERVICE_ROLE, operator_statements
-from cfngen.permissions.pausing import pause_statements
+from cfngen.permissions.operations import pause_statements, replacement_statements, snapshot_statements
+from cfngen.permissions.operators import SERVICE_ROLE, operator_statements, revoke_statements
 from cfngen.permissions.pod_roles import pod_role_statements, read_pod_role_statements
-from cfngen.permissions.private_network import needs_private_network_statements, private_network_statements
 from cfngen.permissions.referenced_ids import read_output_statements, read_parameter_statements
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.service_accounts import grantee_name, made_roles
-from cfngen.permissions.service_role import network_and_instance_statements, role_and_secret_statements
+from cfngen.permissions.service_role import (
+    capacity_reservation_statements,
+    load_balancer_statements,
+    network_and_instance_statements,
+    role_and_secret_statements,
+)
 from cfngen.permissions.statements import Statement, policy_size, split_into_documents
-from cfngen.permissions.subnet_tags import subnet_tag_statements
 
 
 @dataclass(frozen=True)

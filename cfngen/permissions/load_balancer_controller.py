@@ -7,8 +7,8 @@ controller manager.
 
 from __future__ import annotations
 
+from cfngen.cluster.existing_security_groups import existing_group
 from cfngen.cluster.model import Cluster
-from cfngen.permissions.existing_groups import existing_group_statements
 from cfngen.permissions.references import References, arn, if_creating_tagged, if_request_tagged, if_resource_tagged
 from cfngen.permissions.statements import Statement, allow
 
@@ -189,3 +189,24 @@ def service_linked_role_statement(references: References, *, sid: str) -> Statem
         resources=[arn(references, "iam", role, region="")],
         condition={"StringEquals": {"iam:AWSServiceName": service}},
     )
+
+
+def existing_group_statements(
+    cluster: Cluster, references: References, *, sid: str = "CloudControllerExistingGroup"
+) -> list[Statement]:
+    """Return the statement for a controller of load balancers; none if cfngen creates the nodes' security group.
+
+    The controller may change the group only while the user lets it: by the tag `kubernetes.io/cluster/<name>`.
+    An existing group need not have the tag `KubernetesCluster`, by which other statements recognize the cluster's.
+    """
+    if not existing_group(cluster, "Node"):
+        return []
+    group = arn(references, "ec2", "security-group/${NodeGroup}", NodeGroup=references.node_security_group_id)
+    return [
+        allow(
+            sid=sid,
+            actions="ec2:AuthorizeSecurityGroupIngress ec2:RevokeSecurityGroupIngress",
+            resources=[group],
+            condition={"Null": {f"aws:ResourceTag/kubernetes.io/cluster/{cluster.name}": "false"}},
+        )
+    ]

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from cfngen.permissions.etcd_snapshots import read_bucket_statements
+from cfngen.cluster.existing_security_groups import existing_group
+from cfngen.cluster.model import Cluster
+from cfngen.permissions.operations import read_bucket_statements
 from cfngen.permissions.scope import Scope, if_resource_has_tag
 from cfngen.permissions.statements import Statement, allow, merge_statements
 
@@ -277,4 +279,23 @@ def _kubeconfig_statements(scope: Scope) -> list[Statement]:
             resources=[scope.secrets_key_arn],
             condition={"StringLike": {**has_cluster_tag, **via_secrets_manager}},
         ),
+    ]
+
+
+def revoke_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
+    """Return the statement with which `cfngen delete` takes the controller's rules out of the nodes' existing group.
+
+    An existing group need not have the tag `KubernetesCluster`, by which other statements recognize the cluster's.
+    Rules are revoked by their ids, so the rules are resources of the request too ("Actions, resources, and condition
+    keys for Amazon EC2", Service Authorization Reference).
+    """
+    group_id = existing_group(cluster, "Node")
+    if not group_id:
+        return []
+    return [
+        allow(
+            sid="RevokeInExistingGroup",
+            actions="ec2:RevokeSecurityGroupEgress ec2:RevokeSecurityGroupIngress",
+            resources=scope.ec2_arns(f"security-group/{scope.node_security_group_id}", "security-group-rule/*"),
+        )
     ]

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from cfngen.cluster.logical_ids import ISSUER_BUCKET
 from cfngen.cluster.names import CHANGE_SET_PREFIX, authority_copy_prefix, template_bucket
 from cfngen.cluster.tag_keys import CLUSTER
-from cfngen.permissions.generated_names import generated_name_pattern
 from cfngen.permissions.statements import Condition, Expression
 
 # Maximum lengths of names: CreateStack (CloudFormation), CreateAutoScalingGroup (Amazon EC2 Auto Scaling), CreateRole,
@@ -222,3 +221,23 @@ def if_resource_has_tag(scope: Scope, key: str = CLUSTER, value: str = "") -> Co
 def if_request_sets_cluster_tag(scope: Scope) -> Condition:
     """Return the IAM condition that a request sets the cluster's tag on a resource."""
     return {"StringLike": {f"aws:RequestTag/{CLUSTER}": scope.cluster}}
+
+
+_RANDOM_LENGTH = 13
+
+
+def generated_name_pattern(root_stack_name: str, max_length: int) -> str:
+    """Return a pattern, ending in `*`, for names that CloudFormation generates in the nested stacks of a root stack.
+
+    A resource without a name in its template is named `<stack>-<logical id>-<random>`. If that is too long for the
+    service, CloudFormation keeps the random part, twelve or thirteen characters, and divides the remaining length
+    between stack and logical id: each keeps at least half of it, and more if the other is shorter. The rule is not
+    documented. It is from the library for resource types that CloudFormation's team publishes (`fair_split`,
+    aws-cloudformation/cloudformation-cli-python-plugin, identifier_utils.py), and reproduces observed names:
+    `chineseboostanalyticsstac-rainlyticslogsbucket8df4-hdst4ohfvdif` (KensioSoftware/yulin#1113), and
+    `mylongerapp-playground-ne-InstancesLifecycleHandle-1GRP3N0TVA1LD` (convox/rack#2297).
+    """
+    min_stack_name_length = (max_length - len("-") - len("-") - _RANDOM_LENGTH) // 2
+    if len(root_stack_name) < min_stack_name_length:
+        return f"{root_stack_name}-*"
+    return f"{root_stack_name[:min_stack_name_length]}*"

@@ -24,12 +24,12 @@ from cfngen.permissions.addons import (
     external_dns_statements,
 )
 from cfngen.permissions.cloud_controller import cloud_controller_statements
+from cfngen.permissions.instances import volume_key_statements
 from cfngen.permissions.load_balancer_controller import controller_role_statements
 from cfngen.permissions.node_groups import statements_of_cluster_file
 from cfngen.permissions.pod_network import pod_address_statements
 from cfngen.permissions.references import References
 from cfngen.permissions.statements import Statement
-from cfngen.permissions.volumes import volume_key_statements
 
 _STATEMENTS: Mapping[ServiceAccount, Callable[[Cluster, References], list[Statement]]] = {
     CLOUD_CONTROLLER_MANAGER: cloud_controller_statements,

@@ -9,7 +9,7 @@ from troposphere import GetAtt, Ref, Sub, ec2, iam, logs
 
 from cfngen.cluster.logical_ids import FLOW_LOG_ROLE
 from cfngen.cluster.model import Cluster, FlowLogs
-from cfngen.permissions.flow_logs import delivery_statements
+from cfngen.permissions.network import delivery_statements
 from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags

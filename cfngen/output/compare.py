@@ -9,8 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from cfngen.output.directory import files_by_cfngen, read, stale_files
-from cfngen.output.errors import OutputError
+from cfngen.output.directory import OutputError, files_by_cfngen, read, stale_files
 
 _MAX_DIFF_LINES = 20
 _MAX_LINE_WIDTH = 160

@@ -19,8 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cfngen.output.directory import files_by_cfngen, read, stale_files
-from cfngen.output.errors import OutputError
+from cfngen.output.directory import OutputError, files_by_cfngen, read, stale_files
 
 _WORK_DIRECTORY_PATTERN = re.compile(r"\.cfngen-[0-9a-f]{16}")
 # Age from which a work directory counts as left behind by a killed run. It is far longer than a run takes; a younger

@@ -1,4 +1,4 @@
-"""Run the operations of a rehearsal, and compare each with what the emulator does.
+"""Runs the operations that a rehearsal's request asks for, and compares each with what the emulator does.
 
 Events, the plan and the diagnosis are collected from the messages that the operation reports.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cfngen import __version__
 from cfngen.deploy import operation as deployment
@@ -40,11 +40,33 @@ from cfngen.rehearse.comparison import find_remarks, find_surprises
 from cfngen.rehearse.expectations import Expectations, expectation_key
 from cfngen.rehearse.masking import Masks
 from cfngen.rehearse.operations import NameNormalizer, Operation, recorded_events
-from cfngen.rehearse.outlines import make_deployable, usual_minutes
+from cfngen.rehearse.outlines import Outline, make_deployable, usual_minutes
 from cfngen.rehearse.report import RehearsedOperation, StepResult
-from cfngen.rehearse.request import RehearsalRequest
 from cfngen.rehearse.steps import PARAMETER_VALUES, Deployable, RehearsalStep, StepAction
 from cfngen.text import pluralize
+
+
+@dataclass(frozen=True)
+class RehearsalRequest:
+    """What to rehearse, and how.
+
+    Attributes:
+        outlines: their durations and costs, which the user sees before consent.
+        zones: three zones of a region; steps with one zone use the first.
+        bucket: bucket for the templates; cfngen's own bucket if empty.
+        role_arn: service role of CloudFormation; if empty, CloudFormation uses the caller's permissions.
+        profile: the caller's profile, which must not appear in the report; empty if there is none.
+        command: the command that removes leftovers of a rehearsal, for hints.
+    """
+
+    steps: tuple[RehearsalStep, ...]
+    outlines: tuple[Outline, ...]
+    zones: tuple[str, ...]
+    bucket: str = ""
+    role_arn: str = ""
+    profile: str = ""
+    command: str = "cfngen rehearse --clean-up"
+
 
 # Errors because of the account, its permissions or the network: they are no differences between AWS and the emulator.
 _ACCOUNT_ERRORS = (

@@ -21,9 +21,8 @@ from cfngen.rehearse import cleanup, observations
 from cfngen.rehearse.cleanup import Leftover
 from cfngen.rehearse.clusters import REHEARSAL_NAME
 from cfngen.rehearse.expectations import Expectations
-from cfngen.rehearse.operation_runner import OperationRunner, StoppedError, only_shown
+from cfngen.rehearse.operation_runner import OperationRunner, RehearsalRequest, StoppedError, only_shown
 from cfngen.rehearse.report import Rehearsal, RehearsedStep, StepResult
-from cfngen.rehearse.request import RehearsalRequest
 from cfngen.rehearse.steps import DELETE, ends_stack
 from cfngen.text import pluralize
 

@@ -8,7 +8,7 @@ from troposphere import Sub
 
 from cfngen.cluster.model import Cluster
 from cfngen.templates.images import has_ssm_agent, login_name
-from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.stack import PropertyValue
 
 
 class ShellCommand(NamedTuple):

@@ -14,9 +14,8 @@ from cfngen.cluster.existing_parts import HOSTED_ZONE
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.sections.network import DnsZone
 from cfngen.templates.network import vpc_id
-from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.references import part_value
-from cfngen.templates.stack import DELETED_WITH_STACK, Stack
+from cfngen.templates.stack import DELETED_WITH_STACK, PropertyValue, Stack
 from cfngen.templates.tagging import tags
 
 # Seconds for which resolvers keep an address, of a master or (Route 53 sets it) of a load balancer.

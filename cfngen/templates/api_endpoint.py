@@ -26,11 +26,9 @@ from cfngen.cluster.topology import (
     is_private,
 )
 from cfngen.templates import api_dns
-from cfngen.templates.network import public_subnet_id, subnet_id, vpc_id
-from cfngen.templates.patterns import IPV4_PATTERN
-from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.network import IPV4_PATTERN, public_subnet_id, subnet_id, vpc_id
 from cfngen.templates.security_groups import extra_security_groups, first_group
-from cfngen.templates.stack import ACCESS, Stack
+from cfngen.templates.stack import ACCESS, PropertyValue, Stack
 from cfngen.templates.tagging import tags
 
 # Logical ids on which resources with a public address depend. The VPC stack has this resource unless the VPC exists

@@ -28,7 +28,6 @@ from cfngen.cluster.subnet_ids import SubnetId, zone_id
 from cfngen.cluster.topology import is_private
 from cfngen.permissions.references import MASTER_ROLE_TAG
 from cfngen.templates import access
-from cfngen.templates.existing_network import zone_parameter
 from cfngen.templates.images import image_parameter, login_name, root_device
 from cfngen.templates.launch import (
     SUSPENDED_PROCESSES,
@@ -37,13 +36,11 @@ from cfngen.templates.launch import (
     max_size_gib,
     metadata_options,
 )
-from cfngen.templates.network import public_subnet_id, subnet_id, vpc_id
-from cfngen.templates.patterns import IPV4_PATTERN
-from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.network import IPV4_PATTERN, public_subnet_id, subnet_id, vpc_id, zone_parameter
 from cfngen.templates.secrets import key_name_property
 from cfngen.templates.security_group_rules import allow_from_address_source, allow_from_group
 from cfngen.templates.security_groups import first_group
-from cfngen.templates.stack import BASTION, Stack
+from cfngen.templates.stack import BASTION, PropertyValue, Stack
 from cfngen.templates.tagging import auto_scaling_group_tags, tags
 
 # AllowedPattern of instance types, by the image's architecture. Unlike masters and nodes, a bastion may be small.

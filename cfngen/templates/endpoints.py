@@ -16,12 +16,10 @@ from cfngen.cluster.logical_ids import EndpointId
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.security_group_rules import endpoint_rules
 from cfngen.cluster.topology import availability_zones
-from cfngen.templates.existing_network import security_group_parameter
-from cfngen.templates.network import subnet_id, vpc_id
-from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.network import security_group_parameter, subnet_id, vpc_id
 from cfngen.templates.security_group_rules import GroupIds, inline_rule
 from cfngen.templates.security_groups import first_group
-from cfngen.templates.stack import Stack
+from cfngen.templates.stack import PropertyValue, Stack
 from cfngen.templates.tagging import tags
 
 

@@ -10,8 +10,7 @@ from troposphere import GetAtt, Ref, Sub, ec2, iam, logs
 from cfngen.cluster.logical_ids import FLOW_LOG_ROLE
 from cfngen.cluster.model import Cluster, FlowLogs
 from cfngen.permissions.network import delivery_statements
-from cfngen.templates.property_value import PropertyValue
-from cfngen.templates.stack import Stack
+from cfngen.templates.stack import PropertyValue, Stack
 from cfngen.templates.tagging import tags
 
 # What happened in the network may be asked after the cluster is gone, and the retention limits what the group costs.

@@ -32,10 +32,9 @@ from cfngen.permissions.statements import Expression, Statement
 from cfngen.templates.backups import backup_bucket_name
 from cfngen.templates.issuer import issuer_bucket_name
 from cfngen.templates.network import route_table_id, vpc_id
-from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.security_groups import first_group
 from cfngen.templates.service_account_roles import add_service_account_roles
-from cfngen.templates.stack import Stack
+from cfngen.templates.stack import PropertyValue, Stack
 from cfngen.templates.tagging import tags
 
 # Trust policy that lets EC2 instances assume the role. EC2's service principal ends in the partition's DNS suffix:

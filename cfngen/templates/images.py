@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from cfngen.cluster.logical_ids import ImageId, MachineRole, pascal
 from cfngen.cluster.model import Architecture, Image
-from cfngen.templates.property_value import PropertyValue
-from cfngen.templates.stack import Stack
+from cfngen.templates.stack import PropertyValue, Stack
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ from troposphere import GetAtt, Ref, Sub, cloudfront, s3
 from cfngen.cluster.issuer_documents import document_keys
 from cfngen.cluster.logical_ids import ISSUER_BUCKET, ISSUER_DISTRIBUTION
 from cfngen.cluster.model import Cluster, ServiceAccountIssuer
-from cfngen.templates.property_value import PropertyValue
-from cfngen.templates.stack import Stack
+from cfngen.templates.stack import PropertyValue, Stack
 from cfngen.templates.tagging import tags
 
 ISSUER_OUTPUT = "ServiceAccountIssuer"

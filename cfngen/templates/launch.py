@@ -1,4 +1,4 @@
-"""Launch templates of masters and nodes, and the creation and update policies of their Auto Scaling groups."""
+"""Launch templates of masters and nodes with reserved capacity, and policies of their Auto Scaling groups."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from troposphere import GetAtt, Ref, autoscaling, cloudformation, ec2, policies
 from cfngen.cluster import gpu, logical_ids
 from cfngen.cluster.checks.volumes import VOLUME_TYPES
 from cfngen.cluster.instance_types import architecture
-from cfngen.cluster.model import Architecture, Cluster, Instances, NodeGroup, Volume
+from cfngen.cluster.logical_ids import MasterId
+from cfngen.cluster.model import Architecture, Cluster, Instances, NodeGroup, Slot, Volume
 from cfngen.cluster.upgrade_timeouts import MAX_PAUSE_MINUTES
 from cfngen.templates.images import root_device
-from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.network import zone_parameter
 from cfngen.templates.secrets import key_name_property
-from cfngen.templates.stack import Stack
+from cfngen.templates.stack import MASTERS, PropertyValue, Stack
 from cfngen.templates.tagging import tags
 from cfngen.userdata import UserData
 
@@ -258,3 +259,37 @@ def rolling_update_policy(
         ),
         AutoScalingScheduledAction=policies.AutoScalingScheduledAction(IgnoreUnmodifiedGroupSizeProperties=True),
     )
+
+
+def capacity_reservation_property(
+    stack: Stack, cluster: Cluster, master_slot: Slot, name_tag: str
+) -> dict[str, PropertyValue]:
+    """Add the capacity reservation of a master slot; return the property of launch template data that targets it.
+
+    Another type or zone replaces a reservation, and CloudFormation creates the new one before the launch template gets
+    a version that names it: if EC2 has no capacity, the update fails before an instance is terminated.
+
+    Returns:
+        the property by name; empty if no capacity is reserved.
+    """
+    if not cluster.control_plane.capacity_reservation:
+        return {}
+    reservation = stack.add(
+        ec2.CapacityReservation(
+            str(MasterId(master_slot.letter, "CapacityReservation")),
+            AvailabilityZone=zone_parameter(stack, master_slot.subnet.zone),
+            InstanceType=instance_type_parameter(
+                stack, parameter_prefix="Master", instances=cluster.control_plane, parameter_group=MASTERS
+            ),
+            InstanceCount=1,
+            # Only an instance that names the reservation may use it, no other of the account that is like it.
+            InstanceMatchCriteria="targeted",
+            # The platform of every distribution ("Supported platforms", Capacity Reservations, Amazon EC2 User Guide).
+            InstancePlatform="Linux/UNIX",
+            TagSpecifications=[
+                ec2.TagSpecifications(ResourceType="capacity-reservation", Tags=tags(cluster, name_tag))
+            ],
+        )
+    )
+    target = ec2.CapacityReservationTarget(CapacityReservationId=Ref(reservation))
+    return {"CapacityReservationSpecification": ec2.CapacityReservationSpecification(CapacityReservationTarget=target)}

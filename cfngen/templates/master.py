@@ -46,26 +46,23 @@ from cfngen.templates import access
 from cfngen.templates.api_endpoint import Endpoints, PublicAddress, add_elastic_ip, add_endpoints
 from cfngen.templates.backups import backup_bucket_name
 from cfngen.templates.endpoints import add_interface_endpoints
-from cfngen.templates.existing_network import zone_parameter
 from cfngen.templates.iam import master_profile
 from cfngen.templates.images import image_parameter
 from cfngen.templates.issuer import issuer_bucket_name, issuer_without_scheme
 from cfngen.templates.launch import (
     add_launch_template,
     allowed_volume_types,
+    capacity_reservation_property,
     creation_policy,
     ebs_volume_properties,
-    instance_type_parameter,
     latest_version,
     rolling_update_policy,
 )
-from cfngen.templates.network import route_table_id, subnet_id, vpc_id
-from cfngen.templates.patterns import IPV4_PATTERN
-from cfngen.templates.private_network import way_out
-from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.network import IPV4_PATTERN, route_table_id, subnet_id, vpc_id, zone_parameter
 from cfngen.templates.references import part_value
+from cfngen.templates.route_tables import way_out
 from cfngen.templates.security_groups import extra_security_groups, first_group
-from cfngen.templates.stack import MASTERS, Stack
+from cfngen.templates.stack import MASTERS, PropertyValue, Stack
 from cfngen.templates.tagging import auto_scaling_group_tags, tags
 from cfngen.userdata.references import uses_account_id
 
@@ -148,14 +145,6 @@ def _add_outputs(
         stack.output(command.output, value=text, description=command.description, also_output_of_root=True)
 
 
-def last_master_group_id(cluster: Cluster) -> str:
-    """Return the logical id of the last master's Auto Scaling group.
-
-    CloudFormation creates or updates this group last, because the group of each master depends on the previous one.
-    """
-    return str(MasterId(cluster.slots[-1].letter, "AutoScalingGroup"))
-
-
 def _add_interface(stack: Stack, cluster: Cluster, master_slot: Slot) -> ec2.NetworkInterface:
     address = stack.parameter(
         str(MasterId(master_slot.letter, "Address")),
@@ -228,40 +217,6 @@ def _add_data_volume(stack: Stack, cluster: Cluster, master_slot: Slot) -> ec2.V
             UpdateReplacePolicy="Snapshot",
         )
     )
-
-
-def _capacity_reservation_property(
-    stack: Stack, cluster: Cluster, master_slot: Slot, name_tag: str
-) -> dict[str, PropertyValue]:
-    """Add the capacity reservation of a master slot; return the property of launch template data that targets it.
-
-    Another type or zone replaces a reservation, and CloudFormation creates the new one before the launch template gets
-    a version that names it: if EC2 has no capacity, the update fails before an instance is terminated.
-
-    Returns:
-        the property by name; empty if no capacity is reserved.
-    """
-    if not cluster.control_plane.capacity_reservation:
-        return {}
-    reservation = stack.add(
-        ec2.CapacityReservation(
-            str(MasterId(master_slot.letter, "CapacityReservation")),
-            AvailabilityZone=zone_parameter(stack, master_slot.subnet.zone),
-            InstanceType=instance_type_parameter(
-                stack, parameter_prefix="Master", instances=cluster.control_plane, parameter_group=MASTERS
-            ),
-            InstanceCount=1,
-            # Only an instance that names the reservation may use it, no other of the account that is like it.
-            InstanceMatchCriteria="targeted",
-            # The platform of every distribution ("Supported platforms", Capacity Reservations, Amazon EC2 User Guide).
-            InstancePlatform="Linux/UNIX",
-            TagSpecifications=[
-                ec2.TagSpecifications(ResourceType="capacity-reservation", Tags=tags(cluster, name_tag))
-            ],
-        )
-    )
-    target = ec2.CapacityReservationTarget(CapacityReservationId=Ref(reservation))
-    return {"CapacityReservationSpecification": ec2.CapacityReservationSpecification(CapacityReservationTarget=target)}
 
 
 def _pod_role_references(stack: Stack, cluster: Cluster) -> dict[str, PropertyValue]:
@@ -409,7 +364,7 @@ def _add_launch_template(
             DeviceIndex=0, DeleteOnTermination=False, NetworkInterfaceId=Ref(interface)
         ),
         user_data=packed_user_data,
-        **_capacity_reservation_property(stack, cluster, master_slot, name_tag),
+        **capacity_reservation_property(stack, cluster, master_slot, name_tag),
     )
 
 

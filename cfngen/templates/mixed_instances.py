@@ -13,8 +13,7 @@ from cfngen.cluster.group_types import has_mixed_instances_policy, may_be_spot
 from cfngen.cluster.logical_ids import NodeGroupId
 from cfngen.cluster.model import InstanceRequirements, InstancesDistribution, NodeGroup
 from cfngen.templates.launch import latest_version
-from cfngen.templates.property_value import PropertyValue
-from cfngen.templates.stack import Stack
+from cfngen.templates.stack import PropertyValue, Stack
 
 _MIB_PER_GIB = 1024
 _SECONDS_PER_DAY = 86_400

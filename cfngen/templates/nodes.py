@@ -16,23 +16,21 @@ from troposphere import Ref, autoscaling, ec2
 from cfngen import userdata
 from cfngen.cluster.existing_parts import SECURITY_GROUP
 from cfngen.cluster.instance_types import architecture
-from cfngen.cluster.logical_ids import MASTER_STACK, NodeGroupId, NodeGroupPart, node_group_prefix
+from cfngen.cluster.logical_ids import MASTER_STACK, MasterId, NodeGroupId, NodeGroupPart, node_group_prefix
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.names import DRAIN_HOOK
 from cfngen.cluster.node_template_tags import node_template_tags
 from cfngen.cluster.rolling_updates import min_in_service
 from cfngen.cluster.upgrade_timeouts import batch_timeout
-from cfngen.templates import master
 from cfngen.templates.iam import node_profile
 from cfngen.templates.images import image_parameter
 from cfngen.templates.launch import add_launch_template, creation_policy, rolling_update_policy
 from cfngen.templates.mixed_instances import capacity_properties, launch_source, market_options
 from cfngen.templates.network import subnet_id
-from cfngen.templates.private_network import way_out
-from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.references import part_value
+from cfngen.templates.route_tables import way_out
 from cfngen.templates.security_groups import extra_security_groups, first_group
-from cfngen.templates.stack import NODES, Stack
+from cfngen.templates.stack import NODES, PropertyValue, Stack
 from cfngen.templates.tagging import auto_scaling_group_tags
 
 # HeartbeatTimeout of the lifecycle hook for draining. While a node is being drained, its instance sends a heartbeat
@@ -150,7 +148,7 @@ def _add_auto_scaling_group(
         ),
         depends_on_in_standalone_template=(
             *(logical_id for zone in node_group.zones for logical_id in way_out(cluster, zone)),
-            master.last_master_group_id(cluster),
+            last_master_group_id(cluster),
         ),
     )
 
@@ -217,3 +215,11 @@ def _drain_hook_property(node_group: NodeGroup) -> dict[str, object]:
         DefaultResult="CONTINUE",
     )
     return {"LifecycleHookSpecificationList": [hook]}
+
+
+def last_master_group_id(cluster: Cluster) -> str:
+    """Return the logical id of the last master's Auto Scaling group.
+
+    CloudFormation creates or updates this group last, because the group of each master depends on the previous one.
+    """
+    return str(MasterId(cluster.slots[-1].letter, "AutoScalingGroup"))

@@ -17,8 +17,7 @@ from cfngen.cluster.existing_parts import PartKind, stack_outputs
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.reference_ids import ExistingPartId, RecordedId
 from cfngen.cluster.references import StackOutput, parse_reference
-from cfngen.templates.property_value import PropertyValue
-from cfngen.templates.stack import ACCESS, Stack
+from cfngen.templates.stack import ACCESS, PropertyValue, Stack
 
 _NAME_CONSTRAINTS = {
     "AllowedPattern": "^(/[A-Za-z0-9_.-]+)+$",

@@ -11,8 +11,7 @@ from cfngen.cluster.existing_security_groups import GroupRole
 from cfngen.cluster.sections.network import PrefixList
 from cfngen.cluster.security_group_ids import RuleId
 from cfngen.cluster.security_group_rules import Rule
-from cfngen.templates.property_value import PropertyValue
-from cfngen.templates.stack import Stack
+from cfngen.templates.stack import PropertyValue, Stack
 
 GroupIds = Mapping[GroupRole, PropertyValue]
 """References to the ids of the first security groups by role."""

@@ -30,12 +30,9 @@ from cfngen.cluster.security_group_rules import (
     rules_between_instances,
     source_rule,
 )
-from cfngen.templates.existing_network import security_group_parameter
-from cfngen.templates.network import vpc_id
-from cfngen.templates.patterns import CIDR_PATTERN
-from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.network import CIDR_PATTERN, security_group_parameter, vpc_id
 from cfngen.templates.security_group_rules import GroupIds, add_ingress, allow_from_address_source, inline_rule
-from cfngen.templates.stack import ACCESS, Stack
+from cfngen.templates.stack import ACCESS, PropertyValue, Stack
 from cfngen.templates.tagging import tags, tags_without_kubernetes_io_tag
 
 # What the security groups of a role protect, for descriptions and Name tags.

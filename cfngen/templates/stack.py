@@ -10,18 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import troposphere
-from troposphere import Ref, Template
+from troposphere import AWSHelperFn, Ref, Template
 from troposphere.policies import CreationPolicy
 
 from cfngen.cluster.model import Cluster
 from cfngen.templates.document import Document, TemplateBody
-from cfngen.templates.literal import protect_placeholders
-from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.expressions import protect_placeholders
 
 Resource = TypeVar("Resource")
+PropertyValue: TypeAlias = AWSHelperFn | str | int
+"""Value of a resource's property: a text, a number, or an expression such as a reference to a parameter."""
 
 # Parameter groups: the headings under which the console shows parameters. Each node group has a heading of its own too.
 NETWORK = "Network"

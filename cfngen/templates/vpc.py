@@ -21,18 +21,17 @@ from cfngen.cluster.topology import (
     public_subnets,
     uses_internet_gateway,
 )
-from cfngen.templates import private_network
-from cfngen.templates.existing_network import (
+from cfngen.templates import route_tables
+from cfngen.templates.flow_logs import add_flow_log
+from cfngen.templates.network import (
+    VPC_CIDR_PATTERN,
     internet_gateway_parameter,
     route_table_parameter,
     vpc_parameter,
     zone_parameter,
 )
-from cfngen.templates.flow_logs import add_flow_log
-from cfngen.templates.patterns import VPC_CIDR_PATTERN
-from cfngen.templates.property_value import PropertyValue
-from cfngen.templates.routes import add_routes
-from cfngen.templates.stack import NETWORK, Stack
+from cfngen.templates.route_tables import add_routes
+from cfngen.templates.stack import NETWORK, PropertyValue, Stack
 from cfngen.templates.tagging import tags
 
 # The cloud controller manager puts internet-facing load balancers into subnets with the first of these tags, and
@@ -62,7 +61,7 @@ def build(cluster: Cluster) -> Stack | None:
     public_route_table = _add_public_route_table(stack, cluster, vpc) if uses_internet_gateway(cluster) else None
     for zone, public in created_public_subnets.items():
         _add_public_subnet(stack, cluster, vpc, zone, str(public.cidr), public_route_table)
-    private_tables = private_network.add_route_tables(stack, cluster, vpc) if is_private(cluster) else {}
+    private_tables = route_tables.add_route_tables(stack, cluster, vpc) if is_private(cluster) else {}
     for subnet in created_subnets(cluster):
         # None if the cluster file names a route table for the subnet.
         route_table = private_tables.get(subnet.zone) if is_private(cluster) else Ref(public_route_table)

@@ -13,14 +13,16 @@ from cfngen.cluster.api_dns import certificate_names
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.names import api_host
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.service_accounts import KEYS_KEY
 from cfngen.cluster.topology import has_both_endpoints, has_internal_load_balancer, has_public_endpoint
 from cfngen.releases import exact_version
-from cfngen.userdata import audit, service_account_issuer
+from cfngen.userdata import audit
 from cfngen.userdata.deep_merge import merge
 from cfngen.userdata.files import BIN_FOLDER, CREDENTIAL_PROVIDERS_FILE, MASTER_MOUNT
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
+
 
 API_VERSION = "kubeadm.k8s.io/v1beta4"
 # The API server's EncryptionConfiguration, which the boot program writes with the key (boot/master/encryption.py).
@@ -49,9 +51,7 @@ def init_documents(cluster: Cluster) -> list[JsonObject]:
             "bootstrapTokens": [{"ttl": "15m0s", "description": "made by kubeadm at boot, not used"}],
             "patches": PATCHES,
         },
-        service_account_issuer.with_flags(
-            cluster, merge(_cluster_configuration(cluster), cluster.kubernetes.cluster_configuration)
-        ),
+        with_flags(cluster, merge(_cluster_configuration(cluster), cluster.kubernetes.cluster_configuration)),
     ]
 
 
@@ -182,3 +182,38 @@ def _node_registration(**extra_arguments: str) -> JsonObject:
 
 def _extra_args(values_by_flag: Mapping[str, str]) -> list[dict[str, str]]:
     return [{"name": flag, "value": value} for flag, value in values_by_flag.items()]
+
+
+_ISSUER_FLAG, _KEYS_FLAG = "service-account-issuer", "service-account-jwks-uri"
+# The URL of the issuer, whose host is a reference of user data.
+_ISSUER_URL = "https://${issuer}"
+
+
+def with_flags(cluster: Cluster, cluster_configuration: JsonObject) -> JsonObject:
+    """Return kubeadm's ClusterConfiguration with the API server's flags of the issuer, if the cluster has one.
+
+    kube-apiserver's reference says of `--service-account-issuer`: given several times, "the first is used to generate
+    tokens and all are used to determine which issuers are accepted". kubeadm keeps the order of `extraArgs`, and leaves
+    out its own flag of the same name (`ArgumentsToCommand` in cmd/kubeadm/app/util/arguments.go; before 1.34.4 and
+    1.35.1 it sorted them, kubernetes/kubeadm#3261). Without `--api-audiences`, tokens for the API server need any of
+    the issuers as audience (pkg/kubeapiserver/options/authentication.go). So pods' tokens of either issuer stay valid,
+    whichever comes first.
+
+    They are added after the user's settings have been merged: the flag of the issuers is there twice, while settings
+    with the same name replace each other when they are merged.
+    """
+    issuer = cluster.service_account_issuer
+    if issuer is None:
+        return cluster_configuration
+    # kubeadm's own issuer (cmd/kubeadm/app/phases/controlplane/manifests.go), which it leaves out if there is another.
+    kubeadm_issuer = f"https://kubernetes.default.svc.{cluster.network.dns_domain}"
+    issuers = [_ISSUER_URL, kubeadm_issuer] if issuer.sign_tokens else [kubeadm_issuer, _ISSUER_URL]
+    flags = [
+        *({"name": _ISSUER_FLAG, "value": url} for url in issuers),
+        {"name": _KEYS_FLAG, "value": f"{_ISSUER_URL}/{KEYS_KEY}"},
+    ]
+    api_server = cluster_configuration["apiServer"]
+    return {
+        **cluster_configuration,
+        "apiServer": {**api_server, "extraArgs": [*api_server["extraArgs"], *flags]},
+    }

@@ -96,9 +96,9 @@ def command(
     """
     from cfngen.rehearse.clusters import REHEARSAL_NAME
     from cfngen.rehearse.expectations import read_recorded_expectations
+    from cfngen.rehearse.operation_runner import RehearsalRequest
     from cfngen.rehearse.outlines import outline_steps
     from cfngen.rehearse.report import RehearsalSteps, require_writable
-    from cfngen.rehearse.request import RehearsalRequest
     from cfngen.rehearse.run import clean_up as delete_leftovers
     from cfngen.rehearse.run import rehearse
     from cfngen.rehearse.steps import steps_up_to as steps_up_to

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Addon, Cluster
-from cfngen.userdata.addons import accelerators, observation, scaling, storage, traffic
+from cfngen.userdata.addons import nodes, observation, storage, traffic
 from cfngen.userdata.addons.networking import network_plugin_releases
 from cfngen.userdata.addons.release import Release, for_boot_program
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 CATALOGUE = (
     (storage.aws_ebs_csi_driver, "aws_ebs_csi_driver"),
     (observation.metrics_server, "metrics_server"),
-    (scaling.cluster_autoscaler, "cluster_autoscaler"),
-    (scaling.node_termination_handler, "node_termination_handler"),
+    (nodes.cluster_autoscaler, "cluster_autoscaler"),
+    (nodes.node_termination_handler, "node_termination_handler"),
     (traffic.cert_manager, "cert_manager"),
     (traffic.aws_load_balancer_controller, "aws_load_balancer_controller"),
     (traffic.external_dns, "external_dns"),
     (observation.headlamp, "headlamp"),
     (observation.fluent_bit, "fluent_bit"),
     (observation.prometheus, "prometheus"),
-    (accelerators.nvidia_device_plugin, "nvidia_device_plugin"),
+    (nodes.nvidia_device_plugin, "nvidia_device_plugin"),
 )
 
 

@@ -1,9 +1,10 @@
-"""Add-ons for scaling and for the termination of nodes."""
+"""Add-ons for nodes: their number, their termination, and their GPUs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cfngen.cluster.gpu import PRESENT_LABEL
 from cfngen.cluster.logical_ids import auto_scaling_group_id, node_group_prefix
 from cfngen.cluster.model import Cluster, NodeTerminationHandler
 from cfngen.cluster.service_accounts import CLUSTER_AUTOSCALER, has_role
@@ -20,6 +21,7 @@ from cfngen.userdata.addons.release import (
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
+
 
 NAMESPACE = "kube-system"
 
@@ -118,3 +120,22 @@ def _interruption_values(handler: NodeTerminationHandler) -> JsonObject:
         # pkg/interruptioneventstore, `getDrainHelper` in pkg/node/node.go).
         values["nodeTerminationGracePeriod"] = handler.node_grace_period
     return values
+
+
+def nvidia_device_plugin(cluster: Cluster) -> Release:
+    """Return NVIDIA's device plug-in, which makes the GPUs of a node a resource that pods ask for, `nvidia.com/gpu`.
+
+    It runs on nodes with the label that groups with `gpu` have, whatever taints these have. It needs no RuntimeClass,
+    since NVIDIA's runtime is the default one of these nodes.
+    """
+    values = {
+        "fullnameOverride": "nvidia-device-plugin",
+        "nodeSelector": {PRESENT_LABEL: "true"},
+        "tolerations": [{"operator": "Exists"}],
+    }
+    return release_of_chart(
+        pinned_chart(cluster, "nvidia-device-plugin"),
+        name="nvidia-device-plugin",
+        namespace="kube-system",
+        values=values,
+    )

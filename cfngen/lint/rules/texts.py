@@ -43,7 +43,7 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every text that is refused."""
-        for path_pattern, limit in limits.OF_TEMPLATE.items():
+        for path_pattern, limit in limits.TEMPLATE_LIMITS.items():
             for path, value in _values_at(cfn.template, path_pattern, []):
                 yield from self._check(cfn, limit, value, path)
         for logical_id, resource in cfn.get_resources().items():

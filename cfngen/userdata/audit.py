@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
 POLICY_FILE = "/etc/kubernetes/audit-policy.json"
-# The folder on masters with the log file.
 LOG_FOLDER = "/var/log/kubernetes/audit"
 # Users and groups of Kubernetes' components, which read often. Their reads are not logged, but their changes are.
 _COMPONENT_USERS = ("system:apiserver", "system:kube-controller-manager", "system:kube-scheduler", "system:kube-proxy")

@@ -64,7 +64,6 @@ def master(
 
     Raises:
         UserDataTooLargeError: the user data is larger than EC2 allows.
-        ValueError: a reference is missing or unknown.
     """
     reference_names.check_names(references, reference_names.of_master(cluster))
     control_plane = cluster.control_plane
@@ -126,10 +125,6 @@ def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, object]) -
 
     Args:
         references: the value for each name in `references.of_node`: a troposphere expression, or a string.
-
-    Raises:
-        UserDataTooLargeError: the user data is larger than EC2 allows.
-        ValueError: a reference is missing or unknown.
     """
     reference_names.check_names(references, reference_names.of_node())
     unpacked_files = _unpacked_files(
@@ -191,11 +186,7 @@ def roles(cluster: Cluster) -> tuple[UserData, ...]:
 
 
 def _common_config(cluster: Cluster, group: Instances, role: str) -> Config:
-    """Return the keys that are in the configuration of both masters and nodes.
-
-    Args:
-        group: the masters, or a node group.
-    """
+    """Return the keys that are in the configuration of both masters and nodes."""
     config: Config = {
         "role": role,
         "cluster": cluster.name,
@@ -250,10 +241,7 @@ def _assets(cluster: Cluster, pinned_assets: tuple[PinnedAsset, ...]) -> list[As
 def _unpacked_files(cluster: Cluster, *file_groups: Mapping[str, str]) -> dict[str, str]:
     """Return the given files and the unit of the boot program, by the path below /opt/cfngen to unpack them to.
 
-    The boot program copies the files in /opt/cfngen/files to their final paths.
-
-    Args:
-        file_groups: mappings with the texts of files by their final path.
+    The boot program copies the files in /opt/cfngen/files to their final paths, the keys of these mappings.
     """
     unpacked = {BOOT_UNIT_NAME: files.boot_unit(cluster)}
     for texts_by_path in file_groups:

@@ -17,9 +17,7 @@ from cfngen.userdata.deep_merge import merge
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
-# containerd's folder with one folder per registry, for the registry's mirrors.
 REGISTRIES_FOLDER = "/etc/containerd/certs.d"
-# Names of containerd's plug-ins.
 _IMAGES = "io.containerd.cri.v1.images"
 _RUNTIME = "io.containerd.cri.v1.runtime"
 _TRANSFER = "io.containerd.transfer.v1.local"
@@ -27,9 +25,7 @@ _TRANSFER = "io.containerd.transfer.v1.local"
 NVIDIA_RUNTIME = "nvidia"
 # containerd's default, for which its transfer service needs no configuration.
 _DEFAULT_SNAPSHOTTER = "overlayfs"
-# Pattern of the TOML keys that need no quotes.
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-# TOML's escape sequences, by the character.
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
@@ -74,9 +70,6 @@ def _transfer_service(plugins: JsonObject, processor: str) -> JsonObject:
 
     Since containerd 2.1 the CRI plug-in pulls images through the transfer service, which refuses snapshotters that are
     not listed: "unable to initialize unpacker: no unpack platforms defined" (containerd's docs/transfer.md).
-
-    Args:
-        plugins: the settings of containerd's plug-ins, with those of the cluster file.
     """
     images, runtime = plugins.get(_IMAGES, {}), plugins.get(_RUNTIME, {}).get("containerd", {})
     tables = [images, *images.get("runtime_platforms", {}).values(), *runtime.get("runtimes", {}).values()]
@@ -149,11 +142,7 @@ def _toml_key(key: str) -> str:
 
 
 def _toml_value(value: object) -> str:
-    """Return a value as TOML; mappings, which occur in lists here, become inline tables.
-
-    Raises:
-        ValueError: the value has no counterpart in TOML.
-    """
+    """Return a value as TOML; mappings, which occur in lists here, become inline tables."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

@@ -31,7 +31,6 @@ from cfngen.userdata.mirror import mirrored
 MASTERS, NODES = "masters", "nodes"
 _EVERYBODY = (MASTERS, NODES)
 _HTTPS = 443
-# kubeadm's default for the images of the control plane and of CoreDNS.
 _KUBERNETES_REGISTRY = "registry.k8s.io"
 # Services that are called by masters only: by the cloud controller manager, and by add-ons.
 _SERVICES_OF_MASTERS = frozenset({"acm", "cognito-idp", "elasticloadbalancing", "iam", "route53"})

@@ -14,24 +14,16 @@ from cfngen.userdata.lines import text_of
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
-# The folder of Kubernetes' programs and of containerd.
 BIN_FOLDER = "/usr/local/bin"
 UNITS_FOLDER = "/etc/systemd/system"
 BOOT_SERVICE = "cfngen-boot.service"
-# The kubelet's CredentialProviderConfig.
 CREDENTIAL_PROVIDERS_FILE = "/etc/kubernetes/credential-providers.json"
-# The configuration of the cloud controller manager.
 CLOUD_CONFIG_FILE = "/etc/kubernetes/cloud.config"
-# The folder at which a master's data volume is mounted.
 MASTER_MOUNT = "/mnt/master"
 
 
 def common(cluster: Cluster, *, master: bool) -> dict[str, str]:
-    """Return the files of every instance, by path.
-
-    Args:
-        master: whether they are a master's files: then the kubelet's unit requires the data volume.
-    """
+    """Return the files of every instance, by path."""
     return {
         "/etc/modules-load.d/cfngen.conf": "overlay\nbr_netfilter\n",
         # The kubelet sets vm.overcommit_memory and kernel.panic* itself.
@@ -165,10 +157,7 @@ def timer_units(task: str, title: str, calendar: str, delay: str = "10s", after_
 
 
 def credential_providers() -> JsonObject:
-    """Return the kubelet's CredentialProviderConfig.
-
-    With it the kubelet gets passwords for ECR registries, by the instance's IAM role.
-    """
+    """Return the kubelet's CredentialProviderConfig: it gets passwords for ECR registries by the instance's role."""
     # Host names of ECR's registries as in the provider's ecrPrivateHostPattern: with `dkr.` for IPv4, with `dkr-` for
     # dual-stack.
     domains_by_prefix = {
@@ -198,9 +187,7 @@ def credential_providers() -> JsonObject:
 def kubelet_unit(*, master: bool) -> str:
     """Return the kubelet's systemd unit, which uses the files that kubeadm writes.
 
-    Args:
-        master: whether it is a master's unit. A master's kubelet never runs without the data volume, as etcd would
-            begin an empty cluster on the root disk.
+    A master's kubelet never runs without the data volume, as etcd would begin an empty cluster on the root disk.
     """
     return text_of(
         "[Unit]",

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 API_VERSION = "kubeadm.k8s.io/v1beta4"
-# The API server's EncryptionConfiguration, which the boot program writes with the key (boot/master/encryption.py).
 ENCRYPTION_FILE = "/etc/kubernetes/encryption.json"
 # The folder with the boot program's patches of what kubeadm writes, as a field of kubeadm's documents.
 PATCHES = {"directory": "/opt/cfngen/patches"}
@@ -101,10 +100,7 @@ def _cluster_configuration(cluster: Cluster) -> JsonObject:
 
 
 def _controller_manager_flags(cluster: Cluster) -> dict[str, str]:
-    """Return the flags of kube-controller-manager, which assigns nodes their ranges of pod addresses, if there are any.
-
-    The cloud controller manager creates the VPC routes to them.
-    """
+    """Return the flags of kube-controller-manager: it assigns pod CIDRs, the cloud controller manager their routes."""
     plugin = network_plugin(cluster)
     flags = {
         "allocate-node-cidrs": "true" if plugin.gives_nodes_pod_cidrs else "false",

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 # EC2's limit for user data before base64 encoding: 16 KB.
 MAX_USER_DATA_BYTES = 16384
-# The systemd unit that runs the boot program; it is part of the first stage.
 BOOT_UNIT_NAME = "cfngen-boot.service"
 # Keys of the configuration that the first stage needs; all others come with the second stage.
 FIRST_STAGE_KEYS = ("role", "cluster", "region", "timeout", "packages", "steps", "before")
@@ -152,7 +151,7 @@ def pack(
     """Return the user data of a role.
 
     Args:
-        role: the role's display name, `master` or `nodes-<group>`.
+        role: `master` or `nodes-<group>`.
         prefix: prefix of the logical id of the resource with the second stage, e.g. `Master`.
         files: the texts of further files to unpack, by path below /opt/cfngen, including BOOT_UNIT_NAME.
         references: by the reference's name (a key of `MAX_LENGTHS`), a troposphere expression or a plain text.
@@ -285,20 +284,13 @@ def _join_files(texts_by_path: Mapping[str, str]) -> str:
 
 
 def _digests(texts: Mapping[str, str]) -> dict[str, str]:
-    """Return by name a digest of each text.
-
-    The digests have five hexadecimal digits, to save space: of a million changes about one stays unnoticed.
-    """
+    """Return five digits of each text's digest, to save space: of a million changes about one stays unnoticed."""
     return {name: hashlib.sha256(text.encode()).hexdigest()[:5] for name, text in texts.items()}
 
 
 @dataclass(frozen=True)
 class _Reference:
-    """A value that only CloudFormation knows, such as the id of another resource.
-
-    Attributes:
-        name: the name under which the boot program gets the value.
-    """
+    """A value that only CloudFormation knows, such as a resource's id, and its name for the boot program."""
 
     name: str
     value: object
@@ -307,8 +299,7 @@ class _Reference:
 def _split_at_references(text: str, references: Mapping[str, object]) -> list[str | _Reference]:
     """Return the pieces that CloudFormation joins to user data: literal texts and references.
 
-    Args:
-        text: the user data; its NUL is replaced by a JSON object with the value of each reference, by name.
+    The text's NUL is replaced by a JSON object with the value of each reference, by name.
     """
     before, _, after = text.partition("\0")
     pieces: list[str | _Reference] = []

@@ -36,7 +36,6 @@ LABELS = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/managed-by": "cfnge
 # configuration find out that theirs has been superseded.
 CONFIGURATION_ANNOTATION = "cfngen/configuration"
 CERTIFICATE_FOLDER = "/etc/webhook/certs"
-# The user and group `nobody`.
 _UNPRIVILEGED_ID = 65534
 # Seconds that a token is valid; the webhook's own default, and the longest that AWS's SDKs make use of.
 _TOKEN_SECONDS = 86400
@@ -44,7 +43,6 @@ _TOKEN_SECONDS = 86400
 _SECONDS_FOR_LISTED, _SECONDS_FOR_OTHERS = 5, 3
 # Of this version the webhook reads no other (v1beta1 in pkg/handler/handler.go).
 _REVIEW_VERSIONS = ["v1beta1"]
-# The label by which AWS's own configuration lets a pod do without the webhook.
 _SKIP_LABEL = "eks.amazonaws.com/skip-pod-identity-webhook"
 
 
@@ -158,9 +156,7 @@ def _webhook(name: str, failure_policy: str, *, seconds: int, conditions: list[J
     """Return one webhook of the configuration.
 
     Args:
-        name: the part of its name that tells it from the others.
         failure_policy: `Fail` or `Ignore`: whether a pod is refused if the webhook does not answer.
-        seconds: how long the API server waits.
         conditions: the CEL expressions that must all be true of a pod.
     """
     return {

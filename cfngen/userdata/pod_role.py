@@ -64,9 +64,7 @@ def patches(
     Without a role, but with an issuer, it is a patch without fields: server-side apply then removes those of a role
     that the cluster file no longer asks for. A cluster without an issuer has had no role.
 
-    Args:
-        name: name of the object; its namespace is that of the service account.
-        container: name of the container that calls AWS.
+    The object, of this name, is in the service account's namespace; the container is the one that calls AWS.
     """
     if cluster.service_account_issuer is None:
         return ()

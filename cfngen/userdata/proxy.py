@@ -16,7 +16,6 @@ from cfngen.userdata.lines import text_of
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
-# The variables, for systemd and shells.
 ENVIRONMENT_FILE = "/etc/default/cfngen-proxy"
 # A drop-in for `cfngen-` applies to all units whose names begin with that (systemd.unit(5)).
 _OWN_UNITS = ("cfngen-.service", "containerd.service", "kubelet.service")

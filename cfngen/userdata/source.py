@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 # Of the supported distributions' Pythons the oldest: that of Amazon Linux 2023.
 OLDEST_INSTANCE_PYTHON = (3, 9)
-# Folder of the boot program on an instance, below /opt/cfngen.
 PROGRAM_FOLDER = "boot/"
 
 
@@ -71,11 +70,7 @@ def with_imported_modules(modules: Iterable[str]) -> tuple[str, ...]:
 
 @cache
 def imported_modules(module: str) -> frozenset[str]:
-    """Return the names of the modules of `cfngen.boot` that a module imports when it runs.
-
-    Raises:
-        BrokenProgramError: it is no Python program.
-    """
+    """Return the names of the modules of `cfngen.boot` that a module imports when it runs."""
     names: set[str] = set()
     try:
         tree = ast.parse(source_text(module))

@@ -208,11 +208,7 @@ def tasks(cluster: Cluster, group: Instances) -> dict[str, Steps]:
 
 
 def steps_page(role: str, all_steps: Steps, all_tasks: Mapping[str, Steps], program_sha256: str) -> str:
-    """Return a page that lists what the instances of a role do: the steps of a boot by number, and the tasks.
-
-    Args:
-        program_sha256: a digest of the boot program, which differs if one of its modules does.
-    """
+    """Return a page that lists what the instances of a role do: the steps of a boot by number, and the tasks."""
     numbered = {"identity": "runner.identity", **all_steps, "signal": "runner.signal_success"}
     lines = [
         f"# What instances of the role {role} do",

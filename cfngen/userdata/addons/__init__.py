@@ -34,11 +34,7 @@ CATALOGUE = (
 
 
 def releases(cluster: Cluster) -> list[contract.Release]:
-    """Return the releases that masters install, in order, as the boot program reads them.
-
-    Raises:
-        UnknownChartError: the catalogue has no chart of an add-on for the cluster's Kubernetes version.
-    """
+    """Return the releases that masters install, in order, as the boot program reads them."""
     described_releases = [
         for_boot_program(cluster, release, values) for release, values in network_plugin_releases(cluster)
     ]

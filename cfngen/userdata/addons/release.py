@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from cfngen.boot import contract
     from cfngen.boot.contract import JsonObject
 
-# The folder on masters for the charts' archives.
 CHARTS_FOLDER = "/opt/cfngen/charts"
-# Key of the label, and of the taint, of masters.
 MASTER_LABEL = "node-role.kubernetes.io/control-plane"
 # A Deployment's update strategy. Pods with hostNetwork occupy the host's ports, so the old pod must be deleted before
 # the new one can start.
@@ -79,11 +77,7 @@ def pinned_chart(cluster: Cluster, name: str) -> PinnedChart:
 
 
 def for_boot_program(cluster: Cluster, release: Release, values: JsonObject) -> contract.Release:
-    """Return a release as the boot program reads it.
-
-    Args:
-        values: the user's values for the chart, which are merged over cfngen's.
-    """
+    """Return a release as the boot program reads it, with the user's values merged over cfngen's."""
     return {
         "name": release.name,
         "namespace": release.namespace,

@@ -22,7 +22,6 @@ from cfngen.userdata.addons.release import (
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
-# Name of the default storage class, as kube-up named it.
 STORAGE_CLASS = "default"
 NAMESPACE = "kube-system"
 # Attachments for the root volume and for the network interfaces with pods' addresses: on most instance types interfaces

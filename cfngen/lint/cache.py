@@ -139,7 +139,6 @@ class Cache:
             raise
 
     def _delete_unused(self) -> None:
-        """Delete the verdicts that were not used for `RETENTION_DAYS` days."""
         cutoff = time.time() - RETENTION_DAYS * _SECONDS_PER_DAY
         for path in self.directory.glob(f"*{_FILE_SUFFIX}"):
             with contextlib.suppress(FileNotFoundError):

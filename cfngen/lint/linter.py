@@ -54,9 +54,6 @@ class Linter:
 
     The constructor imports cfn-lint (about 0.9 s) and loads the rules (about 0.5 s).
 
-    Attributes:
-        workplace: work directory for the files that cfn-lint reads.
-
     Args:
         workplace: an empty work directory. The caller makes it the current directory before calling `judge`, and
             removes it afterwards.
@@ -161,7 +158,6 @@ def _finding(match: Match, *, has_text: bool) -> dict[str, Any]:
     """Return cfn-lint's match as a finding in JSON form.
 
     Args:
-        match: the match of a rule.
         has_text: whether the template was read from a text; only then line and column mean something to the user.
     """
     rule = match.rule

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def lint(
     documents: Sequence[Document], *, region: str, cache: Path | None = None, texts: Mapping[str, str] | None = None
 ) -> tuple[Finding, ...]:
-    """Return the findings of cfn-lint and of cfngen's own rules.
+    """Return the findings of cfn-lint and of cfngen's own rules, by document in the given order, errors first.
 
     The verdict depends on the documents, the region, cfn-lint's version and this package's sources, and on nothing in
     the environment (`cfngen.lint.linter` says how). Errors, warnings and informational findings all count.
@@ -38,9 +38,6 @@ def lint(
         cache: directory of earlier verdicts (`cache_directory`), created if missing; None disables the cache.
         texts: the texts that documents were read from, by the document's name; findings in these documents have line
             and column.
-
-    Returns:
-        All findings, by document in the given order, errors first.
 
     Raises:
         LintUnavailableError: cfn-lint does not know the region, crashes on a template that has a text, or a worker
@@ -76,7 +73,6 @@ def _verdicts(views: Sequence[View], region: str, directory: Path | None) -> lis
 
 
 def _sort_key(finding: Finding, document_position: int) -> tuple[int, int, str, str]:
-    """Return the key that sorts findings by document, severity, path and rule."""
     return document_position, SEVERITIES.index(finding.severity), "/".join(map(str, finding.path)), finding.rule
 
 

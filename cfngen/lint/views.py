@@ -108,10 +108,7 @@ def make_views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple
 
 
 def _nested_interface(body: TemplateBody) -> TemplateBody:
-    """Return the parts of a nested template that are needed to check the template that nests it.
-
-    Of the resources, only those are needed that contain a function of rule E9019.
-    """
+    """Return what is needed of a nested template to check its parent: of resources, what rule E9019 looks at."""
     sections = {section: body[section] for section in _INTERFACE_SECTIONS if section in body}
     resources = {
         logical_id: resource
@@ -135,8 +132,7 @@ def _template_name(url: object) -> str | None:
 def _missing_template(document: Document, logical_id: str, name: str | None) -> Finding:
     """Return the finding for a nested stack whose template is not among the documents.
 
-    Args:
-        name: name of the missing template; None if the TemplateURL does not end in one.
+    Its name is None if the TemplateURL does not end in one.
     """
     reason = (
         f"no document named {name} is generated with it" if name else "the URL does not end in a template's file name"

@@ -61,7 +61,7 @@ def _cut_to_width(line: str) -> str:
 
 
 def differences(directory: Path, files: Mapping[str, bytes]) -> tuple[Difference, ...]:
-    """Compare an output directory with the files that cfngen would write to it; change nothing.
+    """Return a difference for each file of an output directory that is not up to date, ordered by path.
 
     Files that cfngen did not write are ignored, unless one has the name of a file to generate.
 
@@ -69,9 +69,6 @@ def differences(directory: Path, files: Mapping[str, bytes]) -> tuple[Difference
         directory: the output directory; it need not exist.
         files: expected contents by path relative to the directory, as `render` returns them. If README.md is not among
             them, they are only a part of the output, and no other file is reported as stale.
-
-    Returns:
-        A difference for each file that is not up to date, ordered by path.
 
     Raises:
         OutputError: the directory is a file, or something in it cannot be read.

@@ -37,11 +37,7 @@ class OutputError(CfngenError):
 
     @classmethod
     def of(cls, error: OSError, path: Path, action: str = "written") -> OutputError:
-        """Return the OutputError that reports an error of the operating system.
-
-        Args:
-            action: `written` or `read`: what could not be done.
-        """
+        """Return the OutputError for an error of the operating system; the action is `written` or `read`."""
         reason = (error.strerror or str(error)).lower()
         hint = _HINTS.get(error.errno or 0, "Choose another directory, or check the system's message.")
         return cls(path, f"cannot be {action}: {reason}", hint=hint)
@@ -51,11 +47,7 @@ _TEMPLATE_SUFFIXES = (".json", ".yaml")
 
 
 def read(path: Path) -> bytes | None:
-    """Return a file's content, or None if there is no such file.
-
-    Raises:
-        OutputError: it is a directory, or cannot be read.
-    """
+    """Return a file's content, or None if there is no such file."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -74,13 +66,7 @@ def read(path: Path) -> bytes | None:
 
 
 def files_by_cfngen(directory: Path) -> frozenset[str]:
-    """Return the paths of the files that cfngen wrote, relative to the directory.
-
-    They are README.md, the files that it lists, and templates with cfngen's entry in their metadata.
-
-    Raises:
-        OutputError: a file with the name of a template cannot be read.
-    """
+    """Return the paths of cfngen's files: README.md, what it lists, and templates with cfngen's entry in metadata."""
     readme_content = read(directory / README) or b""
     listed_files = {
         name for name in files_listed_in(readme_content.decode("utf-8", "replace")) if (directory / name).is_file()
@@ -104,7 +90,6 @@ def _template_names(directory: Path) -> Iterator[str]:
 
 
 def _has_cfngen_metadata(path: Path) -> bool:
-    """Return whether a file is a template that has the key `cfngen` in its metadata."""
     content = read(path) or b""
     # Parsing is slow; most files that cfngen did not write can be ruled out without it.
     if b"cfngen" not in content or b"Resources" not in content:

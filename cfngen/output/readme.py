@@ -21,7 +21,6 @@ def readme(documents: Sequence[Document], userdata: Sequence[UserData], suffix: 
     """Return the content of README.md.
 
     Args:
-        suffix: `json` or `yaml`.
         files: paths of all other files that cfngen writes, relative to the directory. README.md lists them in a
             comment, so that a later run can delete those that it no longer writes.
     """
@@ -57,7 +56,6 @@ def readme(documents: Sequence[Document], userdata: Sequence[UserData], suffix: 
 
 
 def _table(documents: Sequence[Document], userdata: Sequence[UserData], suffix: str) -> list[str]:
-    """Return the table of templates and UserData, in lines, and what the UserData are for."""
     lines = ["| file | contents |", "|---|---|"]
     lines += [f"| `{document.name}.{suffix}` | {_description(document)} |" for document in documents]
     if userdata:
@@ -76,16 +74,12 @@ def _table(documents: Sequence[Document], userdata: Sequence[UserData], suffix: 
 
 
 def _description(document: Document) -> str:
-    """Return a template's description on one line, for a cell of a Markdown table."""
     text = str(document.body.get("Description", "")).replace("|", "\\|") or "a template"
     return " ".join(text.split())
 
 
 def files_listed_in(readme_text: str) -> frozenset[str]:
-    """Return the paths of the files that the README of an earlier run lists.
-
-    The result is empty if cfngen did not write the README.
-    """
+    """Return the paths of the files that the README of an earlier run lists; none if cfngen did not write it."""
     lines = readme_text.splitlines()
     if not lines or lines[0] != MARKER or _LIST_START not in lines:
         return frozenset()

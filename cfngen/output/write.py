@@ -84,10 +84,7 @@ def write(directory: Path, files: Mapping[str, bytes]) -> WriteReport:
 
 
 def _remove_abandoned(directory: Path) -> None:
-    """Remove work directories of killed runs, which are those that have not changed for an hour.
-
-    Errors are ignored, because the output itself is complete.
-    """
+    """Remove work directories of killed runs, unchanged for an hour; errors do not matter, the output is complete."""
     cutoff = time.time() - _ABANDONED_AFTER_SECONDS
     with contextlib.suppress(OSError):
         for path in directory.iterdir():
@@ -100,11 +97,7 @@ def _remove_abandoned(directory: Path) -> None:
 
 
 def _check_replaceable(path: Path, *, exists: bool, is_written_by_cfngen: bool) -> None:
-    """Raise an error if the path is a symbolic link, or a file that cfngen did not write.
-
-    Raises:
-        OutputError: the file must not be replaced.
-    """
+    """Raise OutputError if the path is a symbolic link, or a file that cfngen did not write."""
     if path.is_symlink():
         raise OutputError(
             path, "is a symbolic link and would be replaced", hint="Remove it, or choose another directory."
@@ -123,11 +116,9 @@ class _DirectoryChange:
 
     Attributes:
         work: the work directory in it, for staged and saved files; None before it is created.
-        created_directories: directories that were created, outermost first.
         staged: paths of the new files in the work directory, by the path that each will have; the null device stands
             for a file to remove.
         saved: paths of the copies of replaced files in the work directory, by the path of the replaced file.
-        changed_paths: paths of the files that `commit` has replaced or removed, in this order.
     """
 
     directory: Path

@@ -83,11 +83,7 @@ def plugin_statements_of_nodes(cluster: Cluster, references: References) -> list
 
 
 def _common_statements(cluster: Cluster, references: References, nested_stack_id_pattern: str) -> list[Statement]:
-    """Return the statements that masters and nodes share.
-
-    Args:
-        nested_stack_id_pattern: pattern for the logical ids of the nested stacks that launch the instances.
-    """
+    """Return what masters and nodes share; the pattern matches logical ids of the stacks that launch them."""
     return [
         _own_stack_statement(references, nested_stack_id_pattern),
         *_pull_image_statements(references),

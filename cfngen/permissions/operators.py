@@ -34,11 +34,7 @@ class CommandGroup:
 
 
 def command_groups(scope: Scope, *, service_role: str = SERVICE_ROLE) -> tuple[CommandGroup, ...]:
-    """Return an operator's statements, grouped by the commands that need them.
-
-    Args:
-        service_role: name of the service role that the operator passes to CloudFormation.
-    """
+    """Return an operator's statements, grouped by the commands that need them."""
     return (
         CommandGroup(
             name="read",
@@ -64,11 +60,7 @@ def command_groups(scope: Scope, *, service_role: str = SERVICE_ROLE) -> tuple[C
 def operator_statements(
     scope: Scope, *, service_role: str = SERVICE_ROLE, only_command_groups: Collection[str] = ()
 ) -> list[Statement]:
-    """Return the statements of an operator.
-
-    Args:
-        only_command_groups: names of the command groups to include; if empty, all groups are included.
-    """
+    """Return the statements of an operator, of the named command groups only or, without names, of all."""
     selected_groups = [
         group
         for group in command_groups(scope, service_role=service_role)

@@ -140,11 +140,7 @@ def _interface_tag_statements(cluster: Cluster, references: References) -> list[
 
 
 def _instance_role_statements(interfaces: Expression, instances: Expression, condition: Condition) -> list[Statement]:
-    """Return the statements with which an instance's role changes interfaces and attaches them.
-
-    Args:
-        condition: which of them the role may change.
-    """
+    """Return the statements with which an instance's role changes interfaces and attaches them."""
     return [
         allow(
             sid="PodAddressesOwnInterfaces",

@@ -107,7 +107,6 @@ def _read_bucket_statements(issuer: ServiceAccountIssuer, scope: Scope) -> list[
 
 
 def _find_existing_roles_statements(cluster: Cluster) -> list[Statement]:
-    """Return the permission to see whether existing roles of service accounts exist; empty if there are none."""
     roles = dict.fromkeys(entry.role for entry in cluster.iam.service_accounts if entry.role)
     return [allow(sid="FindPodRoles", actions="iam:GetRole", resources=list(roles))] if roles else []
 

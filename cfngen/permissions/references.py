@@ -57,8 +57,7 @@ class References(Protocol):
     def substitute(self, text: str, **values: Expression) -> Expression:
         """Return a text in which values replace the variables `${name}`, as `Fn::Sub` replaces them.
 
-        Args:
-            text: may contain `${AWS::Partition}`, `${AWS::Region}`, `${AWS::AccountId}`, and the names of `values`.
+        The text may contain `${AWS::Partition}`, `${AWS::Region}`, `${AWS::AccountId}`, and the names of `values`.
         """
 
 
@@ -111,9 +110,7 @@ def if_creating_tagged(cluster: Cluster, service: str, *actions: str) -> Conditi
     """Return the IAM condition that a request sets the cluster's tag on a resource that the same request creates.
 
     Such a request needs permission to set tags, in addition to the permission to create the resource.
-
-    Args:
-        actions: the actions that create the resource, e.g. `CreateVolume`.
+    The actions are the ones that create it, e.g. `CreateVolume`.
     """
     create_action = actions[0] if len(actions) == 1 else list(actions)
     return {"StringEquals": {f"aws:RequestTag/{CLUSTER}": cluster.name, f"{service}:CreateAction": create_action}}

@@ -35,8 +35,7 @@ class Scope:
             empty if cfngen creates the bucket, or if there is none.
         route_table_id: id of the route table that holds the pods' routes.
         own_secrets_key: ARN of the user's own KMS key for the cluster's secrets; empty if CloudFormation creates it.
-        existing_roles: ARNs of the existing roles of instances.
-        existing_instance_profiles: ARNs of the existing instance profiles.
+        existing_roles, existing_instance_profiles: ARNs, of instances.
         makes_roles: whether CloudFormation creates roles: of instances, with their profiles, or of the flow log.
         makes_instance_profiles: whether CloudFormation creates instance profiles, also those of existing roles.
         node_security_group_id: id of the existing security group of the nodes.
@@ -178,11 +177,7 @@ class Scope:
         return [self._arn("ec2", resource) for resource in resources]
 
     def substitute(self, text: str, **values: Expression) -> str:
-        """Return a text in which values replace the variables `${name}`.
-
-        Args:
-            text: may contain `${AWS::Partition}`, `${AWS::Region}`, `${AWS::AccountId}`, and the names of `values`.
-        """
+        """Return a text in which values replace the variables `${name}`, as `References.substitute` says."""
         variables = {
             "AWS::Partition": self.partition,
             "AWS::Region": self.region,
@@ -212,8 +207,7 @@ class Scope:
 def if_resource_has_tag(scope: Scope, key: str = CLUSTER, value: str = "") -> Condition:
     """Return the IAM condition that a resource has a tag, by default the cluster's tag.
 
-    Args:
-        value: the tag's value; if empty, the cluster's name.
+    Without a value, the tag's value is the cluster's name.
     """
     return {"StringLike": {f"aws:ResourceTag/{key}": value or scope.cluster}}
 

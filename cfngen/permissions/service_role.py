@@ -186,7 +186,6 @@ def _role_statements(scope: Scope) -> list[Statement]:
 
 
 def _made_roles_statement(scope: Scope) -> Statement:
-    """Return the statement for roles that CloudFormation creates, with their instance profiles and policies."""
     return allow(
         sid="Roles",
         actions="""
@@ -219,7 +218,6 @@ def _flow_log_role_statement(scope: Scope) -> Statement:
 
 
 def _secret_statements(scope: Scope) -> list[Statement]:
-    """Return the statements for the cluster's secrets and the KMS key that encrypts them."""
     via_services = {"StringLike": {"kms:ViaService": [f"ec2.{scope.region}.*", f"secretsmanager.{scope.region}.*"]}}
     used_keys = list(scope.kms_key_arns)
     # The pattern does not match a key of another account.

@@ -53,10 +53,7 @@ def allow(
 
 
 def policy_document(statements: Sequence[Statement]) -> PolicyDocument:
-    """Return a policy document in its shortest form.
-
-    The actions of a statement are sorted and without duplicates; a single resource is not in a list.
-    """
+    """Return a policy document in its shortest form: actions are sorted, each once; a single resource is no list."""
     return {"Version": "2012-10-17", "Statement": [_shortest(statement) for statement in statements]}
 
 
@@ -66,10 +63,7 @@ def policy_size(policy: PolicyDocument) -> int:
 
 
 def merge_statements(statements: Sequence[Statement]) -> list[Statement]:
-    """Return the statements, with those merged that have the same resources and condition.
-
-    This makes the policy smaller, since IAM limits its size. A merged statement keeps the id of its first statement.
-    """
+    """Return the statements, of which those with the same resources and condition are one, under the first one's id."""
     merged: list[Statement] = []
     for statement in statements:
         for earlier in merged:
@@ -82,11 +76,7 @@ def merge_statements(statements: Sequence[Statement]) -> list[Statement]:
 
 
 def split_into_documents(statements: Sequence[Statement], limit: int = MANAGED_POLICY_LIMIT) -> list[PolicyDocument]:
-    """Distribute statements, in their order, over as few policy documents as the size limit requires.
-
-    Args:
-        statements: the statements. A statement that exceeds the limit is divided into several.
-    """
+    """Distribute statements over as few documents as the limit requires; one that exceeds it alone is divided."""
     statements_by_document: list[list[Statement]] = [[]]
     for statement in statements:
         for part in _divide(statement, limit):

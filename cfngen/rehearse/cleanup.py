@@ -115,11 +115,7 @@ def count_retained_resources(account: Account, stack_id: str) -> dict[str, str]:
 
 
 def remove_stack(account: Account, stack: StackView, interaction: Interaction) -> Deleted:
-    """Delete the rehearsal's stack, whatever its status.
-
-    Raises:
-        CfngenError: as `deletion.delete`.
-    """
+    """Delete the rehearsal's stack, whatever its status."""
     with translate_aws_errors():
         _finish_update(account, stack, interaction)
         request = DeletionRequest(

@@ -28,12 +28,7 @@ DEFAULT_ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
 
 
 def default_cluster(zones: tuple[str, ...], **file: Any) -> Cluster:
-    """Return the default cluster in the first zone.
-
-    Args:
-        zones: three zones of a region.
-        file: further content of the cluster file.
-    """
+    """Return the default cluster in the first zone."""
     return parse({"name": REHEARSAL_NAME, "network": {"subnets": [{"zone": zones[0]}]}, **file})
 
 
@@ -67,8 +62,7 @@ _FAKE_KEY_ARN = "arn:${AWS::Partition}:kms:${AWS::Region}:${AWS::AccountId}:key/
 def roles_and_groups(clusters: Mapping[Plugin, Cluster]) -> tuple[Document, ...]:
     """Return the IAM and security group stacks of several network plug-ins, together in one VPC.
 
-    Args:
-        clusters: a cluster for each plug-in; the clusters are otherwise equal.
+    The clusters are equal but for the plug-in.
     """
     first = next(iter(clusters.values()))
     shared = [*_network_stacks(first), _placeholder_outputs(first)]
@@ -87,8 +81,7 @@ def roles_and_groups(clusters: Mapping[Plugin, Cluster]) -> tuple[Document, ...]
 def one_master(cluster: Cluster, turn: int) -> tuple[Document, ...]:
     """Return the stacks of one master whose instance only downloads its boot program and signals success.
 
-    Args:
-        turn: a number in the user data; another number changes the launch template.
+    Another turn, a number in the user data, changes the launch template.
     """
     user_data = partial(userdata.master, rehearsal={"turn": turn})
     stacks = [
@@ -108,13 +101,11 @@ def key_and_secrets(cluster: Cluster) -> tuple[Document, ...]:
 
 
 def _network_stacks(cluster: Cluster) -> list[Stack]:
-    """Return the stack of the VPC and the subnets, as a list; empty if the cluster uses existing ones."""
     network = vpc.build(cluster)
     return [network] if network else []
 
 
 def _iam_stacks(cluster: Cluster) -> list[Stack]:
-    """Return the stack of the roles, as a list; empty if the cluster uses existing ones."""
     roles = iam.build(cluster)
     return [roles] if roles else []
 

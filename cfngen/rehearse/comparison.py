@@ -7,15 +7,15 @@ afterwards. A *remark* is a difference that does not matter: the text of a reaso
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cfngen.deploy.publishing.publish import nested_template_names
 from cfngen.rehearse.expectations import ExpectedOperation
 from cfngen.rehearse.masking import without_numbers
 from cfngen.rehearse.operations import ROUTINE_REASONS, NameNormalizer, Operation, OperationEvent, status_transitions
-from cfngen.templates.document import Document
+from cfngen.templates.document import Document, TemplateBody
 from cfngen.templates.expressions import references
 
 SLOW_FACTOR = 3
@@ -171,11 +171,7 @@ def _order_surprises(
 
 
 class _Dependency(NamedTuple):
-    """A resource that depends on another one.
-
-    Attributes:
-        must_be_complete: whether that must be complete first, as `DependsOn` requires, or only must have started.
-    """
+    """A resource that depends on another one, which must be complete first (`DependsOn`), or only must have started."""
 
     resource: str
     depends_on: str
@@ -187,7 +183,7 @@ def _dependencies(documents: Sequence[Document], names: NameNormalizer) -> Itera
     root = next((document for document in documents if document.children), None)
     if root is None:
         return
-    bodies: dict[tuple[str, ...], Mapping[str, Any]] = {(): root.body}
+    bodies: dict[tuple[str, ...], TemplateBody] = {(): root.body}
     by_name = {document.name: document.body for document in documents}
     for logical_id, name in nested_template_names(root.body).items():
         bodies[(logical_id,)] = by_name[name]

@@ -94,8 +94,7 @@ def read_secret_ids(account: Account, stack_id: str) -> Mapping[str, str]:
 def observe_deleted_secrets(account: Account, physical_ids: Mapping[str, str]) -> Observation:
     """Return the states of a key, secrets and a bucket after their stack has been deleted.
 
-    Args:
-        physical_ids: their physical ids, by their logical ids.
+    Their physical ids are given by logical ids.
     """
     describe = {
         "SecretsKey": _key_state,
@@ -109,7 +108,6 @@ def observe_deleted_secrets(account: Account, physical_ids: Mapping[str, str]) -
 
 
 def _physical_ids(resources: tuple[StackResource, ...], resource_type: str) -> dict[str, str]:
-    """Return the physical ids of the existing resources of one type, by logical id."""
     return {
         resource.view.logical_id: resource.view.physical_id
         for resource in resources
@@ -118,7 +116,6 @@ def _physical_ids(resources: tuple[StackResource, ...], resource_type: str) -> d
 
 
 def _failed_launches(account: Account, group: str) -> list[str]:
-    """Return descriptions of a group's failed launches, which Auto Scaling has retried."""
     response = account.client("autoscaling").describe_scaling_activities(AutoScalingGroupName=group, MaxRecords=100)
     messages = [
         str(activity.get("StatusMessage") or activity["StatusCode"])
@@ -156,8 +153,7 @@ def _bucket_state(account: Account, name: str) -> str:
 def _call_or_state(call: Any, absent: set[str], **arguments: str) -> Mapping[str, Any] | str:
     """Call AWS; return the response, or the state as text if the resource is gone or access is denied.
 
-    Args:
-        absent: error codes that mean that the resource does not exist.
+    The absent codes mean that the resource does not exist.
     """
     from botocore.exceptions import ClientError
 

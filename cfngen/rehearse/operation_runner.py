@@ -101,9 +101,7 @@ class OperationRunner:
         on_interrupt: called after each Ctrl-C; returns what to do with the operation in progress.
 
     Attributes:
-        interaction: receives the messages of operations and answers their questions.
         masks: masks what a report must not contain.
-        operations: the operations of the current step.
         deleted: ids of the stacks that were deleted.
     """
 
@@ -172,7 +170,6 @@ class OperationRunner:
         step: RehearsalStep,
         action: StepAction,
     ) -> None:
-        """Add an operation to the report, with its differences if there are expectations."""
         operation = replace(
             operation,
             events=recorded_events(self._events, self._names, self.masks),
@@ -289,7 +286,6 @@ def only_shown(report: Report) -> Report:
 
 
 def _describe_changes(plan: Plan | None, names: NameNormalizer) -> tuple[str, ...]:
-    """Return the changes in a plan as texts, one for each resource."""
     if plan is None:
         return ()
     return tuple(
@@ -303,7 +299,6 @@ def _describe_changes(plan: Plan | None, names: NameNormalizer) -> tuple[str, ..
 
 
 def _describe_diagnosis(diagnosis: Diagnosis | None) -> tuple[str, ...]:
-    """Return the causes in a diagnosis as texts, with the console output of the instances."""
     if diagnosis is None:
         return ()
     causes = [*([diagnosis.cause] if diagnosis.cause else []), *diagnosis.others, *diagnosis.rollback_failures]

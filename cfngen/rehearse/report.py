@@ -217,7 +217,6 @@ def _step_lines(step: RehearsedStep) -> list[str]:
 
 
 def _on_one_line(text: str) -> str:
-    """Return a text with one space for each sequence of white space."""
     return " ".join(text.split())
 
 

@@ -49,7 +49,6 @@ def clean_up(account: Account, interaction: Interaction, request: RehearsalReque
     Raises:
         ForeignRehearsalStackError: a stack with the rehearsal's name was not created by a rehearsal.
         DeclinedError: the user declined.
-        AwsError: a call failed.
     """
     stack, retained = cleanup.find_rehearsal_stack(account), cleanup.deleted_stacks_with_leftovers(account)
     if stack or retained:
@@ -126,7 +125,6 @@ class _RehearsalRun:
         return RehearsalResult(self._make_report(start_time, leftovers, default_vpc=default_vpc), leftovers, stop)
 
     def _end_step(self, result: StepResult, error: str = "") -> None:
-        """Add the current step and its operations to the report."""
         outline = self.request.outlines[len(self.steps)]
         self.steps.append(
             RehearsedStep(
@@ -156,7 +154,6 @@ class _RehearsalRun:
         )
 
     def _ask_for_consent(self, *, has_leftovers: bool) -> None:
-        """Ask for consent to the steps, with the duration and costs of each."""
         account, steps = self.account, self.request.outlines
         details = [
             f"{step.number}. {step.title}: some {pluralize(step.minutes, 'minute')}, "
@@ -185,7 +182,6 @@ class _RehearsalRun:
             )
 
     def _run_steps(self) -> None:
-        """Run the steps in order, and delete each stack after the last step that uses it."""
         steps = self.request.steps
         for number, step in enumerate(steps, 1):
             self.runner.operations = []

@@ -71,13 +71,11 @@ class RehearsalStep:
 
 
 def _roles_and_groups(zones: Zones) -> Deployable:
-    """Return the IAM and security group stacks of every network plug-in."""
     clusters_by_plugin = {plugin: clusters.with_plugin(zones, plugin) for plugin in PLUGINS}
     return Deployable(clusters.default_cluster(zones), clusters.roles_and_groups(clusters_by_plugin))
 
 
 def _one_master(zones: Zones) -> Deployable:
-    """Return the stacks of one master that only downloads its boot program and signals success."""
     cluster = clusters.default_cluster(zones)
     return Deployable(cluster, clusters.one_master(cluster, turn=1))
 

@@ -29,10 +29,7 @@ _PATHS_TO_DESCRIPTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def _objects(value: object, path: list[str | int]) -> Iterator[ObjectWithPath]:
-    """Yield the path and value of each object: of a value that is an object, or of the objects in a list.
-
-    Each branch of Fn::If is searched. Other function calls are skipped.
-    """
+    """Yield the path and value of each object, in lists and branches of Fn::If; other function calls are skipped."""
     for branch_path, branch in expressions.branches(value, path):
         if isinstance(branch, list):
             for index, item in enumerate(branch):
@@ -42,7 +39,6 @@ def _objects(value: object, path: list[str | int]) -> Iterator[ObjectWithPath]:
 
 
 def _instances(cfn: Template) -> Iterator[ObjectWithPath]:
-    """Yield the path and value of every description of instances in the template."""
     for logical_id, resource in cfn.get_resources().items():
         if resource.get("Type") not in _PATHS_TO_DESCRIPTIONS:
             continue

@@ -63,7 +63,6 @@ class UserDataSize(CloudFormationLintRule):  # type: ignore[misc]
 
 
 def _values_of_key(key: str, value: object, path: list[str | int]) -> Iterator[tuple[list[str | int], object]]:
-    """Yield the path and value of every item with the key `key`, at any depth of `value`."""
     if isinstance(value, Mapping):
         for item_key, item in value.items():
             if item_key == key:
@@ -76,11 +75,7 @@ def _values_of_key(key: str, value: object, path: list[str | int]) -> Iterator[t
 
 
 def _user_data_size(value: object, parameters: Mapping[str, object]) -> int:
-    """Return the maximum size of UserData in bytes before Base64 encoding.
-
-    Args:
-        value: value of the property UserData: Base64 text, or an expression.
-    """
+    """Return the maximum size of UserData in bytes before Base64 encoding."""
     if isinstance(value, str):
         try:
             return len(base64.b64decode(value, validate=True))

@@ -157,7 +157,6 @@ class ExportNames(CloudFormationLintRule):  # type: ignore[misc]
                 yield RuleMatch(path, f"output {first_output} has the same export name")
 
     def _check_outputs_of_nested_templates(self, cfn: Template) -> Iterator[RuleMatch]:
-        """Yield a match for every export of a nested template whose name another of the templates exports."""
         first_exporters = {
             export_name: "this template"
             for _, export_name, _ in _exports(cfn.template)
@@ -302,7 +301,6 @@ def _find_function_that_needs(parameter_name: str, value: object) -> str:
 
 
 def _referenced_names(value: object) -> Iterator[str]:
-    """Yield the names to which Ref, Fn::GetAtt and Fn::Sub in a value refer."""
     return (referenced.name for referenced in expressions.references(value))
 
 
@@ -353,10 +351,7 @@ def _explain_mismatch(
 def _explain_reference_mismatch(
     value: Mapping[str, object], nested_parameter: Mapping[str, object], parent_parameters: Mapping[str, object]
 ) -> str:
-    """Return why a parameter of a nested stack cannot take the value of a function call; empty if it can.
-
-    The arguments are those of `_explain_mismatch`; the value is a function call.
-    """
+    """Return why a parameter of a nested stack cannot take the value of a function call; empty if it can."""
     function, argument = expressions.function_call(value)
     if function in ("Fn::GetAZs", "Fn::Split", "Fn::Cidr"):
         return f"{function} gives a list; nested parameters take text, so join it with commas"

@@ -105,11 +105,7 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
 def _values_at(
     value: object, path_pattern: tuple[str, ...], path: list[str | int]
 ) -> Iterator[tuple[list[str | int], object]]:
-    """Yield the path and value of every item whose path matches a pattern, in which "*" stands for any key.
-
-    Args:
-        path_pattern: keys of the path below `value`.
-    """
+    """Yield the path and value of every item whose path matches a pattern, in which "*" stands for any key."""
     if not path_pattern:
         yield path, value
     elif isinstance(value, Mapping):
@@ -185,11 +181,7 @@ class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
     def _check_instances(
         self, description: Mapping[str, object], path: list[str | int], tag_keys: list[str]
     ) -> Iterator[RuleMatch]:
-        """Yield a match for each branch of MetadataOptions that leaves the setting to the account.
-
-        Args:
-            description: properties that describe instances, such as LaunchTemplateData.
-        """
+        """Yield a match for each branch of MetadataOptions that leaves the setting to the account."""
         unsupported = [key for key in tag_keys if limits.METADATA_TAG_KEY.fault(key)]
         if not unsupported:
             return
@@ -217,7 +209,6 @@ def _launch_template_tag_keys(data: Mapping[str, object]) -> Iterator[str]:
 
 
 def _propagated_tag_keys(cfn: Template, launch_template: str) -> Iterator[str]:
-    """Yield the keys of the tags that Auto Scaling groups of a launch template pass on to instances."""
     for resource in cfn.get_resources("AWS::AutoScaling::AutoScalingGroup").values():
         properties = resource.get("Properties")
         if not isinstance(properties, Mapping) or not any(
@@ -232,7 +223,6 @@ def _propagated_tag_keys(cfn: Template, launch_template: str) -> Iterator[str]:
 
 
 def _specifications(group: Mapping[str, object]) -> Iterator[object]:
-    """Yield what an Auto Scaling group says about its launch template, by itself or in a mixed instances policy."""
     yield group.get("LaunchTemplate")
     policy = group.get("MixedInstancesPolicy")
     source = policy.get("LaunchTemplate") if isinstance(policy, Mapping) else None

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from deployed import STACK, Place, place
+from documented_policies import etcd_policy, operator_policy
 
 from cfngen.cli.exit_codes import error_exit_code
 from cfngen.cluster.load import load
@@ -35,7 +36,6 @@ from cfngen.deploy.etcd.snapshots import (
 from cfngen.deploy.etcd.watch import RestoreFailedError, RestoreProgress
 from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Message, Notice, Question, Step
-from cfngen.permissions.policies import etcd_policy, operator_policy
 from cfngen.permissions.scope import Scope
 from cfngen.sandbox.cloudformation import client
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from deployed import Place, place
 from deployments import Operator, groups
+from documented_policies import operator_policy
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.access import cluster_access
@@ -22,7 +23,6 @@ from cfngen.deploy.recovery import rollback
 from cfngen.deploy.watching.diagnosis import Diagnosis, diagnose
 from cfngen.deploy.watching.events import read_history
 from cfngen.permissions.operators import SERVICE_ROLE
-from cfngen.permissions.policies import operator_policy
 from cfngen.permissions.scope import Scope
 
 pytestmark = pytest.mark.drill

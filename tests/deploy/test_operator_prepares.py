@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from documented_policies import operator_policy
+
 from cfngen.deploy import protection
 from cfngen.deploy.account import connect
 from cfngen.deploy.publishing.publish import publish
 from cfngen.deploy.quotas import service_quotas
 from cfngen.deploy.quotas.demand import count_demand
 from cfngen.deploy.stacks import find_stack
-from cfngen.permissions.policies import operator_policy
 from cfngen.permissions.scope import Scope
 from cfngen.templates import generate
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from documented_policies import operator_policy, pause_policy
 from pausing import LARGE, NAME, SMALL, Pauser, running
 
 from cfngen.deploy.deletion.execution import delete
@@ -14,7 +15,6 @@ from cfngen.deploy.etcd.backup import BackupTaken
 from cfngen.deploy.messages import Step
 from cfngen.deploy.pausing.pause import PauseInterruptedError
 from cfngen.deploy.pausing.resume import ResumeInterruptedError
-from cfngen.permissions.policies import operator_policy, pause_policy
 from cfngen.permissions.scope import Scope
 
 pytestmark = pytest.mark.drill

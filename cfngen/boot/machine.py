@@ -188,7 +188,7 @@ class Machine:
             file.write(TOKEN.sub(r"\1.…", text) + "\n")
 
     def remove(self, *patterns: str) -> None:
-        """Delete the files and folders that match any of the shell patterns; it is no error if none does.
+        """Delete the files and folders that match any of the shell patterns; it is not an error if none does.
 
         Each pattern begins with `/`.
         """

@@ -29,7 +29,7 @@ def api_dns_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
     """Return the statements for the API's records and new hosted zones; empty if the API has no DNS name.
 
     In an existing zone, only records of addresses may be changed. The id of a new zone is not known beforehand, so the
-    statement matches each zone, but only names in the domain of the new one. The API's own name is no condition: when
+    statement matches each zone, but only names in the domain of the new one. The API's own name is not required: when
     it changes, CloudFormation deletes the record with the old one.
     """
     zones = _zones(cluster)

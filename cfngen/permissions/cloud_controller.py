@@ -1,6 +1,6 @@
 """Statements that the cloud controller manager needs: on a role of its own, or on the masters' role.
 
-The actions are those of its documentation (cloud-provider-aws, docs/prerequisites.md).
+The actions are from its documentation (cloud-provider-aws, docs/prerequisites.md).
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def _backup_statements(cluster: Cluster, references: References) -> list[Stateme
 
 
 def _backup_key_statement(references: References, bucket_arn: Expression, snapshot_arns: Expression) -> Statement:
-    """Return the permission for the KMS key with which the user's own bucket may be encrypted.
+    """Return the permission for the KMS key that may encrypt the user's own bucket.
 
     The encryption context is the ARN of the object or, with an S3 Bucket Key, the ARN of the bucket ("Reducing the cost
     of SSE-KMS", Amazon S3 User Guide).

@@ -1,6 +1,6 @@
 """IAM statements of the AWS Load Balancer Controller, on a role of its own or on the masters' role.
 
-The actions are those of its documentation (aws-load-balancer-controller, docs/install/iam_policy.json), and changes are
+The actions are from its documentation (aws-load-balancer-controller, docs/install/iam_policy.json), and changes are
 limited to resources with the cluster's tag. On the masters' role, many of them are among the statements of the cloud
 controller manager.
 """

@@ -1,7 +1,7 @@
 """Statements for parts of a network that not every cluster has: NAT gateways, VPC endpoints, flow logs, added tags.
 
 They form separate policies, since all statements of the service role together exceed the size of one managed policy.
-Public subnets, Elastic IPs and route tables of private clusters need only what those of public clusters need.
+Public subnets, Elastic IPs and route tables of private clusters need only what public clusters need.
 
 Calls: permissions of the handlers of AWS::EC2::NatGateway, AWS::EC2::VPCEndpoint, AWS::EC2::FlowLog and
 AWS::Logs::LogGroup in the CloudFormation registry (November 2026), without those for tags in records, data protection
@@ -93,9 +93,9 @@ def _endpoint_statements(scope: Scope) -> list[Statement]:
 
 
 def delivery_statements(log_group_arn: Expression) -> list[Statement]:
-    """Return the statements of the role with which AWS writes records to the log group.
+    """Return the statements of the role that delivers records to the log group.
 
-    They are those of "IAM role for publishing flow logs to CloudWatch Logs" in the Amazon VPC User Guide, without
+    They are from "IAM role for publishing flow logs to CloudWatch Logs" in the Amazon VPC User Guide, without
     `logs:CreateLogGroup`: the group exists. DescribeLogGroups is a list of groups.
 
     Args:

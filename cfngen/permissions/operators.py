@@ -1,4 +1,4 @@
-"""Statements of an operator: whoever deploys, watches and deletes a cluster with cfngen.
+"""Statements of an operator, a person who deploys, watches and deletes a cluster with cfngen.
 
 Sources: the Service Authorization Reference for resources and conditions, and the permissions of handlers in the
 CloudFormation registry for the calls of CloudFormation.
@@ -275,7 +275,7 @@ def _kubeconfig_statements(scope: Scope) -> list[Statement]:
 
 
 def revoke_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
-    """Return the statement with which `cfngen delete` takes the controller's rules out of the nodes' existing group.
+    """Return the statement for `cfngen delete` to take the controller's rules out of the nodes' existing group.
 
     An existing group need not have the tag `KubernetesCluster`, by which other statements recognize the cluster's.
     Rules are revoked by their ids, so the rules are resources of the request too ("Actions, resources, and condition

@@ -42,7 +42,7 @@ def pod_route_statements(cluster: Cluster, references: References) -> list[State
 
 
 def instance_type_statements(cluster: Cluster) -> list[Statement]:
-    """Return the statement with which the boot program finds out how many pods an instance has addresses for.
+    """Return the statement for the boot program to find out how many pods an instance has addresses for.
 
     The result is empty if pods have no addresses of network interfaces. The statements for changing such addresses
     contain the permission, too.
@@ -140,7 +140,7 @@ def _interface_tag_statements(cluster: Cluster, references: References) -> list[
 
 
 def _instance_role_statements(interfaces: Expression, instances: Expression, condition: Condition) -> list[Statement]:
-    """Return the statements with which an instance's role changes interfaces and attaches them."""
+    """Return the statements for an instance's role to change interfaces and attach them."""
     return [
         allow(
             sid="PodAddressesOwnInterfaces",

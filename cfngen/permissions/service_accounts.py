@@ -1,4 +1,4 @@
-"""IAM statements of the roles of service accounts: those of cfngen's own components, and those of the cluster file."""
+"""IAM statements of the roles of service accounts: of cfngen's own components, and of the cluster file."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def allow(
 
 
 def policy_document(statements: Sequence[Statement]) -> PolicyDocument:
-    """Return a policy document in its shortest form: actions are sorted, each once; a single resource is no list."""
+    """Return a policy document in its shortest form: actions sorted and once each, a single resource not in a list."""
     return {"Version": "2012-10-17", "Statement": [_shortest(statement) for statement in statements]}
 
 

@@ -1,4 +1,4 @@
-"""The record of one operation; the emulator's records and those of AWS have the same form and can be compared."""
+"""The record of one operation; the emulator's records and AWS's have the same form and can be compared."""
 
 from __future__ import annotations
 

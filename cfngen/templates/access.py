@@ -1,4 +1,4 @@
-"""Shell commands with which users reach the cluster; the master stack has them as outputs."""
+"""Shell commands for users to reach the cluster; the master stack has them as outputs."""
 
 from __future__ import annotations
 

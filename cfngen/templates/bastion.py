@@ -1,8 +1,8 @@
 """The bastion stack: an instance with a fixed public address, through which users reach masters and nodes by SSH.
 
 As a master, the bastion is an Auto Scaling group of one on a network interface that stays, so that a replaced instance
-has the same addresses. It has no boot program, so CloudFormation waits for no signal, and no IAM role: whoever gets
-onto it gains no permission in AWS. Session Manager therefore opens no shell on it; it does on masters and nodes, and
+has the same addresses. It has no boot program, so CloudFormation waits for no signal, and no IAM role: an intruder
+gains no permission in AWS. Session Manager therefore opens no shell on it; it does on masters and nodes, and
 needs no bastion.
 
 All rules for it are in this stack, also those of the masters' and the nodes' security groups. So a bastion that is
@@ -91,7 +91,7 @@ def bastion_zone(cluster: Cluster, bastion: Bastion) -> str:
 
 
 def _tags_against_nodes(cluster: Cluster) -> dict[str, str]:
-    """Return the tags by which the roles of nodes may not change the bastion's interface and instance.
+    """Return the tags that keep the roles of nodes from changing the bastion's interface and instance.
 
     With a plug-in that manages interfaces, nodes may change those of the cluster, except those with the tag of masters.
     """

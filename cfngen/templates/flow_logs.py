@@ -65,7 +65,7 @@ def _add_log_group(stack: Stack, cluster: Cluster, flow_logs: FlowLogs) -> logs.
 def _add_delivery_role(stack: Stack, cluster: Cluster, log_group: logs.LogGroup) -> iam.Role:
     """Add the role with which AWS writes the records to the log group.
 
-    The trust policy is that of "IAM role for publishing flow logs to CloudWatch Logs", Amazon VPC User Guide: only
+    The trust policy is from "IAM role for publishing flow logs to CloudWatch Logs", Amazon VPC User Guide: only
     flow logs of this account and region may use the role.
     """
     boundary = cluster.iam.permissions_boundary

@@ -220,7 +220,7 @@ def _add_data_volume(stack: Stack, cluster: Cluster, master_slot: Slot) -> ec2.V
 
 
 def _pod_role_references(stack: Stack, cluster: Cluster) -> dict[str, PropertyValue]:
-    """Return the values, by reference name, with which masters let pods have roles; empty if they do not."""
+    """Return the values, by reference name, that masters need to let pods have roles; empty if they do not."""
     references: dict[str, PropertyValue] = {}
     if cluster.service_account_issuer:
         references["issuer"] = issuer_without_scheme(stack)

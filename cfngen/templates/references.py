@@ -67,7 +67,7 @@ def part_parameter(
 
 
 def part_value(stack: Stack, value: str, kind: PartKind, *, parameter_group: str = ACCESS) -> PropertyValue:
-    """Return the id of an existing part that is no parameter as long as the cluster file has its id.
+    """Return the id of an existing part, which becomes a parameter only if the cluster file has a reference to it.
 
     Args:
         value: id or reference in the cluster file.

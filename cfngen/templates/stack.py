@@ -337,7 +337,7 @@ def complete_template(
 
 
 def _console_interface(parameters: Sequence[Parameter]) -> dict[str, object]:
-    """Return the metadata by which the console groups and labels the parameters."""
+    """Return the metadata that tells the console how to group and label the parameters."""
     names_by_parameter_group: dict[str, list[str]] = {}
     # Within a group, what has no default comes first.
     for parameter in sorted(parameters, key=lambda parameter: parameter.default is not None):

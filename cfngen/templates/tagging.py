@@ -27,7 +27,7 @@ def tag_map(cluster: Cluster, name: str, **other_tags: str) -> dict[str, str]:
 
 
 def cluster_tags(cluster: Cluster) -> dict[str, str]:
-    """Return the two tags, as values by key, by which programs recognize the cluster's resources."""
+    """Return the two tags, as values by key, that tell programs which resources are the cluster's."""
     return {CLUSTER: cluster.name, f"kubernetes.io/cluster/{cluster.name}": "owned"}
 
 

@@ -51,7 +51,7 @@ def configuration(instances: Instances, cni: JsonObject) -> str:
     # The transfer service must know all snapshotters, including those that the cluster file configures.
     merged = merge(defaults, configured)
     transfer = _transfer_service(merged["plugins"], architecture(instances.instance_type))
-    # The cluster file's settings are merged last, so that they also override those of the transfer service.
+    # The cluster file's settings are merged last, so that they also override the transfer service's.
     return toml(merge(merge(defaults, transfer), configured))
 
 
@@ -81,7 +81,7 @@ def _transfer_service(plugins: JsonObject, processor: str) -> JsonObject:
 
 
 def pulled_reference(reference: str) -> str:
-    """Return an image's reference by which the kubelet finds the image once it is pulled.
+    """Return the reference under which the kubelet finds an image once it is pulled.
 
     Of a tag and a digest the digest counts: the CRI plug-in looks for such an image without its tag
     (`ParseDockerRef` of distribution/reference).

@@ -1,7 +1,7 @@
 """The manifests of AWS's pod identity webhook, which gives pods the role of their service account.
 
 It runs on every master beside its API server, which calls it at the loopback address, as in EKS. So it needs neither
-the pod network nor the cluster's DNS nor another master. Flags, ports and the ConfigMap's format are those of
+the pod network nor the cluster's DNS nor another master. Flags, ports and the ConfigMap's format are from
 aws/amazon-eks-pod-identity-webhook (main.go, pkg/cache/cache.go, README.md).
 
 Masters apply all of it with their other manifests except the MutatingWebhookConfiguration, which

@@ -59,7 +59,7 @@ def patches(
     container: str,
     further_variables: tuple[JsonObject, ...] = (),
 ) -> tuple[JsonObject, ...]:
-    """Return the patches of a chart's object with which its pods use the role of their service account.
+    """Return the patches of a chart's object that let its pods use the role of their service account.
 
     Without a role, but with an issuer, it is a patch without fields: server-side apply then removes those of a role
     that the cluster file no longer asks for. A cluster without an issuer has had no role.

@@ -15,7 +15,7 @@ from cfngen.errors import CfngenError
 if TYPE_CHECKING:
     from importlib.abc import Traversable
 
-# Of the supported distributions' Pythons the oldest: that of Amazon Linux 2023.
+# The oldest Python of the supported distributions: Amazon Linux 2023's.
 OLDEST_INSTANCE_PYTHON = (3, 9)
 PROGRAM_FOLDER = "boot/"
 
@@ -101,7 +101,7 @@ def stripped_source(module: str) -> str:
     """Return the text of a module of `cfngen.boot` as instances get it: stripped, to save space in user data.
 
     Raises:
-        BrokenProgramError: the result is no program for the oldest Python of the instances, as far as `ast` tells.
+        BrokenProgramError: the result is not a program for the oldest Python of the instances, as far as `ast` tells.
     """
     try:
         stripped = strip_source(source_text(module))

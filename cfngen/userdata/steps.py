@@ -36,7 +36,7 @@ class Step(NamedTuple):
 def drain_minutes(group: Instances) -> int:
     """Return the minutes that draining an instance of a group may take before the instance is terminated.
 
-    The result is 0 if instances are not drained: masters, or those of a node group without a time-out.
+    The result is 0 if instances are not drained: masters, or nodes of a group without a time-out.
     """
     return group.drain_timeout if isinstance(group, NodeGroup) else 0
 

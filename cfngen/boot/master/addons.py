@@ -89,7 +89,7 @@ def essentials(machine: Machine, boot: MasterBoot) -> str:
 def apply(machine: Machine, boot: MasterBoot) -> str:
     """Install, upgrade and uninstall Helm releases as configured; retry failures for a quarter of an hour.
 
-    That another master holds the lease is no error: that master does the work.
+    It is not an error if another master holds the lease: that one does the work.
     """
     outcome, error = _try_releases(machine, boot)
     for delay_seconds in RETRY_DELAYS:

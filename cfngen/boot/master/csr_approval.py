@@ -82,7 +82,7 @@ def approve(machine: Machine, boot: MasterBoot) -> str:
 
 
 def _node_name(spec: JsonObject) -> str:
-    """Return the name of the node that made a certificate request; "" if the requester is no node."""
+    """Return the name of the node that made a certificate request; "" if the requester is not a node."""
     return str(spec.get("username", "")).partition("system:node:")[2]
 
 

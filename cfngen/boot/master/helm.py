@@ -51,7 +51,7 @@ def install(machine: Machine, release: Release, interrupted: bool) -> None:
 
 
 def uninstall(machine: Machine, name: str, namespace: str) -> None:
-    """Uninstall a release; a release that does not exist is no error."""
+    """Uninstall a release; a missing one is not an error."""
     _helm(machine, "uninstall", name, "--namespace", namespace, "--ignore-not-found", "--timeout", f"{TIMEOUT}s")
 
 

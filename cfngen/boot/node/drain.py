@@ -186,7 +186,7 @@ def _kubectl(machine: Machine, *arguments: str) -> str:
 def _notify_auto_scaling(machine: Machine, boot: NodeBoot, lifecycle_operation: str, **arguments: str) -> str:
     """Call an operation of Auto Scaling for this instance's lifecycle action, its delayed termination.
 
-    It is no error if no lifecycle action is waiting, e.g. because it has timed out.
+    It is not an error if no lifecycle action is waiting, e.g. because it has timed out.
 
     Args:
         lifecycle_operation: boto3's method, e.g. `complete_lifecycle_action`.

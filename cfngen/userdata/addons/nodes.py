@@ -101,7 +101,7 @@ def node_termination_handler(cluster: Cluster) -> Release:
 def _interruption_values(handler: NodeTerminationHandler) -> JsonObject:
     """Return the chart's values for the settings of the cluster file that are not the defaults.
 
-    The names are those of the chart's values.yaml. A recommendation to rebalance makes the handler cordon the node if
+    The names are from the chart's values.yaml. A recommendation to rebalance makes the handler cordon the node if
     it monitors them, and drain it if it also has `enableRebalanceDraining` (`HandleEvent` in
     pkg/interruptionevent/draincordon/handler.go).
     """

@@ -31,7 +31,7 @@ class Release:
         url: URL of the chart's archive at its origin.
         sha256: the archive's digest.
         values: cfngen's values for the chart; the user's values are merged over them.
-        patches: partial Kubernetes objects applied over those of the chart, for fields without a chart value.
+        patches: partial Kubernetes objects applied over the chart's, for fields without a chart value.
         essential: whether a master counts as working only once it is installed.
     """
 
@@ -96,7 +96,7 @@ def for_boot_program(cluster: Cluster, release: Release, values: JsonObject) -> 
 
 
 def on_masters() -> JsonObject:
-    """Return the values, common to most charts, with which an add-on's pods run on masters only.
+    """Return the values, common to most charts, that put an add-on's pods on masters only.
 
     Add-ons that call AWS run on masters with the host's network, for two reasons. Only processes in the host's network
     get the credentials of the instance's role (the metadata service's hop limit is 1). And only the masters' role may
@@ -109,7 +109,7 @@ def on_masters() -> JsonObject:
 
 
 def near_masters() -> JsonObject:
-    """Return the values, common to most charts, with which the pods of an add-on with a role run on masters or nodes.
+    """Return the values, common to most charts, that put the pods of an add-on with a role on masters or nodes.
 
     Masters are preferred, where they run while there is no node: cluster-autoscaler would otherwise never create one,
     and does not remove a node that runs a pod of kube-system.

@@ -9,7 +9,7 @@ its default comes from the cluster file.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
 import troposphere
@@ -103,6 +103,7 @@ class RootWaitCondition:
     launched_by_group: str
 
 
+@dataclass(eq=False)
 class Stack:
     """A nested stack, whose template is under construction.
 
@@ -121,27 +122,20 @@ class Stack:
             that this stack is complete, and the next stacks can start, before the instances have signalled.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        name: str,
-        logical_id: str,
-        source_module: str,
-        description: str,
-        *,
-        uses_defaults_only: bool = False,
-    ) -> None:
-        self.name = name
-        self.logical_id = logical_id
-        self.source_module = source_module
-        self.uses_defaults_only = uses_defaults_only
-        self.parameters: dict[str, Parameter] = {}
-        self.outputs: dict[str, Output] = {}
-        self.depends_on_in_standalone_template: dict[str, tuple[str, ...]] = {}
-        self.depends_on: tuple[str, ...] = ()
-        self.root_wait_conditions: dict[str, RootWaitCondition] = {}
-        self._cluster = cluster
-        self._template = Template()
+    cluster: Cluster
+    name: str
+    logical_id: str
+    source_module: str
+    description: InitVar[str]
+    uses_defaults_only: bool = False
+    parameters: dict[str, Parameter] = field(default_factory=dict, init=False)
+    outputs: dict[str, Output] = field(default_factory=dict, init=False)
+    depends_on_in_standalone_template: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
+    depends_on: tuple[str, ...] = field(default=(), init=False)
+    root_wait_conditions: dict[str, RootWaitCondition] = field(default_factory=dict, init=False)
+    _template: Template = field(default_factory=Template, init=False)
+
+    def __post_init__(self, description: str) -> None:
         self._template.set_version()
         self._template.set_description(description)
 
@@ -290,7 +284,7 @@ class Stack:
 
     def document(self) -> Document:
         """Return the stack's complete template."""
-        body = complete_template(self._template, self._cluster, self.name, self.parameters.values())
+        body = complete_template(self._template, self.cluster, self.name, self.parameters.values())
         return Document(self.name, body, module=self.source_module)
 
 

@@ -14,7 +14,6 @@ def pluralize(number: int, noun: str, verb: str = "") -> str:
     """Return a number with its noun, as in `1 file` and `3,000 files`, and with a verb, as in `1 file stays`.
 
     Args:
-        number: how many.
         noun: in the singular; `volume of claims` becomes `volumes of claims`.
         verb: in the plural form: `stay`, `are`, `have`.
     """
@@ -43,7 +42,6 @@ def verb_form(number: int, verb: str) -> str:
 
     Args:
         number: how many things the sentence is about.
-        verb: in the plural form.
     """
     if number != 1:
         return verb

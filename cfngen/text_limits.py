@@ -13,7 +13,7 @@ import re
 import string
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _LETTERS_AND_DIGITS = string.ascii_letters + string.digits
 _GRAPHIC_ASCII = "".join(map(chr, range(0x21, 0x7F)))
@@ -47,6 +47,9 @@ class Characters:
         return bool(self.categories) and unicodedata.category(character)[0] in self.categories
 
 
+ANYTHING = Characters("any character")
+
+
 @dataclass(frozen=True)
 class TextLimit:
     """The limits of one kind of text.
@@ -66,7 +69,7 @@ class TextLimit:
     what: str
     source: str
     longest: int
-    characters: Characters
+    characters: Characters = ANYTHING
     shortest: int = 0
     in_bytes: bool = False
     form: str = ""
@@ -111,13 +114,26 @@ def _characters(words: str, single: str, categories: str = "") -> Characters:
 
 
 _DOCS = "https://docs.aws.amazon.com"
-_EC2_API = f"{_DOCS}/AWSEC2/latest/APIReference"
-_IAM_API = f"{_DOCS}/IAM/latest/APIReference"
-_ELB_API = f"{_DOCS}/elasticloadbalancing/latest/APIReference"
 _CLOUDFORMATION = f"{_DOCS}/AWSCloudFormation/latest/UserGuide"
 _QUOTAS = f"{_CLOUDFORMATION}/cloudformation-limits.html"
 
-ANYTHING = Characters("any character")
+
+def _ec2(page: str) -> str:
+    return f"{_DOCS}/AWSEC2/latest/APIReference/API_{page}.html"
+
+
+def _iam(page: str) -> str:
+    return f"{_DOCS}/IAM/latest/APIReference/API_{page}.html"
+
+
+def _elb(page: str) -> str:
+    return f"{_DOCS}/elasticloadbalancing/latest/APIReference/API_{page}.html"
+
+
+def _auto_scaling(page: str) -> str:
+    return f"{_DOCS}/autoscaling/ec2/APIReference/API_{page}.html"
+
+
 _ALPHANUMERIC = _characters("letters and digits", _LETTERS_AND_DIGITS)
 _SECURITY_GROUP_CHARACTERS = _characters(
     "letters, digits, spaces and ._-:/()#,@[]+=&;{}!$*", _LETTERS_AND_DIGITS + " ._-:/()#,@[]+=&;{}!$*"
@@ -129,6 +145,7 @@ _IAM_DESCRIPTION_CHARACTERS = _characters(
 _IAM_NAME_CHARACTERS = _characters("letters, digits and _+=,.@-", _LETTERS_AND_DIGITS + "_+=,.@-")
 _TAG_CHARACTERS = _characters("letters, digits, spaces and . : / = + - @ _", "_.:/=+-@", "LNZ")
 _HYPHENATED = _characters("letters, digits and hyphens", _LETTERS_AND_DIGITS + "-")
+_GRAPHIC = _characters("the graphic characters of ASCII", _GRAPHIC_ASCII)
 _PRINTABLE_ASCII = _characters("the printable characters of ASCII", " " + _GRAPHIC_ASCII)
 
 # The same words for groups and rules, but for one of them: aws-cloudformation/cfn-lint#173, cds-snc/
@@ -139,23 +156,23 @@ _REFUSED_DESCRIPTION = (
 )
 GROUP_DESCRIPTION = TextLimit(
     "description of a security group",
-    f"{_EC2_API}/API_CreateSecurityGroup.html",
-    longest=255,
-    characters=_SECURITY_GROUP_CHARACTERS,
+    _ec2("CreateSecurityGroup"),
+    255,
+    _SECURITY_GROUP_CHARACTERS,
     refusal=_REFUSED_DESCRIPTION % "security group",
 )
 RULE_DESCRIPTION = TextLimit(
     "description of a security group rule",
-    f"{_EC2_API}/API_IpRange.html",
-    longest=255,
-    characters=_SECURITY_GROUP_CHARACTERS,
+    _ec2("IpRange"),
+    255,
+    _SECURITY_GROUP_CHARACTERS,
     refusal=_REFUSED_DESCRIPTION % "rule",
 )
 GROUP_NAME = TextLimit(
     "name of a security group",
-    f"{_EC2_API}/API_CreateSecurityGroup.html",
-    longest=255,
-    characters=_SECURITY_GROUP_CHARACTERS,
+    _ec2("CreateSecurityGroup"),
+    255,
+    _SECURITY_GROUP_CHARACTERS,
     shortest=1,
     form=r"(?!sg-).*",
     form_in_words="begins with sg-, which is for ids",
@@ -163,68 +180,59 @@ GROUP_NAME = TextLimit(
 INTERFACE_DESCRIPTION = TextLimit(
     # EC2 documents no limit for it; held to what it documents for its other descriptions.
     "description of a network interface",
-    f"{_EC2_API}/API_CreateNetworkInterface.html",
-    longest=255,
-    characters=_SECURITY_GROUP_CHARACTERS,
+    _ec2("CreateNetworkInterface"),
+    255,
+    _SECURITY_GROUP_CHARACTERS,
 )
 LAUNCH_TEMPLATE_NAME = TextLimit(
     "name of a launch template",
-    f"{_EC2_API}/API_LaunchTemplate.html",
-    longest=128,
-    characters=_characters("letters, digits and ().-/_", _LETTERS_AND_DIGITS + "().-/_"),
+    _ec2("LaunchTemplate"),
+    128,
+    _characters("letters, digits and ().-/_", _LETTERS_AND_DIGITS + "().-/_"),
     shortest=3,
 )
 VERSION_DESCRIPTION = TextLimit(
-    "description of a launch template's version",
-    f"{_EC2_API}/API_CreateLaunchTemplate.html",
-    longest=255,
-    characters=_PRINTABLE_ASCII,
+    "description of a launch template's version", _ec2("CreateLaunchTemplate"), 255, _PRINTABLE_ASCII
 )
 KEY_PAIR_NAME = TextLimit(
     "name of a key pair",
     f"{_DOCS}/AWSEC2/latest/UserGuide/create-key-pairs.html",
-    longest=255,
-    characters=_PRINTABLE_ASCII,
+    255,
+    _PRINTABLE_ASCII,
     shortest=1,
     form=r"\S(.*\S)?",
     form_in_words="begins or ends with a space",
 )
 VPC_ENDPOINT_SERVICE = TextLimit(
     "name of an endpoint's service",
-    f"{_EC2_API}/API_CreateVpcEndpoint.html",
-    longest=255,
-    characters=_characters("letters, digits, dots and hyphens", _LETTERS_AND_DIGITS + ".-"),
+    _ec2("CreateVpcEndpoint"),
+    255,
+    _characters("letters, digits, dots and hyphens", _LETTERS_AND_DIGITS + ".-"),
     shortest=1,
 )
 IAM_DESCRIPTION = TextLimit(
     # The API model has the characters for roles alone; a managed policy's description is held to them as well.
     "description of an IAM role or policy",
-    f"{_IAM_API}/API_CreateRole.html",
-    longest=1000,
-    characters=_IAM_DESCRIPTION_CHARACTERS,
+    _iam("CreateRole"),
+    1000,
+    _IAM_DESCRIPTION_CHARACTERS,
 )
 THUMBPRINT = TextLimit(
     "thumbprint of a certificate",
-    f"{_IAM_API}/API_CreateOpenIDConnectProvider.html",
-    longest=40,
-    characters=_characters("hexadecimal digits", "0123456789abcdefABCDEF"),
+    _iam("CreateOpenIDConnectProvider"),
+    40,
+    _characters("hexadecimal digits", "0123456789abcdefABCDEF"),
     shortest=40,
 )
-ROLE_NAME = TextLimit(
-    "name of an IAM role", f"{_IAM_API}/API_CreateRole.html", longest=64, characters=_IAM_NAME_CHARACTERS, shortest=1
-)
+ROLE_NAME = TextLimit("name of an IAM role", _iam("CreateRole"), 64, _IAM_NAME_CHARACTERS, shortest=1)
 IAM_NAME = TextLimit(
-    "name of an IAM policy or instance profile",
-    f"{_IAM_API}/API_CreatePolicy.html",
-    longest=128,
-    characters=_IAM_NAME_CHARACTERS,
-    shortest=1,
+    "name of an IAM policy or instance profile", _iam("CreatePolicy"), 128, _IAM_NAME_CHARACTERS, shortest=1
 )
 IAM_PATH = TextLimit(
     "path of an IAM role, policy or instance profile",
-    f"{_IAM_API}/API_CreateRole.html",
-    longest=512,
-    characters=_characters("the graphic characters of ASCII", _GRAPHIC_ASCII),
+    _iam("CreateRole"),
+    512,
+    _GRAPHIC,
     shortest=1,
     form=r"/|/.+/",
     form_in_words="does not begin and end with a slash",
@@ -232,46 +240,33 @@ IAM_PATH = TextLimit(
 STATEMENT_ID = TextLimit(
     "Sid of a policy's statement",
     f"{_DOCS}/IAM/latest/UserGuide/reference_policies_elements_sid.html",
-    longest=6144,  # a managed policy's own limit: a Sid has none
-    characters=_ALPHANUMERIC,
+    6144,  # a managed policy's own limit: a Sid has none
+    _ALPHANUMERIC,
 )
 # Keys and values that all services take, since one set of tags goes to all of them: EC2 takes any character, IAM and
 # Elastic Load Balancing these. EC2's API model has 127 characters for a key, its user guide and all others 128.
 _TAGGING = f"{_DOCS}/AWSEC2/latest/UserGuide/Using_Tags.html"
+_HAS_AWS_PREFIX = "begins with aws:, and such tags belong to AWS; choose another"
 _WITHOUT_AWS_PREFIX = r"(?!(?i:aws:))[\s\S]*"
 TAG_KEY = TextLimit(
-    "key of a tag",
-    _TAGGING,
-    longest=128,
-    characters=_TAG_CHARACTERS,
-    shortest=1,
-    form=_WITHOUT_AWS_PREFIX,
-    form_in_words="begins with aws:, and such tags belong to AWS; choose another",
+    "key of a tag", _TAGGING, 128, _TAG_CHARACTERS, shortest=1, form=_WITHOUT_AWS_PREFIX, form_in_words=_HAS_AWS_PREFIX
 )
 TAG_VALUE = TextLimit(
-    "value of a tag",
-    _TAGGING,
-    longest=256,
-    characters=_TAG_CHARACTERS,
-    form=_WITHOUT_AWS_PREFIX,
-    form_in_words="begins with aws:, and such tags belong to AWS; choose another",
+    "value of a tag", _TAGGING, 256, _TAG_CHARACTERS, form=_WITHOUT_AWS_PREFIX, form_in_words=_HAS_AWS_PREFIX
 )
 # CloudFormation passes a nested stack's tags to CreateStack, whose model wants a value of one character at least.
-STACK_TAG_VALUE = TextLimit(
-    "value of a stack's tag",
-    f"{_DOCS}/AWSCloudFormation/latest/APIReference/API_Tag.html",
-    longest=256,
-    characters=_TAG_CHARACTERS,
+STACK_TAG_VALUE = replace(
+    TAG_VALUE,
+    what="value of a stack's tag",
+    source=f"{_DOCS}/AWSCloudFormation/latest/APIReference/API_Tag.html",
     shortest=1,
-    form=_WITHOUT_AWS_PREFIX,
-    form_in_words="begins with aws:, and such tags belong to AWS; choose another",
 )
 # "View tags for your EC2 instances using instance metadata": what a tag's key may be where instances may read it there.
 METADATA_TAG_KEY = TextLimit(
     "key of a tag that instances read from their metadata",
     f"{_DOCS}/AWSEC2/latest/UserGuide/work-with-tags-in-IMDS.html",
-    longest=255,
-    characters=_characters("letters, digits and -_+=,.@:", _LETTERS_AND_DIGITS + "-_+=,.@:"),
+    255,
+    _characters("letters, digits and -_+=,.@:", _LETTERS_AND_DIGITS + "-_+=,.@:"),
     shortest=1,
     form=r"(?!(\.|\.\.|_index)$).*",
     form_in_words="is a reserved name",
@@ -281,58 +276,50 @@ METADATA_TAG_KEY = TextLimit(
 )
 LOAD_BALANCER_NAME = TextLimit(
     "name of a load balancer",
-    f"{_ELB_API}/API_CreateLoadBalancer.html",
-    longest=32,
-    characters=_HYPHENATED,
+    _elb("CreateLoadBalancer"),
+    32,
+    _HYPHENATED,
     shortest=1,
     form=r"(?!internal-)[^-](.*[^-])?",
     form_in_words="begins or ends with a hyphen, or begins with internal-",
 )
 TARGET_GROUP_NAME = TextLimit(
     "name of a target group",
-    f"{_ELB_API}/API_CreateTargetGroup.html",
-    longest=32,
-    characters=_HYPHENATED,
+    _elb("CreateTargetGroup"),
+    32,
+    _HYPHENATED,
     shortest=1,
     form=r"[^-](.*[^-])?",
     form_in_words="begins or ends with a hyphen",
 )
-HEALTH_CHECK_PATH = TextLimit(
-    "path of a health check",
-    f"{_ELB_API}/API_CreateTargetGroup.html",
-    longest=1024,
-    characters=_characters("the graphic characters of ASCII", _GRAPHIC_ASCII),
-    shortest=1,
-)
+HEALTH_CHECK_PATH = TextLimit("path of a health check", _elb("CreateTargetGroup"), 1024, _GRAPHIC, shortest=1)
 AUTO_SCALING_GROUP_NAME = TextLimit(
     "name of an Auto Scaling group",
-    f"{_DOCS}/autoscaling/ec2/APIReference/API_CreateAutoScalingGroup.html",
-    longest=255,
-    characters=_characters("the graphic characters of ASCII but the colon", _GRAPHIC_ASCII.replace(":", "")),
+    _auto_scaling("CreateAutoScalingGroup"),
+    255,
+    _characters("the graphic characters of ASCII but the colon", _GRAPHIC_ASCII.replace(":", "")),
     shortest=1,
 )
 LIFECYCLE_HOOK_NAME = TextLimit(
     "name of a lifecycle hook",
-    f"{_DOCS}/autoscaling/ec2/APIReference/API_LifecycleHookSpecification.html",
-    longest=255,
-    characters=_characters("letters, digits and -_/", _LETTERS_AND_DIGITS + "-_/"),
+    _auto_scaling("LifecycleHookSpecification"),
+    255,
+    _characters("letters, digits and -_/", _LETTERS_AND_DIGITS + "-_/"),
     shortest=1,
 )
 NOTIFICATION_METADATA = TextLimit(
     "metadata of a lifecycle hook",
-    f"{_DOCS}/autoscaling/ec2/APIReference/API_LifecycleHookSpecification.html",
-    longest=4000,
-    characters=_characters("the printable characters of ASCII, tabs and line ends", "\t\n\r " + _GRAPHIC_ASCII),
+    _auto_scaling("LifecycleHookSpecification"),
+    4000,
+    _characters("the printable characters of ASCII, tabs and line ends", "\t\n\r " + _GRAPHIC_ASCII),
     shortest=1,
 )
 _BUCKET_NAMES = f"{_DOCS}/AmazonS3/latest/userguide/bucketnamingrules.html"
 BUCKET_NAME = TextLimit(
     "name of an S3 bucket",
     _BUCKET_NAMES,
-    longest=63,
-    characters=_characters(
-        "lower-case letters, digits, dots and hyphens", string.ascii_lowercase + string.digits + ".-"
-    ),
+    63,
+    _characters("lower-case letters, digits, dots and hyphens", string.ascii_lowercase + string.digits + ".-"),
     shortest=3,
     form=r"(?![0-9]+(\.[0-9]+){3}$)(?!xn--|sthree-|amzn-s3-demo-)(?!.*(-s3alias|--ol-s3|\.mrap|--x-s3|--table-s3)$)"
     r"(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]",
@@ -341,26 +328,17 @@ BUCKET_NAME = TextLimit(
     refusal="The specified bucket is not valid.",
 )
 LIFECYCLE_RULE_ID = TextLimit(
-    "id of a bucket's lifecycle rule",
-    f"{_DOCS}/AmazonS3/latest/API/API_LifecycleRule.html",
-    longest=255,
-    characters=ANYTHING,
+    "id of a bucket's lifecycle rule", f"{_DOCS}/AmazonS3/latest/API/API_LifecycleRule.html", 255
 )
 OBJECT_KEY_PREFIX = TextLimit(
-    "beginning of objects' keys",
-    f"{_DOCS}/AmazonS3/latest/userguide/object-keys.html",
-    longest=1024,
-    characters=ANYTHING,
-    in_bytes=True,
+    "beginning of objects' keys", f"{_DOCS}/AmazonS3/latest/userguide/object-keys.html", 1024, in_bytes=True
 )
-KEY_DESCRIPTION = TextLimit(
-    "description of a KMS key", f"{_DOCS}/kms/latest/APIReference/API_CreateKey.html", longest=8192, characters=ANYTHING
-)
+KEY_DESCRIPTION = TextLimit("description of a KMS key", f"{_DOCS}/kms/latest/APIReference/API_CreateKey.html", 8192)
 KEY_ALIAS = TextLimit(
     "alias of a KMS key",
     f"{_DOCS}/kms/latest/APIReference/API_CreateAlias.html",
-    longest=256,
-    characters=_characters("letters, digits and :/_-", _LETTERS_AND_DIGITS + ":/_-"),
+    256,
+    _characters("letters, digits and :/_-", _LETTERS_AND_DIGITS + ":/_-"),
     shortest=1,
     form=r"alias/(?!aws/).+",
     form_in_words="does not begin with alias/, or is one of AWS's own (alias/aws/)",
@@ -369,78 +347,61 @@ _CREATE_SECRET = f"{_DOCS}/secretsmanager/latest/apireference/API_CreateSecret.h
 SECRET_NAME = TextLimit(
     "name of a secret",
     _CREATE_SECRET,
-    longest=512,
-    characters=_characters("letters, digits and /_+=.@-", _LETTERS_AND_DIGITS + "/_+=.@-"),
+    512,
+    _characters("letters, digits and /_+=.@-", _LETTERS_AND_DIGITS + "/_+=.@-"),
     shortest=1,
 )
-SECRET_DESCRIPTION = TextLimit("description of a secret", _CREATE_SECRET, longest=2048, characters=ANYTHING)
+SECRET_DESCRIPTION = TextLimit("description of a secret", _CREATE_SECRET, 2048)
 QUEUE_NAME = TextLimit(
     "name of a queue",
     f"{_DOCS}/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html",
-    longest=80,
-    characters=_characters("letters, digits, hyphens and underscores", _LETTERS_AND_DIGITS + "-_."),
+    80,
+    _characters("letters, digits, hyphens and underscores", _LETTERS_AND_DIGITS + "-_."),
     shortest=1,
 )
 _PUT_RULE = f"{_DOCS}/eventbridge/latest/APIReference/API_PutRule.html"
 EVENT_RULE_NAME = TextLimit(
     "name of an event rule",
     _PUT_RULE,
-    longest=64,
-    characters=_characters("letters, digits and .-_", _LETTERS_AND_DIGITS + ".-_"),
+    64,
+    _characters("letters, digits and .-_", _LETTERS_AND_DIGITS + ".-_"),
     shortest=1,
 )
-EVENT_RULE_DESCRIPTION = TextLimit("description of an event rule", _PUT_RULE, longest=512, characters=ANYTHING)
+EVENT_RULE_DESCRIPTION = TextLimit("description of an event rule", _PUT_RULE, 512)
 HOSTED_ZONE_COMMENT = TextLimit(
-    "comment of a hosted zone",
-    f"{_DOCS}/Route53/latest/APIReference/API_HostedZoneConfig.html",
-    longest=256,
-    characters=ANYTHING,
+    "comment of a hosted zone", f"{_DOCS}/Route53/latest/APIReference/API_HostedZoneConfig.html", 256
 )
 DOMAIN_NAME = TextLimit(
     "domain name",
     f"{_DOCS}/Route53/latest/DeveloperGuide/DomainNameFormat.html",
-    longest=255,
-    characters=_characters("letters, digits, hyphens, underscores, dots and asterisks", _LETTERS_AND_DIGITS + "-_.*"),
+    255,
+    _characters("letters, digits, hyphens, underscores, dots and asterisks", _LETTERS_AND_DIGITS + "-_.*"),
     shortest=1,
 )
 DISTRIBUTION_COMMENT = TextLimit(
-    "comment of a CloudFront distribution",
-    f"{_DOCS}/cloudfront/latest/APIReference/API_DistributionConfig.html",
-    longest=128,
-    characters=ANYTHING,
+    "comment of a CloudFront distribution", f"{_DOCS}/cloudfront/latest/APIReference/API_DistributionConfig.html", 128
 )
 _ORIGIN_ACCESS_CONTROL = f"{_DOCS}/cloudfront/latest/APIReference/API_OriginAccessControlConfig.html"
 ORIGIN_ACCESS_NAME = TextLimit(
-    "name of an origin access control", _ORIGIN_ACCESS_CONTROL, longest=64, characters=_PRINTABLE_ASCII, shortest=1
+    "name of an origin access control", _ORIGIN_ACCESS_CONTROL, 64, _PRINTABLE_ASCII, shortest=1
 )
 ORIGIN_ACCESS_DESCRIPTION = TextLimit(
     # CloudFront documents no limit for it; held to that of comments.
     "description of an origin access control",
     _ORIGIN_ACCESS_CONTROL,
-    longest=128,
-    characters=_PRINTABLE_ASCII,
+    128,
+    _PRINTABLE_ASCII,
 )
-ISSUER_URL = TextLimit(
-    "URL of an OIDC provider",
-    f"{_IAM_API}/API_CreateOpenIDConnectProvider.html",
-    longest=255,
-    characters=_characters("the graphic characters of ASCII", _GRAPHIC_ASCII),
-    shortest=1,
-)
+ISSUER_URL = TextLimit("URL of an OIDC provider", _iam("CreateOpenIDConnectProvider"), 255, _GRAPHIC, shortest=1)
 
 LOGICAL_ID = TextLimit(
-    "logical id",
-    _QUOTAS,
-    longest=255,
-    characters=_ALPHANUMERIC,
-    shortest=1,
-    refusal="Resource name {text} is non alphanumeric.",
+    "logical id", _QUOTAS, 255, _ALPHANUMERIC, shortest=1, refusal="Resource name {text} is non alphanumeric."
 )
 STACK_NAME = TextLimit(
     "name of a stack",
     f"{_DOCS}/AWSCloudFormation/latest/APIReference/API_CreateStack.html",
-    longest=128,
-    characters=_HYPHENATED,
+    128,
+    _HYPHENATED,
     shortest=1,
     form=r"[A-Za-z].*",
     form_in_words="does not begin with a letter",
@@ -448,30 +409,22 @@ STACK_NAME = TextLimit(
 TEMPLATE_DESCRIPTION = TextLimit(
     "description of a template",
     f"{_CLOUDFORMATION}/template-description-structure.html",
-    longest=1024,
-    characters=ANYTHING,
+    1024,
     in_bytes=True,
     refusal="'Description' length is greater than 1024.",
 )
 PARAMETER_DESCRIPTION = TextLimit(
-    "description of a parameter",
-    f"{_CLOUDFORMATION}/parameters-section-structure.html",
-    longest=4000,
-    characters=ANYTHING,
+    "description of a parameter", f"{_CLOUDFORMATION}/parameters-section-structure.html", 4000
 )
-PARAMETER_VALUE = TextLimit("value of a parameter", _QUOTAS, longest=4096, characters=ANYTHING, in_bytes=True)
+PARAMETER_VALUE = TextLimit("value of a parameter", _QUOTAS, 4096, in_bytes=True)
 OUTPUT_DESCRIPTION = TextLimit(
-    "description of an output",
-    f"{_CLOUDFORMATION}/outputs-section-structure.html",
-    longest=1024,
-    characters=ANYTHING,
-    in_bytes=True,
+    "description of an output", f"{_CLOUDFORMATION}/outputs-section-structure.html", 1024, in_bytes=True
 )
 EXPORT_NAME = TextLimit(
     "name of an export",
     f"{_CLOUDFORMATION}/outputs-section-structure.html",
-    longest=255,
-    characters=_characters("letters, digits, colons and hyphens", _LETTERS_AND_DIGITS + ":-"),
+    255,
+    _characters("letters, digits, colons and hyphens", _LETTERS_AND_DIGITS + ":-"),
     shortest=1,
 )
 
@@ -482,7 +435,7 @@ _INLINE_RULES: Mapping[Path, TextLimit] = {
     ("SecurityGroupIngress", "*", "Description"): RULE_DESCRIPTION,
     ("SecurityGroupEgress", "*", "Description"): RULE_DESCRIPTION,
 }
-OF_PROPERTIES: Mapping[str, Mapping[Path, TextLimit]] = {
+PROPERTY_LIMITS: Mapping[str, Mapping[Path, TextLimit]] = {
     "AWS::AutoScaling::AutoScalingGroup": {
         ("AutoScalingGroupName",): AUTO_SCALING_GROUP_NAME,
         ("LifecycleHookSpecificationList", "*", "LifecycleHookName"): LIFECYCLE_HOOK_NAME,
@@ -492,10 +445,7 @@ OF_PROPERTIES: Mapping[str, Mapping[Path, TextLimit]] = {
         ("LifecycleHookName",): LIFECYCLE_HOOK_NAME,
         ("NotificationMetadata",): NOTIFICATION_METADATA,
     },
-    "AWS::CloudFormation::Stack": {
-        ("Parameters", "*"): PARAMETER_VALUE,
-        ("Tags", "*", "Value"): STACK_TAG_VALUE,
-    },
+    "AWS::CloudFormation::Stack": {("Parameters", "*"): PARAMETER_VALUE, ("Tags", "*", "Value"): STACK_TAG_VALUE},
     "AWS::EC2::DHCPOptions": {("DomainName",): DOMAIN_NAME},
     "AWS::EC2::KeyPair": {("KeyName",): KEY_PAIR_NAME},
     "AWS::EC2::LaunchTemplate": {
@@ -504,19 +454,12 @@ OF_PROPERTIES: Mapping[str, Mapping[Path, TextLimit]] = {
         ("LaunchTemplateData", "KeyName"): KEY_PAIR_NAME,
     },
     "AWS::EC2::NetworkInterface": {("Description",): INTERFACE_DESCRIPTION},
-    "AWS::EC2::SecurityGroup": {
-        ("GroupName",): GROUP_NAME,
-        ("GroupDescription",): GROUP_DESCRIPTION,
-        **_INLINE_RULES,
-    },
+    "AWS::EC2::SecurityGroup": {("GroupName",): GROUP_NAME, ("GroupDescription",): GROUP_DESCRIPTION, **_INLINE_RULES},
     "AWS::EC2::SecurityGroupEgress": {("Description",): RULE_DESCRIPTION},
     "AWS::EC2::SecurityGroupIngress": {("Description",): RULE_DESCRIPTION},
     "AWS::EC2::VPCEndpoint": {("ServiceName",): VPC_ENDPOINT_SERVICE},
     "AWS::ElasticLoadBalancingV2::LoadBalancer": {("Name",): LOAD_BALANCER_NAME},
-    "AWS::ElasticLoadBalancingV2::TargetGroup": {
-        ("Name",): TARGET_GROUP_NAME,
-        ("HealthCheckPath",): HEALTH_CHECK_PATH,
-    },
+    "AWS::ElasticLoadBalancingV2::TargetGroup": {("Name",): TARGET_GROUP_NAME, ("HealthCheckPath",): HEALTH_CHECK_PATH},
     "AWS::Events::Rule": {("Name",): EVENT_RULE_NAME, ("Description",): EVENT_RULE_DESCRIPTION},
     "AWS::CloudFront::Distribution": {("DistributionConfig", "Comment"): DISTRIBUTION_COMMENT},
     "AWS::CloudFront::OriginAccessControl": {
@@ -541,10 +484,7 @@ OF_PROPERTIES: Mapping[str, Mapping[Path, TextLimit]] = {
     },
     "AWS::KMS::Alias": {("AliasName",): KEY_ALIAS},
     "AWS::KMS::Key": {("Description",): KEY_DESCRIPTION},
-    "AWS::Route53::HostedZone": {
-        ("Name",): DOMAIN_NAME,
-        ("HostedZoneConfig", "Comment"): HOSTED_ZONE_COMMENT,
-    },
+    "AWS::Route53::HostedZone": {("Name",): DOMAIN_NAME, ("HostedZoneConfig", "Comment"): HOSTED_ZONE_COMMENT},
     "AWS::Route53::RecordSet": {("Name",): DOMAIN_NAME},
     "AWS::S3::Bucket": {
         ("BucketName",): BUCKET_NAME,
@@ -557,7 +497,7 @@ OF_PROPERTIES: Mapping[str, Mapping[Path, TextLimit]] = {
 }
 """Limits by resource type and path."""
 
-OF_TAGS: Mapping[Path, TextLimit] = {
+TAG_LIMITS: Mapping[Path, TextLimit] = {
     (*holder, "*", part): limit
     for holder in (
         ("Tags",),
@@ -567,9 +507,9 @@ OF_TAGS: Mapping[Path, TextLimit] = {
     )
     for part, limit in (("Key", TAG_KEY), ("Value", TAG_VALUE))
 }
-"""Limits of tags by path, for every resource type, unless `OF_PROPERTIES` has the path."""
+"""Limits of tags by path, for every resource type, unless `PROPERTY_LIMITS` has the path."""
 
-OF_TEMPLATE: Mapping[Path, TextLimit] = {
+TEMPLATE_LIMITS: Mapping[Path, TextLimit] = {
     ("Description",): TEMPLATE_DESCRIPTION,
     ("Parameters", "*", "Description"): PARAMETER_DESCRIPTION,
     ("Parameters", "*", "Default"): PARAMETER_VALUE,
@@ -584,16 +524,15 @@ def of_property(resource_type: str, path: Sequence[str | int]) -> TextLimit | No
     """Return the limit of a property's text, or None if it has none.
 
     Args:
-        resource_type: the resource's type.
         path: keys and list positions below its `Properties`.
     """
     generic_path = tuple("*" if isinstance(part, int) else part for part in path)
-    limits = OF_PROPERTIES.get(resource_type, {})
+    limits = PROPERTY_LIMITS.get(resource_type, {})
     # The keys of a nested stack's parameters are arbitrary.
     any_parameter = (
         ("Parameters", "*") if generic_path[:1] == ("Parameters",) and len(generic_path) == 2 else generic_path
     )
-    return limits.get(generic_path) or limits.get(any_parameter) or OF_TAGS.get(generic_path)
+    return limits.get(generic_path) or limits.get(any_parameter) or TAG_LIMITS.get(generic_path)
 
 
 def same_but_for_case(keys: Sequence[str]) -> list[tuple[str, str]]:

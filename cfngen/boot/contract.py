@@ -39,7 +39,6 @@ class References(_OptionalReferences):
     Attributes:
         stack: name of the stack that has the instance's Auto Scaling group and the second stage of the program.
         resource: logical id of the Auto Scaling group.
-        joinSecretArn: ARN of the secret with the join information.
         condition: logical id of the wait condition that a master signals.
         conditionStack: name of the stack that has the wait condition.
     """
@@ -72,9 +71,7 @@ class MasterReferences(References, _OptionalMasterReferences):
 
     Attributes:
         volumeId: id of the slot's data volume.
-        privateAddress: the slot's fixed private address.
         slot: the slot's letter, `a` to `e`.
-        caSecretArn: ARN of the secret with the certificate authorities.
         routeTableId: id of the route table with the routes to pods, if the cluster uses VPC routes.
         publicAddress: public name or address of the API, if it has one.
         internalAddress: name of the API's internal load balancer, if it has one beside the public one.
@@ -136,7 +133,6 @@ class Asset(_AssetTarget):
     """A file to download.
 
     Attributes:
-        url: the URL.
         sha256: the expected digest.
         file: path on the instance to write the file to.
         folder: if the file is an archive, the folder on the instance to unpack it in.
@@ -152,8 +148,6 @@ class HookFile(TypedDict):
     """A file that the user's cluster file adds to instances.
 
     Attributes:
-        path: the file's path on the instance.
-        content: its text.
         mode: its permission bits as an octal number, e.g. `0644`.
     """
 
@@ -167,7 +161,6 @@ class HookUnit(TypedDict):
 
     Attributes:
         name: the unit's name, e.g. `proxy.service`.
-        content: the text of the unit file.
         enable: whether the unit is enabled and started.
     """
 
@@ -180,8 +173,6 @@ class Hooks(TypedDict):
     """What the user's cluster file adds to instances, except the pre-boot commands.
 
     Attributes:
-        files: the files.
-        units: the systemd units.
         after: the post-boot commands, for the shell.
     """
 
@@ -211,7 +202,6 @@ class MountedVolume(TypedDict):
 
     Attributes:
         device: the volume's device name in EC2, e.g. `/dev/sdf`; the kernel gives the disk another name.
-        folder: the folder at which it is mounted.
         fileSystem: `ext4` or `xfs`.
     """
 
@@ -234,8 +224,6 @@ class Release(TypedDict):
     """A Helm release that masters install.
 
     Attributes:
-        name: the release's name.
-        namespace: the release's namespace.
         version: the chart's version, recorded for operators.
         essential: whether a master's boot succeeds only once the release is installed.
         chart: the chart's archive; it has a `file` and no `folder`.
@@ -290,17 +278,13 @@ class Config(_OptionalConfig):
 
     Attributes:
         role: `master` or `node`.
-        cluster: name of the cluster.
-        region: AWS region.
         timeout: minutes after which CloudFormation fails the operation if the instance has not signalled.
         packages: by program, the two packages that contain it: the one for apt, the one for dnf.
-        steps: the steps of a boot.
         before: the user's pre-boot commands from the cluster file.
         program: where the instance reads the second stage; `cfngen.userdata.pack` adds this key.
         contents: digests of the second stage, from which `cfngen.userdata.user_data_diff` finds out what has changed:
             by `boot`, `role` and `files`, one digest by module, key or path. `cfngen.userdata.pack` adds this key.
         tasks: by the name of a timer's or service's task, the steps of the task.
-        assets: the files to download.
         services: the systemd services to enable and start.
         podNetwork: settings of the pod network.
         kubernetesVersion: version of kubeadm and the kubelet, e.g. `v1.36.3`.
@@ -339,7 +323,6 @@ class MasterConfig(Config):
 
     Attributes:
         endpoint: the API's host name and port.
-        apiHost: the API's host name.
         masters: by slot letter, the private address of the slot's master.
         kubelet: fields of the kubelet's configuration in the whole cluster.
         kubeadm: two documents: kubeadm's InitConfiguration and ClusterConfiguration.
@@ -387,8 +370,6 @@ class JoinInformation(TypedDict, total=False):
     """The data that nodes need to join, published by masters in a secret; empty until a master has published it.
 
     Attributes:
-        endpoint: the API's host name and port.
-        addresses: the masters' addresses.
         kubernetesVersion: version of the oldest master; boot programs of earlier releases do not publish it.
         caHash: hash of the certificate authority's public key, in kubeadm's form: `sha256:` and hexadecimal digits.
         token: bootstrap token, with which a node requests its certificate.

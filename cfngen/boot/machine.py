@@ -40,7 +40,6 @@ HOME = "/opt/cfngen"
 LOG = "/var/log/cfngen.log"
 # Size in bytes at which LOG is renamed to `cfngen.log.1`, which replaces an older one: some tasks run every minute.
 LOG_SIZE = 20_000_000
-# The instance metadata service.
 METADATA = "http://169.254.169.254"
 # Pattern of a bootstrap token (`id.secret`). A command's output may contain a token, so the log shows only its id.
 TOKEN = re.compile(r"\b([a-z0-9]{6})\.[a-z0-9]{16}\b")
@@ -189,7 +188,7 @@ class Machine:
             file.write(TOKEN.sub(r"\1.…", text) + "\n")
 
     def remove(self, *patterns: str) -> None:
-        """Delete the files and folders that match any of the shell patterns; it is no error if none does.
+        """Delete the files and folders that match any of the shell patterns; it is not an error if none does.
 
         Each pattern begins with `/`.
         """
@@ -227,14 +226,9 @@ class Machine:
         """Copy a stream into a file; `path` exists only once the file is complete and its digest is right.
 
         Args:
-            source: the stream, read to its end.
             path: the file; its folders are created.
             sha256: the expected digest; "" accepts every content.
             origin: where the stream comes from, e.g. a URL, for the error message.
-            mode: the file's mode (permission bits).
-
-        Raises:
-            BootError: the digest is not `sha256`.
         """
         partial = Path(path + ".part")
         partial.parent.mkdir(parents=True, exist_ok=True)
@@ -387,7 +381,6 @@ class Machine:
         return self.wait(operation, probe, hint, seconds=60)
 
     def _client(self, service: str) -> Client:
-        """Return the boto3 client of a service, created at its first use."""
         if service not in self._clients:
             # The variable is set in tests only. It is passed explicitly, as older versions of boto3 do not read it.
             endpoint = os.environ.get("AWS_ENDPOINT_URL")

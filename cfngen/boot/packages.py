@@ -30,15 +30,7 @@ def install_missing(machine: Machine, packages: Mapping[str, Sequence[str]], sec
     """Install the packages of boto3, and of the programs in `packages`, if the image lacks them.
 
     Args:
-        machine: the instance.
         packages: by program, the name of the package that contains it: first for apt, then for dnf.
-        seconds: time-out.
-
-    Returns:
-        What was installed, for the log.
-
-    Raises:
-        BootError: the packages cannot be installed, or boto3 cannot be imported afterwards.
     """
     has_apt = machine.which("apt-get")
     if has_apt:
@@ -51,7 +43,6 @@ def install_missing(machine: Machine, packages: Mapping[str, Sequence[str]], sec
 
     def run_installer() -> None:
         if has_apt:
-            # Complete an installation that was interrupted.
             machine.run("dpkg", "--configure", "-a")
             machine.run(*APT, "update")
             machine.run(*APT, "install", *missing)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from .machine import Machine
     from .state import Boot
 
-# File with the role's configuration, which is part of the second stage.
 ROLE_FILE = HOME + "/role.json"
 # File with the SHA-256 of the second stage that was unpacked last.
 UNPACKED_FILE = HOME + "/unpacked"
@@ -43,7 +42,6 @@ def fetch(machine: Machine, boot: Boot) -> str:
         )
         # A custom AMI may contain the files of another cluster, which must not be copied to this instance.
         machine.remove(HOME + "/files/")
-        # Paths and texts of the files alternate, separated by NUL.
         items = lzma.decompress(base64.b85decode(text)).decode().split("\0")
         for path, content in zip(items[::2], items[1::2]):  # noqa: B905 - Python 3.9 has no `strict`
             machine.write(f"{HOME}/{path}", content, 0o600)
@@ -55,12 +53,6 @@ def fetch(machine: Machine, boot: Boot) -> str:
 
 def _packed_program(machine: Machine, stack: str, resource: str, sha256: str) -> str:
     """Return the packed second stage from the metadata of a stack's resource.
-
-    Args:
-        machine: the instance.
-        stack: name of the stack.
-        resource: the resource's logical id.
-        sha256: the expected digest of the packed second stage.
 
     Raises:
         BootError: the stack does not have the resource, or the packed second stage has another digest.

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 
-# Pattern of lines that are advice, progress or warnings, but no cause.
 NOISE = re.compile(r"To see |\[preflight\]|.*occurred:$|See |.*dmesg\(|[WI]\d{4} |W:|(?i:warn)|E: (Sub-|Unable to fe)")
 # Pattern of what precedes a cause in a log line: klog's header (kubectl), or other fields of zap's JSON (etcdctl).
 LOG = re.compile(r'E\d{4} .*?\] *|\{.*"error":')
-# Pattern of lines that state a cause.
 CAUSE = re.compile(r"\[ERROR|\S+: |(?i:err|fatal|unable to conn|the connection)")
 
 

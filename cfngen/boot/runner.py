@@ -71,9 +71,6 @@ def run(machine: Machine, boot: Boot, steps: dict[str, Step], is_boot: bool = Tr
     """Run steps one after another, beginning with `identity`; stop at the first failure.
 
     Args:
-        machine: the instance.
-        boot: this run of the program.
-        steps: the steps by title, in the order in which they run.
         is_boot: True for a boot, which signals CloudFormation at the end; False for the task of a timer or service.
 
     Returns:
@@ -141,8 +138,6 @@ def signal(machine: Machine, boot: Boot, status: str) -> str:
     its response was lost.
 
     Args:
-        machine: the instance.
-        boot: this run of the program.
         status: `SUCCESS` or `FAILURE`.
 
     Returns:

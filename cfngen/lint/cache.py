@@ -124,7 +124,6 @@ class Cache:
             return
 
     def _path(self, cache_key: str) -> Path:
-        """Return the path of the file with a verdict."""
         return self.directory / f"{cache_key}{_FILE_SUFFIX}"
 
     def _store(self, cache_key: str, content: bytes) -> None:
@@ -140,7 +139,6 @@ class Cache:
             raise
 
     def _delete_unused(self) -> None:
-        """Delete the verdicts that were not used for `RETENTION_DAYS` days."""
         cutoff = time.time() - RETENTION_DAYS * _SECONDS_PER_DAY
         for path in self.directory.glob(f"*{_FILE_SUFFIX}"):
             with contextlib.suppress(FileNotFoundError):

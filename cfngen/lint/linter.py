@@ -6,7 +6,7 @@ get the same result on every machine:
 
 - an empty configuration file is passed, so that cfn-lint looks for no other file;
 - the region is always passed, so that the environment is not read;
-- the resource schemas are those of the installed cfn-lint;
+- the resource schemas come with the installed cfn-lint;
 - the current directory is a temporary work directory. (cfn-lint reads the outputs of a nested template only if its
   TemplateURL is inside the current directory.)
 """
@@ -37,7 +37,7 @@ IGNORED = (
     # packed text for references.
     "I1022",
     # The limit of a template passed as a string, 51,200 bytes. The console uploads a file to S3 and `cfngen deploy`
-    # does the same, so the limit of both is that of S3 (E9002). The rule is for users who call the API themselves.
+    # does the same, so S3's limit counts for both (E9002). The rule is for users who call the API themselves.
     "I9003",
     # "Approaching" a limit: a template with more than nine tenths of the bytes, parameters, resources or outputs that
     # CloudFormation accepts. Its size follows from the cluster file, and it can be deployed; errors beyond the limits
@@ -54,11 +54,7 @@ class Linter:
 
     The constructor imports cfn-lint (about 0.9 s) and loads the rules (about 0.5 s).
 
-    Attributes:
-        workplace: work directory for the files that cfn-lint reads.
-
     Args:
-        region: AWS region whose resource schemas apply.
         workplace: an empty work directory. The caller makes it the current directory before calling `judge`, and
             removes it afterwards.
 
@@ -119,7 +115,6 @@ class Linter:
         return [json.loads(text) for text in sorted(serialized_findings)]
 
     def _config(self, templates: Sequence[Path] = ()) -> Any:
-        """Return cfn-lint's configuration: region, rules, and the files to lint."""
         from cfnlint.config import ConfigMixIn
 
         return ConfigMixIn(
@@ -163,7 +158,6 @@ def _finding(match: Match, *, has_text: bool) -> dict[str, Any]:
     """Return cfn-lint's match as a finding in JSON form.
 
     Args:
-        match: the match of a rule.
         has_text: whether the template was read from a text; only then line and column mean something to the user.
     """
     rule = match.rule

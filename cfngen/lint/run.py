@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def lint(
     documents: Sequence[Document], *, region: str, cache: Path | None = None, texts: Mapping[str, str] | None = None
 ) -> tuple[Finding, ...]:
-    """Return the findings of cfn-lint and of cfngen's own rules.
+    """Return the findings of cfn-lint and of cfngen's own rules, by document in the given order, errors first.
 
     The verdict depends on the documents, the region, cfn-lint's version and this package's sources, and on nothing in
     the environment (`cfngen.lint.linter` says how). Errors, warnings and informational findings all count.
@@ -35,41 +35,20 @@ def lint(
     Args:
         documents: the templates. A document with `children` is checked together with its children that are among the
             documents: the parameters that it passes to each child, and the outputs that it takes from each child.
-        region: AWS region that the templates are for.
         cache: directory of earlier verdicts (`cache_directory`), created if missing; None disables the cache.
         texts: the texts that documents were read from, by the document's name; findings in these documents have line
             and column.
-
-    Returns:
-        All findings, by document in the given order, errors first.
 
     Raises:
         LintUnavailableError: cfn-lint does not know the region, crashes on a template that has a text, or a worker
             process was killed (out of memory).
     """
     views_to_judge, findings = make_views(documents, texts or {})
-    verdict_cache = verdicts.Cache(cache) if cache else None
-    fingerprint = verdicts.fingerprint(region) if verdict_cache else b""
-    cache_keys = [
-        verdicts.cache_key(fingerprint, view.inputs_of_verdict) if verdict_cache else "" for view in views_to_judge
-    ]
-    all_verdicts: list[verdicts.Verdict | None] = [
-        verdict_cache.get(key) if verdict_cache else None for key in cache_keys
-    ]
-    missing_indices = [index for index, verdict in enumerate(all_verdicts) if verdict is None]
-    if missing_indices:
-        new_verdicts = dict(
-            zip(missing_indices, _judge([views_to_judge[index] for index in missing_indices], region), strict=True)
-        )
-        all_verdicts = [new_verdicts.get(index, verdict) for index, verdict in enumerate(all_verdicts)]
-        if verdict_cache:
-            verdict_cache.put({cache_keys[index]: verdict for index, verdict in new_verdicts.items()})
-
     modules = {document.name: document.module for document in documents}
-    for view, verdict in zip(views_to_judge, all_verdicts, strict=True):
+    for view, verdict in zip(views_to_judge, _verdicts(views_to_judge, region, cache), strict=True):
         findings += [
             Finding(**{**fields, "path": tuple(fields["path"])}, document=view.document, module=modules[view.document])
-            for fields in verdict or ()
+            for fields in verdict
         ]
     positions = {document.name: index for index, document in enumerate(documents)}
     # Both views of a document may report the same finding, so duplicates are removed.
@@ -77,8 +56,23 @@ def lint(
     return tuple(sorted(unique_findings, key=lambda finding: _sort_key(finding, positions[finding.document])))
 
 
+def _verdicts(views: Sequence[View], region: str, directory: Path | None) -> list[verdicts.Verdict]:
+    """Return the verdict on each view: from the cache in the directory, if there is one, or else a new one."""
+    if directory is None:
+        return _judge(views, region) if views else []
+    cache = verdicts.Cache(directory)
+    fingerprint = verdicts.fingerprint(region)
+    keys = [verdicts.cache_key(fingerprint, view.inputs_of_verdict) for view in views]
+    known = [cache.get(key) for key in keys]
+    missing = [index for index, verdict in enumerate(known) if verdict is None]
+    if not missing:
+        return [verdict for verdict in known if verdict is not None]
+    judged = dict(zip(missing, _judge([views[index] for index in missing], region), strict=True))
+    cache.put({keys[index]: verdict for index, verdict in judged.items()})
+    return [judged[index] if verdict is None else verdict for index, verdict in enumerate(known)]
+
+
 def _sort_key(finding: Finding, document_position: int) -> tuple[int, int, str, str]:
-    """Return the key that sorts findings by document, severity, path and rule."""
     return document_position, SEVERITIES.index(finding.severity), "/".join(map(str, finding.path)), finding.rule
 
 
@@ -116,7 +110,6 @@ def without_garbage_collection() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _current_directory(directory: Path) -> Iterator[None]:
-    """Make `directory` the current directory for the duration of a `with` block."""
     previous = Path.cwd()
     os.chdir(directory)
     try:
@@ -126,7 +119,6 @@ def _current_directory(directory: Path) -> Iterator[None]:
 
 
 def _cpu_count() -> int:
-    """Return the number of CPUs that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

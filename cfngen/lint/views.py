@@ -34,8 +34,6 @@ class View:
     """A template as cfn-lint gets it: a document, either unchanged or with file names in place of the TemplateURLs.
 
     Attributes:
-        document: name of the document.
-        body: the template.
         nested: the nested templates by name, each reduced to its interface; empty if the document is unchanged.
         text: the text that the template was read from, for the line numbers of findings; None if it was generated.
     """
@@ -59,10 +57,6 @@ class View:
         """Return whether a finding is a problem of the document.
 
         Other findings are false alarms, or only about the changed copy of the document.
-
-        Args:
-            rule: id of the rule.
-            path: path of the finding in the template.
         """
         # A parameter's default is literal, so `${` in a default is not a forgotten Fn::Sub.
         if rule == "E1029" and tuple(path[:1]) == ("Parameters",):
@@ -81,7 +75,6 @@ def make_views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple
     """Return the views to lint, and a finding for each nested stack whose template is not among the documents.
 
     Args:
-        documents: the templates.
         texts: the texts that documents were read from, by the document's name.
     """
     documents_by_name = {document.name: document for document in documents}
@@ -115,10 +108,7 @@ def make_views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple
 
 
 def _nested_interface(body: TemplateBody) -> TemplateBody:
-    """Return the parts of a nested template that are needed to check the template that nests it.
-
-    Of the resources, only those are needed that contain a function of rule E9019.
-    """
+    """Return what is needed of a nested template to check its parent: of resources, what rule E9019 looks at."""
     sections = {section: body[section] for section in _INTERFACE_SECTIONS if section in body}
     resources = {
         logical_id: resource
@@ -142,10 +132,7 @@ def _template_name(url: object) -> str | None:
 def _missing_template(document: Document, logical_id: str, name: str | None) -> Finding:
     """Return the finding for a nested stack whose template is not among the documents.
 
-    Args:
-        document: the template that nests the stack.
-        logical_id: logical id of the nested stack.
-        name: name of the missing template; None if the TemplateURL does not end in one.
+    Its name is None if the TemplateURL does not end in one.
     """
     reason = (
         f"no document named {name} is generated with it" if name else "the URL does not end in a template's file name"

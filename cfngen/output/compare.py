@@ -9,8 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from cfngen.output.directory import files_by_cfngen, read, stale_files
-from cfngen.output.errors import OutputError
+from cfngen.output.directory import OutputError, files_by_cfngen, read, stale_files
 
 _MAX_DIFF_LINES = 20
 _MAX_LINE_WIDTH = 160
@@ -58,12 +57,11 @@ class Difference:
 
 
 def _cut_to_width(line: str) -> str:
-    """Return a line, cut to the maximum width."""
     return line if len(line) <= _MAX_LINE_WIDTH else f"{line[: _MAX_LINE_WIDTH - 1]}…"
 
 
 def differences(directory: Path, files: Mapping[str, bytes]) -> tuple[Difference, ...]:
-    """Compare an output directory with the files that cfngen would write to it; change nothing.
+    """Return a difference for each file of an output directory that is not up to date, ordered by path.
 
     Files that cfngen did not write are ignored, unless one has the name of a file to generate.
 
@@ -71,9 +69,6 @@ def differences(directory: Path, files: Mapping[str, bytes]) -> tuple[Difference
         directory: the output directory; it need not exist.
         files: expected contents by path relative to the directory, as `render` returns them. If README.md is not among
             them, they are only a part of the output, and no other file is reported as stale.
-
-    Returns:
-        A difference for each file that is not up to date, ordered by path.
 
     Raises:
         OutputError: the directory is a file, or something in it cannot be read.

@@ -1,23 +1,53 @@
-"""Reads an output directory, and finds the files in it that cfngen wrote."""
+"""An output directory: the files in it that cfngen wrote, and the error if something cannot be read or written."""
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from cfngen.output.errors import OutputError
+from cfngen.errors import CfngenError
 from cfngen.output.readme import MARKER, README, files_listed_in
+
+# What the user can do about an error of the operating system, by its error number.
+_HINTS = {
+    errno.ENOSPC: "Free space on that file system, or choose another directory.",
+    errno.EDQUOT: "Your disk quota is used up; free space, or choose another directory.",
+    errno.EROFS: "The file system is read-only; choose another directory.",
+    errno.EACCES: "Check the directory's owner and permissions, or choose another directory.",
+    errno.EPERM: "Check the directory's owner and permissions, or choose another directory.",
+    errno.ENOTDIR: "A part of the path is a file; choose another directory.",
+    errno.ENAMETOOLONG: "Choose a directory with a shorter path.",
+}
+
+
+class OutputError(CfngenError):
+    """The files could not be written; all files are unchanged.
+
+    Attributes:
+        path: the file or directory that caused it.
+    """
+
+    code = "output-not-written"
+
+    def __init__(self, path: Path, problem: str, *, hint: str = "") -> None:
+        self.path = path
+        super().__init__(f"{path}: {problem}; nothing was changed", hint=hint)
+
+    @classmethod
+    def of(cls, error: OSError, path: Path, action: str = "written") -> OutputError:
+        """Return the OutputError for an error of the operating system; the action is `written` or `read`."""
+        reason = (error.strerror or str(error)).lower()
+        hint = _HINTS.get(error.errno or 0, "Choose another directory, or check the system's message.")
+        return cls(path, f"cannot be {action}: {reason}", hint=hint)
+
 
 _TEMPLATE_SUFFIXES = (".json", ".yaml")
 
 
 def read(path: Path) -> bytes | None:
-    """Return a file's content, or None if there is no such file.
-
-    Raises:
-        OutputError: it is a directory, or cannot be read.
-    """
+    """Return a file's content, or None if there is no such file."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -36,13 +66,7 @@ def read(path: Path) -> bytes | None:
 
 
 def files_by_cfngen(directory: Path) -> frozenset[str]:
-    """Return the paths of the files that cfngen wrote, relative to the directory.
-
-    They are README.md, the files that it lists, and templates with cfngen's entry in their metadata.
-
-    Raises:
-        OutputError: a file with the name of a template cannot be read.
-    """
+    """Return the paths of cfngen's files: README.md, what it lists, and templates with cfngen's entry in metadata."""
     readme_content = read(directory / README) or b""
     listed_files = {
         name for name in files_listed_in(readme_content.decode("utf-8", "replace")) if (directory / name).is_file()
@@ -56,7 +80,6 @@ def files_by_cfngen(directory: Path) -> frozenset[str]:
 
 
 def _template_names(directory: Path) -> Iterator[str]:
-    """Yield the names of the files in a directory that may be templates."""
     try:
         paths = list(directory.iterdir()) if directory.is_dir() else []
     except OSError as error:
@@ -67,7 +90,6 @@ def _template_names(directory: Path) -> Iterator[str]:
 
 
 def _has_cfngen_metadata(path: Path) -> bool:
-    """Return whether a file is a template that has the key `cfngen` in its metadata."""
     content = read(path) or b""
     # Parsing is slow; most files that cfngen did not write can be ruled out without it.
     if b"cfngen" not in content or b"Resources" not in content:
@@ -94,10 +116,8 @@ def stale_files(directory: Path, files: Mapping[str, bytes], written_by_cfngen: 
     """Return the paths of the files that an earlier run wrote and that are no longer generated.
 
     Args:
-        directory: the output directory.
         files: contents of the generated files by path. With `--only`, README.md is not among them, since they are only
             a part of the output; then no file counts as stale.
-        written_by_cfngen: paths of the files in the directory that cfngen wrote.
     """
     if README not in files:
         return ()

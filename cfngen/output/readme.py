@@ -21,9 +21,6 @@ def readme(documents: Sequence[Document], userdata: Sequence[UserData], suffix: 
     """Return the content of README.md.
 
     Args:
-        documents: the templates.
-        userdata: the UserData of each role.
-        suffix: `json` or `yaml`.
         files: paths of all other files that cfngen writes, relative to the directory. README.md lists them in a
             comment, so that a later run can delete those that it no longer writes.
     """
@@ -53,7 +50,13 @@ def readme(documents: Sequence[Document], userdata: Sequence[UserData], suffix: 
             f"There is no `standalone.{suffix}`: the cluster exceeds the limits of one template (1 MB, 500 resources).",
             "",
         ]
-    lines += ["| file | contents |", "|---|---|"]
+    lines += _table(documents, userdata, suffix)
+    lines += ["", _LIST_START, *sorted(files), "-->", ""]
+    return "\n".join(lines).encode()
+
+
+def _table(documents: Sequence[Document], userdata: Sequence[UserData], suffix: str) -> list[str]:
+    lines = ["| file | contents |", "|---|---|"]
     lines += [f"| `{document.name}.{suffix}` | {_description(document)} |" for document in documents]
     if userdata:
         lines += [
@@ -67,21 +70,16 @@ def readme(documents: Sequence[Document], userdata: Sequence[UserData], suffix: 
             "You need not deploy `userdata/`: the templates contain the same files, packed, and the boot program.",
             "`cfngen userdata ROLE` shows that as well.",
         ]
-    lines += ["", _LIST_START, *sorted(files), "-->", ""]
-    return "\n".join(lines).encode()
+    return lines
 
 
 def _description(document: Document) -> str:
-    """Return a template's description on one line, for a cell of a Markdown table."""
     text = str(document.body.get("Description", "")).replace("|", "\\|") or "a template"
     return " ".join(text.split())
 
 
 def files_listed_in(readme_text: str) -> frozenset[str]:
-    """Return the paths of the files that the README of an earlier run lists.
-
-    The result is empty if cfngen did not write the README.
-    """
+    """Return the paths of the files that the README of an earlier run lists; none if cfngen did not write it."""
     lines = readme_text.splitlines()
     if not lines or lines[0] != MARKER or _LIST_START not in lines:
         return frozenset()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from cfngen.output.readme import README, readme
 
 if TYPE_CHECKING:
-    from cfngen.templates.document import Document
+    from cfngen.templates.document import Document, TemplateBody
     from cfngen.userdata.pack import UserData
+
 
 Format = Literal["json", "yaml"]
 
@@ -27,7 +28,6 @@ _SECTION_ORDER = (
     "Resources",
     "Outputs",
 )
-# The attributes of a resource, in the order in which they are written.
 _RESOURCE_ATTRIBUTE_ORDER = (
     "Type",
     "Condition",
@@ -52,11 +52,8 @@ def render(
         documents: the templates; each becomes `<name>.json` or `<name>.yaml`.
         userdata: the UserData of each role; what people review of it is written to `userdata/<role>/`. The templates
             contain the same files, packed, and the boot program, whose sources are not written.
-        format: format of the templates.
 
-    Returns:
-        Content by path relative to the output directory, with forward slashes, in a stable order: README.md, the
-        templates in the order given, then UserData.
+    The paths are relative to the output directory, with forward slashes, in a stable order.
     """
     templates = {f"{document.name}.{format}": _template_bytes(document, format) for document in documents}
     reviewed = {
@@ -69,7 +66,6 @@ def render(
 
 
 def _template_bytes(document: Document, format: Format) -> bytes:  # noqa: A002
-    """Return the content of a template's file."""
     body = _in_usual_order(document.body)
     if format == "json":
         # Indented by one space, since templates have a size limit.
@@ -82,8 +78,7 @@ def _template_bytes(document: Document, format: Format) -> bytes:  # noqa: A002
     return to_yaml(body).encode()
 
 
-def _in_usual_order(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a template with its sections, and the attributes of its resources, in the usual order."""
+def _in_usual_order(body: TemplateBody) -> TemplateBody:
     ordered = _in_order(_SECTION_ORDER, body)
     resources = ordered.get("Resources")
     if isinstance(resources, Mapping):
@@ -93,22 +88,17 @@ def _in_usual_order(body: Mapping[str, Any]) -> dict[str, Any]:
     return ordered
 
 
-def _in_order(order: Sequence[str], value: Mapping[str, Any]) -> dict[str, Any]:
+def _in_order(order: Sequence[str], value: TemplateBody) -> TemplateBody:
     """Return a mapping with its keys in the order of `order`; keys that are not in `order` come last."""
     known_keys = [key for key in order if key in value]
     other_keys = [key for key in value if key not in order]
     return {key: value[key] for key in (*known_keys, *other_keys)}
 
 
-def _with_yaml_url(resource: Mapping[str, Any], children: Sequence[str]) -> dict[str, Any]:
-    """Return the resource of a nested stack with a TemplateURL that ends in `.yaml` instead of `.json`.
+def _with_yaml_url(resource: TemplateBody, children: Sequence[str]) -> TemplateBody:
+    """Return a nested stack's resource with a TemplateURL in `.yaml`, not `.json`, if it is of one of the children."""
 
-    Args:
-        resource: the resource, of the type AWS::CloudFormation::Stack.
-        children: names of the templates that are written as YAML; other URLs are not changed.
-    """
-
-    def with_yaml_suffix(value: Any) -> Any:
+    def with_yaml_suffix(value: object) -> object:
         """Return the expression for a URL with `.yaml` in place of `.json` in each text that ends a child's URL."""
         if isinstance(value, str):
             is_url_of_child = any(value.endswith(f"{child}.json") for child in children)

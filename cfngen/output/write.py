@@ -19,8 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cfngen.output.directory import files_by_cfngen, read, stale_files
-from cfngen.output.errors import OutputError
+from cfngen.output.directory import OutputError, files_by_cfngen, read, stale_files
 
 _WORK_DIRECTORY_PATTERN = re.compile(r"\.cfngen-[0-9a-f]{16}")
 # Age from which a work directory counts as left behind by a killed run. It is far longer than a run takes; a younger
@@ -85,10 +84,7 @@ def write(directory: Path, files: Mapping[str, bytes]) -> WriteReport:
 
 
 def _remove_abandoned(directory: Path) -> None:
-    """Remove work directories of killed runs, which are those that have not changed for an hour.
-
-    Errors are ignored, because the output itself is complete.
-    """
+    """Remove work directories of killed runs, unchanged for an hour; errors do not matter, the output is complete."""
     cutoff = time.time() - _ABANDONED_AFTER_SECONDS
     with contextlib.suppress(OSError):
         for path in directory.iterdir():
@@ -101,11 +97,7 @@ def _remove_abandoned(directory: Path) -> None:
 
 
 def _check_replaceable(path: Path, *, exists: bool, is_written_by_cfngen: bool) -> None:
-    """Raise an error if the path is a symbolic link, or a file that cfngen did not write.
-
-    Raises:
-        OutputError: the file must not be replaced.
-    """
+    """Raise OutputError if the path is a symbolic link, or a file that cfngen did not write."""
     if path.is_symlink():
         raise OutputError(
             path, "is a symbolic link and would be replaced", hint="Remove it, or choose another directory."
@@ -123,13 +115,10 @@ class _DirectoryChange:
     """A change of several files in an output directory, which is first staged, then committed, or undone.
 
     Attributes:
-        directory: the output directory.
         work: the work directory in it, for staged and saved files; None before it is created.
-        created_directories: directories that were created, outermost first.
         staged: paths of the new files in the work directory, by the path that each will have; the null device stands
             for a file to remove.
         saved: paths of the copies of replaced files in the work directory, by the path of the replaced file.
-        changed_paths: paths of the files that `commit` has replaced or removed, in this order.
     """
 
     directory: Path
@@ -140,12 +129,7 @@ class _DirectoryChange:
     changed_paths: list[Path] = field(default_factory=list)
 
     def stage(self, changed: Mapping[str, bytes], removed: tuple[str, ...]) -> None:
-        """Write new files and copies of old files to the work directory; no file of the output is changed yet.
-
-        Args:
-            changed: contents of new or changed files, by path relative to the output directory.
-            removed: paths of the files to remove.
-        """
+        """Write new files and copies of old files to the work directory; no file of the output is changed yet."""
         self._make_directories(self.directory)
         self.work = self.directory / f".cfngen-{secrets.token_hex(8)}"
         self.work.mkdir(mode=0o700)
@@ -203,7 +187,6 @@ class _DirectoryChange:
         return self.directory if self.work and (path == self.work or self.work in path.parents) else path
 
     def clean_up(self) -> None:
-        """Remove the work directory."""
         if self.work:
             shutil.rmtree(self.work, ignore_errors=True)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import yaml
 
@@ -11,7 +10,7 @@ import yaml
 class _Dumper(yaml.SafeDumper):
     """PyYAML's safe dumper, without aliases, which CloudFormation does not support."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: object) -> bool:
         """Write a value in full each time it occurs: CloudFormation does not support YAML aliases."""
         return True
 
@@ -21,14 +20,13 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    """Write a text of several lines as a block (`|`), other text in PyYAML's default style."""
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
 
 _Dumper.add_representer(str, _represent_text)
 
 
-def to_yaml(body: Mapping[str, Any]) -> str:
+def to_yaml(body: Mapping[str, object]) -> str:
     """Return a template as YAML, in the order of its keys."""
     # The very large width disables the wrapping of lines, since wrapped lines are hard to compare.
     return yaml.dump(dict(body), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**31)

@@ -1,6 +1,6 @@
 """IAM statements that enabled add-ons need, on roles of their own or on the masters' role.
 
-As in `instances`, changes are limited to resources with the cluster's tag. The actions are those of the add-ons' own
+As in `instances`, changes are limited to resources with the cluster's tag. The actions are from the add-ons' own
 documentation: aws-ebs-csi-driver, docs/example-iam-policy.json; cluster-autoscaler, cloudprovider/aws/README.md;
 external-dns, docs/tutorials/aws.md; cert-manager, docs/configuration/acme/dns01/route53.md of its website. Those of the
 AWS Load Balancer Controller are in a module of their own.
@@ -16,10 +16,10 @@ from cfngen.cluster.iam.service_accounts import (
     has_role,
 )
 from cfngen.cluster.model import Cluster
+from cfngen.permissions.instances import volume_key_statements
 from cfngen.permissions.load_balancer_controller import controller_statements
 from cfngen.permissions.references import References, arn, if_creating_tagged, if_request_tagged, if_resource_tagged
 from cfngen.permissions.statements import Expression, Statement, allow
-from cfngen.permissions.volumes import volume_key_statements
 
 # Tag that the EBS CSI driver sets on every volume that it creates.
 EBS_CSI_DRIVER_TAG = {"ebs.csi.aws.com/cluster": "true"}
@@ -46,7 +46,7 @@ def addon_statements(cluster: Cluster, references: References) -> list[Statement
 
 
 def ebs_csi_driver_statements(cluster: Cluster, references: References) -> list[Statement]:
-    """Return the statements with which the EBS CSI driver creates, attaches and deletes its volumes.
+    """Return the statements for the EBS CSI driver to create, attach and delete its volumes.
 
     Only volumes with the driver's tag can be changed, so the masters' data volumes cannot. The driver's volumes are
     encrypted with the account's default KMS key or with a key that a storage class names; that needs
@@ -88,7 +88,7 @@ def ebs_csi_driver_statements(cluster: Cluster, references: References) -> list[
 
 
 def cluster_autoscaler_statements(cluster: Cluster) -> list[Statement]:
-    """Return the statements with which cluster-autoscaler changes the sizes of node groups."""
+    """Return the statements for cluster-autoscaler to change the sizes of node groups."""
     return [
         allow(
             sid="AutoscalerRead",
@@ -107,7 +107,7 @@ def cluster_autoscaler_statements(cluster: Cluster) -> list[Statement]:
 
 
 def external_dns_statements(cluster: Cluster, references: References) -> list[Statement]:
-    """Return the statements with which external-dns changes records in the hosted zones of the cluster file."""
+    """Return the statements for external-dns to change records in the hosted zones of the cluster file."""
     return [
         allow(sid="DnsRead", actions="route53:ListHostedZones"),
         allow(
@@ -119,7 +119,7 @@ def external_dns_statements(cluster: Cluster, references: References) -> list[St
 
 
 def cert_manager_statements(cluster: Cluster, references: References) -> list[Statement]:
-    """Return the statements with which cert-manager proves names by records (DNS-01) in the zones of the cluster file.
+    """Return the statements for cert-manager to prove names by records (DNS-01) in the zones of the cluster file.
 
     It may write records of the type TXT only. It asks for the changes that it made, whose ids are random, and for the
     zone of a name unless the Issuer names it (`hostedZoneID`).
@@ -143,5 +143,4 @@ def cert_manager_statements(cluster: Cluster, references: References) -> list[St
 
 
 def _zone_arns(zones: tuple[str, ...], references: References) -> list[Expression]:
-    """Return the ARNs of hosted zones."""
     return [arn(references, "route53", f"hostedzone/{zone}", region="", account="") for zone in zones]

@@ -8,20 +8,20 @@ for Amazon Route 53", Service Authorization Reference.
 from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.network import topology
+from cfngen.cluster.network import topology as api_dns
+from cfngen.cluster.sections.network import DnsZone
 from cfngen.cluster.sections.references import known_id
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.statements import Statement, allow
 
 _RECORD_NAMES = "route53:ChangeResourceRecordSetsNormalizedRecordNames"
-_RECORD_TYPES = "route53:ChangeResourceRecordSetsRecordTypes"
+_ONLY_ADDRESSES = {"ForAllValues:StringEquals": {"route53:ChangeResourceRecordSetsRecordTypes": ["A"]}}
 
 
 def read_zone_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
     """Return the statements of an operator, whose plans look at the existing zones that the cluster file names."""
-    zones = [zone for zone in (topology.public_zone(cluster), topology.private_zone(cluster)) if zone and zone.id]
-    # Which zone a reference leads to is not known beforehand.
-    arns = [f"arn:{scope.partition}:route53:::hostedzone/{known_id(zone.id) or '*'}" for zone in zones]
+    zones = _zones(cluster)
+    arns = _zone_arns(zones, scope)
     return [allow(sid="DnsLook", actions="route53:GetHostedZone", resources=arns)] if arns else []
 
 
@@ -29,20 +29,18 @@ def api_dns_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
     """Return the statements for the API's records and new hosted zones; empty if the API has no DNS name.
 
     In an existing zone, only records of addresses may be changed. The id of a new zone is not known beforehand, so the
-    statement matches each zone, but only names in the domain of the new one. The API's own name is no condition: when
+    statement matches each zone, but only names in the domain of the new one. The API's own name is not required: when
     it changes, CloudFormation deletes the record with the old one.
     """
-    zones = [zone for zone in (topology.public_zone(cluster), topology.private_zone(cluster)) if zone]
+    zones = _zones(cluster)
     if not zones:
         return []
-    route53 = f"arn:{scope.partition}:route53:::"
-    every_zone = f"{route53}hostedzone/*"
-    existing_zones = [f"{route53}hostedzone/{known_id(zone.id) or '*'}" for zone in zones if zone.id]
+    existing_zones = _zone_arns(zones, scope)
+    every_zone = f"arn:{scope.partition}:route53:::hostedzone/*"
     new_domains = sorted({zone.name for zone in zones if zone.name})
-    only_addresses = {"ForAllValues:StringEquals": {_RECORD_TYPES: ["A"]}}
     statements = [
         allow(sid="DnsLook", actions="route53:ListHostedZones"),
-        allow(sid="DnsChanges", actions="route53:GetChange", resources=[f"{route53}change/*"]),
+        allow(sid="DnsChanges", actions="route53:GetChange", resources=[f"arn:{scope.partition}:route53:::change/*"]),
         allow(
             sid="DnsZones",
             actions="route53:GetHostedZone route53:ListResourceRecordSets",
@@ -55,27 +53,38 @@ def api_dns_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
                 sid="DnsRecords",
                 actions="route53:ChangeResourceRecordSets",
                 resources=existing_zones,
-                condition=only_addresses,
+                condition=_ONLY_ADDRESSES,
             )
         )
-    if new_domains:
-        names = [pattern for domain in new_domains for pattern in (domain, f"*.{domain}")]
-        statements += [
-            allow(
-                sid="DnsRecordsInNewZones",
-                actions="route53:ChangeResourceRecordSets",
-                resources=[every_zone],
-                condition={**only_addresses, "ForAllValues:StringLike": {_RECORD_NAMES: names}},
-            ),
-            # CreateHostedZone has no resource that a statement could name.
-            allow(sid="DnsMakeZones", actions="route53:CreateHostedZone"),
-            allow(
-                sid="DnsNewZones",
-                actions="""
-                    route53:AssociateVPCWithHostedZone route53:ChangeTagsForResource route53:DeleteHostedZone
-                    route53:DisassociateVPCFromHostedZone route53:ListQueryLoggingConfigs
-                    route53:ListTagsForResource""",
-                resources=[every_zone],
-            ),
-        ]
-    return statements
+    return [*statements, *(_new_zone_statements(every_zone, new_domains) if new_domains else [])]
+
+
+def _new_zone_statements(every_zone: str, domains: list[str]) -> list[Statement]:
+    names = [pattern for domain in domains for pattern in (domain, f"*.{domain}")]
+    return [
+        allow(
+            sid="DnsRecordsInNewZones",
+            actions="route53:ChangeResourceRecordSets",
+            resources=[every_zone],
+            condition={**_ONLY_ADDRESSES, "ForAllValues:StringLike": {_RECORD_NAMES: names}},
+        ),
+        # CreateHostedZone has no resource that a statement could name.
+        allow(sid="DnsMakeZones", actions="route53:CreateHostedZone"),
+        allow(
+            sid="DnsNewZones",
+            actions="""
+                route53:AssociateVPCWithHostedZone route53:ChangeTagsForResource route53:DeleteHostedZone
+                route53:DisassociateVPCFromHostedZone route53:ListQueryLoggingConfigs
+                route53:ListTagsForResource""",
+            resources=[every_zone],
+        ),
+    ]
+
+
+def _zones(cluster: Cluster) -> list[DnsZone]:
+    return [zone for zone in (api_dns.public_zone(cluster), api_dns.private_zone(cluster)) if zone]
+
+
+def _zone_arns(zones: list[DnsZone], scope: Scope) -> list[str]:
+    """Return the ARNs of existing zones; which zone a reference leads to is not known beforehand."""
+    return [f"arn:{scope.partition}:route53:::hostedzone/{known_id(zone.id) or '*'}" for zone in zones if zone.id]

@@ -1,13 +1,12 @@
 """Statements that the cloud controller manager needs: on a role of its own, or on the masters' role.
 
-The actions are those of its documentation (cloud-provider-aws, docs/prerequisites.md).
+The actions are from its documentation (cloud-provider-aws, docs/prerequisites.md).
 """
 
 from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
-from cfngen.permissions.existing_groups import existing_group_statements
-from cfngen.permissions.load_balancer_controller import service_linked_role_statement
+from cfngen.permissions.load_balancer_controller import existing_group_statements, service_linked_role_statement
 from cfngen.permissions.pod_network import pod_route_statements
 from cfngen.permissions.references import References, arn, if_creating_tagged, if_request_tagged, if_resource_tagged
 from cfngen.permissions.statements import Statement, allow
@@ -16,35 +15,42 @@ from cfngen.permissions.statements import Statement, allow
 def cloud_controller_statements(cluster: Cluster, references: References) -> list[Statement]:
     """Return the cloud controller manager's statements: for load balancers, and for pods' routes if it writes them."""
     return [
-        *_load_balancer_statements(cluster, references),
+        _read_statement(),
+        *_change_statements(cluster),
+        *_new_load_balancer_statements(cluster),
+        *_new_security_group_statements(cluster, references),
+        service_linked_role_statement(references, sid="CloudControllerServiceLinkedRole"),
         *existing_group_statements(cluster, references),
         *pod_route_statements(cluster, references),
     ]
 
 
-def _load_balancer_statements(cluster: Cluster, references: References) -> list[Statement]:
-    """Return the statements for services of the type LoadBalancer, and for reading instances.
+def _read_statement() -> Statement:
+    """Return the statement for reading instances, and what services of the type LoadBalancer need.
 
     Elastic Load Balancing makes four of the read calls itself, with the permissions of the caller that creates a load
     balancer. It describes account attributes, addresses and internet gateways while the account has no service-linked
     role (terraform-aws-eks#900, #1226), and gets security groups whenever the request names some
     (aws-load-balancer-controller#3917).
     """
+    return allow(
+        sid="CloudControllerRead",
+        actions="""
+            autoscaling:DescribeAutoScalingGroups autoscaling:DescribeTags
+            ec2:DescribeAccountAttributes ec2:DescribeAddresses
+            ec2:DescribeAvailabilityZones ec2:DescribeInstances ec2:DescribeInstanceTopology
+            ec2:DescribeInternetGateways ec2:DescribeRegions
+            ec2:DescribeRouteTables ec2:DescribeSecurityGroups ec2:DescribeSubnets ec2:DescribeVpcs
+            ec2:GetSecurityGroupsForVpc
+            elasticloadbalancing:DescribeListeners elasticloadbalancing:DescribeLoadBalancerAttributes
+            elasticloadbalancing:DescribeLoadBalancerPolicies elasticloadbalancing:DescribeLoadBalancers
+            elasticloadbalancing:DescribeTargetGroupAttributes elasticloadbalancing:DescribeTargetGroups
+            elasticloadbalancing:DescribeTargetHealth""",
+    )
+
+
+def _change_statements(cluster: Cluster) -> list[Statement]:
     return [
-        allow(
-            sid="CloudControllerRead",
-            actions="""
-                autoscaling:DescribeAutoScalingGroups autoscaling:DescribeTags
-                ec2:DescribeAccountAttributes ec2:DescribeAddresses
-                ec2:DescribeAvailabilityZones ec2:DescribeInstances ec2:DescribeInstanceTopology
-                ec2:DescribeInternetGateways ec2:DescribeRegions
-                ec2:DescribeRouteTables ec2:DescribeSecurityGroups ec2:DescribeSubnets ec2:DescribeVpcs
-                ec2:GetSecurityGroupsForVpc
-                elasticloadbalancing:DescribeListeners elasticloadbalancing:DescribeLoadBalancerAttributes
-                elasticloadbalancing:DescribeLoadBalancerPolicies elasticloadbalancing:DescribeLoadBalancers
-                elasticloadbalancing:DescribeTargetGroupAttributes elasticloadbalancing:DescribeTargetGroups
-                elasticloadbalancing:DescribeTargetHealth""",
-        ),
         allow(
             sid="CloudControllerOwnGroups",
             actions="ec2:AuthorizeSecurityGroupIngress ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupIngress",
@@ -66,6 +72,11 @@ def _load_balancer_statements(cluster: Cluster, references: References) -> list[
                 elasticloadbalancing:SetLoadBalancerPoliciesOfListener""",
             condition=if_resource_tagged(cluster),
         ),
+    ]
+
+
+def _new_load_balancer_statements(cluster: Cluster) -> list[Statement]:
+    return [
         # Creating a resource with tags requires permission to add tags to a resource that has no tags yet
         # ("Grant permission to tag resources during creation", Elastic Load Balancing User Guide).
         allow(
@@ -82,6 +93,11 @@ def _load_balancer_statements(cluster: Cluster, references: References) -> list[
                 elasticloadbalancing:CreateTargetGroup""",
             condition=if_request_tagged(cluster),
         ),
+    ]
+
+
+def _new_security_group_statements(cluster: Cluster, references: References) -> list[Statement]:
+    return [
         allow(
             sid="CloudControllerNewSecurityGroups",
             actions="ec2:CreateSecurityGroup",
@@ -100,5 +116,4 @@ def _load_balancer_statements(cluster: Cluster, references: References) -> list[
             resources=[arn(references, "ec2", "security-group/*")],
             condition=if_creating_tagged(cluster, "ec2", "CreateSecurityGroup"),
         ),
-        service_linked_role_statement(references, sid="CloudControllerServiceLinkedRole"),
     ]

@@ -11,28 +11,32 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.names import aws_partition
 from cfngen.cluster.network.existing_parts import existing_group
 from cfngen.cluster.network.topology import has_api_load_balancer
-from cfngen.cluster.sections.instances import InstanceRole
+from cfngen.cluster.sections.instances import InstanceRole, NodeGroup
 from cfngen.cluster.sections.references import known_id
 from cfngen.permissions.addons import addon_statements
 from cfngen.permissions.api_dns import api_dns_statements, read_zone_statements
-from cfngen.permissions.capacity_reservations import capacity_reservation_statements
-from cfngen.permissions.etcd_snapshots import snapshot_statements
-from cfngen.permissions.existing_groups import revoke_statements
-from cfngen.permissions.flow_logs import flow_log_statements, read_flow_log_statements
-from cfngen.permissions.instance_replacement import replacement_statements
 from cfngen.permissions.instances import master_statements, node_statements, plugin_statements_of_masters
-from cfngen.permissions.load_balancer import load_balancer_statements
+from cfngen.permissions.network import (
+    flow_log_statements,
+    needs_private_network_statements,
+    private_network_statements,
+    read_flow_log_statements,
+    subnet_tag_statements,
+)
 from cfngen.permissions.node_groups import own_statements, read_target_group_statements, target_group_statements
-from cfngen.permissions.operators import SERVICE_ROLE, operator_statements
-from cfngen.permissions.pausing import pause_statements
+from cfngen.permissions.operations import pause_statements, replacement_statements, snapshot_statements
+from cfngen.permissions.operators import SERVICE_ROLE, operator_statements, revoke_statements
 from cfngen.permissions.pod_roles import pod_role_statements, read_pod_role_statements
-from cfngen.permissions.private_network import needs_private_network_statements, private_network_statements
 from cfngen.permissions.referenced_ids import read_output_statements, read_parameter_statements
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.service_accounts import grantee_name, made_roles
-from cfngen.permissions.service_role import network_and_instance_statements, role_and_secret_statements
+from cfngen.permissions.service_role import (
+    capacity_reservation_statements,
+    load_balancer_statements,
+    network_and_instance_statements,
+    role_and_secret_statements,
+)
 from cfngen.permissions.statements import Statement, policy_size, split_into_documents
-from cfngen.permissions.subnet_tags import subnet_tag_statements
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,6 @@ class Grant:
         name: name of the grantee: `operator`, `execution`, `replace`, `etcd`, `master`, `nodes-<group>`, or
             `pod-<namespace>-<service account>`.
         purpose: who the grantee is, and what the permissions are for.
-        statements: statements that allow what the grantee needs.
         managed_policies: ARNs of the managed policies that the grantee has in addition.
     """
 
@@ -97,7 +100,6 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
     """Return the scope of a cluster.
 
     Args:
-        cluster: the cluster.
         stack: name of the cluster's root stack; if empty, it is the cluster's name.
         account: account number; an asterisk stands for any account.
     """
@@ -129,43 +131,11 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
     """Return the permissions of each grantee of a cluster.
 
     Args:
-        cluster: the cluster.
-        scope: account, region and names of the cluster, for the ARNs of the statements.
         service_role: name of the service role that the operator passes to CloudFormation.
     """
     return (
-        Grant(
-            name="operator",
-            purpose="deploys, watches and deletes the cluster with cfngen, where CloudFormation works with the role "
-            f"{service_role}",
-            statements=[
-                *operator_statements(scope, service_role=service_role),
-                *revoke_statements(cluster, scope),
-                *read_zone_statements(cluster, scope),
-                *read_parameter_statements(cluster, scope),
-                *read_flow_log_statements(cluster, scope),
-                *subnet_tag_statements(cluster, scope),
-                *read_target_group_statements(cluster),
-                *read_pod_role_statements(cluster, scope),
-            ],
-        ),
-        Grant(
-            name="execution",
-            purpose=f"the service role {service_role} of CloudFormation, which creates the cluster's resources",
-            statements=[
-                *network_and_instance_statements(scope),
-                *role_and_secret_statements(scope),
-                *(load_balancer_statements(scope) if has_api_load_balancer(cluster) else []),
-                *(private_network_statements(scope) if needs_private_network_statements(cluster) else []),
-                *api_dns_statements(cluster, scope),
-                *read_output_statements(cluster, scope),
-                *read_parameter_statements(cluster, scope),
-                *flow_log_statements(cluster, scope),
-                *target_group_statements(cluster, scope),
-                *capacity_reservation_statements(cluster, scope),
-                *pod_role_statements(cluster, scope),
-            ],
-        ),
+        _operator_grant(cluster, scope, service_role),
+        _service_role_grant(cluster, scope, service_role),
         Grant(
             name="replace",
             purpose="replaces instances with cfngen, a master's also by one of another type; in addition to the "
@@ -178,30 +148,71 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
             purpose="pauses and resumes the cluster with cfngen; in addition to the operator's permissions",
             statements=pause_statements(scope),
         ),
-        Grant(
-            name="master",
-            purpose=_existing_role_purpose("the masters' instances", cluster.iam.masters)
-            or "the role of the masters' instances, which the iam stack creates",
-            statements=[
-                *master_statements(cluster, scope),
-                *plugin_statements_of_masters(cluster, scope),
-                *addon_statements(cluster, scope),
-            ],
-            managed_policies=cluster.control_plane.additional_policies,
-        ),
-        *(
-            Grant(
-                name=f"nodes-{group.name}",
-                purpose=_existing_role_purpose(
-                    f"the instances of the node group {group.name}", group_role(cluster, group)
-                )
-                or f"the role of the instances of the node group {group.name}",
-                statements=[*node_statements(cluster, scope), *own_statements(group)],
-                managed_policies=group.additional_policies,
-            )
-            for group in cluster.node_groups
-        ),
+        _master_grant(cluster, scope),
+        *(_node_grant(cluster, group, scope) for group in cluster.node_groups),
         *_pod_grants(cluster, scope),
+    )
+
+
+def _operator_grant(cluster: Cluster, scope: Scope, service_role: str) -> Grant:
+    return Grant(
+        name="operator",
+        purpose="deploys, watches and deletes the cluster with cfngen, where CloudFormation works with the role "
+        f"{service_role}",
+        statements=[
+            *operator_statements(scope, service_role=service_role),
+            *revoke_statements(cluster, scope),
+            *read_zone_statements(cluster, scope),
+            *read_parameter_statements(cluster, scope),
+            *read_flow_log_statements(cluster, scope),
+            *subnet_tag_statements(cluster, scope),
+            *read_target_group_statements(cluster),
+            *read_pod_role_statements(cluster, scope),
+        ],
+    )
+
+
+def _service_role_grant(cluster: Cluster, scope: Scope, service_role: str) -> Grant:
+    return Grant(
+        name="execution",
+        purpose=f"the service role {service_role} of CloudFormation, which creates the cluster's resources",
+        statements=[
+            *network_and_instance_statements(scope),
+            *role_and_secret_statements(scope),
+            *(load_balancer_statements(scope) if has_api_load_balancer(cluster) else []),
+            *(private_network_statements(scope) if needs_private_network_statements(cluster) else []),
+            *api_dns_statements(cluster, scope),
+            *read_output_statements(cluster, scope),
+            *read_parameter_statements(cluster, scope),
+            *flow_log_statements(cluster, scope),
+            *target_group_statements(cluster, scope),
+            *capacity_reservation_statements(cluster, scope),
+            *pod_role_statements(cluster, scope),
+        ],
+    )
+
+
+def _master_grant(cluster: Cluster, scope: Scope) -> Grant:
+    return Grant(
+        name="master",
+        purpose=_existing_role_purpose("the masters' instances", cluster.iam.masters)
+        or "the role of the masters' instances, which the iam stack creates",
+        statements=[
+            *master_statements(cluster, scope),
+            *plugin_statements_of_masters(cluster, scope),
+            *addon_statements(cluster, scope),
+        ],
+        managed_policies=cluster.control_plane.additional_policies,
+    )
+
+
+def _node_grant(cluster: Cluster, group: NodeGroup, scope: Scope) -> Grant:
+    return Grant(
+        name=f"nodes-{group.name}",
+        purpose=_existing_role_purpose(f"the instances of the node group {group.name}", group_role(cluster, group))
+        or f"the role of the instances of the node group {group.name}",
+        statements=[*node_statements(cluster, scope), *own_statements(group)],
+        managed_policies=group.additional_policies,
     )
 
 

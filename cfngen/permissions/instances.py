@@ -8,15 +8,26 @@ the resources that it creates.
 
 from __future__ import annotations
 
-from cfngen.cluster.iam.service_accounts import AMAZON_VPC_PLUGIN, CLOUD_CONTROLLER_MANAGER, has_role
+from cfngen.cluster.iam.service_accounts import (
+    AMAZON_VPC_PLUGIN,
+    CLOUD_CONTROLLER_MANAGER,
+    document_keys,
+    has_role,
+    masters_publish_documents,
+)
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.permissions.cloud_controller import cloud_controller_statements
-from cfngen.permissions.issuer_documents import issuer_document_statements
 from cfngen.permissions.pod_network import instance_type_statements, pod_address_statements
-from cfngen.permissions.references import References, arn, if_resource_tagged, unless_master, via_service
+from cfngen.permissions.references import (
+    MASTER_ROLE_TAG,
+    References,
+    arn,
+    if_resource_tagged,
+    unless_master,
+    via_service,
+)
 from cfngen.permissions.statements import Condition, Expression, Statement, allow
-from cfngen.permissions.volumes import data_volume_statements, volume_key_statements
 
 
 def master_statements(cluster: Cluster, references: References) -> list[Statement]:
@@ -77,13 +88,7 @@ def plugin_statements_of_nodes(cluster: Cluster, references: References) -> list
 
 
 def _common_statements(cluster: Cluster, references: References, nested_stack_id_pattern: str) -> list[Statement]:
-    """Return the statements that masters and nodes share.
-
-    Args:
-        cluster: the cluster.
-        references: resources that the statements refer to.
-        nested_stack_id_pattern: pattern for the logical ids of the nested stacks that launch the instances.
-    """
+    """Return what masters and nodes share; the pattern matches logical ids of the stacks that launch them."""
     return [
         _own_stack_statement(references, nested_stack_id_pattern),
         *_pull_image_statements(references),
@@ -92,7 +97,6 @@ def _common_statements(cluster: Cluster, references: References, nested_stack_id
 
 
 def _secrets_key_statement(actions: str, references: References) -> Statement:
-    """Return the statement that allows KMS actions with the key of the cluster's secrets, via Secrets Manager only."""
     via_secrets_manager = {"StringEquals": via_service(references, "secretsmanager")}
     return allow(
         sid="SecretsKey", actions=actions, resources=[references.secrets_key_arn], condition=via_secrets_manager
@@ -147,22 +151,26 @@ def _backup_statements(cluster: Cluster, references: References) -> list[Stateme
         ),
     ]
     if cluster.etcd.backups.bucket:
-        # The user's own bucket may be encrypted with a KMS key. The encryption context is the ARN of the object or,
-        # with an S3 Bucket Key, the ARN of the bucket ("Reducing the cost of SSE-KMS", Amazon S3 User Guide).
-        only_this_bucket: Condition = {
-            "StringEquals": via_service(references, "s3"),
-            "StringLike": {"kms:EncryptionContext:aws:s3:arn": [bucket_arn, snapshot_arns]},
-        }
-        any_key = arn(references, "kms", "key/*")
-        statements.append(
-            allow(
-                sid="BackupsKey",
-                actions="kms:Decrypt kms:GenerateDataKey",
-                resources=[any_key],
-                condition=only_this_bucket,
-            )
-        )
+        statements.append(_backup_key_statement(references, bucket_arn, snapshot_arns))
     return statements
+
+
+def _backup_key_statement(references: References, bucket_arn: Expression, snapshot_arns: Expression) -> Statement:
+    """Return the permission for the KMS key that may encrypt the user's own bucket.
+
+    The encryption context is the ARN of the object or, with an S3 Bucket Key, the ARN of the bucket ("Reducing the cost
+    of SSE-KMS", Amazon S3 User Guide).
+    """
+    only_this_bucket: Condition = {
+        "StringEquals": via_service(references, "s3"),
+        "StringLike": {"kms:EncryptionContext:aws:s3:arn": [bucket_arn, snapshot_arns]},
+    }
+    return allow(
+        sid="BackupsKey",
+        actions="kms:Decrypt kms:GenerateDataKey",
+        resources=[arn(references, "kms", "key/*")],
+        condition=only_this_bucket,
+    )
 
 
 def _own_stack_statement(references: References, nested_stack_id_pattern: str) -> Statement:
@@ -171,10 +179,6 @@ def _own_stack_statement(references: References, nested_stack_id_pattern: str) -
     The instances are in a nested stack or, with the standalone template, in the root stack. Nested stacks are named
     `<root>-<logical id>-<random>`. The statement contains logical ids, because `<root>-*` would also match the stacks
     of a cluster named `<root>-eu`.
-
-    Args:
-        references: resources that the statement refers to.
-        nested_stack_id_pattern: pattern for the logical ids of the nested stacks.
     """
     root = references.root_stack_name
     return allow(
@@ -229,3 +233,84 @@ def _session_manager_statements(references: References) -> list[Statement]:
                 ssmmessages:OpenControlChannel ssmmessages:OpenDataChannel""",
         ),
     ]
+
+
+def data_volume_statements(cluster: Cluster, references: References) -> list[Statement]:
+    """Return the statements that let a master attach its data volume.
+
+    EC2 requires permission for both volume and instance. A master first detaches the volume from the slot's previous
+    instance. It waits until that instance is terminated, so it may describe instances.
+    """
+    return [
+        allow(sid="DataVolumeRead", actions="ec2:DescribeInstances ec2:DescribeVolumes"),
+        allow(
+            sid="DataVolumeAttach",
+            actions="ec2:AttachVolume ec2:DetachVolume",
+            resources=[arn(references, "ec2", "volume/*"), arn(references, "ec2", "instance/*")],
+            condition=if_resource_tagged(cluster, **MASTER_ROLE_TAG),
+        ),
+    ]
+
+
+def volume_key_statements(
+    references: References, key: str | None, *, sid_prefix: str = "DataVolume"
+) -> list[Statement]:
+    """Return the statements for attaching a volume that is encrypted with a customer managed KMS key.
+
+    Volumes may have a customer managed key even if the cluster file names none, because an account can set a default
+    key for EBS. The grant that the caller creates lets EBS use the key. Source: "Required permissions", Amazon EBS User
+    Guide, encryption.
+
+    Args:
+        key: ARN of the key, or None for any key, since the account's default key is not known.
+    """
+    keys = [key or arn(references, "kms", "key/*")]
+    via_ec2 = {"StringEquals": via_service(references, "ec2")}
+    return [
+        allow(
+            sid=f"{sid_prefix}Key",
+            actions="kms:Decrypt kms:DescribeKey kms:GenerateDataKeyWithoutPlaintext",
+            resources=keys,
+            condition=via_ec2,
+        ),
+        allow(
+            sid=f"{sid_prefix}KeyGrant",
+            actions="kms:CreateGrant",
+            resources=keys,
+            condition={"Bool": {"kms:GrantIsForAWSResource": "true"}, **via_ec2},
+        ),
+    ]
+
+
+def issuer_document_statements(cluster: Cluster, references: References) -> list[Statement]:
+    """Return the permission to read and write the two documents, and nothing else, in the issuer's bucket.
+
+    The result is empty if masters do not publish the documents. Without permission to list the bucket, S3 answers 403,
+    and not 404, to whoever reads a document that does not exist ("GetObject", Amazon S3 API Reference).
+    """
+    issuer = cluster.service_account_issuer
+    if issuer is None or not masters_publish_documents(cluster):
+        return []
+    documents = [
+        arn(references, "s3", f"${{Bucket}}/{key}", region="", account="", Bucket=references.issuer_bucket_name)
+        for key in document_keys(issuer)
+    ]
+    statements = [allow(sid="IssuerDocuments", actions="s3:GetObject s3:PutObject", resources=documents)]
+    if issuer.bucket:
+        # The user's own bucket may be encrypted with a KMS key, see `_backup_statements`.
+        bucket = arn(references, "s3", "${Bucket}", region="", account="", Bucket=references.issuer_bucket_name)
+        only_this_bucket: Condition = {
+            "StringEquals": {
+                **via_service(references, "s3"),
+                "kms:EncryptionContext:aws:s3:arn": [bucket, *documents],
+            }
+        }
+        statements.append(
+            allow(
+                sid="IssuerDocumentsKey",
+                actions="kms:Decrypt kms:GenerateDataKey",
+                resources=[arn(references, "kms", "key/*")],
+                condition=only_this_bucket,
+            )
+        )
+    return statements

@@ -1,6 +1,6 @@
 """IAM statements of the AWS Load Balancer Controller, on a role of its own or on the masters' role.
 
-The actions are those of its documentation (aws-load-balancer-controller, docs/install/iam_policy.json), and changes are
+The actions are from its documentation (aws-load-balancer-controller, docs/install/iam_policy.json), and changes are
 limited to resources with the cluster's tag. On the masters' role, many of them are among the statements of the cloud
 controller manager.
 """
@@ -8,7 +8,7 @@ controller manager.
 from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
-from cfngen.permissions.existing_groups import existing_group_statements
+from cfngen.cluster.network.existing_parts import existing_group
 from cfngen.permissions.references import References, arn, if_creating_tagged, if_request_tagged, if_resource_tagged
 from cfngen.permissions.statements import Statement, allow
 
@@ -16,16 +16,30 @@ from cfngen.permissions.statements import Statement, allow
 def controller_role_statements(cluster: Cluster, references: References) -> list[Statement]:
     """Return the statements of the controller's own role: those it shares with the cloud controller manager first."""
     return [
-        allow(
-            sid="LoadBalancersReadNetwork",
-            actions="""
-                ec2:DescribeAccountAttributes ec2:DescribeAddresses ec2:DescribeAvailabilityZones ec2:DescribeInstances
-                ec2:DescribeInternetGateways ec2:DescribeRouteTables ec2:DescribeSecurityGroups ec2:DescribeSubnets
-                ec2:DescribeVpcs ec2:GetSecurityGroupsForVpc
-                elasticloadbalancing:DescribeListeners elasticloadbalancing:DescribeLoadBalancerAttributes
-                elasticloadbalancing:DescribeLoadBalancers elasticloadbalancing:DescribeTargetGroupAttributes
-                elasticloadbalancing:DescribeTargetGroups elasticloadbalancing:DescribeTargetHealth""",
-        ),
+        _read_network_statement(),
+        *_change_statements(cluster, references),
+        *_new_load_balancer_statements(cluster),
+        *_new_security_group_statements(cluster, references),
+        service_linked_role_statement(references, sid="LoadBalancersServiceLinkedRole"),
+        *controller_statements(cluster, references),
+    ]
+
+
+def _read_network_statement() -> Statement:
+    return allow(
+        sid="LoadBalancersReadNetwork",
+        actions="""
+            ec2:DescribeAccountAttributes ec2:DescribeAddresses ec2:DescribeAvailabilityZones ec2:DescribeInstances
+            ec2:DescribeInternetGateways ec2:DescribeRouteTables ec2:DescribeSecurityGroups ec2:DescribeSubnets
+            ec2:DescribeVpcs ec2:GetSecurityGroupsForVpc
+            elasticloadbalancing:DescribeListeners elasticloadbalancing:DescribeLoadBalancerAttributes
+            elasticloadbalancing:DescribeLoadBalancers elasticloadbalancing:DescribeTargetGroupAttributes
+            elasticloadbalancing:DescribeTargetGroups elasticloadbalancing:DescribeTargetHealth""",
+    )
+
+
+def _change_statements(cluster: Cluster, references: References) -> list[Statement]:
+    return [
         allow(
             sid="LoadBalancersOwnGroups",
             actions="ec2:AuthorizeSecurityGroupIngress ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupIngress",
@@ -42,6 +56,11 @@ def controller_role_statements(cluster: Cluster, references: References) -> list
                 elasticloadbalancing:RegisterTargets""",
             condition=if_resource_tagged(cluster),
         ),
+    ]
+
+
+def _new_load_balancer_statements(cluster: Cluster) -> list[Statement]:
+    return [
         allow(
             sid="LoadBalancersTagNew",
             actions="elasticloadbalancing:AddTags",
@@ -56,6 +75,11 @@ def controller_role_statements(cluster: Cluster, references: References) -> list
                 elasticloadbalancing:CreateTargetGroup""",
             condition=if_request_tagged(cluster),
         ),
+    ]
+
+
+def _new_security_group_statements(cluster: Cluster, references: References) -> list[Statement]:
+    return [
         allow(
             sid="LoadBalancersNewGroups",
             actions="ec2:CreateSecurityGroup",
@@ -73,8 +97,6 @@ def controller_role_statements(cluster: Cluster, references: References) -> list
             resources=[arn(references, "ec2", "security-group/*")],
             condition=if_creating_tagged(cluster, "ec2", "CreateSecurityGroup"),
         ),
-        service_linked_role_statement(references, sid="LoadBalancersServiceLinkedRole"),
-        *controller_statements(cluster, references),
     ]
 
 
@@ -85,6 +107,21 @@ def controller_statements(cluster: Cluster, references: References) -> list[Stat
     the cloud controller manager already. Permissions for AWS WAF and Shield, which the controller's documentation lists
     too, are omitted, since the controller's Helm values disable both integrations.
     """
+    return [
+        *_read_statements(references),
+        *_rule_statements(cluster, references),
+        # The controller changes the tags of its security groups, but must not change the cluster's tag, by which this
+        # condition recognizes the groups.
+        allow(
+            sid="LoadBalancersTagOwnGroups",
+            actions="ec2:CreateTags ec2:DeleteTags",
+            resources=[arn(references, "ec2", "security-group/*")],
+            condition={**if_resource_tagged(cluster), "Null": {"aws:RequestTag/KubernetesCluster": "true"}},
+        ),
+    ]
+
+
+def _read_statements(references: References) -> list[Statement]:
     return [
         allow(
             sid="LoadBalancersRead",
@@ -107,6 +144,12 @@ def controller_statements(cluster: Cluster, references: References) -> list[Stat
                 arn(references, "iam", "server-certificate/*", region=""),
             ],
         ),
+    ]
+
+
+def _rule_statements(cluster: Cluster, references: References) -> list[Statement]:
+    """Return the statements for listeners' rules, and for the settings of load balancers that the controller owns."""
+    return [
         allow(
             sid="LoadBalancersNewRules", actions="elasticloadbalancing:CreateRule", condition=if_request_tagged(cluster)
         ),
@@ -133,14 +176,6 @@ def controller_statements(cluster: Cluster, references: References) -> list[Stat
             actions="elasticloadbalancing:SetRulePriorities",
             resources=[arn(references, "elasticloadbalancing", f"listener-rule/{kind}/*") for kind in ("app", "net")],
         ),
-        # The controller changes the tags of its security groups, but must not change the cluster's tag, by which this
-        # condition recognizes the groups.
-        allow(
-            sid="LoadBalancersTagOwnGroups",
-            actions="ec2:CreateTags ec2:DeleteTags",
-            resources=[arn(references, "ec2", "security-group/*")],
-            condition={**if_resource_tagged(cluster), "Null": {"aws:RequestTag/KubernetesCluster": "true"}},
-        ),
     ]
 
 
@@ -154,3 +189,24 @@ def service_linked_role_statement(references: References, *, sid: str) -> Statem
         resources=[arn(references, "iam", role, region="")],
         condition={"StringEquals": {"iam:AWSServiceName": service}},
     )
+
+
+def existing_group_statements(
+    cluster: Cluster, references: References, *, sid: str = "CloudControllerExistingGroup"
+) -> list[Statement]:
+    """Return the statement for a controller of load balancers; none if cfngen creates the nodes' security group.
+
+    The controller may change the group only while the user lets it: by the tag `kubernetes.io/cluster/<name>`.
+    An existing group need not have the tag `KubernetesCluster`, by which other statements recognize the cluster's.
+    """
+    if not existing_group(cluster, "Node"):
+        return []
+    group = arn(references, "ec2", "security-group/${NodeGroup}", NodeGroup=references.node_security_group_id)
+    return [
+        allow(
+            sid=sid,
+            actions="ec2:AuthorizeSecurityGroupIngress ec2:RevokeSecurityGroupIngress",
+            resources=[group],
+            condition={"Null": {f"aws:ResourceTag/kubernetes.io/cluster/{cluster.name}": "false"}},
+        )
+    ]

@@ -56,5 +56,4 @@ def read_target_group_statements(cluster: Cluster) -> list[Statement]:
 
 
 def _has_target_groups(cluster: Cluster) -> bool:
-    """Return whether any node group registers its nodes with target groups."""
     return any(group.target_groups for group in cluster.node_groups)

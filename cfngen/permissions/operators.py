@@ -1,4 +1,4 @@
-"""Statements of an operator: whoever deploys, watches and deletes a cluster with cfngen.
+"""Statements of an operator, a person who deploys, watches and deletes a cluster with cfngen.
 
 Sources: the Service Authorization Reference for resources and conditions, and the permissions of handlers in the
 CloudFormation registry for the calls of CloudFormation.
@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from cfngen.permissions.etcd_snapshots import read_bucket_statements
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.network.existing_parts import existing_group
+from cfngen.permissions.operations import read_bucket_statements
 from cfngen.permissions.scope import Scope, if_resource_has_tag
 from cfngen.permissions.statements import Statement, allow, merge_statements
 
@@ -24,7 +26,6 @@ class CommandGroup:
     Attributes:
         name: name of the group in one word, e.g. `deploy`.
         purpose: the commands of the group and what they do.
-        statements: the statements that the commands need.
     """
 
     name: str
@@ -33,12 +34,7 @@ class CommandGroup:
 
 
 def command_groups(scope: Scope, *, service_role: str = SERVICE_ROLE) -> tuple[CommandGroup, ...]:
-    """Return an operator's statements, grouped by the commands that need them.
-
-    Args:
-        scope: account, region and cluster that the statements are for.
-        service_role: name of the service role that the operator passes to CloudFormation.
-    """
+    """Return an operator's statements, grouped by the commands that need them."""
     return (
         CommandGroup(
             name="read",
@@ -64,13 +60,7 @@ def command_groups(scope: Scope, *, service_role: str = SERVICE_ROLE) -> tuple[C
 def operator_statements(
     scope: Scope, *, service_role: str = SERVICE_ROLE, only_command_groups: Collection[str] = ()
 ) -> list[Statement]:
-    """Return the statements of an operator.
-
-    Args:
-        scope: account, region and cluster that the statements are for.
-        service_role: name of the service role that the operator passes to CloudFormation.
-        only_command_groups: names of the command groups to include; if empty, all groups are included.
-    """
+    """Return the statements of an operator, of the named command groups only or, without names, of all."""
     selected_groups = [
         group
         for group in command_groups(scope, service_role=service_role)
@@ -198,17 +188,6 @@ def _deploy_statements(scope: Scope, service_role: str) -> list[Statement]:
 
 def _delete_statements(scope: Scope) -> list[Statement]:
     """Return the statements of `cfngen delete`, also for resources that controllers in the cluster have created."""
-    security_group_actions = "ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupEgress ec2:RevokeSecurityGroupIngress"
-    load_balancer_actions = """elasticloadbalancing:DeleteLoadBalancer elasticloadbalancing:DeleteTargetGroup
-        elasticloadbalancing:ModifyLoadBalancerAttributes"""
-    interface_actions = "ec2:DeleteNetworkInterface"
-    storage_actions = "ec2:DeleteSnapshot ec2:DeleteVolume"
-    delete_actions = f"{load_balancer_actions} {interface_actions} {security_group_actions} {storage_actions}"
-    statements_by_cluster_tag = []
-    # Condition keys support no wildcards, so a policy for any cluster cannot use a tag key with the cluster's name.
-    if scope.cluster != "*":
-        has_cluster_tag = if_resource_has_tag(scope, key=f"kubernetes.io/cluster/{scope.cluster}", value="owned")
-        statements_by_cluster_tag.append(allow(sid="RemoveOwned", actions=delete_actions, condition=has_cluster_tag))
     return [
         allow(
             sid="DeleteStacks",
@@ -227,6 +206,32 @@ def _delete_statements(scope: Scope) -> list[Statement]:
             actions="secretsmanager:CreateSecret secretsmanager:DeleteSecret",
             resources=[scope.authority_copy_arns],
         ),
+        *_orphan_statements(scope),
+        # An existing route table does not have the cluster's tag.
+        allow(sid="RemovePodRoutes", actions="ec2:DeleteRoute", resources=scope.ec2_arns("route-table/*")),
+        allow(
+            sid="ListTemplates",
+            actions="s3:DeleteBucket s3:ListBucket s3:ListBucketVersions",
+            resources=[scope.template_bucket_arn],
+        ),
+        allow(sid="RemoveTemplates", actions="s3:DeleteObject s3:DeleteObjectVersion", resources=[scope.template_arns]),
+    ]
+
+
+def _orphan_statements(scope: Scope) -> list[Statement]:
+    """Return the statements to delete what controllers in the cluster have created, which no stack contains."""
+    security_group_actions = "ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupEgress ec2:RevokeSecurityGroupIngress"
+    load_balancer_actions = """elasticloadbalancing:DeleteLoadBalancer elasticloadbalancing:DeleteTargetGroup
+        elasticloadbalancing:ModifyLoadBalancerAttributes"""
+    interface_actions = "ec2:DeleteNetworkInterface"
+    storage_actions = "ec2:DeleteSnapshot ec2:DeleteVolume"
+    delete_actions = f"{load_balancer_actions} {interface_actions} {security_group_actions} {storage_actions}"
+    statements_by_cluster_tag = []
+    # Condition keys support no wildcards, so a policy for any cluster cannot use a tag key with the cluster's name.
+    if scope.cluster != "*":
+        has_cluster_tag = if_resource_has_tag(scope, key=f"kubernetes.io/cluster/{scope.cluster}", value="owned")
+        statements_by_cluster_tag.append(allow(sid="RemoveOwned", actions=delete_actions, condition=has_cluster_tag))
+    return [
         *statements_by_cluster_tag,
         allow(sid="RemoveMarked", actions=delete_actions, condition=if_resource_has_tag(scope)),
         # Controllers in the cluster create these resources, some with other tags of the cluster, some with none.
@@ -245,14 +250,6 @@ def _delete_statements(scope: Scope) -> list[Statement]:
             actions=interface_actions,
             condition=if_resource_has_tag(scope, key="node.k8s.amazonaws.com/instance_id", value="*"),
         ),
-        # An existing route table does not have the cluster's tag.
-        allow(sid="RemovePodRoutes", actions="ec2:DeleteRoute", resources=scope.ec2_arns("route-table/*")),
-        allow(
-            sid="ListTemplates",
-            actions="s3:DeleteBucket s3:ListBucket s3:ListBucketVersions",
-            resources=[scope.template_bucket_arn],
-        ),
-        allow(sid="RemoveTemplates", actions="s3:DeleteObject s3:DeleteObjectVersion", resources=[scope.template_arns]),
     ]
 
 
@@ -274,4 +271,23 @@ def _kubeconfig_statements(scope: Scope) -> list[Statement]:
             resources=[scope.secrets_key_arn],
             condition={"StringLike": {**has_cluster_tag, **via_secrets_manager}},
         ),
+    ]
+
+
+def revoke_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
+    """Return the statement for `cfngen delete` to take the controller's rules out of the nodes' existing group.
+
+    An existing group need not have the tag `KubernetesCluster`, by which other statements recognize the cluster's.
+    Rules are revoked by their ids, so the rules are resources of the request too ("Actions, resources, and condition
+    keys for Amazon EC2", Service Authorization Reference).
+    """
+    group_id = existing_group(cluster, "Node")
+    if not group_id:
+        return []
+    return [
+        allow(
+            sid="RevokeInExistingGroup",
+            actions="ec2:RevokeSecurityGroupEgress ec2:RevokeSecurityGroupIngress",
+            resources=scope.ec2_arns(f"security-group/{scope.node_security_group_id}", "security-group-rule/*"),
+        )
     ]

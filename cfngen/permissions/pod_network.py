@@ -42,7 +42,7 @@ def pod_route_statements(cluster: Cluster, references: References) -> list[State
 
 
 def instance_type_statements(cluster: Cluster) -> list[Statement]:
-    """Return the statement with which the boot program finds out how many pods an instance has addresses for.
+    """Return the statement for the boot program to find out how many pods an instance has addresses for.
 
     The result is empty if pods have no addresses of network interfaces. The statements for changing such addresses
     contain the permission, too.
@@ -62,19 +62,58 @@ def pod_address_statements(
     that masters boot with. Source: "Scope-down IAM policy" of the plug-in's docs/iam-policy.md.
 
     Args:
-        cluster: the cluster.
-        references: resources that the statements refer to.
         user: whose role has the statements: that of masters, that of nodes, or the one that the plug-in's pods on all
             of them share. The latter may assign addresses everywhere, but change and delete no interface of a master.
     """
     interfaces = arn(references, "ec2", "network-interface/*")
     instances = arn(references, "ec2", "instance/*")
-    subnets = arn(references, "ec2", "subnet/*")
-    security_groups = arn(references, "ec2", "security-group/*")
     # Masters may change all interfaces and instances of the cluster, nodes only those of nodes.
     if_of_this_cluster = if_resource_tagged(cluster)
     if_changeable = {**if_of_this_cluster, **unless_master()} if user == "nodes" else if_of_this_cluster
+    return [
+        allow(
+            sid="PodAddressesRead",
+            actions="ec2:DescribeInstanceTypes ec2:DescribeInstances ec2:DescribeNetworkInterfaces",
+        ),
+        *(
+            _shared_role_statements(interfaces, instances, if_of_this_cluster)
+            if user == "pods"
+            else _instance_role_statements(interfaces, instances, if_changeable)
+        ),
+        *_new_interface_statements(cluster, references),
+        *_interface_tag_statements(cluster, references),
+    ]
+
+
+def _new_interface_statements(cluster: Cluster, references: References) -> list[Statement]:
     in_vpc = {"ArnEquals": {"ec2:Vpc": arn(references, "ec2", "vpc/${Vpc}", Vpc=references.vpc_id)}}
+    security_groups = arn(references, "ec2", "security-group/*")
+    return [
+        allow(
+            sid="PodAddressesNewInterfaces",
+            actions="ec2:CreateNetworkInterface",
+            resources=[arn(references, "ec2", "network-interface/*")],
+            condition=if_request_tagged(cluster),
+        ),
+        # To create an interface, EC2 also requires permission for the subnet and the security groups. These exist
+        # already, so tags of the request cannot restrict them.
+        allow(
+            sid="PodAddressesNewInterfacesInVpc",
+            actions="ec2:CreateNetworkInterface",
+            resources=[arn(references, "ec2", "subnet/*"), security_groups],
+            condition=in_vpc,
+        ),
+        allow(
+            sid="PodAddressesGroupsInVpc",
+            actions="ec2:ModifyNetworkInterfaceAttribute",
+            resources=[security_groups],
+            condition=in_vpc,
+        ),
+    ]
+
+
+def _interface_tag_statements(cluster: Cluster, references: References) -> list[Statement]:
+    interfaces = arn(references, "ec2", "network-interface/*")
     # The plug-in adds tags with these keys to existing interfaces. The tags of roles are not among them.
     allowed_tag_keys = {
         "aws:TagKeys": [
@@ -86,35 +125,6 @@ def pod_address_statements(
     }
     return [
         allow(
-            sid="PodAddressesRead",
-            actions="ec2:DescribeInstanceTypes ec2:DescribeInstances ec2:DescribeNetworkInterfaces",
-        ),
-        *(
-            _shared_role_statements(interfaces, instances, if_of_this_cluster)
-            if user == "pods"
-            else _instance_role_statements(interfaces, instances, if_changeable)
-        ),
-        allow(
-            sid="PodAddressesNewInterfaces",
-            actions="ec2:CreateNetworkInterface",
-            resources=[interfaces],
-            condition=if_request_tagged(cluster),
-        ),
-        # To create an interface, EC2 also requires permission for the subnet and the security groups. These exist
-        # already, so tags of the request cannot restrict them.
-        allow(
-            sid="PodAddressesNewInterfacesInVpc",
-            actions="ec2:CreateNetworkInterface",
-            resources=[subnets, security_groups],
-            condition=in_vpc,
-        ),
-        allow(
-            sid="PodAddressesGroupsInVpc",
-            actions="ec2:ModifyNetworkInterfaceAttribute",
-            resources=[security_groups],
-            condition=in_vpc,
-        ),
-        allow(
             sid="PodAddressesTagNewInterfaces",
             actions="ec2:CreateTags",
             resources=[interfaces],
@@ -124,19 +134,13 @@ def pod_address_statements(
             sid="PodAddressesMarkOwnInterfaces",
             actions="ec2:CreateTags",
             resources=[interfaces],
-            condition={**if_of_this_cluster, "ForAllValues:StringEquals": allowed_tag_keys},
+            condition={**if_resource_tagged(cluster), "ForAllValues:StringEquals": allowed_tag_keys},
         ),
     ]
 
 
 def _instance_role_statements(interfaces: Expression, instances: Expression, condition: Condition) -> list[Statement]:
-    """Return the statements with which an instance's role changes interfaces and attaches them.
-
-    Args:
-        interfaces: ARNs of all interfaces.
-        instances: ARNs of all instances.
-        condition: which of them the role may change.
-    """
+    """Return the statements for an instance's role to change interfaces and attach them."""
     return [
         allow(
             sid="PodAddressesOwnInterfaces",

@@ -48,7 +48,7 @@ def read_pod_role_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
     issuer = cluster.service_account_issuer
     if issuer is None:
         return []
-    statements = [
+    return [
         allow(
             sid="ReadPodRoles",
             actions="iam:GetRole iam:GetRolePolicy iam:ListAttachedRolePolicies iam:ListRolePolicies",
@@ -60,24 +60,32 @@ def read_pod_role_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
             actions="iam:GetOpenIDConnectProvider iam:ListOpenIDConnectProviderTags",
             resources=[_provider_arns(cluster, issuer, scope)],
         ),
+        *(_read_distribution_statements(scope) if issuer.discovery == "cloudFront" else []),
+        *_read_bucket_statements(issuer, scope),
     ]
-    if issuer.discovery == "cloudFront":
-        statements += [
-            allow(
-                sid="ReadDistribution",
-                actions="cloudfront:GetDistribution cloudfront:GetDistributionConfig cloudfront:ListTagsForResource",
-                resources=[_cloudfront_arns(scope, "distribution")],
-                condition=if_resource_has_tag(scope),
-            ),
-            allow(
-                sid="ReadOriginAccess",
-                actions="cloudfront:GetOriginAccessControl",
-                resources=[_cloudfront_arns(scope, "origin-access-control")],
-            ),
-        ]
-    if issuer.discovery == "bucket":
-        # Whether the account refuses public buckets is a setting without an ARN.
-        statements.append(allow(sid="ReadPublicAccessBlock", actions="s3:GetAccountPublicAccessBlock"))
+
+
+def _read_distribution_statements(scope: Scope) -> list[Statement]:
+    return [
+        allow(
+            sid="ReadDistribution",
+            actions="cloudfront:GetDistribution cloudfront:GetDistributionConfig cloudfront:ListTagsForResource",
+            resources=[_cloudfront_arns(scope, "distribution")],
+            condition=if_resource_has_tag(scope),
+        ),
+        allow(
+            sid="ReadOriginAccess",
+            actions="cloudfront:GetOriginAccessControl",
+            resources=[_cloudfront_arns(scope, "origin-access-control")],
+        ),
+    ]
+
+
+def _read_bucket_statements(issuer: ServiceAccountIssuer, scope: Scope) -> list[Statement]:
+    """Return the statements of an operator for the issuer's bucket, if it has one: to read and empty it."""
+    # Whether the account refuses public buckets is a setting without an ARN.
+    block = allow(sid="ReadPublicAccessBlock", actions="s3:GetAccountPublicAccessBlock")
+    statements = [block] if issuer.discovery == "bucket" else []
     bucket_arn = f"arn:{scope.partition}:s3:::{scope.issuer_bucket_name}"
     if issuer.bucket:
         statements.append(allow(sid="FindIssuerBucket", actions="s3:ListBucket", resources=[bucket_arn]))
@@ -100,7 +108,6 @@ def read_pod_role_statements(cluster: Cluster, scope: Scope) -> list[Statement]:
 
 
 def _find_existing_roles_statements(cluster: Cluster) -> list[Statement]:
-    """Return the permission to see whether existing roles of service accounts exist; empty if there are none."""
     roles = dict.fromkeys(entry.role for entry in cluster.iam.service_accounts if entry.role)
     return [allow(sid="FindPodRoles", actions="iam:GetRole", resources=list(roles))] if roles else []
 

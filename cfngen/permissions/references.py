@@ -57,9 +57,7 @@ class References(Protocol):
     def substitute(self, text: str, **values: Expression) -> Expression:
         """Return a text in which values replace the variables `${name}`, as `Fn::Sub` replaces them.
 
-        Args:
-            text: may contain `${AWS::Partition}`, `${AWS::Region}`, `${AWS::AccountId}`, and the names of `values`.
-            values: values of the other variables, by name.
+        The text may contain `${AWS::Partition}`, `${AWS::Region}`, `${AWS::AccountId}`, and the names of `values`.
         """
 
 
@@ -76,11 +74,8 @@ def arn(
 
     Args:
         references: replaces the variables, in a template or in a printed policy.
-        service: the service, e.g. `ec2`.
         resource: the part of the ARN after the account, e.g. `volume/*`; may contain the variables of `values`.
         region: region in the ARN; empty for a global service.
-        account: account in the ARN.
-        values: values of the variables in `resource`, by name.
     """
     return references.substitute(f"arn:${{AWS::Partition}}:{service}:{region}:{account}:{resource}", **values)
 
@@ -115,11 +110,7 @@ def if_creating_tagged(cluster: Cluster, service: str, *actions: str) -> Conditi
     """Return the IAM condition that a request sets the cluster's tag on a resource that the same request creates.
 
     Such a request needs permission to set tags, in addition to the permission to create the resource.
-
-    Args:
-        cluster: the cluster.
-        service: the service, e.g. `ec2`.
-        actions: the actions that create the resource, e.g. `CreateVolume`.
+    The actions are the ones that create it, e.g. `CreateVolume`.
     """
     create_action = actions[0] if len(actions) == 1 else list(actions)
     return {"StringEquals": {f"aws:RequestTag/{CLUSTER}": cluster.name, f"{service}:CreateAction": create_action}}

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from cfngen.cluster.naming.logical_ids import ISSUER_BUCKET
 from cfngen.cluster.naming.names import CHANGE_SET_PREFIX, authority_copy_prefix, template_bucket
 from cfngen.cluster.naming.tag_keys import CLUSTER
-from cfngen.permissions.generated_names import generated_name_pattern
 from cfngen.permissions.statements import Condition, Expression
 
 # Maximum lengths of names: CreateStack (CloudFormation), CreateAutoScalingGroup (Amazon EC2 Auto Scaling), CreateRole,
@@ -30,19 +29,13 @@ class Scope:
     A scope also implements `references.References`, so the statements of instances can be printed with ARNs.
 
     Attributes:
-        account: account number.
-        region: region.
-        cluster: name of the cluster.
-        partition: partition of the ARNs.
         stack: name of the root stack; if empty, the cluster's name.
         own_backup_bucket: name of the user's own bucket for etcd's snapshots; empty if cfngen creates the bucket.
         own_issuer_bucket: name of the user's own bucket for the documents of the issuer of service-account tokens;
             empty if cfngen creates the bucket, or if there is none.
-        vpc_id: id of the VPC.
         route_table_id: id of the route table that holds the pods' routes.
         own_secrets_key: ARN of the user's own KMS key for the cluster's secrets; empty if CloudFormation creates it.
-        existing_roles: ARNs of the existing roles of instances.
-        existing_instance_profiles: ARNs of the existing instance profiles.
+        existing_roles, existing_instance_profiles: ARNs, of instances.
         makes_roles: whether CloudFormation creates roles: of instances, with their profiles, or of the flow log.
         makes_instance_profiles: whether CloudFormation creates instance profiles, also those of existing roles.
         node_security_group_id: id of the existing security group of the nodes.
@@ -184,12 +177,7 @@ class Scope:
         return [self._arn("ec2", resource) for resource in resources]
 
     def substitute(self, text: str, **values: Expression) -> str:
-        """Return a text in which values replace the variables `${name}`.
-
-        Args:
-            text: may contain `${AWS::Partition}`, `${AWS::Region}`, `${AWS::AccountId}`, and the names of `values`.
-            values: values of the other variables, by name.
-        """
+        """Return a text in which values replace the variables `${name}`, as `References.substitute` says."""
         variables = {
             "AWS::Partition": self.partition,
             "AWS::Region": self.region,
@@ -203,11 +191,9 @@ class Scope:
         return self._arn("secretsmanager", f"secret:{logical_id}-*")
 
     def _generated_names(self, max_length: int) -> str:
-        """Return a pattern for names that CloudFormation generates in nested stacks, with this maximum length."""
         return "*-*" if self.root_stack_name == "*" else generated_name_pattern(self.root_stack_name, max_length)
 
     def _generated_bucket_name(self, logical_id: str) -> str:
-        """Return a pattern for the name that CloudFormation generates for a bucket in a nested stack."""
         if self.root_stack_name == "*":
             stack_pattern = "*"
         else:
@@ -215,17 +201,13 @@ class Scope:
         return f"{stack_pattern}{logical_id.lower()}-*"
 
     def _arn(self, service: str, resource: str) -> str:
-        """Return the ARN of a service's resource in the account and region of this scope."""
         return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
 
 
 def if_resource_has_tag(scope: Scope, key: str = CLUSTER, value: str = "") -> Condition:
     """Return the IAM condition that a resource has a tag, by default the cluster's tag.
 
-    Args:
-        scope: account, region and cluster.
-        key: the tag's key.
-        value: the tag's value; if empty, the cluster's name.
+    Without a value, the tag's value is the cluster's name.
     """
     return {"StringLike": {f"aws:ResourceTag/{key}": value or scope.cluster}}
 
@@ -233,3 +215,23 @@ def if_resource_has_tag(scope: Scope, key: str = CLUSTER, value: str = "") -> Co
 def if_request_sets_cluster_tag(scope: Scope) -> Condition:
     """Return the IAM condition that a request sets the cluster's tag on a resource."""
     return {"StringLike": {f"aws:RequestTag/{CLUSTER}": scope.cluster}}
+
+
+_RANDOM_LENGTH = 13
+
+
+def generated_name_pattern(root_stack_name: str, max_length: int) -> str:
+    """Return a pattern, ending in `*`, for names that CloudFormation generates in the nested stacks of a root stack.
+
+    A resource without a name in its template is named `<stack>-<logical id>-<random>`. If that is too long for the
+    service, CloudFormation keeps the random part, twelve or thirteen characters, and divides the remaining length
+    between stack and logical id: each keeps at least half of it, and more if the other is shorter. The rule is not
+    documented. It is from the library for resource types that CloudFormation's team publishes (`fair_split`,
+    aws-cloudformation/cloudformation-cli-python-plugin, identifier_utils.py), and reproduces observed names:
+    `chineseboostanalyticsstac-rainlyticslogsbucket8df4-hdst4ohfvdif` (KensioSoftware/yulin#1113), and
+    `mylongerapp-playground-ne-InstancesLifecycleHandle-1GRP3N0TVA1LD` (convox/rack#2297).
+    """
+    min_stack_name_length = (max_length - len("-") - len("-") - _RANDOM_LENGTH) // 2
+    if len(root_stack_name) < min_stack_name_length:
+        return f"{root_stack_name}-*"
+    return f"{root_stack_name[:min_stack_name_length]}*"

@@ -1,4 +1,4 @@
-"""IAM statements of the roles of service accounts: those of cfngen's own components, and those of the cluster file."""
+"""IAM statements of the roles of service accounts: of cfngen's own components, and of the cluster file."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from cfngen.permissions.addons import (
     external_dns_statements,
 )
 from cfngen.permissions.cloud_controller import cloud_controller_statements
+from cfngen.permissions.instances import volume_key_statements
 from cfngen.permissions.load_balancer_controller import controller_role_statements
 from cfngen.permissions.node_groups import statements_of_cluster_file
 from cfngen.permissions.pod_network import pod_address_statements
 from cfngen.permissions.references import References
 from cfngen.permissions.statements import Statement
-from cfngen.permissions.volumes import volume_key_statements
 
 _STATEMENTS: Mapping[ServiceAccount, Callable[[Cluster, References], list[Statement]]] = {
     CLOUD_CONTROLLER_MANAGER: cloud_controller_statements,
@@ -50,9 +50,7 @@ class MadeRole(NamedTuple):
     """A role that the IAM stack makes for a service account.
 
     Attributes:
-        account: the service account.
         statements: statements of the role's inline policy; may be empty.
-        managed_policies: ARNs of the managed policies that are attached to it.
         permissions_boundary: ARN of its permissions boundary, or None.
         tags: tags of the cluster file for this role.
     """
@@ -100,5 +98,4 @@ def grantee_name(cluster: Cluster, account: ServiceAccount) -> str:
 
 
 def _joined_name(account: ServiceAccount) -> str:
-    """Return the names of the account's namespace and of the account itself in one."""
     return f"pod-{account.namespace}-{account.name}"

@@ -1,8 +1,8 @@
-"""Statements of CloudFormation's service role for the resources of the templates, for two policies.
+"""Statements of CloudFormation's service role for the resources of the templates, for two policies and a third.
 
-One policy is for nested stacks, network and instances; the other is for roles, secrets and etcd's snapshots. All
-statements together exceed the size of one managed policy. An operator who deploys without a service role needs both
-policies in addition to the operator's policy.
+One policy is for nested stacks, network and instances; the other is for roles, secrets and etcd's snapshots; a third is
+for the API's load balancer. All statements together exceed the size of one managed policy. An operator who deploys
+without a service role needs these policies in addition to the operator's policy.
 
 Deleting or replacing a resource requires that the resource has the cluster's tag. A resource that is being
 created has no tags yet, and it is not documented whether CloudFormation sets the tags in the call that creates the
@@ -11,6 +11,9 @@ resource. So creation is restricted only by account and region.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from cfngen.cluster.model import Cluster
 from cfngen.permissions.scope import Scope, if_request_sets_cluster_tag, if_resource_has_tag
 from cfngen.permissions.statements import Statement, allow
 
@@ -124,7 +127,6 @@ def _tag_statements(scope: Scope) -> list[Statement]:
 
 
 def _instance_statements(scope: Scope) -> list[Statement]:
-    """Return the statements for Auto Scaling groups and the launch of their instances."""
     service_linked_roles = f"arn:{scope.partition}:iam::{scope.account}:role/aws-service-role"
     return [
         allow(
@@ -184,7 +186,6 @@ def _role_statements(scope: Scope) -> list[Statement]:
 
 
 def _made_roles_statement(scope: Scope) -> Statement:
-    """Return the statement for roles that CloudFormation creates, with their instance profiles and policies."""
     return allow(
         sid="Roles",
         actions="""
@@ -217,7 +218,6 @@ def _flow_log_role_statement(scope: Scope) -> Statement:
 
 
 def _secret_statements(scope: Scope) -> list[Statement]:
-    """Return the statements for the cluster's secrets and the KMS key that encrypts them."""
     via_services = {"StringLike": {"kms:ViaService": [f"ec2.{scope.region}.*", f"secretsmanager.{scope.region}.*"]}}
     used_keys = list(scope.kms_key_arns)
     # The pattern does not match a key of another account.
@@ -293,4 +293,73 @@ def _backup_bucket_statements(scope: Scope) -> list[Statement]:
                 s3:UntagResource""",
             resources=[scope.backup_bucket_arn],
         )
+    ]
+
+
+def load_balancer_statements(scope: Scope) -> list[Statement]:
+    """Return the statements for the API's load balancer.
+
+    They form a separate policy, for clusters with several masters, and for private clusters with a public API.
+    Resources and conditions: "Actions, resources, and condition keys for AWS Elastic Load Balancing V2", Service
+    Authorization Reference.
+    """
+    arn_prefix = f"arn:{scope.partition}:elasticloadbalancing:{scope.region}:{scope.account}:"
+    # The templates name an internet-facing load balancer `<cluster>-api` and an internal one `<cluster>-int`. The ARNs
+    # of listeners contain the name of their load balancer.
+    load_balancer_and_listener_arns = [
+        f"{arn_prefix}{arn_type}/net/{scope.cluster}-{suffix}/*"
+        for arn_type in ("loadbalancer", "listener")
+        for suffix in ("api", "int")
+    ]
+    # CloudFormation generates the names of target groups, so the pattern matches all of them.
+    any_target_group_arn = f"{arn_prefix}targetgroup/*"
+    service_linked_role = (
+        f"arn:{scope.partition}:iam::{scope.account}:role/aws-service-role/elasticloadbalancing.amazonaws.com/*"
+    )
+    return [
+        # The service describes security groups with the permissions of the caller (aws-load-balancer-controller#3917).
+        allow(sid="LookAtBalancers", actions="ec2:GetSecurityGroupsForVpc elasticloadbalancing:Describe*"),
+        allow(
+            sid="Balance",
+            actions="""
+                elasticloadbalancing:AddTags elasticloadbalancing:CreateListener elasticloadbalancing:CreateLoadBalancer
+                elasticloadbalancing:CreateTargetGroup elasticloadbalancing:ModifyListener
+                elasticloadbalancing:ModifyListenerAttributes elasticloadbalancing:ModifyLoadBalancerAttributes
+                elasticloadbalancing:SetIpAddressType elasticloadbalancing:SetSecurityGroups
+                elasticloadbalancing:SetSubnets""",
+            resources=[*load_balancer_and_listener_arns, any_target_group_arn],
+        ),
+        allow(
+            sid="BalanceOwn",
+            actions="""
+                elasticloadbalancing:DeleteListener elasticloadbalancing:DeleteLoadBalancer
+                elasticloadbalancing:DeleteTargetGroup elasticloadbalancing:DeregisterTargets
+                elasticloadbalancing:ModifyTargetGroup elasticloadbalancing:ModifyTargetGroupAttributes
+                elasticloadbalancing:RegisterTargets elasticloadbalancing:RemoveTags""",
+            resources=[*load_balancer_and_listener_arns, any_target_group_arn],
+            condition=if_resource_has_tag(scope),
+        ),
+        # The first load balancer of an account creates the service-linked role.
+        allow(sid="BalancersLinkedRole", actions="iam:CreateServiceLinkedRole", resources=[service_linked_role]),
+    ]
+
+
+def capacity_reservation_statements(cluster: Cluster, scope: Scope) -> Sequence[Statement]:
+    """Return the statements to make, change and cancel reservations; empty if the cluster file reserves nothing.
+
+    Calls: permissions of the handlers of AWS::EC2::CapacityReservation in the CloudFormation registry, without those
+    for another billing owner. Resources: "Actions, resources, and condition keys for Amazon EC2", Service Authorization
+    Reference. Describing and tagging are among the statements for every cluster.
+    """
+    if not cluster.control_plane.capacity_reservation:
+        return []
+    arns = scope.ec2_arns("capacity-reservation/*")
+    return [
+        allow(sid="NewCapacityReservations", actions="ec2:CreateCapacityReservation", resources=arns),
+        allow(
+            sid="OwnCapacityReservations",
+            actions="ec2:CancelCapacityReservation ec2:ModifyCapacityReservation",
+            resources=arns,
+            condition=if_resource_has_tag(scope),
+        ),
     ]

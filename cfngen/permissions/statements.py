@@ -43,10 +43,8 @@ def allow(
     """Return a statement that allows actions.
 
     Args:
-        sid: the statement's id, which is unique in a policy.
         actions: names of actions such as `ec2:CreateTags`, separated by white space.
         resources: ARNs of the resources; by default any resource.
-        condition: condition that a request must meet, or None.
     """
     statement: Statement = {"Sid": sid, "Effect": "Allow", "Action": actions.split(), "Resource": list(resources)}
     if condition:
@@ -55,10 +53,7 @@ def allow(
 
 
 def policy_document(statements: Sequence[Statement]) -> PolicyDocument:
-    """Return a policy document in its shortest form.
-
-    The actions of a statement are sorted and without duplicates; a single resource is not in a list.
-    """
+    """Return a policy document in its shortest form: actions sorted and once each, a single resource not in a list."""
     return {"Version": "2012-10-17", "Statement": [_shortest(statement) for statement in statements]}
 
 
@@ -68,10 +63,7 @@ def policy_size(policy: PolicyDocument) -> int:
 
 
 def merge_statements(statements: Sequence[Statement]) -> list[Statement]:
-    """Return the statements, with those merged that have the same resources and condition.
-
-    This makes the policy smaller, since IAM limits its size. A merged statement keeps the id of its first statement.
-    """
+    """Return the statements, of which those with the same resources and condition are one, under the first one's id."""
     merged: list[Statement] = []
     for statement in statements:
         for earlier in merged:
@@ -84,12 +76,7 @@ def merge_statements(statements: Sequence[Statement]) -> list[Statement]:
 
 
 def split_into_documents(statements: Sequence[Statement], limit: int = MANAGED_POLICY_LIMIT) -> list[PolicyDocument]:
-    """Distribute statements, in their order, over as few policy documents as the size limit requires.
-
-    Args:
-        statements: the statements. A statement that exceeds the limit is divided into several.
-        limit: maximum number of characters of a document.
-    """
+    """Distribute statements over as few documents as the limit requires; one that exceeds it alone is divided."""
     statements_by_document: list[list[Statement]] = [[]]
     for statement in statements:
         for part in _divide(statement, limit):
@@ -104,10 +91,6 @@ def _divide(statement: Statement, limit: int) -> Iterator[Statement]:
 
     A statement is halved until the halves fit: each half has one half of the resources or, if there is only one
     resource, of the actions.
-
-    Args:
-        statement: the statement.
-        limit: maximum number of characters of a document.
 
     Raises:
         ValueError: a statement with one action and one resource is larger than a document may be.
@@ -136,7 +119,6 @@ def _divide(statement: Statement, limit: int) -> Iterator[Statement]:
 
 
 def _shortest(statement: Statement) -> dict[str, object]:
-    """Return a statement whose actions are sorted and without duplicates; a single resource is not in a list."""
     resources = statement["Resource"]
     return {
         **statement,

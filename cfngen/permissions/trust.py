@@ -26,7 +26,6 @@ def service_account_trust(account: ServiceAccount, *, provider: str, issuer: str
     federation", IAM User Guide.
 
     Args:
-        account: the service account.
         provider: ARN of IAM's OIDC provider.
         issuer: the issuer of the tokens, without `https://`.
     """

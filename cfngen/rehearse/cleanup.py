@@ -115,11 +115,7 @@ def count_retained_resources(account: Account, stack_id: str) -> dict[str, str]:
 
 
 def remove_stack(account: Account, stack: StackView, interaction: Interaction) -> Deleted:
-    """Delete the rehearsal's stack, whatever its status.
-
-    Raises:
-        CfngenError: as `deletion.delete`.
-    """
+    """Delete the rehearsal's stack, whatever its status."""
     with translate_aws_errors():
         _finish_update(account, stack, interaction)
         request = DeletionRequest(
@@ -152,8 +148,6 @@ def remove_templates(
     """Delete the rehearsal's templates, and their bucket if the rehearsal created it; return what could not be.
 
     Args:
-        account: the AWS account.
-        interaction: receives messages.
         bucket: name of the operator's bucket; cfngen's own bucket if empty.
         is_bucket_new: whether the rehearsal created the bucket.
     """
@@ -238,7 +232,6 @@ def _remove_retained_resource(account: Account, kind: str, name: str) -> None:
 
 
 def _removal_command(account: Account, kind: str, name: str) -> str:
-    """Return the AWS CLI command that removes a snapshot or bucket."""
     if kind == "snapshot":
         return f"aws ec2 delete-snapshot --snapshot-id {name} --region {account.region}"
     return f"aws s3 rb --force s3://{name} --region {account.region}"

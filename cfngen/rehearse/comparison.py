@@ -7,15 +7,15 @@ afterwards. A *remark* is a difference that does not matter: the text of a reaso
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cfngen.deploy.aws.templates import nested_template_names
 from cfngen.rehearse.expectations import ExpectedOperation
 from cfngen.rehearse.masking import without_numbers
 from cfngen.rehearse.operations import ROUTINE_REASONS, NameNormalizer, Operation, OperationEvent, status_transitions
-from cfngen.templates.document import Document
+from cfngen.templates.document import Document, TemplateBody
 from cfngen.templates.expressions import references
 
 SLOW_FACTOR = 3
@@ -48,10 +48,7 @@ def find_surprises(
     """Return the differences that end the rehearsal.
 
     Args:
-        expected: what the emulator does.
-        actual: what AWS did.
         documents: the templates that were deployed; if empty, the order of events is not compared.
-        names: normalizes the names of resources.
     """
     return [
         *_final_status_surprises(expected, actual),
@@ -66,8 +63,6 @@ def find_remarks(expected: ExpectedOperation, actual: Operation, minutes: int) -
     """Return the differences that do not matter, after the operation's own remarks.
 
     Args:
-        expected: what the emulator does.
-        actual: what AWS did.
         minutes: how long such an operation usually takes.
     """
     differences = list(actual.remarks)
@@ -176,13 +171,7 @@ def _order_surprises(
 
 
 class _Dependency(NamedTuple):
-    """A resource that depends on another one.
-
-    Attributes:
-        resource: name of the resource.
-        depends_on: name of the resource on which it depends.
-        must_be_complete: whether that must be complete first, as `DependsOn` requires, or only must have started.
-    """
+    """A resource that depends on another one, which must be complete first (`DependsOn`), or only must have started."""
 
     resource: str
     depends_on: str
@@ -194,7 +183,7 @@ def _dependencies(documents: Sequence[Document], names: NameNormalizer) -> Itera
     root = next((document for document in documents if document.children), None)
     if root is None:
         return
-    bodies: dict[tuple[str, ...], Mapping[str, Any]] = {(): root.body}
+    bodies: dict[tuple[str, ...], TemplateBody] = {(): root.body}
     by_name = {document.name: document.body for document in documents}
     for logical_id, name in nested_template_names(root.body).items():
         bodies[(logical_id,)] = by_name[name]

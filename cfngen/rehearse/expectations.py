@@ -26,8 +26,6 @@ class ExpectedOperation:
         transitions: the statuses that each resource goes through, by the resource's name.
         types: the resource types, by the resource's name.
         words: the status reasons without numbers, by resource and status.
-        changes: the changes in the change set.
-        facts: what is observed afterwards.
     """
 
     status: str
@@ -90,7 +88,6 @@ def format_expectations(expectations: Expectations) -> str:
 
 
 def _parse(content: Mapping[str, Any]) -> ExpectedOperation:
-    """Return an expectation from its form in the file."""
     # The line of a resource is its type and the statuses that it goes through, separated by spaces.
     words_by_resource = {name: line.split(" ") for name, line in content["resources"].items()}
     return ExpectedOperation(

@@ -94,9 +94,7 @@ def read_secret_ids(account: Account, stack_id: str) -> Mapping[str, str]:
 def observe_deleted_secrets(account: Account, physical_ids: Mapping[str, str]) -> Observation:
     """Return the states of a key, secrets and a bucket after their stack has been deleted.
 
-    Args:
-        account: the AWS account.
-        physical_ids: their physical ids, by their logical ids.
+    Their physical ids are given by logical ids.
     """
     describe = {
         "SecretsKey": _key_state,
@@ -110,7 +108,6 @@ def observe_deleted_secrets(account: Account, physical_ids: Mapping[str, str]) -
 
 
 def _physical_ids(resources: tuple[StackResource, ...], resource_type: str) -> dict[str, str]:
-    """Return the physical ids of the existing resources of one type, by logical id."""
     return {
         resource.view.logical_id: resource.view.physical_id
         for resource in resources
@@ -119,7 +116,6 @@ def _physical_ids(resources: tuple[StackResource, ...], resource_type: str) -> d
 
 
 def _failed_launches(account: Account, group: str) -> list[str]:
-    """Return descriptions of a group's failed launches, which Auto Scaling has retried."""
     response = account.client("autoscaling").describe_scaling_activities(AutoScalingGroupName=group, MaxRecords=100)
     messages = [
         str(activity.get("StatusMessage") or activity["StatusCode"])
@@ -135,7 +131,6 @@ def _failed_launches(account: Account, group: str) -> list[str]:
 
 
 def _key_state(account: Account, arn: str) -> str:
-    """Return the state of a KMS key in words."""
     metadata = account.client("kms").describe_key(KeyId=arn)["KeyMetadata"]
     return "waits for its deletion" if metadata["KeyState"] == "PendingDeletion" else str(metadata["KeyState"])
 
@@ -151,7 +146,6 @@ def _secret_state(account: Account, arn: str) -> str:
 
 
 def _bucket_state(account: Account, name: str) -> str:
-    """Return in words whether a bucket exists."""
     response = _call_or_state(account.client("s3").head_bucket, {"404", "NoSuchBucket"}, Bucket=name)
     return response if isinstance(response, str) else "there"
 
@@ -159,10 +153,7 @@ def _bucket_state(account: Account, name: str) -> str:
 def _call_or_state(call: Any, absent: set[str], **arguments: str) -> Mapping[str, Any] | str:
     """Call AWS; return the response, or the state as text if the resource is gone or access is denied.
 
-    Args:
-        call: the method of a boto3 client.
-        absent: error codes that mean that the resource does not exist.
-        arguments: arguments of the call.
+    The absent codes mean that the resource does not exist.
     """
     from botocore.exceptions import ClientError
 

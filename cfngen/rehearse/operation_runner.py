@@ -1,4 +1,4 @@
-"""Run the operations of a rehearsal, and compare each with what the emulator does.
+"""Runs the operations that a rehearsal's request asks for, and compares each with what the emulator does.
 
 Events, the plan and the diagnosis are collected from the messages that the operation reports.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cfngen import __version__
 from cfngen.deploy.aws.account import Account
@@ -39,11 +39,33 @@ from cfngen.rehearse.comparison import find_remarks, find_surprises
 from cfngen.rehearse.expectations import Expectations, expectation_key
 from cfngen.rehearse.masking import Masks
 from cfngen.rehearse.operations import NameNormalizer, Operation, recorded_events
-from cfngen.rehearse.outlines import make_deployable, usual_minutes
+from cfngen.rehearse.outlines import Outline, make_deployable, usual_minutes
 from cfngen.rehearse.report import RehearsedOperation, StepResult
-from cfngen.rehearse.request import RehearsalRequest
 from cfngen.rehearse.steps import PARAMETER_VALUES, Deployable, RehearsalStep, StepAction
 from cfngen.text import pluralize
+
+
+@dataclass(frozen=True)
+class RehearsalRequest:
+    """What to rehearse, and how.
+
+    Attributes:
+        outlines: their durations and costs, which the user sees before consent.
+        zones: three zones of a region; steps with one zone use the first.
+        bucket: bucket for the templates; cfngen's own bucket if empty.
+        role_arn: service role of CloudFormation; if empty, CloudFormation uses the caller's permissions.
+        profile: the caller's profile, which must not appear in the report; empty if there is none.
+        command: the command that removes leftovers of a rehearsal, for hints.
+    """
+
+    steps: tuple[RehearsalStep, ...]
+    outlines: tuple[Outline, ...]
+    zones: tuple[str, ...]
+    bucket: str = ""
+    role_arn: str = ""
+    profile: str = ""
+    command: str = "cfngen rehearse --clean-up"
+
 
 # Errors because of the account, its permissions or the network: they are no differences between AWS and the emulator.
 _ACCOUNT_ERRORS = (
@@ -74,16 +96,11 @@ class OperationRunner:
     """Runs the operations of a rehearsal one after another.
 
     Args:
-        account: the AWS account.
-        request: what to rehearse.
         expected: what the emulator does; None to record operations without comparing them.
-        report: called with the messages that the user should see.
         on_interrupt: called after each Ctrl-C; returns what to do with the operation in progress.
 
     Attributes:
-        interaction: receives the messages of operations and answers their questions.
         masks: masks what a report must not contain.
-        operations: the operations of the current step.
         deleted: ids of the stacks that were deleted.
     """
 
@@ -152,7 +169,6 @@ class OperationRunner:
         step: RehearsalStep,
         action: StepAction,
     ) -> None:
-        """Add an operation to the report, with its differences if there are expectations."""
         operation = replace(
             operation,
             events=recorded_events(self._events, self._names, self.masks),
@@ -203,7 +219,6 @@ class OperationRunner:
         )
 
     def _with_observations(self, action: StepAction, operation: Operation, stack_id: str) -> Operation:
-        """Return an operation with the facts and remarks that are observed after it."""
         observation = observations.Observation()
         try:
             with translate_aws_errors():
@@ -270,7 +285,6 @@ def only_shown(report: Report) -> Report:
 
 
 def _describe_changes(plan: Plan | None, names: NameNormalizer) -> tuple[str, ...]:
-    """Return the changes in a plan as texts, one for each resource."""
     if plan is None:
         return ()
     return tuple(
@@ -284,7 +298,6 @@ def _describe_changes(plan: Plan | None, names: NameNormalizer) -> tuple[str, ..
 
 
 def _describe_diagnosis(diagnosis: Diagnosis | None) -> tuple[str, ...]:
-    """Return the causes in a diagnosis as texts, with the console output of the instances."""
     if diagnosis is None:
         return ()
     causes = [*([diagnosis.cause] if diagnosis.cause else []), *diagnosis.others, *diagnosis.rollback_failures]

@@ -1,4 +1,4 @@
-"""The record of one operation; the emulator's records and those of AWS have the same form and can be compared."""
+"""The record of one operation; the emulator's records and AWS's have the same form and can be compared."""
 
 from __future__ import annotations
 
@@ -82,11 +82,7 @@ class NameNormalizer:
         return str(replace(in_zone, zone=self._letters.get(in_zone.zone, in_zone.zone)))
 
     def path(self, logical_ids: Iterable[str]) -> str:
-        """Return the normalized name of a resource.
-
-        Args:
-            logical_ids: logical ids from the root to the resource.
-        """
+        """Return the normalized name of a resource."""
         return "/".join(map(self, logical_ids))
 
 

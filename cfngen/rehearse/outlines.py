@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
-from typing import Any
 
 from cfngen.deploy.aws.templates import nested_template_names
 from cfngen.deploy.plan.costs.costs import cost_differences
@@ -16,6 +15,7 @@ from cfngen.deploy.watching.expectations import expect_operation
 from cfngen.rehearse.expectations import Expectations, expectation_key
 from cfngen.rehearse.operations import NameNormalizer
 from cfngen.rehearse.steps import DELETE, PARAMETER_VALUES, Deployable, RehearsalStep, StepAction, Zones, ends_stack
+from cfngen.templates.document import TemplateBody
 from cfngen.text import plural_form
 
 PLANNING_MINUTES = 2
@@ -53,8 +53,6 @@ def outline_steps(steps: Sequence[RehearsalStep], zones: Zones, expectations: Ex
     """Return the outlines of steps.
 
     Args:
-        steps: the steps.
-        zones: three zones of a region.
         expectations: what the emulator does; shows which resources an update changes.
     """
     return tuple(
@@ -71,14 +69,7 @@ def outline_steps(steps: Sequence[RehearsalStep], zones: Zones, expectations: Ex
 
 
 def usual_minutes(step: RehearsalStep, action: StepAction, zones: Zones, expectations: Expectations) -> int:
-    """Return how long an operation usually takes.
-
-    Args:
-        step: the step of the operation.
-        action: the operation.
-        zones: three zones of a region.
-        expectations: what the emulator does.
-    """
+    """Return how long an operation usually takes."""
     if action.verb == "plan":
         return PLANNING_MINUTES
     # A deletion deletes what an earlier action of the step has deployed.
@@ -116,7 +107,7 @@ def _total_minutes(
     return sum(usual_minutes(step, action, zones, expectations) for action in actions)
 
 
-def _template_bodies(deployable: Deployable) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
+def _template_bodies(deployable: Deployable) -> Iterator[tuple[tuple[str, ...], TemplateBody]]:
     """Yield the path of each stack, as logical ids from the root, and the body of its template."""
     by_name = {document.name: document.body for document in deployable.documents}
     yield (), by_name["cluster"]

@@ -152,8 +152,6 @@ def write_report(path: Path, document: str, page: str) -> tuple[Path, ...]:
 
     Args:
         path: path of the JSON file; the page has the same name with the suffix `.md`.
-        document: content of the JSON file.
-        page: content of the page.
 
     Raises:
         ReportError: a file cannot be written.
@@ -196,7 +194,6 @@ def _write_atomically(path: Path, text: str) -> Path:
 
 
 def _step_lines(step: RehearsedStep) -> list[str]:
-    """Return the section of a step on the Markdown page: its result, and each operation with its events."""
     lines = [f"{step.result.capitalize()}. {step.error}".strip()]
     for rehearsed in step.operations:
         operation = rehearsed.operation
@@ -220,10 +217,8 @@ def _step_lines(step: RehearsedStep) -> list[str]:
 
 
 def _on_one_line(text: str) -> str:
-    """Return a text with one space for each sequence of white space."""
     return " ".join(text.split())
 
 
 def _table_cell(text: str) -> str:
-    """Return a text as the cell of a Markdown table."""
     return _on_one_line(text).replace("|", "\\|")

@@ -21,9 +21,8 @@ from cfngen.rehearse import cleanup, observations
 from cfngen.rehearse.cleanup import Leftover
 from cfngen.rehearse.clusters import REHEARSAL_NAME
 from cfngen.rehearse.expectations import Expectations
-from cfngen.rehearse.operation_runner import OperationRunner, StoppedError, only_shown
+from cfngen.rehearse.operation_runner import OperationRunner, RehearsalRequest, StoppedError, only_shown
 from cfngen.rehearse.report import Rehearsal, RehearsedStep, StepResult
-from cfngen.rehearse.request import RehearsalRequest
 from cfngen.rehearse.steps import DELETE, ends_stack
 from cfngen.text import pluralize
 
@@ -50,7 +49,6 @@ def clean_up(account: Account, interaction: Interaction, request: RehearsalReque
     Raises:
         ForeignRehearsalStackError: a stack with the rehearsal's name was not created by a rehearsal.
         DeclinedError: the user declined.
-        AwsError: a call failed.
     """
     stack, retained = cleanup.find_rehearsal_stack(account), cleanup.deleted_stacks_with_leftovers(account)
     if stack or retained:
@@ -71,8 +69,6 @@ def rehearse(
     """Run a rehearsal, and remove everything that it created.
 
     Args:
-        account: the AWS account.
-        request: what to rehearse.
         expected: what the emulator does; None to record operations without comparing them.
         interaction: receives messages and asks for consent. Ctrl-C does not ask: it always means to clean up and end.
 
@@ -129,7 +125,6 @@ class _RehearsalRun:
         return RehearsalResult(self._make_report(start_time, leftovers, default_vpc=default_vpc), leftovers, stop)
 
     def _end_step(self, result: StepResult, error: str = "") -> None:
-        """Add the current step and its operations to the report."""
         outline = self.request.outlines[len(self.steps)]
         self.steps.append(
             RehearsedStep(
@@ -159,7 +154,6 @@ class _RehearsalRun:
         )
 
     def _ask_for_consent(self, *, has_leftovers: bool) -> None:
-        """Ask for consent to the steps, with the duration and costs of each."""
         account, steps = self.account, self.request.outlines
         details = [
             f"{step.number}. {step.title}: some {pluralize(step.minutes, 'minute')}, "
@@ -188,7 +182,6 @@ class _RehearsalRun:
             )
 
     def _run_steps(self) -> None:
-        """Run the steps in order, and delete each stack after the last step that uses it."""
         steps = self.request.steps
         for number, step in enumerate(steps, 1):
             self.runner.operations = []

@@ -9,7 +9,7 @@ from typing import Literal
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network.network_plugins import PLUGINS
 from cfngen.errors import CfngenError
-from cfngen.rehearse import clusters, parts
+from cfngen.rehearse import clusters
 from cfngen.templates import generate
 from cfngen.templates.document import Document
 
@@ -28,7 +28,6 @@ class Deployable:
     """What an action deploys.
 
     Attributes:
-        cluster: the cluster.
         documents: all or some of the cluster's templates, including a root.
     """
 
@@ -73,27 +72,24 @@ class RehearsalStep:
 
 
 def _roles_and_groups(zones: Zones) -> Deployable:
-    """Return the IAM and security group stacks of every network plug-in."""
     clusters_by_plugin = {plugin: clusters.with_plugin(zones, plugin) for plugin in PLUGINS}
-    return Deployable(clusters.default_cluster(zones), parts.roles_and_groups(clusters_by_plugin))
+    return Deployable(clusters.default_cluster(zones), clusters.roles_and_groups(clusters_by_plugin))
 
 
 def _one_master(zones: Zones) -> Deployable:
-    """Return the stacks of one master that only downloads its boot program and signals success."""
     cluster = clusters.default_cluster(zones)
-    return Deployable(cluster, parts.one_master(cluster, turn=1))
+    return Deployable(cluster, clusters.one_master(cluster, turn=1))
 
 
 def _one_master_with_changed_user_data(zones: Zones) -> Deployable:
     """Return the same stacks as `_one_master` with other user data, so that an update replaces the instance."""
     cluster = clusters.default_cluster(zones)
-    return Deployable(cluster, parts.one_master(cluster, turn=2))
+    return Deployable(cluster, clusters.one_master(cluster, turn=2))
 
 
 def _secrets(zones: Zones) -> Deployable:
-    """Return the stack of the KMS key, the secrets and the bucket."""
     cluster = clusters.default_cluster(zones)
-    return Deployable(cluster, parts.key_and_secrets(cluster))
+    return Deployable(cluster, clusters.key_and_secrets(cluster))
 
 
 def _whole_cluster(cluster_of: Callable[[Zones], Cluster]) -> Callable[[Zones], Deployable]:

@@ -78,7 +78,6 @@ def chart(name: str, kubernetes_version: str) -> PinnedChart:
     """Return the release of a chart for a Kubernetes version.
 
     Args:
-        name: the chart's name.
         kubernetes_version: a version that `exact_version` accepts.
 
     Raises:

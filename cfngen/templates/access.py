@@ -1,4 +1,4 @@
-"""Shell commands with which users reach the cluster; the master stack has them as outputs."""
+"""Shell commands for users to reach the cluster; the master stack has them as outputs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from troposphere import Sub
 
 from cfngen.cluster.model import Cluster
 from cfngen.templates.images import has_ssm_agent, login_name
-from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.stack import PropertyValue
 
 
 class ShellCommand(NamedTuple):
@@ -17,7 +17,6 @@ class ShellCommand(NamedTuple):
     Attributes:
         output: name of the stack output that shows the command.
         text: the command. CloudFormation replaces `${Host}` by the API's address, `${Master}` by the first master's.
-        description: what the command does.
     """
 
     output: str

@@ -14,9 +14,8 @@ from cfngen.cluster.network import topology
 from cfngen.cluster.network.existing_parts import HOSTED_ZONE
 from cfngen.cluster.sections.network import DnsZone
 from cfngen.templates.network import vpc_id
-from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.references import part_value
-from cfngen.templates.stack import DELETED_WITH_STACK, Stack
+from cfngen.templates.stack import DELETED_WITH_STACK, PropertyValue, Stack
 from cfngen.templates.tagging import tags
 
 # Seconds for which resolvers keep an address, of a master or (Route 53 sets it) of a load balancer.
@@ -30,8 +29,6 @@ def add_public_record(stack: Stack, cluster: Cluster, target: elb.LoadBalancer |
     """Add the record of the public endpoint to the public zone that the cluster file names, if it names one.
 
     Args:
-        stack: the stack to add to.
-        cluster: the cluster.
         target: the load balancer, or the public address of a single master.
     """
     zone, name = topology.public_zone(cluster), topology.public_name(cluster)
@@ -58,8 +55,6 @@ def add_private_record(stack: Stack, cluster: Cluster, target: elb.LoadBalancer 
     """Add the record of the internal endpoint to the private zone that the cluster file names, if it names one.
 
     Args:
-        stack: the stack to add to.
-        cluster: the cluster.
         target: the load balancer, or the private address of a single master.
     """
     zone, name = topology.private_zone(cluster), topology.internal_name(cluster)
@@ -72,7 +67,6 @@ def add_private_record(stack: Stack, cluster: Cluster, target: elb.LoadBalancer 
 
 
 def _add_private_zone(stack: Stack, cluster: Cluster, zone: DnsZone) -> route53.HostedZone:
-    """Add a private hosted zone for the cluster's VPC."""
     return stack.add(
         route53.HostedZone(
             "ApiPrivateZone",

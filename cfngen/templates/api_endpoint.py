@@ -27,12 +27,11 @@ from cfngen.cluster.network.topology import (
     public_name,
 )
 from cfngen.cluster.sections.instances import Slot
+from cfngen.cluster.sections.network import ElasticIp
 from cfngen.templates import api_dns
-from cfngen.templates.network import public_subnet_id, subnet_id, vpc_id
-from cfngen.templates.patterns import IPV4_PATTERN
-from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.network import IPV4_PATTERN, public_subnet_id, subnet_id, vpc_id
 from cfngen.templates.security_groups import extra_security_groups, first_group
-from cfngen.templates.stack import ACCESS, Stack
+from cfngen.templates.stack import ACCESS, PropertyValue, Stack
 from cfngen.templates.tagging import tags
 
 # Logical ids on which resources with a public address depend. The VPC stack has this resource unless the VPC exists
@@ -83,24 +82,7 @@ def add_elastic_ip(stack: Stack, cluster: Cluster, master_slot: Slot, interface:
     cannot request a public address.
     """
     if cluster.api.elastic_ip:
-        allocation_id: PropertyValue = stack.parameter(
-            "ApiElasticIpAllocationId",
-            label="Allocation id of the Elastic IP",
-            parameter_group=ACCESS,
-            description="Allocation id of the existing Elastic IP of the Kubernetes API",
-            default=cluster.api.elastic_ip.allocation_id,
-            AllowedPattern="^eipalloc-[0-9a-f]{8,17}$",
-            ConstraintDescription="must be an allocation id, eipalloc-…",
-        )
-        public_address: PropertyValue = stack.parameter(
-            "ApiElasticIp",
-            label="Address of the Elastic IP",
-            parameter_group=ACCESS,
-            description="Address of the existing Elastic IP; the API server's certificate contains it",
-            default=str(cluster.api.elastic_ip.address),
-            AllowedPattern=IPV4_PATTERN,
-            ConstraintDescription="must be an IPv4 address",
-        )
+        allocation_id, public_address = _elastic_ip_parameters(stack, cluster.api.elastic_ip)
     else:
         elastic_ip = ec2.EIP(
             str(MasterId(master_slot.letter, "ElasticIp")),
@@ -121,6 +103,29 @@ def add_elastic_ip(stack: Stack, cluster: Cluster, master_slot: Slot, interface:
         depends_on_in_standalone_template=_GATEWAY_ATTACHMENT if cluster.api.elastic_ip else (),
     )
     return PublicAddress(public_address, association)
+
+
+def _elastic_ip_parameters(stack: Stack, existing: ElasticIp) -> tuple[PropertyValue, PropertyValue]:
+    """Add the parameters for an existing Elastic IP; return references to its allocation id and its address."""
+    allocation_id = stack.parameter(
+        "ApiElasticIpAllocationId",
+        label="Allocation id of the Elastic IP",
+        parameter_group=ACCESS,
+        description="Allocation id of the existing Elastic IP of the Kubernetes API",
+        default=existing.allocation_id,
+        AllowedPattern="^eipalloc-[0-9a-f]{8,17}$",
+        ConstraintDescription="must be an allocation id, eipalloc-…",
+    )
+    address = stack.parameter(
+        "ApiElasticIp",
+        label="Address of the Elastic IP",
+        parameter_group=ACCESS,
+        description="Address of the existing Elastic IP; the API server's certificate contains it",
+        default=str(existing.address),
+        AllowedPattern=IPV4_PATTERN,
+        ConstraintDescription="must be an IPv4 address",
+    )
+    return allocation_id, address
 
 
 def _add_load_balancer(
@@ -160,7 +165,28 @@ def _add_load_balancer(
         ),
         depends_on_in_standalone_template=_GATEWAY_ATTACHMENT if is_public else (),
     )
-    target_group = stack.add(
+    target_group = _add_target_group(stack, cluster, interfaces, logical_id_prefix, balancer_name)
+    stack.add(
+        elb.Listener(
+            f"{logical_id_prefix}Listener",
+            LoadBalancerArn=Ref(balancer),
+            Protocol="TCP",
+            Port=cluster.api.port,
+            DefaultActions=[elb.Action(Type="forward", TargetGroupArn=Ref(target_group))],
+            Tags=tags(cluster, balancer_name),
+        )
+    )
+    return balancer
+
+
+def _add_target_group(
+    stack: Stack,
+    cluster: Cluster,
+    interfaces: Sequence[ec2.NetworkInterface],
+    logical_id_prefix: str,
+    name_tag: str,
+) -> elb.TargetGroup:
+    return stack.add(
         elb.TargetGroup(
             f"{logical_id_prefix}TargetGroup",
             VpcId=vpc_id(stack, cluster),
@@ -175,21 +201,10 @@ def _add_load_balancer(
                 elb.TargetGroupAttribute(Key=key, Value=value)
                 for key, value in sorted(_TARGET_GROUP_ATTRIBUTES.items())
             ],
-            Tags=tags(cluster, balancer_name),
+            Tags=tags(cluster, name_tag),
             **_HEALTH_CHECK,
         )
     )
-    stack.add(
-        elb.Listener(
-            f"{logical_id_prefix}Listener",
-            LoadBalancerArn=Ref(balancer),
-            Protocol="TCP",
-            Port=cluster.api.port,
-            DefaultActions=[elb.Action(Type="forward", TargetGroupArn=Ref(target_group))],
-            Tags=tags(cluster, balancer_name),
-        )
-    )
-    return balancer
 
 
 class Endpoints(NamedTuple):
@@ -213,9 +228,6 @@ def add_endpoints(
     """Add the load balancers of the API, if it has any, and its DNS records.
 
     Args:
-        stack: the master stack.
-        cluster: the cluster.
-        interfaces: network interfaces of the masters.
         first_public_address: public address of the first master; None if masters have no public addresses.
     """
     internal_target: PropertyValue = GetAtt(interfaces[0], "PrimaryPrivateIpAddress")

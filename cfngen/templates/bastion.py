@@ -1,8 +1,8 @@
 """The bastion stack: an instance with a fixed public address, through which users reach masters and nodes by SSH.
 
 As a master, the bastion is an Auto Scaling group of one on a network interface that stays, so that a replaced instance
-has the same addresses. It has no boot program, so CloudFormation waits for no signal, and no IAM role: whoever gets
-onto it gains no permission in AWS. Session Manager therefore opens no shell on it; it does on masters and nodes, and
+has the same addresses. It has no boot program, so CloudFormation waits for no signal, and no IAM role: an intruder
+gains no permission in AWS. Session Manager therefore opens no shell on it; it does on masters and nodes, and
 needs no bastion.
 
 All rules for it are in this stack, also those of the masters' and the nodes' security groups. So a bastion that is
@@ -29,7 +29,6 @@ from cfngen.cluster.sections.network import PrefixList
 from cfngen.cluster.security_groups.rules import SSH_PORT
 from cfngen.permissions.references import MASTER_ROLE_TAG
 from cfngen.templates import access
-from cfngen.templates.existing_network import zone_parameter
 from cfngen.templates.images import image_parameter, login_name, root_device
 from cfngen.templates.launch import (
     SUSPENDED_PROCESSES,
@@ -38,13 +37,11 @@ from cfngen.templates.launch import (
     max_size_gib,
     metadata_options,
 )
-from cfngen.templates.network import public_subnet_id, subnet_id, vpc_id
-from cfngen.templates.patterns import IPV4_PATTERN
-from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.network import IPV4_PATTERN, public_subnet_id, subnet_id, vpc_id, zone_parameter
 from cfngen.templates.secrets import key_name_property
 from cfngen.templates.security_group_rules import allow_from_address_source, allow_from_group
 from cfngen.templates.security_groups import first_group
-from cfngen.templates.stack import BASTION, Stack
+from cfngen.templates.stack import BASTION, PropertyValue, Stack
 from cfngen.templates.tagging import auto_scaling_group_tags, tags
 
 # AllowedPattern of instance types, by the image's architecture. Unlike masters and nodes, a bastion may be small.
@@ -95,7 +92,7 @@ def bastion_zone(cluster: Cluster, bastion: Bastion) -> str:
 
 
 def _tags_against_nodes(cluster: Cluster) -> dict[str, str]:
-    """Return the tags by which the roles of nodes may not change the bastion's interface and instance.
+    """Return the tags that keep the roles of nodes from changing the bastion's interface and instance.
 
     With a plug-in that manages interfaces, nodes may change those of the cluster, except those with the tag of masters.
     """
@@ -108,37 +105,47 @@ def _add_security_group(stack: Stack, cluster: Cluster, bastion: Bastion) -> Pro
         ("Master",) if is_one_group_for_instances(cluster) else ("Master", "Node")
     )
     target_groups = {role: first_group(stack, cluster, role) for role in roles}
+    egress = [
+        ec2.SecurityGroupRule(
+            DestinationSecurityGroupId=target_group,
+            IpProtocol="tcp",
+            FromPort=SSH_PORT,
+            ToPort=SSH_PORT,
+            Description=f"SSH of {role.lower()}s",
+        )
+        for role, target_group in target_groups.items()
+    ]
+    egress += [
+        ec2.SecurityGroupRule(
+            CidrIp="0.0.0.0/0",
+            IpProtocol="tcp",
+            FromPort=port,
+            ToPort=port,
+            Description="Security updates of the operating system",
+        )
+        for port in _UPDATE_PORTS
+    ]
     group = stack.add(
         ec2.SecurityGroup(
             logical_ids.BASTION_SECURITY_GROUP,
             GroupDescription=f"Kubernetes cluster {cluster.name}: bastion",
             VpcId=vpc_id(stack, cluster),
-            SecurityGroupEgress=[
-                *(
-                    ec2.SecurityGroupRule(
-                        DestinationSecurityGroupId=target_group,
-                        IpProtocol="tcp",
-                        FromPort=SSH_PORT,
-                        ToPort=SSH_PORT,
-                        Description=f"SSH of {role.lower()}s",
-                    )
-                    for role, target_group in target_groups.items()
-                ),
-                *(
-                    ec2.SecurityGroupRule(
-                        CidrIp="0.0.0.0/0",
-                        IpProtocol="tcp",
-                        FromPort=port,
-                        ToPort=port,
-                        Description="Security updates of the operating system",
-                    )
-                    for port in _UPDATE_PORTS
-                ),
-            ],
+            SecurityGroupEgress=egress,
             Tags=tags(cluster, f"{cluster.name}-bastion"),
         )
     )
     group_id = GetAtt(group, "GroupId")
+    _allow_ssh_to_instances(stack, cluster, target_groups, group_id)
+    _allow_ssh_to_bastion(stack, bastion, group_id)
+    return group_id
+
+
+def _allow_ssh_to_instances(
+    stack: Stack,
+    cluster: Cluster,
+    target_groups: dict[Literal["Master", "Node"], PropertyValue],
+    bastion_group: PropertyValue,
+) -> None:
     for role, target_group in target_groups.items():
         # Existing groups are left as they are; `cfngen config --security-group-rules` lists the rule.
         if not existing_group(cluster, role):
@@ -146,22 +153,24 @@ def _add_security_group(stack: Stack, cluster: Cluster, bastion: Bastion) -> Pro
                 stack,
                 RuleId(role, purpose="Ssh", source="Bastion"),
                 target_group=target_group,
-                source_group=group_id,
+                source_group=bastion_group,
                 description="SSH from the bastion",
                 port=SSH_PORT,
             )
+
+
+def _allow_ssh_to_bastion(stack: Stack, bastion: Bastion, bastion_group: PropertyValue) -> None:
     for origin in (*bastion.allowed_cidrs, *bastion.allowed_prefix_lists):
         source = origin.id if isinstance(origin, PrefixList) else str(origin)
         allow_from_address_source(
             stack,
             RuleId("Bastion", purpose="Ssh", source=source_id(source)),
-            group_id,
+            bastion_group,
             source_property="SourcePrefixListId" if isinstance(origin, PrefixList) else "CidrIp",
             source=source,
             port=SSH_PORT,
             description=f"SSH from {source}",
         )
-    return group_id
 
 
 def _add_interface(stack: Stack, cluster: Cluster, zone: str, security_group: PropertyValue) -> ec2.NetworkInterface:
@@ -186,11 +195,7 @@ def _add_interface(stack: Stack, cluster: Cluster, zone: str, security_group: Pr
 def _add_address(
     stack: Stack, cluster: Cluster, bastion: Bastion, interface: ec2.NetworkInterface
 ) -> tuple[PropertyValue, ec2.EIPAssociation]:
-    """Associate an Elastic IP with the interface: a new one, or the one that the cluster file names.
-
-    Returns:
-        The public address and the association.
-    """
+    """Associate an Elastic IP with the interface: a new one, or the one that the cluster file names."""
     if bastion.elastic_ip:
         allocation_id: PropertyValue = stack.parameter(
             "BastionElasticIpAllocationId",
@@ -278,19 +283,7 @@ def _add_launch_template(
         AllowedPattern=_INSTANCE_TYPE_PATTERNS[required_architecture],
         ConstraintDescription=f"must be an {required_architecture} instance type, e.g. {bastion.instance_type}",
     )
-    root_volume_size = stack.parameter(
-        "BastionRootVolumeSize",
-        type="Number",
-        label="Size of the root volume (GiB)",
-        parameter_group=BASTION,
-        description="Size of the bastion's root volume in GiB",
-        default=bastion.root_volume.size,
-        MinValue=8,
-        MaxValue=max_size_gib(bastion.root_volume.type),
-    )
-    root_volume = ec2.EBSBlockDevice(
-        DeleteOnTermination=True, VolumeSize=root_volume_size, **ebs_volume_properties(bastion.root_volume)
-    )
+    root_volume = _root_volume(stack, bastion)
     return stack.add(
         ec2.LaunchTemplate(
             logical_ids.BASTION_LAUNCH_TEMPLATE,
@@ -316,3 +309,17 @@ def _add_launch_template(
             ),
         )
     )
+
+
+def _root_volume(stack: Stack, bastion: Bastion) -> ec2.EBSBlockDevice:
+    size = stack.parameter(
+        "BastionRootVolumeSize",
+        type="Number",
+        label="Size of the root volume (GiB)",
+        parameter_group=BASTION,
+        description="Size of the bastion's root volume in GiB",
+        default=bastion.root_volume.size,
+        MinValue=8,
+        MaxValue=max_size_gib(bastion.root_volume.type),
+    )
+    return ec2.EBSBlockDevice(DeleteOnTermination=True, VolumeSize=size, **ebs_volume_properties(bastion.root_volume))

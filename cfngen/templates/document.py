@@ -16,7 +16,6 @@ class Document:
     Attributes:
         name: the stack's name within the cluster, also the file name without `.json`, e.g. `vpc`, `nodes-gpu`,
             `cluster` or `standalone`.
-        body: the template as JSON-ready data.
         module: the module that built the template, e.g. `cfngen.templates.vpc`; lint errors name it.
         children: names of the templates that this template nests; only the root template nests others.
     """

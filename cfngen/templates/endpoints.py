@@ -16,11 +16,10 @@ from cfngen.cluster.network.endpoints import interface_endpoints, service_name
 from cfngen.cluster.network.existing_parts import existing_group
 from cfngen.cluster.network.topology import availability_zones
 from cfngen.cluster.security_groups.rules import endpoint_rules
-from cfngen.templates.existing_network import security_group_parameter
-from cfngen.templates.network import subnet_id, vpc_id
+from cfngen.templates.network import security_group_parameter, subnet_id, vpc_id
 from cfngen.templates.security_group_rules import GroupIds, inline_rule
 from cfngen.templates.security_groups import first_group
-from cfngen.templates.stack import Stack
+from cfngen.templates.stack import PropertyValue, Stack
 from cfngen.templates.tagging import tags
 
 
@@ -30,8 +29,6 @@ def add_interface_endpoints(
     """Add the interface endpoints and their security group; return the endpoints, none if the cluster needs none.
 
     Args:
-        stack: the master stack.
-        cluster: the cluster.
         interfaces: the masters' network interfaces. EC2 gives an endpoint any free address of a subnet, so the masters'
             fixed addresses must be taken before.
     """
@@ -39,24 +36,7 @@ def add_interface_endpoints(
     if not required:
         return ()
     vpc = vpc_id(stack, cluster)
-    group_id = existing_group(cluster, "Endpoints")
-    if group_id:
-        endpoints_group = security_group_parameter(stack, "Endpoints", group_id, "Security group of the VPC endpoints")
-    else:
-        instance_groups: GroupIds = {
-            "Master": first_group(stack, cluster, "Master"),
-            "Node": first_group(stack, cluster, "Node"),
-        }
-        group = stack.add(
-            ec2.SecurityGroup(
-                "EndpointsSecurityGroup",
-                GroupDescription=f"Kubernetes cluster {cluster.name}: VPC endpoints",
-                VpcId=vpc,
-                SecurityGroupIngress=[inline_rule(rule, instance_groups) for rule in endpoint_rules(cluster)],
-                Tags=tags(cluster, f"{cluster.name}-endpoints"),
-            )
-        )
-        endpoints_group = GetAtt(group, "GroupId")
+    security_group = _security_group(stack, cluster, vpc)
     subnets = [subnet_id(stack, cluster, zone) for zone in availability_zones(cluster)]
     return tuple(
         stack.add(
@@ -67,7 +47,7 @@ def add_interface_endpoints(
                 VpcId=vpc,
                 ServiceName=service_name(endpoint.service, cluster.region),
                 SubnetIds=subnets,
-                SecurityGroupIds=[endpoints_group],
+                SecurityGroupIds=[security_group],
                 # Instances then use an endpoint by the service's usual name.
                 PrivateDnsEnabled=True,
                 Tags=tags(cluster, f"{cluster.name}-{endpoint.service}"),
@@ -75,3 +55,24 @@ def add_interface_endpoints(
         )
         for endpoint in required
     )
+
+
+def _security_group(stack: Stack, cluster: Cluster, vpc: PropertyValue) -> PropertyValue:
+    """Return the id of the endpoints' security group, an existing one or a new one."""
+    group_id = existing_group(cluster, "Endpoints")
+    if group_id:
+        return security_group_parameter(stack, "Endpoints", group_id, "Security group of the VPC endpoints")
+    instance_groups: GroupIds = {
+        "Master": first_group(stack, cluster, "Master"),
+        "Node": first_group(stack, cluster, "Node"),
+    }
+    group = stack.add(
+        ec2.SecurityGroup(
+            "EndpointsSecurityGroup",
+            GroupDescription=f"Kubernetes cluster {cluster.name}: VPC endpoints",
+            VpcId=vpc,
+            SecurityGroupIngress=[inline_rule(rule, instance_groups) for rule in endpoint_rules(cluster)],
+            Tags=tags(cluster, f"{cluster.name}-endpoints"),
+        )
+    )
+    return GetAtt(group, "GroupId")

@@ -159,12 +159,7 @@ def known_ending(value: object) -> str:
 
 
 def branches(value: object, path: list[str | int]) -> Iterator[tuple[list[str | int], object]]:
-    """Yield the path and value of each branch of Fn::If, except AWS::NoValue; a value without Fn::If is yielded itself.
-
-    Args:
-        value: the expression, which may contain nested calls of Fn::If.
-        path: path of the expression in the template.
-    """
+    """Yield the path and value of each branch of Fn::If but AWS::NoValue; a value without Fn::If is yielded itself."""
     function, argument = function_call(value)
     if function == "Fn::If" and isinstance(argument, list):
         for index, branch in enumerate(argument[1:], start=1):
@@ -202,8 +197,6 @@ def _substitute_sub(text: str, variables: Mapping[str, object], expressions: Map
     a variable of the Fn::Sub.
 
     Args:
-        text: the text of the Fn::Sub.
-        variables: values of the variables of the Fn::Sub, by name.
         expressions: the replacement for each parameter, by the parameter's name; other placeholders stay.
     """
     remaining_variables: dict[str, object] = {}
@@ -258,6 +251,44 @@ def _attribute_reference(argument: object) -> Reference | None:
 
 
 def _function_call_of(referenced: Reference) -> dict[str, object]:
-    """Return the call of Ref or Fn::GetAtt for a reference."""
     name, attribute = referenced
     return {"Fn::GetAtt": [name, attribute]} if attribute else {"Ref": name}
+
+
+_BETWEEN_DOLLAR_AND_BRACE = re.compile(r"(?<=\$)(?=\{)")
+
+
+def protect_placeholders(value: object) -> object:
+    """Return an expression with the same value, in which no text outside `Fn::Sub` contains `${`.
+
+    CloudFormation replaces `${AWS::Region}` inside `Fn::Sub` only. Elsewhere the text is literal, but it looks like a
+    forgotten `Fn::Sub`, and cfn-lint reports it as an error (E1029). So the text is split between the dollar sign and
+    the brace, and `Fn::Join` joins the pieces when the stack is deployed.
+
+    For example, `"${HOME}"` becomes `{"Fn::Join": ["", ["$", "{HOME}"]]}`.
+
+    Args:
+        value: JSON-ready data from a part of the template where CloudFormation evaluates functions, e.g. `Properties`.
+    """
+    if isinstance(value, str):
+        pieces = _BETWEEN_DOLLAR_AND_BRACE.split(value)
+        return value if len(pieces) == 1 else {"Fn::Join": ["", pieces]}
+    if isinstance(value, list):
+        return [protect_placeholders(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    if set(value) == {"Fn::Sub"}:
+        return value
+    if set(value) == {"Fn::Join"} and value["Fn::Join"][0] == "":
+        # This Fn::Join already joins its items with "", so it can join the pieces of an item too.
+        pieces_of_all_items = [piece for item in value["Fn::Join"][1] for piece in _split_join_item(item)]
+        return {"Fn::Join": ["", pieces_of_all_items]}
+    return {key: protect_placeholders(item) for key, item in value.items()}
+
+
+def _split_join_item(item: object) -> list[object]:
+    """Split an item of an Fn::Join between `$` and `{`, so that no piece looks like a placeholder of Fn::Sub.
+
+    An item that is an expression, not a text, remains one item.
+    """
+    return list(_BETWEEN_DOLLAR_AND_BRACE.split(item)) if isinstance(item, str) else [protect_placeholders(item)]

@@ -10,9 +10,8 @@ from troposphere import GetAtt, Ref, Sub, ec2, iam, logs
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import FLOW_LOG_ROLE
 from cfngen.cluster.sections.flow_logs import FlowLogs
-from cfngen.permissions.flow_logs import delivery_statements
-from cfngen.templates.property_value import PropertyValue
-from cfngen.templates.stack import Stack
+from cfngen.permissions.network import delivery_statements
+from cfngen.templates.stack import PropertyValue, Stack
 from cfngen.templates.tagging import tags
 
 # What happened in the network may be asked after the cluster is gone, and the retention limits what the group costs.
@@ -21,13 +20,7 @@ _LOG_GROUP_POLICIES = {"DeletionPolicy": "RetainExceptOnCreate", "UpdateReplaceP
 
 
 def add_flow_log(stack: Stack, cluster: Cluster, vpc: PropertyValue) -> None:
-    """Add the flow log of the VPC if the cluster file asks for one.
-
-    Args:
-        stack: the VPC stack.
-        cluster: the cluster.
-        vpc: the VPC's id, of a created VPC or an existing one.
-    """
+    """Add the flow log of the VPC if the cluster file asks for one."""
     flow_logs = cluster.network.flow_logs
     if flow_logs is None:
         return
@@ -73,7 +66,7 @@ def _add_log_group(stack: Stack, cluster: Cluster, flow_logs: FlowLogs) -> logs.
 def _add_delivery_role(stack: Stack, cluster: Cluster, log_group: logs.LogGroup) -> iam.Role:
     """Add the role with which AWS writes the records to the log group.
 
-    The trust policy is that of "IAM role for publishing flow logs to CloudWatch Logs", Amazon VPC User Guide: only
+    The trust policy is from "IAM role for publishing flow logs to CloudWatch Logs", Amazon VPC User Guide: only
     flow logs of this account and region may use the role.
     """
     boundary = cluster.iam.permissions_boundary

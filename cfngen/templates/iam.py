@@ -33,10 +33,9 @@ from cfngen.permissions.statements import Expression, Statement
 from cfngen.templates.backups import backup_bucket_name
 from cfngen.templates.issuer import issuer_bucket_name
 from cfngen.templates.network import route_table_id, vpc_id
-from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.security_groups import first_group
 from cfngen.templates.service_account_roles import add_service_account_roles
-from cfngen.templates.stack import Stack
+from cfngen.templates.stack import PropertyValue, Stack
 from cfngen.templates.tagging import tags
 
 # Trust policy that lets EC2 instances assume the role. EC2's service principal ends in the partition's DNS suffix:
@@ -222,14 +221,7 @@ def _add_policies_of_masters(stack: Stack, cluster: Cluster, references: StackRe
 
 
 def _add_policy_of_nodes(stack: Stack, cluster: Cluster, references: StackReferences, prefix: str) -> None:
-    """Add the managed policy of a role of nodes that repeats what the network plug-in needs, if anything.
-
-    Args:
-        stack: the stack that has the role.
-        cluster: the cluster.
-        references: resources that the statements refer to.
-        prefix: prefix of the role's logical id.
-    """
+    """Add the managed policy of a role of nodes that repeats what the network plug-in needs, if anything."""
     statements = plugin_statements_of_nodes(cluster, references) if keeps_statements_in_policies(cluster) else []
     if statements:
         description = f"pods' addresses on nodes of the Kubernetes cluster {cluster.name}"
@@ -243,13 +235,6 @@ def _attach_policy(stack: Stack, logical_id: str, description: str, statements: 
     policies of a role, and the inline policy of masters is near that limit. And CloudFormation deletes a policy only
     after an update has succeeded: what add-ons no longer need once they have roles of their own, instances keep until
     then, and after a rollback.
-
-    Args:
-        stack: the stack to add to.
-        logical_id: logical id of the policy.
-        description: the policy's description.
-        statements: its statements.
-        role: logical id of the role.
     """
     stack.add(
         iam.ManagedPolicy(
@@ -273,12 +258,8 @@ def _add_role(
     """Add a role and its instance profile; return the profile.
 
     Args:
-        stack: the stack to add to.
-        cluster: the cluster.
         logical_id_prefix: prefix of the logical ids of role and profile, e.g. `Master` for `MasterRole`.
         used_by: the instances that use the role, e.g. `masters`, for its description and Name tag.
-        statements: statements of the role's inline policy.
-        managed_policies: ARNs of the managed policies to attach.
     """
     optional_properties: dict[str, object] = {}
     if managed_policies:

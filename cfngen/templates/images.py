@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from cfngen.cluster.naming.logical_ids import ImageId, MachineRole, pascal
 from cfngen.cluster.sections.base import Architecture
 from cfngen.cluster.sections.instances import Image
-from cfngen.templates.property_value import PropertyValue
-from cfngen.templates.stack import Stack
+from cfngen.templates.stack import PropertyValue, Stack
 
 
 @dataclass(frozen=True)
@@ -19,7 +18,6 @@ class DistributionFacts:
         ssm_parameter: name of the public SSM parameter with the newest image's AMI id, by architecture (`amd64`,
             `arm64`). See documentation.ubuntu.com, wiki.debian.org/Cloud/AmazonEC2Image and
             docs.aws.amazon.com/linux/al2023.
-        root_device: name of the root device in the image's block device mapping.
         user: login name of the image's default user.
     """
 
@@ -41,7 +39,6 @@ def _ubuntu(version: str, volume_type: str) -> DistributionFacts:
 
 
 def _debian(version: str) -> DistributionFacts:
-    """Return the facts about a Debian version, e.g. `12`."""
     path = f"/aws/service/debian/release/{version}/latest"
     return DistributionFacts(
         ssm_parameter={architecture: f"{path}/{architecture}" for architecture in ("amd64", "arm64")},
@@ -79,13 +76,6 @@ def image_parameter(
     The stack parameter's name contains the image, for two reasons. Node groups with the same image share a parameter.
     And another image in the cluster file takes effect: if only the default of an existing parameter changed, the update
     would keep the parameter's previous value.
-
-    Args:
-        stack: the stack to add to.
-        role: whether masters, nodes or the bastion are launched from the image.
-        image: the image that the cluster file selects.
-        architecture: architecture of the instance type.
-        parameter_group: heading under which the console shows the parameter.
     """
     description = f"{image.distribution}, {architecture}"
     machines = "bastion" if role == "Bastion" else f"{role.lower()}s"

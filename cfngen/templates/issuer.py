@@ -19,8 +19,7 @@ from cfngen.cluster.iam.service_accounts import document_keys
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import ISSUER_BUCKET, ISSUER_DISTRIBUTION
 from cfngen.cluster.sections.service_accounts import ServiceAccountIssuer
-from cfngen.templates.property_value import PropertyValue
-from cfngen.templates.stack import Stack
+from cfngen.templates.stack import PropertyValue, Stack
 from cfngen.templates.tagging import tags
 
 ISSUER_OUTPUT = "ServiceAccountIssuer"
@@ -76,8 +75,6 @@ def _add_bucket(stack: Stack, cluster: Cluster, *, is_public: bool) -> s3.Bucket
     """Add the bucket of the documents; return it.
 
     Args:
-        stack: the secrets stack.
-        cluster: the cluster.
         is_public: whether a bucket policy lets everybody read objects; "Block Public Access" would refuse the policy.
     """
     return stack.add(
@@ -106,24 +103,12 @@ def _add_bucket(stack: Stack, cluster: Cluster, *, is_public: bool) -> s3.Bucket
 
 
 def _add_distribution(stack: Stack, cluster: Cluster, bucket: s3.Bucket) -> cloudfront.Distribution:
-    """Add the distribution that serves the documents, and the control by which S3 recognizes it; return the former.
+    """Add the distribution that serves the documents.
 
     The name of the distribution is one of CloudFront's, and so is its certificate. For these CloudFront accepts TLS 1.0
     and later, whatever the template says ("ViewerCertificate", Amazon CloudFront API Reference); AWS STS uses 1.2.
     """
-    access_control = stack.add(
-        cloudfront.OriginAccessControl(
-            "IssuerOriginAccessControl",
-            OriginAccessControlConfig=cloudfront.OriginAccessControlConfig(
-                # Unique in the account, and up to 64 characters (OriginAccessControlConfig, CloudFront API Reference).
-                Name=f"{cluster.name}.{cluster.region}",
-                Description=f"issuer of the Kubernetes cluster {cluster.name}",
-                OriginAccessControlOriginType="s3",
-                SigningBehavior="always",
-                SigningProtocol="sigv4",
-            ),
-        )
-    )
+    access_control = _add_origin_access_control(stack, cluster)
     return stack.add(
         cloudfront.Distribution(
             ISSUER_DISTRIBUTION,
@@ -154,6 +139,23 @@ def _add_distribution(stack: Stack, cluster: Cluster, bucket: s3.Bucket) -> clou
     )
 
 
+def _add_origin_access_control(stack: Stack, cluster: Cluster) -> cloudfront.OriginAccessControl:
+    """Add the control by which S3 recognizes the distribution."""
+    return stack.add(
+        cloudfront.OriginAccessControl(
+            "IssuerOriginAccessControl",
+            OriginAccessControlConfig=cloudfront.OriginAccessControlConfig(
+                # Unique in the account, and up to 64 characters (OriginAccessControlConfig, CloudFront API Reference).
+                Name=f"{cluster.name}.{cluster.region}",
+                Description=f"issuer of the Kubernetes cluster {cluster.name}",
+                OriginAccessControlOriginType="s3",
+                SigningBehavior="always",
+                SigningProtocol="sigv4",
+            ),
+        )
+    )
+
+
 def _add_bucket_policy(stack: Stack, bucket: s3.Bucket, reading: Statement) -> None:
     """Add the bucket's policy: who may read the documents, and that requests without TLS are denied."""
     bucket_arn = GetAtt(bucket, "Arn")
@@ -175,7 +177,6 @@ def _add_bucket_policy(stack: Stack, bucket: s3.Bucket, reading: Statement) -> N
 
 
 def _everybody_reads_documents(bucket: s3.Bucket, issuer: ServiceAccountIssuer) -> Statement:
-    """Return the statement that lets everybody read the two documents."""
     return Statement(
         Sid="Documents",
         Effect=Allow,
@@ -207,5 +208,4 @@ def _distribution_reads_documents(
 
 
 def _document_arns(bucket: s3.Bucket, issuer: ServiceAccountIssuer) -> list[Sub]:
-    """Return the ARNs of the two documents."""
     return [Sub(f"${{Bucket}}/{key}", Bucket=GetAtt(bucket, "Arn")) for key in document_keys(issuer)]

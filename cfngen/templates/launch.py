@@ -1,4 +1,4 @@
-"""Launch templates of masters and nodes, and the creation and update policies of their Auto Scaling groups."""
+"""Launch templates of masters and nodes with reserved capacity, and policies of their Auto Scaling groups."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from cfngen.cluster.instances.instance_types import architecture
 from cfngen.cluster.instances.rolling_updates import MAX_PAUSE_MINUTES
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming import logical_ids
+from cfngen.cluster.naming.logical_ids import MasterId
 from cfngen.cluster.sections.base import Architecture
-from cfngen.cluster.sections.instances import Instances, NodeGroup, Volume
+from cfngen.cluster.sections.instances import Instances, NodeGroup, Slot, Volume
 from cfngen.templates.images import root_device
-from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.network import zone_parameter
 from cfngen.templates.secrets import key_name_property
-from cfngen.templates.stack import Stack
+from cfngen.templates.stack import MASTERS, PropertyValue, Stack
 from cfngen.templates.tagging import tags
 from cfngen.userdata.pack import UserData
 
@@ -86,50 +87,19 @@ def add_launch_template(
     """Add a launch template and return it.
 
     Args:
-        stack: the stack to add to.
-        cluster: the cluster.
         logical_id_prefix: prefix of the launch template's logical id, e.g. `MasterA` or `NodeGroupGpu`.
-        instances: the settings of these instances in the cluster file.
-        name_tag: value of the Name tag.
         parameter_prefix: prefix of the parameters' names; all masters share parameters with the prefix `Master`.
         parameter_group: heading under which the console shows the parameters.
-        image_id: the AMI id.
-        instance_profile_arn: ARN of the instance profile.
-        primary_interface: the primary network interface.
         user_data: the boot program. Its first stage becomes the UserData of the instances; its second stage is stored
             as metadata of another resource in the stack.
         other_properties: further properties of LaunchTemplateData.
     """
-    root_volume_size = stack.parameter(
-        f"{parameter_prefix}RootVolumeSize",
-        type="Number",
-        label="Size of the root volume (GiB)",
-        parameter_group=parameter_group,
-        description="Size of each instance's root volume in GiB",
-        default=instances.root_volume.size,
-        only_in_this_nested_stack=True,
-        MinValue=_min_root_volume_gib(instances),
-        MaxValue=max_size_gib(instances.root_volume.type),
-    )
-    root_volume = ec2.EBSBlockDevice(
-        DeleteOnTermination=True, VolumeSize=root_volume_size, **ebs_volume_properties(instances.root_volume)
-    )
-    extra_volumes = [
-        ec2.LaunchTemplateBlockDeviceMapping(
-            DeviceName=volume.device,
-            Ebs=ec2.EBSBlockDevice(DeleteOnTermination=True, VolumeSize=volume.size, **ebs_volume_properties(volume)),
-        )
-        for volume in (instances.volumes if isinstance(instances, NodeGroup) else ())
-    ]
+    root_volume_size = _root_volume_size_parameter(stack, parameter_prefix, instances, parameter_group)
     # Instances get their tags from the Auto Scaling group. If the interface is a resource of its own, that resource has
     # the tags already.
     tagged_types = ["volume"]
     if "NetworkInterfaceId" not in primary_interface.properties:
         tagged_types.append("network-interface")
-    tag_specifications = [
-        ec2.TagSpecifications(ResourceType=resource_type, Tags=tags(cluster, name_tag))
-        for resource_type in tagged_types
-    ]
     return stack.add(
         ec2.LaunchTemplate(
             logical_ids.launch_template_id(logical_id_prefix),
@@ -140,13 +110,13 @@ def add_launch_template(
                 ImageId=image_id,
                 **_instance_type_property(stack, parameter_prefix, instances, parameter_group),
                 IamInstanceProfile=ec2.IamInstanceProfile(Arn=instance_profile_arn),
-                BlockDeviceMappings=[
-                    ec2.LaunchTemplateBlockDeviceMapping(DeviceName=root_device(instances.image), Ebs=root_volume),
-                    *extra_volumes,
-                ],
+                BlockDeviceMappings=_block_device_mappings(instances, root_volume_size),
                 MetadataOptions=metadata_options(),
                 NetworkInterfaces=[primary_interface],
-                TagSpecifications=tag_specifications,
+                TagSpecifications=[
+                    ec2.TagSpecifications(ResourceType=tagged_type, Tags=tags(cluster, name_tag))
+                    for tagged_type in tagged_types
+                ],
                 UserData=user_data.value,
                 **key_name_property(stack, cluster),
                 **other_properties,
@@ -155,8 +125,38 @@ def add_launch_template(
     )
 
 
+def _root_volume_size_parameter(
+    stack: Stack, parameter_prefix: str, instances: Instances, parameter_group: str
+) -> PropertyValue:
+    return stack.parameter(
+        f"{parameter_prefix}RootVolumeSize",
+        type="Number",
+        label="Size of the root volume (GiB)",
+        parameter_group=parameter_group,
+        description="Size of each instance's root volume in GiB",
+        default=instances.root_volume.size,
+        only_in_this_nested_stack=True,
+        MinValue=_min_root_volume_gib(instances),
+        MaxValue=max_size_gib(instances.root_volume.type),
+    )
+
+
+def _block_device_mappings(
+    instances: Instances, root_volume_size: PropertyValue
+) -> list[ec2.LaunchTemplateBlockDeviceMapping]:
+    sizes = [(root_device(instances.image), root_volume_size, instances.root_volume)]
+    if isinstance(instances, NodeGroup):
+        sizes += [(volume.device, volume.size, volume) for volume in instances.volumes]
+    return [
+        ec2.LaunchTemplateBlockDeviceMapping(
+            DeviceName=device,
+            Ebs=ec2.EBSBlockDevice(DeleteOnTermination=True, VolumeSize=size, **ebs_volume_properties(volume)),
+        )
+        for device, size, volume in sizes
+    ]
+
+
 def _min_root_volume_gib(instances: Instances) -> int:
-    """Return the smallest size in GiB of a root volume that the user may choose by the stack parameter."""
     uses_gpu_image = isinstance(instances, NodeGroup) and instances.gpu is not None and gpu.uses_aws_image(instances)
     return gpu.MIN_ROOT_VOLUME_GIB if uses_gpu_image else 8
 
@@ -192,7 +192,6 @@ def ebs_volume_properties(volume: Volume, **overrides: PropertyValue) -> dict[st
     """Return the properties of an encrypted EBS volume, except the size.
 
     Args:
-        volume: the volume's settings in the cluster file.
         overrides: properties that replace those settings.
     """
     optional_properties = {"Iops": volume.iops, "Throughput": volume.throughput, "KmsKeyId": volume.kms_key}
@@ -229,11 +228,10 @@ def latest_version(template: ec2.LaunchTemplate) -> autoscaling.LaunchTemplateSp
 
 
 def creation_policy(instances: Instances, signal_count: PropertyValue) -> policies.CreationPolicy:
-    """Return the creation policy by which CloudFormation waits for signals of success from instances.
+    """Return the creation policy that makes CloudFormation wait for signals of success from instances.
 
     Args:
         instances: settings of the instances; their creation timeout limits the wait.
-        signal_count: number of signals to wait for.
     """
     return policies.CreationPolicy(
         ResourceSignal=policies.ResourceSignal(Count=signal_count, Timeout=f"PT{instances.creation_timeout}M")
@@ -252,7 +250,6 @@ def rolling_update_policy(
     Args:
         pause_minutes: PauseTime, the time limit for a batch: terminating the old instances, and the signals of the new
             ones. CloudFormation allows at most an hour.
-        max_batch_size: number of instances that are replaced at a time.
         min_instances_in_service: number of instances that must stay in service; the group grows for that if needed.
     """
     return policies.UpdatePolicy(
@@ -265,3 +262,37 @@ def rolling_update_policy(
         ),
         AutoScalingScheduledAction=policies.AutoScalingScheduledAction(IgnoreUnmodifiedGroupSizeProperties=True),
     )
+
+
+def capacity_reservation_property(
+    stack: Stack, cluster: Cluster, master_slot: Slot, name_tag: str
+) -> dict[str, PropertyValue]:
+    """Add the capacity reservation of a master slot; return the property of launch template data that targets it.
+
+    Another type or zone replaces a reservation, and CloudFormation creates the new one before the launch template gets
+    a version that names it: if EC2 has no capacity, the update fails before an instance is terminated.
+
+    Returns:
+        the property by name; empty if no capacity is reserved.
+    """
+    if not cluster.control_plane.capacity_reservation:
+        return {}
+    reservation = stack.add(
+        ec2.CapacityReservation(
+            str(MasterId(master_slot.letter, "CapacityReservation")),
+            AvailabilityZone=zone_parameter(stack, master_slot.subnet.zone),
+            InstanceType=instance_type_parameter(
+                stack, parameter_prefix="Master", instances=cluster.control_plane, parameter_group=MASTERS
+            ),
+            InstanceCount=1,
+            # Only an instance that names the reservation may use it, no other of the account that is like it.
+            InstanceMatchCriteria="targeted",
+            # The platform of every distribution ("Supported platforms", Capacity Reservations, Amazon EC2 User Guide).
+            InstancePlatform="Linux/UNIX",
+            TagSpecifications=[
+                ec2.TagSpecifications(ResourceType="capacity-reservation", Tags=tags(cluster, name_tag))
+            ],
+        )
+    )
+    target = ec2.CapacityReservationTarget(CapacityReservationId=Ref(reservation))
+    return {"CapacityReservationSpecification": ec2.CapacityReservationSpecification(CapacityReservationTarget=target)}

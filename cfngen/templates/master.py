@@ -26,6 +26,7 @@ nodes. The dependencies between resources have this effect:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from troposphere import GetAtt, Ref, autoscaling, ec2
 
@@ -42,29 +43,26 @@ from cfngen.cluster.network.topology import has_both_endpoints, masters_have_ela
 from cfngen.cluster.sections.instances import Slot
 from cfngen.permissions.references import MASTER_ROLE_TAG
 from cfngen.templates import access
-from cfngen.templates.api_endpoint import PublicAddress, add_elastic_ip, add_endpoints
+from cfngen.templates.api_endpoint import Endpoints, PublicAddress, add_elastic_ip, add_endpoints
 from cfngen.templates.backups import backup_bucket_name
 from cfngen.templates.endpoints import add_interface_endpoints
-from cfngen.templates.existing_network import zone_parameter
 from cfngen.templates.iam import master_profile
 from cfngen.templates.images import image_parameter
 from cfngen.templates.issuer import issuer_bucket_name, issuer_without_scheme
 from cfngen.templates.launch import (
     add_launch_template,
     allowed_volume_types,
+    capacity_reservation_property,
     creation_policy,
     ebs_volume_properties,
-    instance_type_parameter,
     latest_version,
     rolling_update_policy,
 )
-from cfngen.templates.network import route_table_id, subnet_id, vpc_id
-from cfngen.templates.patterns import IPV4_PATTERN
-from cfngen.templates.private_network import way_out
-from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.network import IPV4_PATTERN, route_table_id, subnet_id, vpc_id, zone_parameter
 from cfngen.templates.references import part_value
+from cfngen.templates.route_tables import way_out
 from cfngen.templates.security_groups import extra_security_groups, first_group
-from cfngen.templates.stack import MASTERS, Stack
+from cfngen.templates.stack import MASTERS, PropertyValue, Stack
 from cfngen.templates.tagging import auto_scaling_group_tags, tags
 from cfngen.userdata.references import uses_account_id
 
@@ -76,7 +74,6 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
     """Return the master stack.
 
     Args:
-        cluster: the cluster.
         user_data: returns the UserData of a master. `cfngen rehearse` passes another function, for instances that only
             download their boot program and signal success.
     """
@@ -93,34 +90,38 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
         add_elastic_ip(stack, cluster, master_slot, interface) if masters_have_elastic_ips(cluster) else None
         for master_slot, interface in zip(cluster.slots, interfaces, strict=True)
     ]
-    first_private_address = GetAtt(interfaces[0], "PrimaryPrivateIpAddress")
     first_public_address = public_addresses[0].address if public_addresses[0] else None
-    # The address at which users open a shell on the first master.
-    first_master_host = first_public_address or first_private_address
     service_endpoints = add_interface_endpoints(stack, cluster, interfaces)
     endpoints = add_endpoints(stack, cluster, interfaces, first_public_address)
-    auto_scaling_groups: list[autoscaling.AutoScalingGroup] = []
     # The UserData of each master contains the addresses of all masters, for the API's name in /etc/hosts and for etcd.
     private_addresses = {
         userdata.address_reference(master_slot): GetAtt(interface, "PrimaryPrivateIpAddress")
         for master_slot, interface in zip(cluster.slots, interfaces, strict=True)
     }
+    surroundings = _Surroundings(service_endpoints, endpoints.references, private_addresses)
+    auto_scaling_group: autoscaling.AutoScalingGroup | None = None
     for master_slot, interface, public_address in zip(cluster.slots, interfaces, public_addresses, strict=True):
-        auto_scaling_groups.append(
-            _add_slot(
-                stack,
-                cluster,
-                master_slot,
-                interface=interface,
-                public_address=public_address,
-                service_endpoints=service_endpoints,
-                endpoints=endpoints.references,
-                private_addresses=private_addresses,
-                previous_auto_scaling_group=auto_scaling_groups[-1] if auto_scaling_groups else None,
-                user_data=user_data,
-            )
+        auto_scaling_group = _add_slot(
+            stack,
+            cluster,
+            master_slot,
+            surroundings,
+            interface=interface,
+            public_address=public_address,
+            previous_auto_scaling_group=auto_scaling_group,
+            user_data=user_data,
         )
+    _add_outputs(stack, cluster, endpoints, GetAtt(interfaces[0], "PrimaryPrivateIpAddress"), first_public_address)
+    return stack
 
+
+def _add_outputs(
+    stack: Stack,
+    cluster: Cluster,
+    endpoints: Endpoints,
+    first_private_address: PropertyValue,
+    first_public_address: PropertyValue,
+) -> None:
     stack.output(
         "ApiEndpoint",
         value=access.fill(access.api_url(cluster), Host=endpoints.host),
@@ -140,21 +141,11 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
         description="Private address of the first master, one of those that nodes use",
     )
     for command in access.shell_commands(cluster):
-        text = access.fill(command.text, Host=endpoints.host, Master=first_master_host)
+        text = access.fill(command.text, Host=endpoints.host, Master=first_public_address or first_private_address)
         stack.output(command.output, value=text, description=command.description, also_output_of_root=True)
-    return stack
-
-
-def last_master_group_id(cluster: Cluster) -> str:
-    """Return the logical id of the last master's Auto Scaling group.
-
-    CloudFormation creates or updates this group last, because the group of each master depends on the previous one.
-    """
-    return str(MasterId(cluster.slots[-1].letter, "AutoScalingGroup"))
 
 
 def _add_interface(stack: Stack, cluster: Cluster, master_slot: Slot) -> ec2.NetworkInterface:
-    """Add the network interface of a master slot, with the master's fixed private address."""
     address = stack.parameter(
         str(MasterId(master_slot.letter, "Address")),
         label=f"Private address of master {master_slot.letter}",
@@ -182,7 +173,7 @@ def _add_interface(stack: Stack, cluster: Cluster, master_slot: Slot) -> ec2.Net
             # A plug-in that manages interfaces lets nodes change the cluster's interfaces, except those with this tag.
             Tags=tags(
                 cluster,
-                f"{cluster.name}-master-{master_slot.letter}",
+                _name_tag(cluster, master_slot),
                 **(MASTER_ROLE_TAG if pod_network_plugin.gives_pods_vpc_addresses else {}),
             ),
         )
@@ -228,42 +219,8 @@ def _add_data_volume(stack: Stack, cluster: Cluster, master_slot: Slot) -> ec2.V
     )
 
 
-def _capacity_reservation_property(
-    stack: Stack, cluster: Cluster, master_slot: Slot, name_tag: str
-) -> dict[str, PropertyValue]:
-    """Add the capacity reservation of a master slot; return the property of launch template data that targets it.
-
-    Another type or zone replaces a reservation, and CloudFormation creates the new one before the launch template gets
-    a version that names it: if EC2 has no capacity, the update fails before an instance is terminated.
-
-    Returns:
-        the property by name; empty if no capacity is reserved.
-    """
-    if not cluster.control_plane.capacity_reservation:
-        return {}
-    reservation = stack.add(
-        ec2.CapacityReservation(
-            str(MasterId(master_slot.letter, "CapacityReservation")),
-            AvailabilityZone=zone_parameter(stack, master_slot.subnet.zone),
-            InstanceType=instance_type_parameter(
-                stack, parameter_prefix="Master", instances=cluster.control_plane, parameter_group=MASTERS
-            ),
-            InstanceCount=1,
-            # Only an instance that names the reservation may use it, no other of the account that is like it.
-            InstanceMatchCriteria="targeted",
-            # The platform of every distribution ("Supported platforms", Capacity Reservations, Amazon EC2 User Guide).
-            InstancePlatform="Linux/UNIX",
-            TagSpecifications=[
-                ec2.TagSpecifications(ResourceType="capacity-reservation", Tags=tags(cluster, name_tag))
-            ],
-        )
-    )
-    target = ec2.CapacityReservationTarget(CapacityReservationId=Ref(reservation))
-    return {"CapacityReservationSpecification": ec2.CapacityReservationSpecification(CapacityReservationTarget=target)}
-
-
 def _pod_role_references(stack: Stack, cluster: Cluster) -> dict[str, PropertyValue]:
-    """Return the values, by reference name, with which masters let pods have roles; empty if they do not."""
+    """Return the values, by reference name, that masters need to let pods have roles; empty if they do not."""
     references: dict[str, PropertyValue] = {}
     if cluster.service_account_issuer:
         references["issuer"] = issuer_without_scheme(stack)
@@ -276,46 +233,89 @@ def _pod_role_references(stack: Stack, cluster: Cluster) -> dict[str, PropertyVa
     return references
 
 
+@dataclass(frozen=True)
+class _Surroundings:
+    """What all slots share.
+
+    Attributes:
+        service_endpoints: VPC endpoints of AWS services that must exist when an instance is launched.
+        endpoints: addresses of the API, or names of its load balancers, that the certificate contains, by the names of
+            the references in UserData.
+        private_addresses: the private addresses of all slots, by the names of the references.
+    """
+
+    service_endpoints: Sequence[ec2.VPCEndpoint]
+    endpoints: Mapping[str, PropertyValue]
+    private_addresses: Mapping[str, PropertyValue]
+
+
 def _add_slot(
     stack: Stack,
     cluster: Cluster,
     master_slot: Slot,
+    surroundings: _Surroundings,
     *,
     interface: ec2.NetworkInterface,
     public_address: PublicAddress | None,
-    service_endpoints: Sequence[ec2.VPCEndpoint],
-    endpoints: Mapping[str, PropertyValue],
-    private_addresses: Mapping[str, PropertyValue],
     previous_auto_scaling_group: autoscaling.AutoScalingGroup | None,
     user_data: MakeUserData,
 ) -> autoscaling.AutoScalingGroup:
-    """Add the volume, launch template, Auto Scaling group and wait condition of a master slot.
-
-    Return the Auto Scaling group.
+    """Add the volume, launch template, Auto Scaling group and wait condition of a master slot; return the group.
 
     Args:
-        stack: the master stack.
-        cluster: the cluster.
-        master_slot: the master slot.
-        interface: network interface of the slot.
-        public_address: public address of the slot, or None if the API has only private addresses.
-        service_endpoints: VPC endpoints of AWS services that must exist when the instance is launched.
-        endpoints: addresses of the API, or names of its load balancers, that the certificate contains, by the names of
-            the references in UserData.
-        private_addresses: references to the private addresses of all slots.
+        public_address: None if the API has only private addresses.
         previous_auto_scaling_group: Auto Scaling group of the previous slot; None for the first slot.
-        user_data: returns the UserData of the slot's instances.
     """
-    auto_scaling_group_id = str(MasterId(master_slot.letter, "AutoScalingGroup"))
-    wait_condition_id = str(MasterId(master_slot.letter, "WaitCondition"))
-    name_tag = f"{cluster.name}-master-{master_slot.letter}"
-    user_data_references: dict[str, PropertyValue] = {
+    volume = _add_data_volume(stack, cluster, master_slot)
+    references = _user_data_references(stack, cluster, master_slot, surroundings, interface, volume)
+    launch_template = _add_launch_template(
+        stack, cluster, master_slot, interface, user_data(cluster, master_slot, references)
+    )
+    dependencies = _launch_dependencies(surroundings.service_endpoints, public_address, previous_auto_scaling_group)
+    auto_scaling_group = stack.add(
+        autoscaling.AutoScalingGroup(
+            str(MasterId(master_slot.letter, "AutoScalingGroup")),
+            MinSize=1,
+            MaxSize=1,
+            # The network interface determines the subnet; the group must name only the zone.
+            AvailabilityZones=[zone_parameter(stack, master_slot.subnet.zone)],
+            LaunchTemplate=latest_version(launch_template),
+            Tags=auto_scaling_group_tags(
+                cluster, _name_tag(cluster, master_slot), discoverable=False, **MASTER_ROLE_TAG
+            ),
+            UpdatePolicy=rolling_update_policy(cluster.control_plane.creation_timeout + SPARE_MINUTES),
+            **({"DependsOn": dependencies} if dependencies else {}),
+        ),
+        depends_on_in_standalone_template=way_out(cluster, master_slot.subnet.zone),
+    )
+    # The wait condition depends on the group, so its timeout starts only when the instance is launched.
+    stack.add_root_wait_condition(
+        str(MasterId(master_slot.letter, "WaitCondition")),
+        creation_policy(cluster.control_plane, signal_count=1),
+        launched_by_group=auto_scaling_group.title,
+    )
+    return auto_scaling_group
+
+
+def _name_tag(cluster: Cluster, master_slot: Slot) -> str:
+    return f"{cluster.name}-master-{master_slot.letter}"
+
+
+def _user_data_references(
+    stack: Stack,
+    cluster: Cluster,
+    master_slot: Slot,
+    surroundings: _Surroundings,
+    interface: ec2.NetworkInterface,
+    volume: ec2.Volume,
+) -> dict[str, PropertyValue]:
+    references: dict[str, PropertyValue] = {
         "stack": Ref("AWS::StackName"),
-        "resource": auto_scaling_group_id,
-        "volumeId": Ref(_add_data_volume(stack, cluster, master_slot)),
+        "resource": str(MasterId(master_slot.letter, "AutoScalingGroup")),
+        "volumeId": Ref(volume),
         "privateAddress": GetAtt(interface, "PrimaryPrivateIpAddress"),
         "slot": master_slot.letter,
-        **private_addresses,
+        **surroundings.private_addresses,
         "caSecretArn": stack.parameter_from_other_stack(
             "CaSecretArn", description="Secret that holds the certificate authorities"
         ),
@@ -324,16 +324,27 @@ def _add_slot(
         ),
     }
     if network_plugin(cluster).uses_vpc_routes:
-        user_data_references["routeTableId"] = route_table_id(stack, cluster)
+        references["routeTableId"] = route_table_id(stack, cluster)
     if cluster.etcd.backups.enabled:
-        user_data_references["bucket"] = backup_bucket_name(stack)
-    user_data_references.update(endpoints)
-    user_data_references.update(_pod_role_references(stack, cluster))
-    user_data_references["condition"] = wait_condition_id
-    user_data_references["conditionStack"] = stack.parameter_from_other_stack(
+        references["bucket"] = backup_bucket_name(stack)
+    references.update(surroundings.endpoints)
+    references.update(_pod_role_references(stack, cluster))
+    references["condition"] = str(MasterId(master_slot.letter, "WaitCondition"))
+    references["conditionStack"] = stack.parameter_from_other_stack(
         "ClusterStackName", description="Name of the stack that waits for the masters"
     )
-    slot_launch_template = add_launch_template(
+    return references
+
+
+def _add_launch_template(
+    stack: Stack,
+    cluster: Cluster,
+    master_slot: Slot,
+    interface: ec2.NetworkInterface,
+    packed_user_data: userdata.UserData,
+) -> ec2.LaunchTemplate:
+    name_tag = _name_tag(cluster, master_slot)
+    return add_launch_template(
         stack,
         cluster,
         logical_id_prefix=master_prefix(master_slot.letter),
@@ -352,9 +363,16 @@ def _add_slot(
         primary_interface=ec2.NetworkInterfaces(
             DeviceIndex=0, DeleteOnTermination=False, NetworkInterfaceId=Ref(interface)
         ),
-        user_data=user_data(cluster, master_slot, user_data_references),
-        **_capacity_reservation_property(stack, cluster, master_slot, name_tag),
+        user_data=packed_user_data,
+        **capacity_reservation_property(stack, cluster, master_slot, name_tag),
     )
+
+
+def _launch_dependencies(
+    service_endpoints: Sequence[ec2.VPCEndpoint],
+    public_address: PublicAddress | None,
+    previous_auto_scaling_group: autoscaling.AutoScalingGroup | None,
+) -> list[object]:
     # Without the endpoints, an instance of a cluster without a way to the internet reaches no AWS service.
     dependencies: list[object] = list(service_endpoints)
     if public_address:
@@ -363,24 +381,4 @@ def _add_slot(
     if previous_auto_scaling_group:
         # On an update, masters are replaced one after another (see the module's docstring).
         dependencies.append(previous_auto_scaling_group)
-    auto_scaling_group = stack.add(
-        autoscaling.AutoScalingGroup(
-            auto_scaling_group_id,
-            MinSize=1,
-            MaxSize=1,
-            # The network interface determines the subnet; the group must name only the zone.
-            AvailabilityZones=[zone_parameter(stack, master_slot.subnet.zone)],
-            LaunchTemplate=latest_version(slot_launch_template),
-            Tags=auto_scaling_group_tags(cluster, name_tag, discoverable=False, **MASTER_ROLE_TAG),
-            UpdatePolicy=rolling_update_policy(cluster.control_plane.creation_timeout + SPARE_MINUTES),
-            **({"DependsOn": dependencies} if dependencies else {}),
-        ),
-        depends_on_in_standalone_template=way_out(cluster, master_slot.subnet.zone),
-    )
-    # The wait condition depends on the group, so its timeout starts only when the instance is launched.
-    stack.add_root_wait_condition(
-        wait_condition_id,
-        creation_policy(cluster.control_plane, signal_count=1),
-        launched_by_group=auto_scaling_group_id,
-    )
-    return auto_scaling_group
+    return dependencies

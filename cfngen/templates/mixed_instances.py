@@ -14,8 +14,7 @@ from cfngen.cluster.naming.logical_ids import NodeGroupId
 from cfngen.cluster.sections.capacity import InstanceRequirements, InstancesDistribution
 from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.templates.launch import latest_version
-from cfngen.templates.property_value import PropertyValue
-from cfngen.templates.stack import Stack
+from cfngen.templates.stack import PropertyValue, Stack
 
 _MIB_PER_GIB = 1024
 _SECONDS_PER_DAY = 86_400
@@ -126,14 +125,12 @@ def _requirements(requirements: InstanceRequirements) -> autoscaling.InstanceReq
 
 
 def _limits(least: int, greatest: int | None) -> dict[str, object]:
-    """Return the properties of a range of numbers."""
     return {"Min": least} if greatest is None else {"Min": least, "Max": greatest}
 
 
 def _distribution(
     stack: Stack, node_group: NodeGroup, distribution: InstancesDistribution, parameter_group: str
 ) -> autoscaling.InstancesDistribution:
-    """Return the shares of On-Demand and Spot Instances, and how their types are chosen."""
     properties: dict[str, object] = {
         "OnDemandAllocationStrategy": distribution.on_demand_allocation_strategy,
         "OnDemandBaseCapacity": distribution.on_demand_base,
@@ -151,7 +148,6 @@ def _distribution(
 
 
 def _spot_price_parameter(stack: Stack, node_group: NodeGroup, parameter_group: str) -> PropertyValue:
-    """Add the parameter for the highest price of Spot Instances and return the reference to it."""
     return stack.parameter(
         str(NodeGroupId(node_group.name, "SpotPrice")),
         label="Spot price (US dollars per hour)",

@@ -18,21 +18,19 @@ from cfngen.cluster.instances.instance_types import architecture
 from cfngen.cluster.instances.node_resources import node_template_tags
 from cfngen.cluster.instances.rolling_updates import batch_timeout, min_in_service
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.naming.logical_ids import MASTER_STACK, NodeGroupId, NodeGroupPart, node_group_prefix
+from cfngen.cluster.naming.logical_ids import MASTER_STACK, MasterId, NodeGroupId, NodeGroupPart, node_group_prefix
 from cfngen.cluster.naming.names import DRAIN_HOOK
 from cfngen.cluster.network.existing_parts import SECURITY_GROUP
 from cfngen.cluster.sections.instances import NodeGroup
-from cfngen.templates import master
 from cfngen.templates.iam import node_profile
 from cfngen.templates.images import image_parameter
 from cfngen.templates.launch import add_launch_template, creation_policy, rolling_update_policy
 from cfngen.templates.mixed_instances import capacity_properties, launch_source, market_options
 from cfngen.templates.network import subnet_id
-from cfngen.templates.private_network import way_out
-from cfngen.templates.property_value import PropertyValue
 from cfngen.templates.references import part_value
+from cfngen.templates.route_tables import way_out
 from cfngen.templates.security_groups import extra_security_groups, first_group
-from cfngen.templates.stack import NODES, Stack
+from cfngen.templates.stack import NODES, PropertyValue, Stack
 from cfngen.templates.tagging import auto_scaling_group_tags
 
 # HeartbeatTimeout of the lifecycle hook for draining. While a node is being drained, its instance sends a heartbeat
@@ -47,8 +45,6 @@ MAX_NODES = 5000
 
 def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
     """Return the stack of a node group."""
-    logical_id_prefix = node_group_prefix(node_group.name)
-    parameter_group = f"Node group {node_group.name}"
     stack = Stack(
         cluster,
         name=f"nodes-{node_group.name}",
@@ -59,23 +55,45 @@ def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
         uses_defaults_only=len(cluster.node_groups) > MAX_GROUPS_WITH_PARAMETERS,
     )
     stack.depends_on = (MASTER_STACK,)
-    auto_scaling_group_id = str(NodeGroupId(node_group.name, "AutoScalingGroup"))
-    name_tag = f"{cluster.name}-nodes-{node_group.name}"
+    _add_auto_scaling_group(stack, cluster, node_group, _add_launch_template(stack, cluster, node_group))
+    auto_scaling_group_id = _auto_scaling_group_id(node_group)
+    stack.output(
+        auto_scaling_group_id,
+        value=Ref(auto_scaling_group_id),
+        description=f"Auto Scaling group of node group {node_group.name}",
+    )
+    return stack
+
+
+def _auto_scaling_group_id(node_group: NodeGroup) -> str:
+    return str(NodeGroupId(node_group.name, "AutoScalingGroup"))
+
+
+def _name_tag(cluster: Cluster, node_group: NodeGroup) -> str:
+    return f"{cluster.name}-nodes-{node_group.name}"
+
+
+def _parameter_group(node_group: NodeGroup) -> str:
+    return f"Node group {node_group.name}"
+
+
+def _add_launch_template(stack: Stack, cluster: Cluster, node_group: NodeGroup) -> ec2.LaunchTemplate:
+    logical_id_prefix = node_group_prefix(node_group.name)
     user_data_references = {
         "stack": Ref("AWS::StackName"),
-        "resource": auto_scaling_group_id,
+        "resource": _auto_scaling_group_id(node_group),
         "joinSecretArn": stack.parameter_from_other_stack(
             "JoinSecretArn", description="Secret that holds what nodes need to join"
         ),
     }
-    node_launch_template = add_launch_template(
+    return add_launch_template(
         stack,
         cluster,
         logical_id_prefix=logical_id_prefix,
         instances=node_group,
-        name_tag=name_tag,
+        name_tag=_name_tag(cluster, node_group),
         parameter_prefix=logical_id_prefix,
-        parameter_group=parameter_group,
+        parameter_group=_parameter_group(node_group),
         image_id=image_parameter(
             stack,
             role="Node",
@@ -95,9 +113,14 @@ def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
             ],
         ),
         user_data=userdata.node(cluster, node_group, user_data_references),
-        **market_options(stack, node_group, parameter_group),
+        **market_options(stack, node_group, _parameter_group(node_group)),
     )
-    min_size, max_size = _add_size_parameters(stack, node_group, parameter_group)
+
+
+def _add_auto_scaling_group(
+    stack: Stack, cluster: Cluster, node_group: NodeGroup, launch_template: ec2.LaunchTemplate
+) -> None:
+    min_size, max_size = _add_size_parameters(stack, node_group, _parameter_group(node_group))
     # If the cluster file sets no desired size, Auto Scaling launches the minimum number of instances.
     desired_capacity_property: dict[str, object] = {}
     first_instance_count = min_size
@@ -106,16 +129,12 @@ def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
         first_instance_count = str(node_group.desired_size)
     stack.add(
         autoscaling.AutoScalingGroup(
-            auto_scaling_group_id,
+            _auto_scaling_group_id(node_group),
             MinSize=min_size,
             MaxSize=max_size,
             VPCZoneIdentifier=[subnet_id(stack, cluster, zone) for zone in node_group.zones],
-            **launch_source(stack, node_group, node_launch_template, parameter_group),
-            Tags=[
-                *auto_scaling_group_tags(cluster, name_tag, discoverable=node_group.autoscaler.enabled),
-                # Instances do not get these tags: the third argument of Tag is PropagateAtLaunch.
-                *(autoscaling.Tag(key, value, False) for key, value in node_template_tags(cluster, node_group).items()),
-            ],
+            **launch_source(stack, node_group, launch_template, _parameter_group(node_group)),
+            Tags=_auto_scaling_group_tags(cluster, node_group),
             CreationPolicy=creation_policy(node_group, signal_count=first_instance_count),
             UpdatePolicy=rolling_update_policy(
                 batch_timeout(cluster, node_group),
@@ -129,15 +148,18 @@ def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
         ),
         depends_on_in_standalone_template=(
             *(logical_id for zone in node_group.zones for logical_id in way_out(cluster, zone)),
-            master.last_master_group_id(cluster),
+            last_master_group_id(cluster),
         ),
     )
-    stack.output(
-        auto_scaling_group_id,
-        value=Ref(auto_scaling_group_id),
-        description=f"Auto Scaling group of node group {node_group.name}",
-    )
-    return stack
+
+
+def _auto_scaling_group_tags(cluster: Cluster, node_group: NodeGroup) -> list[autoscaling.Tag]:
+    name_tag = _name_tag(cluster, node_group)
+    return [
+        *auto_scaling_group_tags(cluster, name_tag, discoverable=node_group.autoscaler.enabled),
+        # Instances do not get these tags: the third argument of Tag is PropagateAtLaunch.
+        *(autoscaling.Tag(key, value, False) for key, value in node_template_tags(cluster, node_group).items()),
+    ]
 
 
 def _add_size_parameters(
@@ -193,3 +215,11 @@ def _drain_hook_property(node_group: NodeGroup) -> dict[str, object]:
         DefaultResult="CONTINUE",
     )
     return {"LifecycleHookSpecificationList": [hook]}
+
+
+def last_master_group_id(cluster: Cluster) -> str:
+    """Return the logical id of the last master's Auto Scaling group.
+
+    CloudFormation creates or updates this group last, because the group of each master depends on the previous one.
+    """
+    return str(MasterId(cluster.slots[-1].letter, "AutoScalingGroup"))

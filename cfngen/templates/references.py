@@ -17,8 +17,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import ExistingPartId, RecordedId
 from cfngen.cluster.network.existing_parts import PartKind, stack_outputs
 from cfngen.cluster.sections.references import StackOutput, parse_reference
-from cfngen.templates.property_value import PropertyValue
-from cfngen.templates.stack import ACCESS, Stack
+from cfngen.templates.stack import ACCESS, PropertyValue, Stack
 
 _NAME_CONSTRAINTS = {
     "AllowedPattern": "^(/[A-Za-z0-9_.-]+)+$",
@@ -40,13 +39,7 @@ def part_parameter(
     """Return the id of an existing part: a parameter for an id, or for the name of a stored one, or another's output.
 
     Args:
-        stack: the stack that needs it.
-        name: logical id of the parameter.
         value: id or reference in the cluster file; None if the user enters the id at deployment.
-        kind: what it is.
-        label: text that the console shows in place of the parameter's name.
-        parameter_group: heading under which the console shows the parameter.
-        description: explanation that the console shows below the label.
         constraints: further keys of the parameter's definition if it takes an id, e.g. `AllowedPattern`.
     """
     reference = parse_reference(value)
@@ -74,12 +67,10 @@ def part_parameter(
 
 
 def part_value(stack: Stack, value: str, kind: PartKind, *, parameter_group: str = ACCESS) -> PropertyValue:
-    """Return the id of an existing part that is no parameter as long as the cluster file has its id.
+    """Return the id of an existing part, which becomes a parameter only if the cluster file has a reference to it.
 
     Args:
-        stack: the stack that needs it.
         value: id or reference in the cluster file.
-        kind: what it is.
         parameter_group: heading under which the console shows the parameter for a stored id.
     """
     reference = parse_reference(value)
@@ -109,5 +100,4 @@ def reference_outputs(cluster: Cluster) -> tuple[troposphere.Output, ...]:
 
 
 def _output_of(reference: StackOutput) -> GetStackOutput:
-    """Return the function call that resolves an output of another stack."""
     return GetStackOutput(StackName=reference.stack, OutputName=reference.output)

@@ -48,9 +48,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     """Return the root template.
 
     Args:
-        cluster: the cluster.
         stacks: the stacks to nest, each after the stacks whose outputs it takes.
-        wiring: the source of the value of each parameter of these stacks.
     """
     template = troposphere.Template()
     template.set_version()
@@ -85,7 +83,6 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
 
 
 def _type_in_root(parameter: Parameter) -> str:
-    """Return the type that a nested stack's parameter has in the root template."""
     if parameter.is_looked_up_by_root:
         return parameter.type
     # The nested stack resolves the SSM parameter, so the root must pass on the parameter's name. If the parameter had
@@ -94,7 +91,6 @@ def _type_in_root(parameter: Parameter) -> str:
 
 
 def _nested_stack(cluster: Cluster, stack: Stack, wiring: Wiring) -> cloudformation.Stack:
-    """Return the root's resource AWS::CloudFormation::Stack that nests a stack."""
     passed_values = {parameter.name: _passed_value(parameter, wiring) for parameter in stack.parameters.values()}
     # The cloud controller manager fails if two security groups of an instance have the tag
     # `kubernetes.io/cluster/<name>`, so only the first group of masters and of nodes has it

@@ -17,8 +17,7 @@ from troposphere import GetAtt, Ref, Sub, ec2, kms, secretsmanager
 
 from cfngen.cluster.model import Cluster
 from cfngen.templates import backups, issuer
-from cfngen.templates.property_value import PropertyValue
-from cfngen.templates.stack import ACCESS, DELETED_WITH_STACK, Stack
+from cfngen.templates.stack import ACCESS, DELETED_WITH_STACK, PropertyValue, Stack
 from cfngen.templates.tagging import tag_map, tags
 
 
@@ -60,20 +59,23 @@ def build(cluster: Cluster) -> Stack:
     backups.add_bucket(stack, cluster)
     issuer.add_issuer(stack, cluster)
     if cluster.ssh.public_key:
-        key_pair = stack.add(
-            ec2.KeyPair(
-                "SshKeyPair",
-                KeyName=_key_pair_name(cluster, cluster.ssh.public_key),
-                PublicKeyMaterial=cluster.ssh.public_key,
-                Tags=tags(cluster, f"{cluster.name}-ssh"),
-            )
-        )
-        stack.output("KeyName", value=Ref(key_pair), description="EC2 key pair of the instances")
+        _add_key_pair(stack, cluster, cluster.ssh.public_key)
     return stack
 
 
+def _add_key_pair(stack: Stack, cluster: Cluster, public_key: str) -> None:
+    key_pair = stack.add(
+        ec2.KeyPair(
+            "SshKeyPair",
+            KeyName=_key_pair_name(cluster, public_key),
+            PublicKeyMaterial=public_key,
+            Tags=tags(cluster, f"{cluster.name}-ssh"),
+        )
+    )
+    stack.output("KeyName", value=Ref(key_pair), description="EC2 key pair of the instances")
+
+
 def _add_key(stack: Stack, cluster: Cluster) -> kms.Key:
-    """Add the KMS key that encrypts the secrets; return it."""
     return stack.add(
         kms.Key(
             "SecretsKey",
@@ -93,11 +95,6 @@ def _add_secret(
     """Add a secret without a value.
 
     Args:
-        stack: the stack to add to.
-        cluster: the cluster.
-        key_arn: ARN of the key that encrypts the secret.
-        logical_id: logical id of the secret.
-        name_suffix: end of the Name tag, after the cluster's name.
         description: description, in which `{cluster}` stands for "the Kubernetes cluster" and its name.
     """
     return stack.add(

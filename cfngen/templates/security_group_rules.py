@@ -11,8 +11,7 @@ from cfngen.cluster.naming.network_ids import RuleId
 from cfngen.cluster.network.existing_parts import GroupRole
 from cfngen.cluster.sections.network import PrefixList
 from cfngen.cluster.security_groups.rules import Rule
-from cfngen.templates.property_value import PropertyValue
-from cfngen.templates.stack import Stack
+from cfngen.templates.stack import PropertyValue, Stack
 
 GroupIds = Mapping[GroupRole, PropertyValue]
 """References to the ids of the first security groups by role."""
@@ -22,9 +21,6 @@ def add_ingress(stack: Stack, rule: Rule, target_group: PropertyValue, group_ids
     """Add a rule for incoming traffic as a resource of its own.
 
     Args:
-        stack: the stack to add to.
-        rule: the rule.
-        target_group: id of the security group that gets the rule.
         group_ids: security groups by role, for the rule's source.
     """
     peer, ports = _peer(rule, group_ids), _ports(rule)
@@ -46,16 +42,7 @@ def allow_from_group(
     description: str,
     port: int,
 ) -> None:
-    """Add a rule that allows TCP connections to a port from another security group.
-
-    Args:
-        stack: the stack to add to.
-        rule_id: logical id of the rule.
-        target_group: id of the security group that gets the rule.
-        source_group: id of the security group that the traffic comes from.
-        description: description of the rule.
-        port: the port.
-    """
+    """Add a rule that allows TCP connections to a port from another security group."""
     stack.add(
         ec2.SecurityGroupIngress(
             str(rule_id),
@@ -82,13 +69,7 @@ def allow_from_address_source(
     """Add a rule that allows TCP connections to a port from an address range or a prefix list.
 
     Args:
-        stack: the stack to add to.
-        rule_id: logical id of the rule.
-        target_group: id of the security group that gets the rule.
         source_property: property of the rule that takes the source.
-        source: the address range, or the id of the prefix list.
-        port: the port.
-        description: description of the rule.
     """
     stack.add(
         ec2.SecurityGroupIngress(
@@ -111,7 +92,6 @@ def inline_rule(rule: Rule, group_ids: GroupIds) -> ec2.SecurityGroupRule:
 
 
 def _peer(rule: Rule, group_ids: GroupIds) -> dict[str, PropertyValue]:
-    """Return the property for the source or the destination of a rule."""
     direction = "Destination" if rule.is_egress else "Source"
     if isinstance(rule.peer, PrefixList):
         return {f"{direction}PrefixListId": rule.peer.id}

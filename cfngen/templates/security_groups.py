@@ -26,12 +26,9 @@ from cfngen.cluster.security_groups.rules import (
     source_rule,
     sources_by_group,
 )
-from cfngen.templates.existing_network import security_group_parameter
-from cfngen.templates.network import vpc_id
-from cfngen.templates.patterns import CIDR_PATTERN
-from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.network import CIDR_PATTERN, security_group_parameter, vpc_id
 from cfngen.templates.security_group_rules import GroupIds, add_ingress, allow_from_address_source, inline_rule
-from cfngen.templates.stack import ACCESS, Stack
+from cfngen.templates.stack import ACCESS, PropertyValue, Stack
 from cfngen.templates.tagging import tags, tags_without_kubernetes_io_tag
 
 # What the security groups of a role protect, for descriptions and Name tags.
@@ -120,10 +117,6 @@ def _add_first_group(
     """Add the first security group of a role, with its rule for outgoing traffic, unless the role has an existing one.
 
     Args:
-        stack: the stack to add to.
-        cluster: the cluster.
-        vpc_reference: id of the VPC.
-        role: masters, nodes or load balancer.
         first_groups: ids of the first security groups so far, which gets the new one; those of load balancers refer
             to the masters'.
     """
@@ -190,37 +183,43 @@ def _allow_listed_sources(
     """Add a rule for each source that the cluster file allows to reach the API or SSH.
 
     Rules that exceed the quota of the first security group go into extra security groups, which are added here.
-
-    Args:
-        stack: the stack to add to.
-        cluster: the cluster.
-        vpc_reference: id of the VPC.
-        role: masters, nodes or load balancer; the sources that may reach this role get rules.
-        first_groups: ids of the first security groups by role, which were added before.
     """
     for group_number, sources in enumerate(sources_by_group(cluster, role), start=1):
         if group_number == 1:
             target_group = first_groups[role]
         else:
-            extra_group = ec2.SecurityGroup(
-                str(SecurityGroupId(role, group_number)),
-                GroupDescription=(
-                    f"Kubernetes cluster {cluster.name}: who else may reach the {_PROTECTED_BY_ROLE[role]}"
-                ),
-                VpcId=vpc_reference,
-                SecurityGroupEgress=[inline_rule(egress_rule(cluster, role), first_groups)],
-                Tags=tags_without_kubernetes_io_tag(
-                    cluster, f"{cluster.name}-{_PROTECTED_BY_ROLE[role]}-{group_number}".replace(" ", "-")
-                ),
-            )
-            target_group = GetAtt(stack.add(extra_group), "GroupId")
-            stack.output(
-                str(SecurityGroupId(role, group_number, "Id")),
-                value=target_group,
-                description=f"Security group {group_number} of the {_PROTECTED_BY_ROLE[role]}",
-            )
+            target_group = _add_extra_group(stack, cluster, vpc_reference, role, first_groups, number=group_number)
         for source in sources:
             add_ingress(stack, source_rule(role, source), target_group, first_groups)
+
+
+def _add_extra_group(
+    stack: Stack,
+    cluster: Cluster,
+    vpc_reference: PropertyValue,
+    role: SecurityGroupRole,
+    first_groups: GroupIds,
+    *,
+    number: int,
+) -> PropertyValue:
+    """Add a role's second or further security group, and an output with its id; return the id."""
+    protected = _PROTECTED_BY_ROLE[role]
+    group = stack.add(
+        ec2.SecurityGroup(
+            str(SecurityGroupId(role, number)),
+            GroupDescription=f"Kubernetes cluster {cluster.name}: who else may reach the {protected}",
+            VpcId=vpc_reference,
+            SecurityGroupEgress=[inline_rule(egress_rule(cluster, role), first_groups)],
+            Tags=tags_without_kubernetes_io_tag(cluster, f"{cluster.name}-{protected}-{number}".replace(" ", "-")),
+        )
+    )
+    group_id = GetAtt(group, "GroupId")
+    stack.output(
+        str(SecurityGroupId(role, number, "Id")),
+        value=group_id,
+        description=f"Security group {number} of the {protected}",
+    )
+    return group_id
 
 
 def _allow_range_of_parameter(
@@ -235,10 +234,7 @@ def _allow_range_of_parameter(
     if the rule would be one of an existing security group.
 
     Args:
-        stack: the stack to add to.
-        cluster: the cluster.
         role: whose group gets the rule: the load balancer, or the masters.
-        first_groups: ids of the first security groups by role, which were added before.
     """
     if cluster.api.allowed_cidrs or cluster.api.allowed_prefix_lists or existing_group(cluster, role):
         return

@@ -16,8 +16,7 @@ from cfngen.permissions.references import References
 from cfngen.permissions.service_accounts import MadeRole, made_roles
 from cfngen.permissions.trust import service_account_trust
 from cfngen.templates.issuer import issuer_without_scheme
-from cfngen.templates.property_value import PropertyValue
-from cfngen.templates.stack import Stack
+from cfngen.templates.stack import PropertyValue, Stack
 from cfngen.templates.tagging import tag_map, tags
 
 NAMESPACE_TAG, NAME_TAG = "kubernetes-namespace", "kubernetes-service-account"

@@ -9,19 +9,20 @@ its default comes from the cluster file.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from dataclasses import InitVar, dataclass, field, replace
+from typing import Any, TypeAlias, TypeVar
 
 import troposphere
-from troposphere import Ref, Template
+from troposphere import AWSHelperFn, Ref, Template
 from troposphere.policies import CreationPolicy
 
 from cfngen.cluster.model import Cluster
 from cfngen.templates.document import Document, TemplateBody
-from cfngen.templates.literal import protect_placeholders
-from cfngen.templates.property_value import PropertyValue
+from cfngen.templates.expressions import protect_placeholders
 
 Resource = TypeVar("Resource")
+PropertyValue: TypeAlias = AWSHelperFn | str | int
+"""Value of a resource's property: a text, a number, or an expression such as a reference to a parameter."""
 
 # Parameter groups: the headings under which the console shows parameters. Each node group has a heading of its own too.
 NETWORK = "Network"
@@ -80,7 +81,6 @@ class Output:
     Attributes:
         name: logical id of the output, also the name of the parameters that take its value.
         value: the expression that CloudFormation evaluates to the output's value, as JSON-ready data.
-        description: explanation that the console shows beside the value.
         also_output_of_root: whether the root stack has this output too, so that users need not open the nested stack.
     """
 
@@ -103,6 +103,7 @@ class RootWaitCondition:
     launched_by_group: str
 
 
+@dataclass(eq=False)
 class Stack:
     """A nested stack, whose template is under construction.
 
@@ -110,8 +111,6 @@ class Stack:
         name: the stack's name within the cluster, also the file name without `.json`, e.g. `vpc` or `nodes-gpu`.
         logical_id: logical id of the nested stack in the root, e.g. `VpcStack`.
         source_module: the Python module that builds the stack, e.g. `cfngen.templates.vpc`; lint errors name it.
-        parameters: the stack's parameters by name.
-        outputs: the stack's outputs by name.
         uses_defaults_only: whether the template has default values in place of the parameters that only this nested
             stack would have, to stay below the root's maximum number of parameters.
         depends_on_in_standalone_template: for each logical id of a resource, the logical ids of the resources of other
@@ -123,27 +122,20 @@ class Stack:
             that this stack is complete, and the next stacks can start, before the instances have signalled.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        name: str,
-        logical_id: str,
-        source_module: str,
-        description: str,
-        *,
-        uses_defaults_only: bool = False,
-    ) -> None:
-        self.name = name
-        self.logical_id = logical_id
-        self.source_module = source_module
-        self.uses_defaults_only = uses_defaults_only
-        self.parameters: dict[str, Parameter] = {}
-        self.outputs: dict[str, Output] = {}
-        self.depends_on_in_standalone_template: dict[str, tuple[str, ...]] = {}
-        self.depends_on: tuple[str, ...] = ()
-        self.root_wait_conditions: dict[str, RootWaitCondition] = {}
-        self._cluster = cluster
-        self._template = Template()
+    cluster: Cluster
+    name: str
+    logical_id: str
+    source_module: str
+    description: InitVar[str]
+    uses_defaults_only: bool = False
+    parameters: dict[str, Parameter] = field(default_factory=dict, init=False)
+    outputs: dict[str, Output] = field(default_factory=dict, init=False)
+    depends_on_in_standalone_template: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
+    depends_on: tuple[str, ...] = field(default=(), init=False)
+    root_wait_conditions: dict[str, RootWaitCondition] = field(default_factory=dict, init=False)
+    _template: Template = field(default_factory=Template, init=False)
+
+    def __post_init__(self, description: str) -> None:
         self._template.set_version()
         self._template.set_description(description)
 
@@ -162,15 +154,8 @@ class Stack:
         """Add a parameter whose value the user chooses at deployment; return a reference to it.
 
         Args:
-            name: logical id of the parameter.
-            label: text that the console shows in place of the name.
-            parameter_group: heading under which the console shows the parameter.
-            description: explanation that the console shows below the label.
-            type: CloudFormation type, e.g. `Number`.
-            default: default value, or None if the user must enter a value.
             only_in_this_nested_stack: whether no other nested stack has the parameter. If this stack has
                 `uses_defaults_only`, such a parameter is not added; the result is the default value itself.
-            constraints: further keys of the parameter's definition and their values, e.g. `AllowedPattern`.
         """
         if only_in_this_nested_stack and self.uses_defaults_only and default is not None:
             return default
@@ -203,11 +188,6 @@ class Stack:
         once for all nested stacks; those get the value, as a `String`, and have no default.
 
         Args:
-            name: logical id of the parameter.
-            type: the parameter's type in the root.
-            label: text that the console shows in place of the name.
-            parameter_group: heading under which the console shows the parameter.
-            description: explanation that the console shows below the label.
             default: name of the parameter of Parameter Store.
             constraints: further keys of the parameter's definition; CloudFormation applies them to the name.
         """
@@ -249,9 +229,7 @@ class Stack:
         In the standalone template, the expression itself is in place of the references.
 
         Args:
-            name: logical id of the parameter.
             value: the expression, which refers to nothing in the template.
-            description: what the value is.
         """
         return self._add_parameter(
             Parameter(
@@ -276,7 +254,6 @@ class Stack:
         """Add a resource and return it.
 
         Args:
-            resource: a troposphere resource.
             depends_on_in_standalone_template: logical ids of resources of other stacks on which the resource depends;
                 only the standalone template has these dependencies.
         """
@@ -290,11 +267,6 @@ class Stack:
 
         The creation of the root stack, and so of the cluster, waits for the signals. The creation of this nested stack
         does not, so that the stacks after it can start.
-
-        Args:
-            logical_id: logical id of the wait condition.
-            policy: creation policy of the wait condition.
-            launched_by_group: logical id of the Auto Scaling group in this stack whose instances send the signal.
         """
         self.root_wait_conditions[logical_id] = RootWaitCondition(policy, launched_by_group)
 
@@ -312,7 +284,7 @@ class Stack:
 
     def document(self) -> Document:
         """Return the stack's complete template."""
-        body = complete_template(self._template, self._cluster, self.name, self.parameters.values())
+        body = complete_template(self._template, self.cluster, self.name, self.parameters.values())
         return Document(self.name, body, module=self.source_module)
 
 
@@ -334,25 +306,11 @@ def complete_template(
     """Return a template as JSON-ready data, with metadata and a rule that fails in other regions than the cluster's.
 
     Args:
-        template: the troposphere template, with all parameters, resources and outputs.
-        cluster: the cluster; its name and region are written into the template.
-        name: the stack's name; it is written into the metadata, by which cfngen recognizes templates that it generated.
+        name: the stack's name; it is written into the metadata, from which cfngen recognizes templates it generated.
         parameters: the template's parameters, in the order in which the console shows them below each heading.
         settings_to_record: the immutable settings, by their keys in the cluster file, for the metadata of the root and
             standalone templates.
     """
-    names_by_parameter_group: dict[str, list[str]] = {}
-    parameter_labels: dict[str, dict[str, str]] = {}
-    parameters = list(parameters)
-    for parameter in parameters:
-        parameter_labels[parameter.name] = {"default": parameter.label}
-    # Within a group, what has no default comes first.
-    for parameter in sorted(parameters, key=lambda parameter: parameter.default is not None):
-        names_by_parameter_group.setdefault(parameter.parameter_group, []).append(parameter.name)
-    # The headings of node groups are not listed; they come between NODES and TEMPLATES.
-    # Access is first, since it has the question without a default in a new cluster: who may reach the API.
-    heading_order = {ACCESS: 0, NETWORK: 1, BASTION: 2, MASTERS: 3, NODES: 4, TEMPLATES: 6}
-    node_group_order = 5
     cfngen_metadata: dict[str, object] = {"cluster": cluster.name, "stack": name}
     if settings_to_record:
         cfngen_metadata["immutableSettings"] = dict(settings_to_record)
@@ -361,33 +319,46 @@ def complete_template(
         # cfn-lint then checks the template for this region, also when the user runs it without options.
         "cfn-lint": {"config": {"regions": [cluster.region]}},
     }
-    if names_by_parameter_group:
-        headings = sorted(names_by_parameter_group, key=lambda heading: heading_order.get(heading, node_group_order))
-        metadata["AWS::CloudFormation::Interface"] = {
-            "ParameterGroups": [
-                {"Label": {"default": heading}, "Parameters": names_by_parameter_group[heading]} for heading in headings
-            ],
-            "ParameterLabels": parameter_labels,
-        }
+    if parameters := list(parameters):
+        metadata["AWS::CloudFormation::Interface"] = _console_interface(parameters)
     template.set_metadata(metadata)
     body: TemplateBody = as_json(template.to_dict())
     for resource in body.get("Resources", {}).values():
         if "Properties" in resource:
             resource["Properties"] = protect_placeholders(resource["Properties"])
-    # The zones, the images and the DHCP domain belong to the cluster's region. In another region this rule fails before
-    # CloudFormation creates anything; without it the stack would fail during the creation.
-    body["Rules"] = {
-        "Region": {
-            "Assertions": [
-                {
-                    "Assert": {"Fn::Equals": [{"Ref": "AWS::Region"}, cluster.region]},
-                    "AssertDescription": f"This template was generated for {cluster.region}; "
-                    "switch the console to that region, or generate templates for this one",
-                }
-            ]
-        }
-    }
+    body["Rules"] = {"Region": {"Assertions": [_region_assertion(cluster.region)]}}
     return body
+
+
+def _console_interface(parameters: Sequence[Parameter]) -> dict[str, object]:
+    """Return the metadata that tells the console how to group and label the parameters."""
+    names_by_parameter_group: dict[str, list[str]] = {}
+    # Within a group, what has no default comes first.
+    for parameter in sorted(parameters, key=lambda parameter: parameter.default is not None):
+        names_by_parameter_group.setdefault(parameter.parameter_group, []).append(parameter.name)
+    # The headings of node groups are not listed; they come between NODES and TEMPLATES.
+    # Access is first, since it has the question without a default in a new cluster: who may reach the API.
+    heading_order = {ACCESS: 0, NETWORK: 1, BASTION: 2, MASTERS: 3, NODES: 4, TEMPLATES: 6}
+    node_group_order = 5
+    headings = sorted(names_by_parameter_group, key=lambda heading: heading_order.get(heading, node_group_order))
+    return {
+        "ParameterGroups": [
+            {"Label": {"default": heading}, "Parameters": names_by_parameter_group[heading]} for heading in headings
+        ],
+        "ParameterLabels": {parameter.name: {"default": parameter.label} for parameter in parameters},
+    }
+
+
+def _region_assertion(region: str) -> dict[str, object]:
+    """Return what a rule asserts before CloudFormation creates anything: that the stack is in the cluster's region.
+
+    The zones, the images and the DHCP domain belong to that region; elsewhere the creation would fail half-way.
+    """
+    return {
+        "Assert": {"Fn::Equals": [{"Ref": "AWS::Region"}, region]},
+        "AssertDescription": f"This template was generated for {region}; "
+        "switch the console to that region, or generate templates for this one",
+    }
 
 
 def as_json(value: object) -> Any:

@@ -29,27 +29,11 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     """Return the standalone template, or None if it would exceed CloudFormation's limits.
 
     Args:
-        cluster: the cluster.
         stacks: all nested stacks, each after the stacks whose outputs it takes.
-        wiring: the source of the value of each parameter of these stacks.
 
     Raises:
         WiringError: two stacks use the same logical id.
     """
-    template = troposphere.Template()
-    template.set_version()
-    template.set_description(
-        f"Kubernetes cluster {cluster.name}, version {cluster.kubernetes_version}: the whole cluster in one template"
-    )
-    for parameter in wiring.root_parameters.values():
-        add_parameter(template, parameter)
-    body = complete_template(
-        template,
-        cluster,
-        name="standalone",
-        parameters=wiring.root_parameters.values(),
-        settings_to_record=settings_to_record(cluster),
-    )
     resources: TemplateBody = {}
     outputs: dict[str, object] = {}
     # Values of the parameters from other stacks, by the parameter's name; they replace the references to them.
@@ -62,11 +46,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
             _add_dependencies(
                 resources, logical_id, dependencies=stack.depends_on_in_standalone_template.get(logical_id, ())
             )
-        for wait_condition_id, wait_condition in stack.root_wait_conditions.items():
-            condition = cloudformation.WaitCondition(
-                wait_condition_id, DependsOn=[wait_condition.launched_by_group], CreationPolicy=wait_condition.policy
-            )
-            resources[wait_condition_id] = as_json(condition)
+        resources.update(_wait_conditions(stack))
         values_from_other_stacks.update(
             {output.name: substitute(output.value, values_from_other_stacks) for output in stack.outputs.values()}
         )
@@ -76,6 +56,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
                     "Description": output.description,
                     "Value": values_from_other_stacks[output.name],
                 }
+    body = _body_without_resources(cluster, wiring)
     body["Resources"] = resources
     body["Outputs"] = {**outputs, **{output.title: as_json(output) for output in reference_outputs(cluster)}}
     if len(resources) > MAX_RESOURCES or len(json.dumps(body, indent=2)) > MAX_BYTES:
@@ -83,15 +64,38 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     return Document("standalone", body, module=__name__)
 
 
+def _body_without_resources(cluster: Cluster, wiring: Wiring) -> TemplateBody:
+    template = troposphere.Template()
+    template.set_version()
+    template.set_description(
+        f"Kubernetes cluster {cluster.name}, version {cluster.kubernetes_version}: the whole cluster in one template"
+    )
+    for parameter in wiring.root_parameters.values():
+        add_parameter(template, parameter)
+    return complete_template(
+        template,
+        cluster,
+        name="standalone",
+        parameters=wiring.root_parameters.values(),
+        settings_to_record=settings_to_record(cluster),
+    )
+
+
+def _wait_conditions(stack: Stack) -> TemplateBody:
+    return {
+        logical_id: as_json(
+            cloudformation.WaitCondition(
+                logical_id, DependsOn=[wait_condition.launched_by_group], CreationPolicy=wait_condition.policy
+            )
+        )
+        for logical_id, wait_condition in stack.root_wait_conditions.items()
+    }
+
+
 def _add_dependencies(resources: TemplateBody, logical_id: str, dependencies: Sequence[str]) -> None:
     """Add logical ids to a resource's DependsOn, except those of resources that the template does not have.
 
     For example, the template of a cluster in existing subnets has no `InternetRoute`.
-
-    Args:
-        resources: the template's resources by logical id; the resource is changed in place.
-        logical_id: logical id of the resource that gets the dependencies.
-        dependencies: logical ids of the resources on which it depends.
     """
     created_dependencies = [dependency for dependency in dependencies if dependency in resources]
     if created_dependencies:

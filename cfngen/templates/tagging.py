@@ -16,8 +16,6 @@ def tag_map(cluster: Cluster, name: str, **other_tags: str) -> dict[str, str]:
     programs.
 
     Args:
-        cluster: the cluster.
-        name: value of the Name tag.
         other_tags: further tags, by key; pass keys that are not identifiers with `**`.
     """
     return {
@@ -29,7 +27,7 @@ def tag_map(cluster: Cluster, name: str, **other_tags: str) -> dict[str, str]:
 
 
 def cluster_tags(cluster: Cluster) -> dict[str, str]:
-    """Return the two tags, as values by key, by which programs recognize the cluster's resources."""
+    """Return the two tags, as values by key, that tell programs which resources are the cluster's."""
     return {CLUSTER: cluster.name, f"kubernetes.io/cluster/{cluster.name}": "owned"}
 
 
@@ -52,11 +50,8 @@ def auto_scaling_group_tags(
     """Return the tags of an Auto Scaling group, which its instances get at launch.
 
     Args:
-        cluster: the cluster.
-        name: value of the Name tag.
         discoverable: whether the group gets the tags by which cluster-autoscaler finds and scales it. Instances do not
             get these tags.
-        other_tags: further tags, by key.
     """
     # The third argument of Tag is PropagateAtLaunch: whether instances get the tag.
     group_tags = [

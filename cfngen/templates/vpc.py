@@ -21,18 +21,18 @@ from cfngen.cluster.network.topology import (
     public_subnets,
     uses_internet_gateway,
 )
-from cfngen.templates import private_network
-from cfngen.templates.existing_network import (
+from cfngen.cluster.sections.network import Subnet
+from cfngen.templates import route_tables
+from cfngen.templates.flow_logs import add_flow_log
+from cfngen.templates.network import (
+    VPC_CIDR_PATTERN,
     internet_gateway_parameter,
     route_table_parameter,
     vpc_parameter,
     zone_parameter,
 )
-from cfngen.templates.flow_logs import add_flow_log
-from cfngen.templates.patterns import VPC_CIDR_PATTERN
-from cfngen.templates.property_value import PropertyValue
-from cfngen.templates.routes import add_routes
-from cfngen.templates.stack import NETWORK, Stack
+from cfngen.templates.route_tables import add_routes
+from cfngen.templates.stack import NETWORK, PropertyValue, Stack
 from cfngen.templates.tagging import tags
 
 # The cloud controller manager puts internet-facing load balancers into subnets with the first of these tags, and
@@ -61,41 +61,51 @@ def build(cluster: Cluster) -> Stack | None:
         _add_dhcp_options(stack, cluster, vpc)
     public_route_table = _add_public_route_table(stack, cluster, vpc) if uses_internet_gateway(cluster) else None
     for zone, public in created_public_subnets.items():
-        public_subnet = _add_subnet(
-            stack, cluster, vpc, zone=zone, cidr=str(public.cidr), is_public=True, role_tags=_PUBLIC_ROLE
-        )
-        _associate(stack, SubnetId(zone_id(zone), is_public=True), public_subnet, Ref(public_route_table))
-        stack.output(
-            str(SubnetId(zone_id(zone), "Id", is_public=True)),
-            value=GetAtt(public_subnet, "SubnetId"),
-            description=f"Public subnet in zone {zone_id(zone)}",
-        )
-    private_tables = private_network.add_route_tables(stack, cluster, vpc) if is_private(cluster) else {}
+        _add_public_subnet(stack, cluster, vpc, zone, str(public.cidr), public_route_table)
+    private_tables = route_tables.add_route_tables(stack, cluster, vpc) if is_private(cluster) else {}
     for subnet in created_subnets(cluster):
-        short_zone = zone_id(subnet.zone)
-        subnet_resource = _add_subnet(
-            stack,
-            cluster,
-            vpc,
-            zone=subnet.zone,
-            cidr=str(subnet.cidr),
-            is_public=False,
-            role_tags=_PRIVATE_ROLE if is_private(cluster) else _PUBLIC_ROLE,
-        )
-        if subnet.route_table:
-            table: PropertyValue = route_table_parameter(stack, subnet.zone, subnet.route_table)
-        else:
-            table = private_tables[subnet.zone] if is_private(cluster) else Ref(public_route_table)
-        _associate(stack, SubnetId(short_zone), subnet_resource, table)
-        stack.output(
-            str(SubnetId(short_zone, "Id")), GetAtt(subnet_resource, "SubnetId"), f"Subnet in zone {short_zone}"
-        )
+        # None if the cluster file names a route table for the subnet.
+        route_table = private_tables.get(subnet.zone) if is_private(cluster) else Ref(public_route_table)
+        _add_subnet_of_instances(stack, cluster, vpc, subnet, route_table)
     add_flow_log(stack, cluster, vpc)
     stack.output("VpcId", value=vpc, description="VPC of the cluster", also_output_of_root=True)
     if network_plugin(cluster).uses_vpc_routes and not any(subnet.id for subnet in network.subnets):
         pods_table = private_tables[network.subnets[0].zone] if is_private(cluster) else Ref(public_route_table)
         stack.output("RouteTableId", value=pods_table, description="Route table with the routes to pods")
     return stack
+
+
+def _add_public_subnet(
+    stack: Stack, cluster: Cluster, vpc: PropertyValue, zone: str, cidr: str, route_table: ec2.RouteTable | None
+) -> None:
+    """Add a public subnet of a private cluster, for NAT gateways and load balancers."""
+    subnet = _add_subnet(stack, cluster, vpc, zone=zone, cidr=cidr, is_public=True, role_tags=_PUBLIC_ROLE)
+    _associate(stack, SubnetId(zone_id(zone), is_public=True), subnet, Ref(route_table))
+    stack.output(
+        str(SubnetId(zone_id(zone), "Id", is_public=True)),
+        value=GetAtt(subnet, "SubnetId"),
+        description=f"Public subnet in zone {zone_id(zone)}",
+    )
+
+
+def _add_subnet_of_instances(
+    stack: Stack, cluster: Cluster, vpc: PropertyValue, subnet: Subnet, route_table: PropertyValue
+) -> None:
+    """Add a subnet, with its route table in the cluster file, or else with this one."""
+    short_zone = zone_id(subnet.zone)
+    subnet_resource = _add_subnet(
+        stack,
+        cluster,
+        vpc,
+        zone=subnet.zone,
+        cidr=str(subnet.cidr),
+        is_public=False,
+        role_tags=_PRIVATE_ROLE if is_private(cluster) else _PUBLIC_ROLE,
+    )
+    if subnet.route_table:
+        route_table = route_table_parameter(stack, subnet.zone, subnet.route_table)
+    _associate(stack, SubnetId(short_zone), subnet_resource, route_table)
+    stack.output(str(SubnetId(short_zone, "Id")), GetAtt(subnet_resource, "SubnetId"), f"Subnet in zone {short_zone}")
 
 
 def _build_for_flow_log(cluster: Cluster) -> Stack:
@@ -132,7 +142,6 @@ def _contents(cluster: Cluster) -> str:
 
 
 def _add_vpc(stack: Stack, cluster: Cluster) -> ec2.VPC:
-    """Add the VPC, and the parameter for its address range."""
     cidr = stack.parameter(
         "VpcCidr",
         label="Address range of the VPC",
@@ -179,7 +188,6 @@ def _add_dhcp_options(stack: Stack, cluster: Cluster, vpc: PropertyValue) -> Non
 
 
 def _add_public_route_table(stack: Stack, cluster: Cluster, vpc: PropertyValue) -> ec2.RouteTable:
-    """Add the route table of public subnets, with the route to the internet gateway."""
     attachment = None
     if cluster.network.vpc.id:
         gateway: PropertyValue = internet_gateway_parameter(stack, cluster)
@@ -205,7 +213,6 @@ def _add_public_route_table(stack: Stack, cluster: Cluster, vpc: PropertyValue) 
 def _add_internet_gateway(
     stack: Stack, cluster: Cluster, vpc: PropertyValue
 ) -> tuple[PropertyValue, ec2.VPCGatewayAttachment]:
-    """Add an internet gateway and attach it to the VPC; return a reference to the gateway, and the attachment."""
     gateway = stack.add(ec2.InternetGateway("InternetGateway", Tags=tags(cluster, cluster.name)))
     attachment = stack.add(
         ec2.VPCGatewayAttachment("InternetGatewayAttachment", VpcId=vpc, InternetGatewayId=Ref(gateway))
@@ -226,10 +233,6 @@ def _add_subnet(
     """Add a subnet and return it.
 
     Args:
-        stack: the VPC stack.
-        cluster: the cluster.
-        vpc: the VPC's id.
-        zone: the subnet's zone.
         cidr: the default of the parameter with its address range.
         is_public: whether it is a public subnet of a private cluster, rather than a subnet of instances.
         role_tags: tags by which the cloud controller manager finds subnets for load balancers.
@@ -259,7 +262,6 @@ def _add_subnet(
 
 
 def _add_further_ranges(stack: Stack, cluster: Cluster, vpc: PropertyValue) -> None:
-    """Associate the further ranges of the cluster file with the VPC."""
     for cidr in cluster.network.vpc.additional_cidrs:
         stack.add(ec2.VPCCidrBlock(str(VpcRangeId(str(cidr))), VpcId=vpc, CidrBlock=str(cidr)))
 
@@ -273,6 +275,5 @@ def _depends_on_range(cluster: Cluster, cidr: str) -> dict[str, list[str]]:
 
 
 def _associate(stack: Stack, subnet_id: SubnetId, subnet: ec2.Subnet, route_table: PropertyValue) -> None:
-    """Associate a subnet with a route table."""
     logical_id = SubnetId(subnet_id.zone, "RouteTableAssociation", is_public=subnet_id.is_public)
     stack.add(ec2.SubnetRouteTableAssociation(str(logical_id), SubnetId=Ref(subnet), RouteTableId=route_table))

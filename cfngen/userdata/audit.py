@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
 POLICY_FILE = "/etc/kubernetes/audit-policy.json"
-# The folder on masters with the log file.
 LOG_FOLDER = "/var/log/kubernetes/audit"
 # Users and groups of Kubernetes' components, which read often. Their reads are not logged, but their changes are.
 _COMPONENT_USERS = ("system:apiserver", "system:kube-controller-manager", "system:kube-scheduler", "system:kube-proxy")
@@ -33,7 +32,17 @@ def policy(cluster: Cluster) -> JsonObject:
     """
     if cluster.control_plane.audit_log.policy:
         return dict(cluster.control_plane.audit_log.policy)
-    rules: list[JsonObject] = [
+    return {
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Policy",
+        # One entry for each request, when it is answered; no second entry when the request is received.
+        "omitStages": ["RequestReceived"],
+        "rules": _default_rules(),
+    }
+
+
+def _default_rules() -> list[JsonObject]:
+    return [
         # Health checks and versions, which load balancers and clients request often.
         {"level": "None", "nonResourceURLs": ["/healthz*", "/livez*", "/readyz*", "/version*", "/openapi*"]},
         # Heartbeats and events, written every few seconds.
@@ -65,13 +74,6 @@ def policy(cluster: Cluster) -> JsonObject:
         {"level": "None", "verbs": list(_READ_VERBS)},
         {"level": "Metadata"},
     ]
-    return {
-        "apiVersion": "audit.k8s.io/v1",
-        "kind": "Policy",
-        # One entry for each request, when it is answered; no second entry when the request is received.
-        "omitStages": ["RequestReceived"],
-        "rules": rules,
-    }
 
 
 def files(cluster: Cluster) -> dict[str, str]:

@@ -72,30 +72,10 @@ def _object(version: str, kind: str, name: str, namespace: str = "", **fields: o
 
 
 def _daemon_set(cluster: Cluster) -> JsonObject:
-    """Return the specification of the manager's DaemonSet, which runs a pod on each master."""
-    labels = {"k8s-app": NAME}
-    if network_plugin(cluster).uses_vpc_routes:
-        route_flags = {
-            "cluster-cidr": str(cluster.network.pod_cidr),
-            "allocate-node-cidrs": "true",
-            "configure-cloud-routes": "true",
-        }
-    else:
-        # The route controller runs by default, and stops the manager if there is no cluster CIDR.
-        route_flags = {"configure-cloud-routes": "false"}
-    flags = {
-        "cloud-provider": "aws",
-        "cloud-config": CLOUD_CONFIG_FILE,
-        "cluster-name": cluster.name,
-        **route_flags,
-        "use-service-account-credentials": "true",
-        "leader-elect": "true",
-        "v": "2",
-    }
     container: JsonObject = {
         "name": NAME,
         "image": CLOUD_CONTROLLER_MANAGER_IMAGE,
-        "args": [f"--{flag}={value}" for flag, value in flags.items()],
+        "args": [f"--{flag}={value}" for flag, value in _flags(cluster).items()],
         # The pod connects to the API server on the same master, since service addresses do not work before kube-proxy
         # runs.
         "env": [
@@ -122,4 +102,26 @@ def _daemon_set(cluster: Cluster) -> JsonObject:
         container["env"] += pod_role.variables(cluster, CLOUD_CONTROLLER_MANAGER)
         container["volumeMounts"] += [pod_role.token_mount()]
         pod["volumes"] += [pod_role.token_volume()]
+    labels = {"k8s-app": NAME}
     return {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}
+
+
+def _flags(cluster: Cluster) -> dict[str, str]:
+    if network_plugin(cluster).uses_vpc_routes:
+        route_flags = {
+            "cluster-cidr": str(cluster.network.pod_cidr),
+            "allocate-node-cidrs": "true",
+            "configure-cloud-routes": "true",
+        }
+    else:
+        # The route controller runs by default, and stops the manager if there is no cluster CIDR.
+        route_flags = {"configure-cloud-routes": "false"}
+    return {
+        "cloud-provider": "aws",
+        "cloud-config": CLOUD_CONFIG_FILE,
+        "cluster-name": cluster.name,
+        **route_flags,
+        "use-service-account-credentials": "true",
+        "leader-elect": "true",
+        "v": "2",
+    }

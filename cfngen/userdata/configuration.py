@@ -63,7 +63,6 @@ def master(
     """Return the user data of a slot's instances.
 
     Args:
-        cluster: the cluster.
         slot: the master's slot (its place, kept over replacements); slots differ only in their references.
         references: the value for each name in `references.of_master`: a troposphere expression, or a string.
         rehearsal: if given, the instances only fetch their whole program and signal success; it becomes part of their
@@ -71,12 +70,35 @@ def master(
 
     Raises:
         UserDataTooLargeError: the user data is larger than EC2 allows.
-        ValueError: a reference is missing or unknown.
     """
     reference_names.check_names(references, reference_names.of_master(cluster))
     control_plane = cluster.control_plane
+    config = _master_config(cluster)
+    if rehearsal is not None:
+        # All steps become a task that no timer runs, so that the program still contains their modules.
+        config["tasks"] = {**config["tasks"], "steps": config["steps"]}
+        config["steps"] = first_stage_steps(config["steps"])
+        config["rehearsal"] = rehearsal
+    unpacked_files = _unpacked_files(
+        cluster,
+        files.common(cluster, master=True),
+        files.of_master(cluster),
+        instances.files(cluster, control_plane),
+        proxy.files(cluster, control_plane),
+    )
+    return pack(
+        role="master",
+        prefix="Master",
+        config=config,
+        files=unpacked_files,
+        references=references,
+        cloud_config=control_plane.cloud_config,
+    )
+
+
+def _master_config(cluster: Cluster) -> MasterConfig:
     config: MasterConfig = {
-        **_common_config(cluster, control_plane, "master"),
+        **_common_config(cluster, cluster.control_plane, "master"),
         "endpoint": kubeadm.endpoint(cluster),
         "kubelet": kubeadm.kubelet_configuration(cluster),
         "kubeadm": kubeadm.init_documents(cluster),
@@ -101,41 +123,34 @@ def master(
         config["podIdentityWebhook"] = pod_identity_webhook.configuration(cluster)
     if cluster.etcd.backups.enabled:
         config["backups"] = {"interval": cluster.etcd.backups.interval}
-    if rehearsal is not None:
-        # All steps become a task that no timer runs, so that the program still contains their modules.
-        config["tasks"] = {**config["tasks"], "steps": config["steps"]}
-        config["steps"] = first_stage_steps(config["steps"])
-        config["rehearsal"] = rehearsal
-    unpacked_files = _unpacked_files(
-        cluster,
-        files.common(cluster, master=True),
-        files.of_master(cluster),
-        instances.files(cluster, control_plane),
-        proxy.files(cluster, control_plane),
-    )
-    return pack(
-        role="master",
-        prefix="Master",
-        config=config,
-        files=unpacked_files,
-        references=references,
-        cloud_config=control_plane.cloud_config,
-    )
+    return config
 
 
 def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, object]) -> UserData:
     """Return the user data of a node group's instances.
 
     Args:
-        cluster: the cluster.
-        group: the node group.
         references: the value for each name in `references.of_node`: a troposphere expression, or a string.
-
-    Raises:
-        UserDataTooLargeError: the user data is larger than EC2 allows.
-        ValueError: a reference is missing or unknown.
     """
     reference_names.check_names(references, reference_names.of_node())
+    unpacked_files = _unpacked_files(
+        cluster,
+        files.common(cluster, master=False),
+        files.of_node(),
+        instances.files(cluster, group),
+        proxy.files(cluster, group),
+    )
+    return pack(
+        role=f"nodes-{group.name}",
+        prefix=node_group_prefix(group.name),
+        config=_node_config(cluster, group),
+        files=unpacked_files,
+        references=references,
+        cloud_config=group.cloud_config,
+    )
+
+
+def _node_config(cluster: Cluster, group: NodeGroup) -> NodeConfig:
     config: NodeConfig = {
         **_common_config(cluster, group, "node"),
         "join": kubeadm.join_configuration(group),
@@ -151,21 +166,7 @@ def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, object]) -
         config["releaseDisks"] = group.instance_storage != "none"
     if group.update.pause:
         config["updatePause"] = group.update.pause
-    unpacked_files = _unpacked_files(
-        cluster,
-        files.common(cluster, master=False),
-        files.of_node(),
-        instances.files(cluster, group),
-        proxy.files(cluster, group),
-    )
-    return pack(
-        role=f"nodes-{group.name}",
-        prefix=node_group_prefix(group.name),
-        config=config,
-        files=unpacked_files,
-        references=references,
-        cloud_config=group.cloud_config,
-    )
+    return config
 
 
 def roles(cluster: Cluster) -> tuple[UserData, ...]:
@@ -191,13 +192,7 @@ def roles(cluster: Cluster) -> tuple[UserData, ...]:
 
 
 def _common_config(cluster: Cluster, group: Instances, role: str) -> Config:
-    """Return the keys that are in the configuration of both masters and nodes.
-
-    Args:
-        cluster: the cluster.
-        group: the masters, or a node group.
-        role: `master` or `node`.
-    """
+    """Return the keys that are in the configuration of both masters and nodes."""
     config: Config = {
         "role": role,
         "cluster": cluster.name,
@@ -230,7 +225,6 @@ def _common_config(cluster: Cluster, group: Instances, role: str) -> Config:
 
 
 def _common_assets(cluster: Cluster, group: Instances) -> list[Asset]:
-    """Return the downloads of every instance of a group: containerd and Kubernetes' programs."""
     return _assets(cluster, instance_downloads(cluster, group))
 
 
@@ -253,11 +247,7 @@ def _assets(cluster: Cluster, pinned_assets: tuple[PinnedAsset, ...]) -> list[As
 def _unpacked_files(cluster: Cluster, *file_groups: Mapping[str, str]) -> dict[str, str]:
     """Return the given files and the unit of the boot program, by the path below /opt/cfngen to unpack them to.
 
-    The boot program copies the files in /opt/cfngen/files to their final paths.
-
-    Args:
-        cluster: the cluster.
-        file_groups: mappings with the texts of files by their final path.
+    The boot program copies the files in /opt/cfngen/files to their final paths, the keys of these mappings.
     """
     unpacked = {BOOT_UNIT_NAME: files.boot_unit(cluster)}
     for texts_by_path in file_groups:

@@ -17,9 +17,7 @@ from cfngen.userdata.deep_merge import merge
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
-# containerd's folder with one folder per registry, for the registry's mirrors.
 REGISTRIES_FOLDER = "/etc/containerd/certs.d"
-# Names of containerd's plug-ins.
 _IMAGES = "io.containerd.cri.v1.images"
 _RUNTIME = "io.containerd.cri.v1.runtime"
 _TRANSFER = "io.containerd.transfer.v1.local"
@@ -27,9 +25,7 @@ _TRANSFER = "io.containerd.transfer.v1.local"
 NVIDIA_RUNTIME = "nvidia"
 # containerd's default, for which its transfer service needs no configuration.
 _DEFAULT_SNAPSHOTTER = "overlayfs"
-# Pattern of the TOML keys that need no quotes.
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-# TOML's escape sequences, by the character.
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
@@ -55,7 +51,7 @@ def configuration(instances: Instances, cni: JsonObject) -> str:
     # The transfer service must know all snapshotters, including those that the cluster file configures.
     merged = merge(defaults, configured)
     transfer = _transfer_service(merged["plugins"], architecture(instances.instance_type))
-    # The cluster file's settings are merged last, so that they also override those of the transfer service.
+    # The cluster file's settings are merged last, so that they also override the transfer service's.
     return toml(merge(merge(defaults, transfer), configured))
 
 
@@ -74,10 +70,6 @@ def _transfer_service(plugins: JsonObject, processor: str) -> JsonObject:
 
     Since containerd 2.1 the CRI plug-in pulls images through the transfer service, which refuses snapshotters that are
     not listed: "unable to initialize unpacker: no unpack platforms defined" (containerd's docs/transfer.md).
-
-    Args:
-        plugins: the settings of containerd's plug-ins, with those of the cluster file.
-        processor: `amd64` or `arm64`.
     """
     images, runtime = plugins.get(_IMAGES, {}), plugins.get(_RUNTIME, {}).get("containerd", {})
     tables = [images, *images.get("runtime_platforms", {}).values(), *runtime.get("runtimes", {}).values()]
@@ -89,7 +81,7 @@ def _transfer_service(plugins: JsonObject, processor: str) -> JsonObject:
 
 
 def pulled_reference(reference: str) -> str:
-    """Return an image's reference by which the kubelet finds the image once it is pulled.
+    """Return the reference under which the kubelet finds an image once it is pulled.
 
     Of a tag and a digest the digest counts: the CRI plug-in looks for such an image without its tag
     (`ParseDockerRef` of distribution/reference).
@@ -150,11 +142,7 @@ def _toml_key(key: str) -> str:
 
 
 def _toml_value(value: object) -> str:
-    """Return a value as TOML; mappings, which occur in lists here, become inline tables.
-
-    Raises:
-        ValueError: the value has no counterpart in TOML.
-    """
+    """Return a value as TOML; mappings, which occur in lists here, become inline tables."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -169,7 +157,6 @@ def _toml_value(value: object) -> str:
 
 
 def _toml_string(text: str) -> str:
-    """Return a text as a quoted TOML string."""
     return f'"{"".join(_ESCAPES.get(character) or _escape_control(character) for character in text)}"'
 
 

@@ -13,7 +13,7 @@ def merge(base: Mapping[str, object], override: Mapping[str, object]) -> JsonObj
     """Return `base` with the fields of `override` merged over it, at any depth.
 
     Lists of objects with a `name` (arguments, variables, volumes) are merged by name; other lists are replaced. Several
-    objects of one name, e.g. a flag that is given twice, stay several: those of `override` replace those of `base`.
+    objects of one name, e.g. a flag that is given twice, stay several: `override`'s replace `base`'s.
     """
     merged = dict(base)
     for key, value in override.items():
@@ -30,7 +30,7 @@ def merge(base: Mapping[str, object], override: Mapping[str, object]) -> JsonObj
 
 
 def _merge_named(base: dict[str, list[JsonObject]], override: dict[str, list[JsonObject]]) -> list[JsonObject]:
-    """Return the objects of two lists, merged by name: first those of `base`, then those that only `override` has."""
+    """Return the objects of two lists, merged by name: first `base`'s, then the ones that only `override` has."""
     merged = {**base, **override}
     for name in base.keys() & override.keys():
         if len(base[name]) == len(override[name]) == 1:
@@ -39,7 +39,7 @@ def _merge_named(base: dict[str, list[JsonObject]], override: dict[str, list[Jso
 
 
 def _by_name(value: object) -> dict[str, list[JsonObject]] | None:
-    """Return the objects of a list by their `name`; None if `value` is no list, or an item has no `name`."""
+    """Return the objects of a list by their `name`; None if `value` is not a list, or an item has no `name`."""
     if not isinstance(value, list) or not all(isinstance(item, Mapping) and "name" in item for item in value):
         return None
     items_by_name: dict[str, list[JsonObject]] = {}

@@ -7,7 +7,7 @@ cloud-config, commands, a chart's own images) is not known here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
@@ -15,6 +15,7 @@ from cfngen.cluster.iam.service_accounts import CERT_MANAGER, has_role, masters_
 from cfngen.cluster.instances.instance_types import architecture
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network import endpoints
+from cfngen.cluster.network.endpoints import dns_suffix
 from cfngen.cluster.network.network_plugins import network_plugin
 from cfngen.cluster.sections.instances import Instances
 from cfngen.releases import (
@@ -25,13 +26,11 @@ from cfngen.releases import (
     release,
 )
 from cfngen.userdata import addons
-from cfngen.userdata.egress_hosts import REGISTRIES_BY_RELEASE, package_hosts, redirect_targets
 from cfngen.userdata.mirror import mirrored
 
 MASTERS, NODES = "masters", "nodes"
 _EVERYBODY = (MASTERS, NODES)
 _HTTPS = 443
-# kubeadm's default for the images of the control plane and of CoreDNS.
 _KUBERNETES_REGISTRY = "registry.k8s.io"
 # Services that are called by masters only: by the cloud controller manager, and by add-ons.
 _SERVICES_OF_MASTERS = frozenset({"acm", "cognito-idp", "elasticloadbalancing", "iam", "route53"})
@@ -43,8 +42,6 @@ class Destination:
 
     Attributes:
         host: name or address; an asterisk stands for any name, as in `*.s3.us-west-2.amazonaws.com`.
-        port: the port.
-        protocol: `tcp` or `udp`.
         endpoint: name of the VPC endpoint through which the host can be reached; empty if there is none.
         sources: who connects: `masters`, `nodes`.
         reasons: what for.
@@ -88,18 +85,15 @@ def egress(cluster: Cluster) -> tuple[Destination, ...]:
 
 
 def _to(host: str, sources: tuple[str, ...], reason: str, port: int = _HTTPS, *, endpoint: str = "") -> Destination:
-    """Return a destination of TCP connections."""
     return Destination(host, port, "tcp", sources, (reason,), endpoint)
 
 
 def _to_url(url: str, sources: tuple[str, ...], reason: str) -> Destination:
-    """Return the destination that a URL names."""
     parts = urlsplit(url)
     return _to(parts.hostname or "", sources, reason, parts.port or (_HTTPS if parts.scheme == "https" else 80))
 
 
 def _aws_services(cluster: Cluster) -> Iterator[Destination]:
-    """Yield the hosts of the services of AWS that instances and add-ons call."""
     region = cluster.region
     with_endpoint = [
         *endpoints.required_services(cluster),
@@ -238,3 +232,76 @@ def _link_local() -> Iterator[Destination]:
         ("169.254.169.123", 123, "udp", "Amazon Time Sync Service"),
     ):
         yield Destination(host, port, protocol, _EVERYBODY, (reason,), is_link_local=True)
+
+
+# By Helm release, the registries of the images in the default values of its chart (or, of Calico, of its operator).
+REGISTRIES_BY_RELEASE: Mapping[str, tuple[str, ...]] = {
+    "cilium": ("quay.io",),
+    "calico-crds": (),
+    "calico": ("quay.io", "docker.io"),
+    "flannel": ("ghcr.io",),
+    "aws-vpc-cni": ("602401143452.dkr.ecr.us-west-2.amazonaws.com", "api.ecr.us-west-2.amazonaws.com"),
+    "aws-ebs-csi-driver": ("public.ecr.aws",),
+    "metrics-server": ("registry.k8s.io",),
+    "cluster-autoscaler": ("registry.k8s.io",),
+    "aws-node-termination-handler": ("public.ecr.aws",),
+    "cert-manager": ("quay.io",),
+    "aws-load-balancer-controller": ("public.ecr.aws",),
+    "external-dns": ("registry.k8s.io",),
+    "headlamp": ("ghcr.io",),
+    "nvidia-device-plugin": ("nvcr.io",),
+    "fluent-bit": ("cr.fluentbit.io",),
+    "prometheus": ("quay.io", "registry.k8s.io", "docker.io", "ghcr.io"),
+}
+
+# By host, the hosts of its storage or its content delivery network to which it redirects. Their operators may change
+# these; the sources say what they were in November 2026. An asterisk stands for any name.
+# Sources: kubernetes/registry.k8s.io (README.md, cmd/archeio/internal/app/buckets.go: clients in AWS get layers from a
+# bucket in their region or in one near it, others from Artifact Registry); "Configuring your firewall"
+# (OpenShift documentation) for quay.io; "Docker Desktop allow list" (docs.docker.com) for Docker Hub; "Working with the
+# Container registry" (docs.github.com) for ghcr.io; the blog post about Amazon ECR Public for its use of CloudFront.
+_REDIRECTS: Mapping[str, tuple[str, ...]] = {
+    "dl.k8s.io": ("cdn.dl.k8s.io",),
+    "github.com": ("release-assets.githubusercontent.com", "objects.githubusercontent.com"),
+    "registry.k8s.io": (
+        "cdn.registry.k8s.io",
+        "*.pkg.dev",
+        "prod-registry-k8s-io-*.s3.dualstack.*.amazonaws.com",
+    ),
+    "quay.io": ("cdn.quay.io", "*.quay.io"),
+    "docker.io": (
+        "registry-1.docker.io",
+        "auth.docker.io",
+        "production.cloudflare.docker.com",
+        "production.cloudfront.docker.com",
+        "*.r2.cloudflarestorage.com",
+    ),
+    "ghcr.io": ("pkg-containers.githubusercontent.com",),
+    "cr.fluentbit.io": ("ghcr.io", "pkg-containers.githubusercontent.com"),
+    # Where nvcr.io redirects to was found in public allow lists; NVIDIA publishes no list for its registry.
+    "nvcr.io": ("layers.nvcr.io", "authn.nvidia.com"),
+    "public.ecr.aws": ("*.cloudfront.net",),
+    "602401143452.dkr.ecr.us-west-2.amazonaws.com": (
+        "prod-us-west-2-starport-layer-bucket.s3.us-west-2.amazonaws.com",
+    ),
+}
+
+
+def redirect_targets(host: str) -> tuple[str, ...]:
+    """Return the hosts to which a host redirects."""
+    return _REDIRECTS.get(host, ())
+
+
+def package_hosts(distribution: str, architecture: str, region: str) -> tuple[tuple[str, int], ...]:
+    """Return the hosts, with ports, that have the packages of a distribution, as its official image names them.
+
+    Sources: /etc/apt/sources.list.d of Canonical's images (cloud-init's template of Ubuntu), /etc/apt/mirrors of
+    Debian's, and "Managing repositories" of the Amazon Linux 2023 User Guide.
+    """
+    if distribution == "amazon-linux-2023":
+        return ((f"al2023-repos-{region}-de612dc2.s3.dualstack.{region}.{dns_suffix(region)}", 443),)
+    if distribution.startswith("debian-"):
+        return (("cdn-aws.deb.debian.org", 443), ("cdn-aws.deb.debian.org", 80))
+    if architecture == "arm64":
+        return ((f"{region}.ec2.ports.ubuntu.com", 80), ("ports.ubuntu.com", 80))
+    return ((f"{region}.ec2.archive.ubuntu.com", 80), ("security.ubuntu.com", 80))

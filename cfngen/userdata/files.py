@@ -14,25 +14,16 @@ from cfngen.userdata.lines import text_of
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
-# The folder of Kubernetes' programs and of containerd.
 BIN_FOLDER = "/usr/local/bin"
 UNITS_FOLDER = "/etc/systemd/system"
 BOOT_SERVICE = "cfngen-boot.service"
-# The kubelet's CredentialProviderConfig.
 CREDENTIAL_PROVIDERS_FILE = "/etc/kubernetes/credential-providers.json"
-# The configuration of the cloud controller manager.
 CLOUD_CONFIG_FILE = "/etc/kubernetes/cloud.config"
-# The folder at which a master's data volume is mounted.
 MASTER_MOUNT = "/mnt/master"
 
 
 def common(cluster: Cluster, *, master: bool) -> dict[str, str]:
-    """Return the files of every instance, by path.
-
-    Args:
-        cluster: the cluster.
-        master: whether they are a master's files: then the kubelet's unit requires the data volume.
-    """
+    """Return the files of every instance, by path."""
     return {
         "/etc/modules-load.d/cfngen.conf": "overlay\nbr_netfilter\n",
         # The kubelet sets vm.overcommit_memory and kernel.panic* itself.
@@ -55,7 +46,7 @@ def common(cluster: Cluster, *, master: bool) -> dict[str, str]:
 def of_master(cluster: Cluster) -> dict[str, str]:
     """Return the files that only masters have, by path."""
     route_table_lines = ["RouteTableID = ${routeTableId}"] if network_plugin(cluster).uses_vpc_routes else []
-    files_by_path = {
+    return {
         # With the key KubernetesClusterTag the cloud controller manager tags its resources with KubernetesCluster,
         # which all IAM conditions of masters check. With KubernetesClusterID alone it would not (tags.go of the cloud
         # provider).
@@ -84,7 +75,13 @@ def of_master(cluster: Cluster) -> dict[str, str]:
         **timer_units("addons", title="Add-ons", calendar="hourly", delay="10min"),
         # A failed add-on is also reported in the instance's console output.
         f"{UNITS_FOLDER}/cfngen-addons.service.d/console.conf": text_of("[Service]", "StandardOutput=journal+console"),
+        **_optional_timer_units(cluster),
     }
+
+
+def _optional_timer_units(cluster: Cluster) -> dict[str, str]:
+    """Return the timers of masters that not every cluster has, by path."""
+    files_by_path: dict[str, str] = {}
     if cluster.etcd.backups.enabled:
         # The task runs every minute, so that a request of `cfngen etcd backup` is handled soon; the task itself decides
         # whether a snapshot is due. After a reboot it waits until the boot program has found etcd healthy, else the
@@ -126,7 +123,6 @@ def timer_units(task: str, title: str, calendar: str, delay: str = "10s", after_
 
     Args:
         task: the task's name in the configuration's `tasks`.
-        title: the description of both units.
         calendar: when the task runs, as systemd's OnCalendar. A run that was missed, e.g. while the instance was
             stopped, is caught up on.
         delay: the maximum random delay, so that masters do not all start the task at once.
@@ -161,10 +157,7 @@ def timer_units(task: str, title: str, calendar: str, delay: str = "10s", after_
 
 
 def credential_providers() -> JsonObject:
-    """Return the kubelet's CredentialProviderConfig.
-
-    With it the kubelet gets passwords for ECR registries, by the instance's IAM role.
-    """
+    """Return the kubelet's CredentialProviderConfig: it gets passwords for ECR registries by the instance's role."""
     # Host names of ECR's registries as in the provider's ecrPrivateHostPattern: with `dkr.` for IPv4, with `dkr-` for
     # dual-stack.
     domains_by_prefix = {
@@ -194,9 +187,7 @@ def credential_providers() -> JsonObject:
 def kubelet_unit(*, master: bool) -> str:
     """Return the kubelet's systemd unit, which uses the files that kubeadm writes.
 
-    Args:
-        master: whether it is a master's unit. A master's kubelet never runs without the data volume, as etcd would
-            begin an empty cluster on the root disk.
+    A master's kubelet never runs without the data volume, as etcd would begin an empty cluster on the root disk.
     """
     return text_of(
         "[Unit]",

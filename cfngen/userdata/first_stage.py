@@ -26,8 +26,7 @@ class FirstStage:
     Attributes:
         script: the user data as cloud-init gets it: the loader, or a MIME document of the loader and the cloud-config.
         references: the values that CloudFormation has filled in (`references.json`), as JSON.
-        files: the texts of the packed files by path, except `config.json`.
-        config: the configuration of the first stage (`config.json`).
+        files: the texts of the packed files by path, except `config.json`, which is in `config`.
     """
 
     script: str
@@ -49,8 +48,7 @@ class FirstStage:
 def unpacked(user_data: str) -> FirstStage | None:
     """Return the unpacked first stage, or None if the user data was not made by `pack`, or is damaged.
 
-    Args:
-        user_data: user data of `pack`, filled in by CloudFormation; in base64 or as text.
+    It is user data as CloudFormation has filled it in, in base64 or as text.
     """
     try:
         is_plain_text = user_data.startswith(("#!", "Content-Type:"))
@@ -58,7 +56,6 @@ def unpacked(user_data: str) -> FirstStage | None:
         references, program = _REFERENCES.search(script), _PROGRAM.search(script)
         if not references or not program:
             return None
-        # Paths and texts of the files alternate, separated by NUL.
         items = lzma.decompress(base64.b85decode(program[1])).decode().split("\0")
         files = dict(zip(items[::2], items[1::2], strict=True))
         config = json.loads(files.pop("config.json"))

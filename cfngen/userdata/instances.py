@@ -58,7 +58,7 @@ def files(cluster: Cluster, instances: Instances) -> dict[str, str]:
 
 
 def _inhibit_delay_file(kubelet: JsonObject) -> dict[str, str]:
-    """Return the file, by path, with which logind lets the kubelet delay a shutdown by its `shutdownGracePeriod`.
+    """Return the file, by path, that has logind let the kubelet delay a shutdown by its `shutdownGracePeriod`.
 
     The kubelet itself writes 99-kubelet.conf. But logind uses the file whose name sorts last, and unattended-upgrades
     of Debian and Ubuntu installs one whose name starts with a letter (kubernetes/kubernetes#102818).

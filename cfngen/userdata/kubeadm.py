@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from cfngen.cluster.iam.service_accounts import KEYS_KEY
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.names import api_host
 from cfngen.cluster.network.network_plugins import network_plugin
@@ -20,15 +21,15 @@ from cfngen.cluster.network.topology import (
 )
 from cfngen.cluster.sections.instances import NodeGroup
 from cfngen.releases import exact_version
-from cfngen.userdata import audit, service_account_issuer
+from cfngen.userdata import audit
 from cfngen.userdata.deep_merge import merge
 from cfngen.userdata.files import BIN_FOLDER, CREDENTIAL_PROVIDERS_FILE, MASTER_MOUNT
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
+
 API_VERSION = "kubeadm.k8s.io/v1beta4"
-# The API server's EncryptionConfiguration, which the boot program writes with the key (boot/master/encryption.py).
 ENCRYPTION_FILE = "/etc/kubernetes/encryption.json"
 # The folder with the boot program's patches of what kubeadm writes, as a field of kubeadm's documents.
 PATCHES = {"directory": "/opt/cfngen/patches"}
@@ -54,9 +55,7 @@ def init_documents(cluster: Cluster) -> list[JsonObject]:
             "bootstrapTokens": [{"ttl": "15m0s", "description": "made by kubeadm at boot, not used"}],
             "patches": PATCHES,
         },
-        service_account_issuer.with_flags(
-            cluster, merge(_cluster_configuration(cluster), cluster.kubernetes.cluster_configuration)
-        ),
+        with_flags(cluster, merge(_cluster_configuration(cluster), cluster.kubernetes.cluster_configuration)),
     ]
 
 
@@ -75,15 +74,6 @@ def _cluster_configuration(cluster: Cluster) -> JsonObject:
         networking["podSubnet"] = str(network.pod_cidr)
     networking["serviceSubnet"] = str(network.service_cidr)
     networking["dnsDomain"] = network.dns_domain
-    # If the network plug-in uses one range of pod addresses per node, kube-controller-manager assigns the ranges. VPC
-    # routes to them are created by the cloud controller manager, not by kube-controller-manager.
-    controller_manager_flags = {
-        "allocate-node-cidrs": "true" if plugin.gives_nodes_pod_cidrs else "false",
-        "cloud-provider": "external",
-    }
-    if plugin.uses_pod_cidr:
-        controller_manager_flags["cluster-cidr"] = str(network.pod_cidr)
-    controller_manager_flags["configure-cloud-routes"] = "false"
     return {
         "apiVersion": API_VERSION,
         "kind": "ClusterConfiguration",
@@ -109,9 +99,22 @@ def _cluster_configuration(cluster: Cluster) -> JsonObject:
                 },
             ],
         },
-        "controllerManager": {"extraArgs": _extra_args(controller_manager_flags)},
+        "controllerManager": {"extraArgs": _extra_args(_controller_manager_flags(cluster))},
         "etcd": {"local": {"dataDir": f"{MASTER_MOUNT}/etcd"}},
     }
+
+
+def _controller_manager_flags(cluster: Cluster) -> dict[str, str]:
+    """Return the flags of kube-controller-manager: it assigns pod CIDRs, the cloud controller manager their routes."""
+    plugin = network_plugin(cluster)
+    flags = {
+        "allocate-node-cidrs": "true" if plugin.gives_nodes_pod_cidrs else "false",
+        "cloud-provider": "external",
+    }
+    if plugin.uses_pod_cidr:
+        flags["cluster-cidr"] = str(cluster.network.pod_cidr)
+    flags["configure-cloud-routes"] = "false"
+    return flags
 
 
 def join_configuration(group: NodeGroup) -> JsonObject:
@@ -160,11 +163,7 @@ def kubelet_configuration(cluster: Cluster) -> JsonObject:
 
 
 def _node_registration(**extra_arguments: str) -> JsonObject:
-    """Return kubeadm's `nodeRegistration`: how a kubelet registers its Node.
-
-    Args:
-        extra_arguments: further flags of the kubelet, by name.
-    """
+    """Return kubeadm's `nodeRegistration`: how a kubelet registers its Node."""
     # Nodes are named by the instance id, as a Node object keeps its first provider id: so the instance that replaces a
     # master registers another Node at once. The cloud controller manager recognises names that begin with i-.
     return {
@@ -183,5 +182,39 @@ def _node_registration(**extra_arguments: str) -> JsonObject:
 
 
 def _extra_args(values_by_flag: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return flags in the form of kubeadm's `extraArgs`."""
     return [{"name": flag, "value": value} for flag, value in values_by_flag.items()]
+
+
+_ISSUER_FLAG, _KEYS_FLAG = "service-account-issuer", "service-account-jwks-uri"
+# The URL of the issuer, whose host is a reference of user data.
+_ISSUER_URL = "https://${issuer}"
+
+
+def with_flags(cluster: Cluster, cluster_configuration: JsonObject) -> JsonObject:
+    """Return kubeadm's ClusterConfiguration with the API server's flags of the issuer, if the cluster has one.
+
+    kube-apiserver's reference says of `--service-account-issuer`: given several times, "the first is used to generate
+    tokens and all are used to determine which issuers are accepted". kubeadm keeps the order of `extraArgs`, and leaves
+    out its own flag of the same name (`ArgumentsToCommand` in cmd/kubeadm/app/util/arguments.go; before 1.34.4 and
+    1.35.1 it sorted them, kubernetes/kubeadm#3261). Without `--api-audiences`, tokens for the API server need any of
+    the issuers as audience (pkg/kubeapiserver/options/authentication.go). So pods' tokens of either issuer stay valid,
+    whichever comes first.
+
+    They are added after the user's settings have been merged: the flag of the issuers is there twice, while settings
+    with the same name replace each other when they are merged.
+    """
+    issuer = cluster.service_account_issuer
+    if issuer is None:
+        return cluster_configuration
+    # kubeadm's own issuer (cmd/kubeadm/app/phases/controlplane/manifests.go), which it leaves out if there is another.
+    kubeadm_issuer = f"https://kubernetes.default.svc.{cluster.network.dns_domain}"
+    issuers = [_ISSUER_URL, kubeadm_issuer] if issuer.sign_tokens else [kubeadm_issuer, _ISSUER_URL]
+    flags = [
+        *({"name": _ISSUER_FLAG, "value": url} for url in issuers),
+        {"name": _KEYS_FLAG, "value": f"{_ISSUER_URL}/{KEYS_KEY}"},
+    ]
+    api_server = cluster_configuration["apiServer"]
+    return {
+        **cluster_configuration,
+        "apiServer": {**api_server, "extraArgs": [*api_server["extraArgs"], *flags]},
+    }

@@ -1,4 +1,4 @@
-"""Replaces a download's URL by that of the cluster's mirror, if the cluster file has one."""
+"""Replaces a download's URL by its URL at the cluster's mirror, if the cluster file has one."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import hashlib
 import json
 import lzma
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 # EC2's limit for user data before base64 encoding: 16 KB.
 MAX_USER_DATA_BYTES = 16384
-# The systemd unit that runs the boot program; it is part of the first stage.
 BOOT_UNIT_NAME = "cfngen-boot.service"
 # Keys of the configuration that the first stage needs; all others come with the second stage.
 FIRST_STAGE_KEYS = ("role", "cluster", "region", "timeout", "packages", "steps", "before")
@@ -152,9 +151,8 @@ def pack(
     """Return the user data of a role.
 
     Args:
-        role: the role's display name, `master` or `nodes-<group>`.
+        role: `master` or `nodes-<group>`.
         prefix: prefix of the logical id of the resource with the second stage, e.g. `Master`.
-        config: the role's configuration.
         files: the texts of further files to unpack, by path below /opt/cfngen, including BOOT_UNIT_NAME.
         references: by the reference's name (a key of `MAX_LENGTHS`), a troposphere expression or a plain text.
         cloud_config: the cloud-config that cloud-init gets beside the loader, if the cluster file has one.
@@ -164,7 +162,59 @@ def pack(
     """
     from troposphere import Base64, Join
 
-    # The modules of each stage: those with the functions of its steps, and all that these import.
+    first_modules, second_modules = _modules_of_stages(config)
+    role_config = {key: value for key, value in config.items() if key not in FIRST_STAGE_KEYS}
+    second_files = {
+        **{program_path(module): stripped_source(module) for module in second_modules},
+        "role.json": _compact_json(role_config),
+        **{path: text for path, text in files.items() if path != BOOT_UNIT_NAME},
+    }
+    program = _compress(_join_files(second_files))
+    sha256 = _sha256(program)
+    resource = str(ProgramId(prefix, sha256[:12]))
+    first_config: dict[str, object] = {key: value for key, value in config.items() if key in FIRST_STAGE_KEYS}
+    first_config["program"] = {"resource": resource, "sha256": sha256}
+    first_config["contents"] = _digests_of_second_stage(second_modules, role_config, files)
+    first_files = {program_path(module): stripped_source(module) for module in first_modules}
+    first_files.update({"config.json": _compact_json(first_config), BOOT_UNIT_NAME: files[BOOT_UNIT_NAME]})
+    packed_first = _compress(_join_files(first_files))
+    cloud_config_text = _cloud_config_text(cloud_config) if cloud_config else ""
+    pieces = _split_at_references(_user_data(packed_first, cloud_config_text), references)
+    modules = sorted({*first_modules, *second_modules})
+    shown_files = {
+        "user-data.py": _shown_loader(packed_first, first_files, references),
+        "config.json": _readable_json(first_config),
+        "role.json": _readable_json(role_config),
+        "steps.md": steps_page(role, config["steps"], config["tasks"], _digest_of_program(modules)),
+        **({"cloud-config.yaml": cloud_config_text + "\n"} if cloud_config_text else {}),
+        **files,
+        **{program_path(module): source_text(module) for module in modules},
+    }
+    return UserData(
+        role=role,
+        value=Base64(Join("", [piece if isinstance(piece, str) else piece.value for piece in pieces])),
+        size=_checked_size(role, pieces),
+        resource=resource,
+        program=program,
+        files=shown_files,
+        instance_files={"references.json": _shown_references(references), **first_files, **second_files},
+    )
+
+
+def _checked_size(role: str, pieces: Sequence[str | _Reference]) -> int:
+    """Return the bytes of user data with every reference at its maximum length, if EC2 allows so many."""
+    size = sum(len(piece) if isinstance(piece, str) else MAX_LENGTHS[piece.name] for piece in pieces)
+    if size > MAX_USER_DATA_BYTES:
+        raise UserDataTooLargeError(role, size)
+    return size
+
+
+def _shown_references(references: Mapping[str, object]) -> str:
+    return json.dumps({name: text if isinstance(text, str) else f"${{{name}}}" for name, text in references.items()})
+
+
+def _modules_of_stages(config: Config) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the modules of each stage: the ones with the functions of its steps, and all that these import."""
     first_modules = with_imported_modules(
         ["__main__", *map(_module_of_function, first_stage_steps(config["steps"]).values())]
     )
@@ -172,71 +222,35 @@ def pack(
     for task_steps in config["tasks"].values():
         functions += task_steps.values()
     all_modules = with_imported_modules(map(_module_of_function, functions))
-    second_modules = [module for module in all_modules if module not in first_modules]
-    role_config = {key: value for key, value in config.items() if key not in FIRST_STAGE_KEYS}
-    second_files = {program_path(module): stripped_source(module) for module in second_modules}
-    second_files["role.json"] = _compact_json(role_config)
-    second_files.update({path: text for path, text in files.items() if path != BOOT_UNIT_NAME})
-    program = _compress(_join_files(second_files))
-    sha256 = _sha256(program)
-    resource = str(ProgramId(prefix, sha256[:12]))
+    return first_modules, [module for module in all_modules if module not in first_modules]
 
-    first_config = {
-        **{key: value for key, value in config.items() if key in FIRST_STAGE_KEYS},
-        "program": {"resource": resource, "sha256": sha256},
-        # Digests of the second stage's parts, from which `user_data_diff` finds out what has changed.
-        "contents": {
-            "boot": _digests({module: stripped_source(module) for module in second_modules}),
-            "role": _digests({key: _compact_json(value) for key, value in role_config.items()}),
-            "files": _digests(
-                {path.removeprefix("files"): text for path, text in files.items() if path != BOOT_UNIT_NAME}
-            ),
-        },
+
+def _digests_of_second_stage(
+    modules: Sequence[str], role_config: Mapping[str, object], files: Mapping[str, str]
+) -> dict[str, dict[str, str]]:
+    """Return digests of the second stage's parts, from which `user_data_diff` finds out what has changed."""
+    return {
+        "boot": _digests({module: stripped_source(module) for module in modules}),
+        "role": _digests({key: _compact_json(value) for key, value in role_config.items()}),
+        "files": _digests({path.removeprefix("files"): text for path, text in files.items() if path != BOOT_UNIT_NAME}),
     }
-    first_files = {program_path(module): stripped_source(module) for module in first_modules}
-    first_files.update({"config.json": _compact_json(first_config), BOOT_UNIT_NAME: files[BOOT_UNIT_NAME]})
-    packed_first = _compress(_join_files(first_files))
-    # The NUL marks the place of the references, see `_split_at_references`; the text itself has no NUL.
+
+
+def _user_data(packed_first: str, cloud_config_text: str) -> str:
+    """Return user data with a NUL in the place of the references, see `_split_at_references`."""
     loader = LOADER.format(references="\0", program=packed_first, unit=BOOT_UNIT_NAME)
-    user_data = loader
-    cloud_config_text = ""
-    if cloud_config:
-        cloud_config_text = "#cloud-config\n" + _escape_braces(json.dumps(cloud_config, indent=1))
-        user_data = MULTIPART.format(loader=loader, cloud_config=cloud_config_text)
-    pieces = _split_at_references(user_data, references)
-    size = sum(len(piece) if isinstance(piece, str) else MAX_LENGTHS[piece.name] for piece in pieces)
-    if size > MAX_USER_DATA_BYTES:
-        raise UserDataTooLargeError(role, size)
-    # What `cfngen userdata` shows: the loader without the packed program, and all files with their comments.
-    all_program_modules = {*first_modules, *second_modules}
+    return MULTIPART.format(loader=loader, cloud_config=cloud_config_text) if cloud_config_text else loader
+
+
+def _shown_loader(packed_first: str, first_files: Mapping[str, str], references: Mapping[str, object]) -> str:
+    """Return the loader without the packed program, and with `${name}` for each reference."""
     elided = f"… {len(packed_first)} characters: {', '.join(sorted(first_files))}, packed …"
-    view_pieces = _split_at_references(LOADER.format(references="\0", program=elided, unit=BOOT_UNIT_NAME), references)
-    shown_files = {
-        "user-data.py": "".join(piece if isinstance(piece, str) else f"${{{piece.name}}}" for piece in view_pieces),
-        "config.json": json.dumps(first_config, indent=2, ensure_ascii=False) + "\n",
-        "role.json": json.dumps(role_config, indent=2, ensure_ascii=False) + "\n",
-        "steps.md": steps_page(
-            role,
-            config["steps"],
-            config["tasks"],
-            _sha256(_join_files({module: stripped_source(module) for module in sorted(all_program_modules)})),
-        ),
-    }
-    if cloud_config_text:
-        shown_files["cloud-config.yaml"] = cloud_config_text + "\n"
-    shown_files.update(files)
-    shown_files.update({program_path(module): source_text(module) for module in sorted(all_program_modules)})
-    value = Join("", [piece if isinstance(piece, str) else piece.value for piece in pieces])
-    reference_texts = {name: text if isinstance(text, str) else f"${{{name}}}" for name, text in references.items()}
-    return UserData(
-        role=role,
-        value=Base64(value),
-        size=size,
-        resource=resource,
-        program=program,
-        files=shown_files,
-        instance_files={"references.json": json.dumps(reference_texts), **first_files, **second_files},
-    )
+    pieces = _split_at_references(LOADER.format(references="\0", program=elided, unit=BOOT_UNIT_NAME), references)
+    return "".join(piece if isinstance(piece, str) else f"${{{piece.name}}}" for piece in pieces)
+
+
+def _digest_of_program(modules: Sequence[str]) -> str:
+    return _sha256(_join_files({module: stripped_source(module) for module in modules}))
 
 
 def _module_of_function(function: str) -> str:
@@ -245,21 +259,23 @@ def _module_of_function(function: str) -> str:
 
 
 def _sha256(text: str) -> str:
-    """Return the SHA-256 digest of a text in hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _compact_json(value: object) -> str:
-    """Return a value as JSON without white space, to save space."""
     return json.dumps(value, separators=(",", ":"))
 
 
-def _escape_braces(text: str) -> str:
-    """Return JSON text without `${…}` and dynamic references `{{…}}`, which CloudFormation would replace.
+def _readable_json(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def _cloud_config_text(cloud_config: JsonObject) -> str:
+    """Return a cloud-config without `${…}` and dynamic references `{{…}}`, which CloudFormation would replace.
 
     Both only occur within JSON strings, where the second character is replaced by an escape sequence for a brace.
     """
-    return re.sub(r"(?<=[${])\{", r"\\u007b", text)
+    return "#cloud-config\n" + re.sub(r"(?<=[${])\{", r"\\u007b", json.dumps(cloud_config, indent=1))
 
 
 def _join_files(texts_by_path: Mapping[str, str]) -> str:
@@ -268,21 +284,13 @@ def _join_files(texts_by_path: Mapping[str, str]) -> str:
 
 
 def _digests(texts: Mapping[str, str]) -> dict[str, str]:
-    """Return by name a digest of each text.
-
-    The digests have five hexadecimal digits, to save space: of a million changes about one stays unnoticed.
-    """
+    """Return five digits of each text's digest, to save space: of a million changes about one stays unnoticed."""
     return {name: hashlib.sha256(text.encode()).hexdigest()[:5] for name, text in texts.items()}
 
 
 @dataclass(frozen=True)
 class _Reference:
-    """A value that only CloudFormation knows, such as the id of another resource.
-
-    Attributes:
-        name: the name under which the boot program gets the value.
-        value: the troposphere expression.
-    """
+    """A value that only CloudFormation knows, such as a resource's id, and its name for the boot program."""
 
     name: str
     value: object
@@ -291,9 +299,7 @@ class _Reference:
 def _split_at_references(text: str, references: Mapping[str, object]) -> list[str | _Reference]:
     """Return the pieces that CloudFormation joins to user data: literal texts and references.
 
-    Args:
-        text: the user data; its NUL is replaced by a JSON object with the value of each reference, by name.
-        references: by name, a troposphere expression or a plain text.
+    The text's NUL is replaced by a JSON object with the value of each reference, by name.
     """
     before, _, after = text.partition("\0")
     pieces: list[str | _Reference] = []

@@ -1,7 +1,7 @@
 """The manifests of AWS's pod identity webhook, which gives pods the role of their service account.
 
 It runs on every master beside its API server, which calls it at the loopback address, as in EKS. So it needs neither
-the pod network nor the cluster's DNS nor another master. Flags, ports and the ConfigMap's format are those of
+the pod network nor the cluster's DNS nor another master. Flags, ports and the ConfigMap's format are from
 aws/amazon-eks-pod-identity-webhook (main.go, pkg/cache/cache.go, README.md).
 
 Masters apply all of it with their other manifests except the MutatingWebhookConfiguration, which
@@ -36,7 +36,6 @@ LABELS = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/managed-by": "cfnge
 # configuration find out that theirs has been superseded.
 CONFIGURATION_ANNOTATION = "cfngen/configuration"
 CERTIFICATE_FOLDER = "/etc/webhook/certs"
-# The user and group `nobody`.
 _UNPRIVILEGED_ID = 65534
 # Seconds that a token is valid; the webhook's own default, and the longest that AWS's SDKs make use of.
 _TOKEN_SECONDS = 86400
@@ -44,7 +43,6 @@ _TOKEN_SECONDS = 86400
 _SECONDS_FOR_LISTED, _SECONDS_FOR_OTHERS = 5, 3
 # Of this version the webhook reads no other (v1beta1 in pkg/handler/handler.go).
 _REVIEW_VERSIONS = ["v1beta1"]
-# The label by which AWS's own configuration lets a pod do without the webhook.
 _SKIP_LABEL = "eks.amazonaws.com/skip-pod-identity-webhook"
 
 
@@ -158,9 +156,7 @@ def _webhook(name: str, failure_policy: str, *, seconds: int, conditions: list[J
     """Return one webhook of the configuration.
 
     Args:
-        name: the part of its name that tells it from the others.
         failure_policy: `Fail` or `Ignore`: whether a pod is refused if the webhook does not answer.
-        seconds: how long the API server waits.
         conditions: the CEL expressions that must all be true of a pod.
     """
     return {
@@ -188,7 +184,28 @@ def _webhook(name: str, failure_policy: str, *, seconds: int, conditions: list[J
 
 
 def _spec(cluster: Cluster) -> JsonObject:
-    """Return the specification of the DaemonSet, which runs the webhook on each master."""
+    pod = {
+        "hostNetwork": True,
+        "nodeSelector": {"node-role.kubernetes.io/control-plane": ""},
+        "priorityClassName": "system-node-critical",
+        "serviceAccountName": NAME,
+        "tolerations": [{"operator": "Exists"}],
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _UNPRIVILEGED_ID,
+            "runAsGroup": _UNPRIVILEGED_ID,
+            "fsGroup": _UNPRIVILEGED_ID,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [_container(cluster)],
+        # The pods wait until a master has made the certificate. A renewed one reaches them within two minutes.
+        "volumes": [{"name": "certificate", "secret": {"secretName": NAME, "defaultMode": 0o440}}],
+    }
+    labels = {"k8s-app": NAME}
+    return {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}
+
+
+def _container(cluster: Cluster) -> JsonObject:
     flags = {
         "in-cluster": "false",
         "port": str(POD_IDENTITY_PORT),
@@ -208,7 +225,7 @@ def _spec(cluster: Cluster) -> JsonObject:
         "v": "2",
     }
     probe = {"httpGet": {"path": "/healthz", "port": POD_IDENTITY_PORT, "scheme": "HTTPS"}, "timeoutSeconds": 3}
-    container = {
+    return {
         "name": NAME,
         "image": POD_IDENTITY_WEBHOOK_IMAGE,
         "command": ["/webhook"],
@@ -228,25 +245,6 @@ def _spec(cluster: Cluster) -> JsonObject:
         },
         "volumeMounts": [{"name": "certificate", "mountPath": CERTIFICATE_FOLDER, "readOnly": True}],
     }
-    pod = {
-        "hostNetwork": True,
-        "nodeSelector": {"node-role.kubernetes.io/control-plane": ""},
-        "priorityClassName": "system-node-critical",
-        "serviceAccountName": NAME,
-        "tolerations": [{"operator": "Exists"}],
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": _UNPRIVILEGED_ID,
-            "runAsGroup": _UNPRIVILEGED_ID,
-            "fsGroup": _UNPRIVILEGED_ID,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
-        "containers": [container],
-        # The pods wait until a master has made the certificate. A renewed one reaches them within two minutes.
-        "volumes": [{"name": "certificate", "secret": {"secretName": NAME, "defaultMode": 0o440}}],
-    }
-    labels = {"k8s-app": NAME}
-    return {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}
 
 
 def _object(

@@ -1,4 +1,4 @@
-"""The files and services of an instance with which pods reach each other; they depend on the network plug-in.
+"""The files and services of an instance that let pods reach each other; they depend on the network plug-in.
 
 With VPC routes no plug-in runs: containerd writes a CNI configuration for the node's range of pod addresses, and a
 systemd unit masquerades packets that leave the cluster. The other plug-ins do both themselves, but the distribution

@@ -59,18 +59,12 @@ def patches(
     container: str,
     further_variables: tuple[JsonObject, ...] = (),
 ) -> tuple[JsonObject, ...]:
-    """Return the patches of a chart's object with which its pods use the role of their service account.
+    """Return the patches of a chart's object that let its pods use the role of their service account.
 
     Without a role, but with an issuer, it is a patch without fields: server-side apply then removes those of a role
     that the cluster file no longer asks for. A cluster without an issuer has had no role.
 
-    Args:
-        cluster: the cluster.
-        account: the pods' service account.
-        kind: kind of the object.
-        name: name of the object; its namespace is that of the service account.
-        container: name of the container that calls AWS.
-        further_variables: further environment variables of this container.
+    The object, of this name, is in the service account's namespace; the container is the one that calls AWS.
     """
     if cluster.service_account_issuer is None:
         return ()

@@ -1,4 +1,4 @@
-"""The files with which the programs of an instance use the proxy, and the values with which add-ons use it.
+"""The files that make the programs of an instance use the proxy, and the values that make add-ons use it.
 
 systemd units have a drop-in that names one file of variables. They are the boot program's units, containerd's, which
 pulls images, the kubelet's, whose credential provider calls ECR, and those of the image's own services that call AWS or
@@ -17,7 +17,6 @@ from cfngen.userdata.lines import text_of
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
-# The variables, for systemd and shells.
 ENVIRONMENT_FILE = "/etc/default/cfngen-proxy"
 # A drop-in for `cfngen-` applies to all units whose names begin with that (systemd.unit(5)).
 _OWN_UNITS = ("cfngen-.service", "containerd.service", "kubelet.service")

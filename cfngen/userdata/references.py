@@ -82,10 +82,6 @@ def of_node() -> tuple[str, ...]:
 
 
 def check_names(references: Mapping[str, object], names: Collection[str]) -> None:
-    """Check that `references` has a value for each of `names`, and no others.
-
-    Raises:
-        ValueError: a reference is missing or unknown.
-    """
+    """Check that `references` has a value for each of `names`, and no others; else raise ValueError."""
     if references.keys() != set(names):
         raise ValueError(f"references of user data are {sorted(references)}, not {sorted(names)}")

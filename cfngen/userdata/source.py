@@ -15,9 +15,8 @@ from cfngen.errors import CfngenError
 if TYPE_CHECKING:
     from importlib.abc import Traversable
 
-# Of the supported distributions' Pythons the oldest: that of Amazon Linux 2023.
+# The oldest Python of the supported distributions: Amazon Linux 2023's.
 OLDEST_INSTANCE_PYTHON = (3, 9)
-# Folder of the boot program on an instance, below /opt/cfngen.
 PROGRAM_FOLDER = "boot/"
 
 
@@ -71,11 +70,7 @@ def with_imported_modules(modules: Iterable[str]) -> tuple[str, ...]:
 
 @cache
 def imported_modules(module: str) -> frozenset[str]:
-    """Return the names of the modules of `cfngen.boot` that a module imports when it runs.
-
-    Raises:
-        BrokenProgramError: it is no Python program.
-    """
+    """Return the names of the modules of `cfngen.boot` that a module imports when it runs."""
     names: set[str] = set()
     try:
         tree = ast.parse(source_text(module))
@@ -106,7 +101,7 @@ def stripped_source(module: str) -> str:
     """Return the text of a module of `cfngen.boot` as instances get it: stripped, to save space in user data.
 
     Raises:
-        BrokenProgramError: the result is no program for the oldest Python of the instances, as far as `ast` tells.
+        BrokenProgramError: the result is not a program for the oldest Python of the instances, as far as `ast` tells.
     """
     try:
         stripped = strip_source(source_text(module))
@@ -220,7 +215,6 @@ def _statements(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _is_for_type_checkers(node: ast.AST) -> bool:
-    """Return whether only type checkers need a statement: it does nothing when the program runs."""
     if isinstance(node, ast.AnnAssign):
         return node.value is None
     if isinstance(node, ast.If):
@@ -231,7 +225,6 @@ def _is_for_type_checkers(node: ast.AST) -> bool:
 
 
 def _end(node: ast.stmt | ast.expr) -> Position:
-    """Return the line and column at which a node ends."""
     return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
 
 

@@ -24,7 +24,6 @@ class Step(NamedTuple):
     """A step of the boot program.
 
     Attributes:
-        title: the step's title in the log.
         function: the function that does the step's work, as `module.function` of `cfngen.boot`.
         is_needed: a function that returns whether the instances of a group need the step, given the cluster and the
             group; by default they do.
@@ -38,7 +37,7 @@ class Step(NamedTuple):
 def drain_minutes(group: Instances) -> int:
     """Return the minutes that draining an instance of a group may take before the instance is terminated.
 
-    The result is 0 if instances are not drained: masters, or those of a node group without a time-out.
+    The result is 0 if instances are not drained: masters, or nodes of a group without a time-out.
     """
     return group.drain_timeout if isinstance(group, NodeGroup) else 0
 
@@ -210,14 +209,7 @@ def tasks(cluster: Cluster, group: Instances) -> dict[str, Steps]:
 
 
 def steps_page(role: str, all_steps: Steps, all_tasks: Mapping[str, Steps], program_sha256: str) -> str:
-    """Return a page that lists what the instances of a role do: the steps of a boot by number, and the tasks.
-
-    Args:
-        role: the role's display name.
-        all_steps: the steps of a boot.
-        all_tasks: the tasks of timers and services.
-        program_sha256: a digest of the boot program, which differs if one of its modules does.
-    """
+    """Return a page that lists what the instances of a role do: the steps of a boot by number, and the tasks."""
     numbered = {"identity": "runner.identity", **all_steps, "signal": "runner.signal_success"}
     lines = [
         f"# What instances of the role {role} do",

@@ -45,7 +45,6 @@ _FILE_DESCRIPTIONS = {
     "/etc/systemd/system/cfngen-rebalance.service": "what nodes do when EC2 recommends to rebalance their instances",
     "cfngen-boot.service": "the boot program's unit",
 }
-# Part of the name of each file with the proxy, or with the way to the file that has it.
 _PROXY_FILE_NAME = "cfngen-proxy"
 # Pattern of the cloud-config in user data; its group is the content without the first line.
 _CLOUD_CONFIG = re.compile(r"^#cloud-config\n(.*?)\n--cfngen--$", re.MULTILINE | re.DOTALL)
@@ -54,10 +53,7 @@ _CLOUD_CONFIG = re.compile(r"^#cloud-config\n(.*?)\n--cfngen--$", re.MULTILINE |
 def difference(old_user_data: str, new_user_data: str) -> str:
     """Return a sentence that tells in which parts two versions of user data differ; "" if one cannot be unpacked.
 
-    Args:
-        old_user_data: the user data of a launch template, made by `pack` and filled in by CloudFormation; in base64 or
-            as text.
-        new_user_data: the user data that replaces it, in the same form.
+    Both are user data of `pack`, filled in by CloudFormation, in base64 or as text.
     """
     old_parts, new_parts = _parts_by_name(old_user_data), _parts_by_name(new_user_data)
     if old_parts is None or new_parts is None:
@@ -89,9 +85,6 @@ def parts(text: str) -> list[str]:
     """Return the content of user data as lines for a diff, each with the name of its part in front.
 
     There are no lines if the user data is damaged.
-
-    Args:
-        text: user data of `pack`, filled in by CloudFormation; in base64 or as text.
     """
     lines: list[str] = []
     for name, part in sorted((_parts_by_name(text) or {}).items()):
@@ -129,6 +122,5 @@ def _parts_by_name(text: str) -> dict[str, str] | None:
 
 
 def _changed_keys(old_json: str, new_json: str) -> list[str]:
-    """Return the sorted keys whose values differ between two JSON objects."""
     old, new = json.loads(old_json), json.loads(new_json)
     return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))

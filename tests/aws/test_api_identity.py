@@ -10,10 +10,10 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import ClientError
+from documented_policies import execution_policy, private_cluster_policy
 from identity_policies import Credentials
 from served_api import Served, serving
 
-from cfngen.permissions.policies import execution_policy, private_cluster_policy
 from cfngen.permissions.scope import Scope
 from cfngen.sandbox.cloudformation.service import CloudFormation
 

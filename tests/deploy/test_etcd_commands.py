@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from deployed import STACK, Place, place
+from documented_policies import etcd_policy, operator_policy
 
 from cfngen.cli.exit_codes import error_exit_code
 from cfngen.cluster.load import load
@@ -35,7 +36,6 @@ from cfngen.deploy.operations.etcd.restore import (
 from cfngen.deploy.operations.etcd.watch import RestoreFailedError, RestoreProgress
 from cfngen.deploy.operations.interaction import DeclinedError
 from cfngen.deploy.preflight.stack_checks import BusyError
-from cfngen.permissions.policies import etcd_policy, operator_policy
 from cfngen.permissions.scope import Scope
 from cfngen.sandbox.cloudformation.handlers.handler import client
 

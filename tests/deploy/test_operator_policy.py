@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from deployed import Place, place
 from deployments import Operator, groups
+from documented_policies import operator_policy
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.access import cluster_access
@@ -23,7 +24,6 @@ from cfngen.deploy.status.status_reader import read_status
 from cfngen.deploy.status.validation import validate
 from cfngen.deploy.watching.diagnosis import Diagnosis, diagnose
 from cfngen.permissions.operators import SERVICE_ROLE
-from cfngen.permissions.policies import operator_policy
 from cfngen.permissions.scope import Scope
 
 pytestmark = pytest.mark.drill

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from documented_policies import operator_policy
+
 from cfngen.deploy.aws.account import connect
 from cfngen.deploy.aws.stacks import find_stack
 from cfngen.deploy.operations import stack_protection
 from cfngen.deploy.plan.publishing.publish import publish
 from cfngen.deploy.preflight.quotas import service_quotas
 from cfngen.deploy.preflight.quotas.demand import count_demand
-from cfngen.permissions.policies import operator_policy
 from cfngen.permissions.scope import Scope
 from cfngen.templates import generate
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from documented_policies import operator_policy, pause_policy
 from pausing import LARGE, NAME, SMALL, Pauser, running
 
 from cfngen.deploy.messages.message import Step
@@ -14,7 +15,6 @@ from cfngen.deploy.operations.etcd.backup import BackupTaken
 from cfngen.deploy.operations.pausing.pause import PauseInterruptedError
 from cfngen.deploy.operations.pausing.resume import ResumeInterruptedError
 from cfngen.deploy.plan.deletion.plan import DeletionRequest
-from cfngen.permissions.policies import operator_policy, pause_policy
 from cfngen.permissions.scope import Scope
 
 pytestmark = pytest.mark.drill

@@ -11,7 +11,7 @@ from replaced import MASTERS, NAME, NODES, ONE, THREE, Cluster
 from cfngen.cluster.load import parse
 from cfngen.deploy.operations.replacing.members import QuorumError
 from cfngen.deploy.operations.replacing.messages import ReplacementDetachedError, ReplacementInProgressError
-from cfngen.permissions.instance_replacement import replacement_statements
+from cfngen.permissions.operations import replacement_statements
 from cfngen.permissions.operators import operator_statements
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.statements import policy_document

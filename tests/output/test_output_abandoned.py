@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cfngen.output import write
-from cfngen.output.errors import OutputError
+from cfngen.output.directory import OutputError
 
 FILES = {"vpc.json": b'{"Metadata": {"cfngen": {}}, "Resources": {}}'}
 

@@ -16,7 +16,7 @@ import pytest
 
 from cfngen.output import write
 from cfngen.output.compare import differences
-from cfngen.output.errors import OutputError
+from cfngen.output.directory import OutputError
 from cfngen.output.readme import MARKER
 
 REPOSITORY = Path(__file__).parents[2]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from cfngen.cluster.load import parse
-from cfngen.permissions.capacity_reservations import capacity_reservation_statements
 from cfngen.permissions.grants import scope_of
-from cfngen.permissions.instance_replacement import replacement_statements
+from cfngen.permissions.operations import replacement_statements
 from cfngen.permissions.scope import Scope
+from cfngen.permissions.service_role import capacity_reservation_statements
 
 ROLE = "arn:aws:iam::123456789012:role/masters"
 

@@ -11,11 +11,7 @@ from typing import Any
 
 import cfnlint.data.schemas.providers
 import pytest
-from parliament import analyze_policy_string
-
-from cfngen.cluster.load import parse
-from cfngen.permissions.operators import command_groups
-from cfngen.permissions.policies import (
+from documented_policies import (
     etcd_policy,
     execution_policy,
     operator_policy,
@@ -24,6 +20,10 @@ from cfngen.permissions.policies import (
     roles_and_secrets_policy,
     several_masters_policy,
 )
+from parliament import analyze_policy_string
+
+from cfngen.cluster.load import parse
+from cfngen.permissions.operators import command_groups
 from cfngen.permissions.scope import Scope
 from cfngen.templates import generate
 

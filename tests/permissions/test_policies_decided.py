@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-
-from cfngen.permissions.policies import (
+from documented_policies import (
     etcd_policy,
     execution_policy,
     operator_policy,
@@ -18,6 +17,7 @@ from cfngen.permissions.policies import (
     roles_and_secrets_policy,
     several_masters_policy,
 )
+
 from cfngen.permissions.scope import Scope
 
 NARROW = Scope("123456789012", "us-west-2", "kubernetes")

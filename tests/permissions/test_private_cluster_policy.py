@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 import yaml
-from test_documented_policies import EXECUTION, NARROW, actions, allows, schema
-
-from cfngen.cluster.load import parse
-from cfngen.cluster.model import Cluster
-from cfngen.permissions.grants import grants, scope_of
-from cfngen.permissions.policies import (
+from documented_policies import (
     execution_policy,
     operator_policy,
     private_cluster_policy,
     roles_and_secrets_policy,
     several_masters_policy,
 )
+from test_documented_policies import EXECUTION, NARROW, actions, allows, schema
+
+from cfngen.cluster.load import parse
+from cfngen.cluster.model import Cluster
+from cfngen.permissions.grants import grants, scope_of
 from cfngen.permissions.statements import MANAGED_POLICY_LIMIT
 from cfngen.templates import generate
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import fnmatch
 
 import pytest
+from documented_policies import execution_policy, roles_and_secrets_policy, several_masters_policy
 from test_documented_policies import NARROW, actions, allows, on_what, schema
 
 from cfngen.cluster.load import parse
-from cfngen.permissions.policies import execution_policy, roles_and_secrets_policy, several_masters_policy
 from cfngen.templates import generate
 
 ZONES = [{"zone": f"us-west-2{letter}"} for letter in "abc"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from cfngen.cluster.load import parse
 from cfngen.permissions.grants import scope_of
-from cfngen.permissions.subnet_tags import subnet_tag_statements
+from cfngen.permissions.network import subnet_tag_statements
 
 SUBNET, PUBLIC = "subnet-0123456789abcdef0", "subnet-0123456789abcdef1"
 

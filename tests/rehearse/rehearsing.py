@@ -15,8 +15,8 @@ from cfngen.deploy.operations.interaction import Interaction
 from cfngen.deploy.watching.watch import InterruptChoice
 from cfngen.rehearse import clusters, expectations
 from cfngen.rehearse.expectations import Expectations
+from cfngen.rehearse.operation_runner import RehearsalRequest
 from cfngen.rehearse.outlines import outline_steps
-from cfngen.rehearse.request import RehearsalRequest
 from cfngen.rehearse.run import RehearsalResult, rehearse
 from cfngen.rehearse.steps import STEPS, RehearsalStep
 from cfngen.sandbox.cloudformation.handlers.handler import client

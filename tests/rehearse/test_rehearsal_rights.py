@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from deployed import place
+from documented_policies import operator_policy
 from rehearsing import Person, left
 
 from cfngen.permissions.operators import SERVICE_ROLE
-from cfngen.permissions.policies import operator_policy
 from cfngen.permissions.scope import Scope
 from cfngen.rehearse.clusters import REHEARSAL_NAME
 

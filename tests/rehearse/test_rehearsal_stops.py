@@ -17,8 +17,8 @@ from cfngen.deploy.operations.interaction import DeclinedError
 from cfngen.rehearse import cleanup, clusters, expectations
 from cfngen.rehearse.cleanup import ForeignRehearsalStackError
 from cfngen.rehearse.expectations import expectation_key
+from cfngen.rehearse.operation_runner import RehearsalRequest
 from cfngen.rehearse.report import Rehearsal, markdown_page
-from cfngen.rehearse.request import RehearsalRequest
 from cfngen.rehearse.run import RehearsalResult, clean_up
 from cfngen.rehearse.steps import STEPS
 

@@ -13,11 +13,11 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+import documented_policies as policies
 import pytest
 from test_addon_ports import ALL as ADDONS
 from test_policies import CONFIGURATIONS, resolved
 
-from cfngen.permissions import policies
 from cfngen.permissions.scope import Scope
 
 CLUSTERS: list[dict[str, Any]] = [

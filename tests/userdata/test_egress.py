@@ -21,8 +21,7 @@ from cfngen.cluster.naming.names import api_host
 from cfngen.cluster.network.endpoints import service_hosts
 from cfngen.templates import generate
 from cfngen.userdata import addons
-from cfngen.userdata.egress import egress
-from cfngen.userdata.egress_hosts import REGISTRIES_BY_RELEASE
+from cfngen.userdata.egress import REGISTRIES_BY_RELEASE, egress
 
 CASES = Path(__file__).parents[1] / "golden" / "cases"
 EVERY_ADDON: dict[str, Any] = {

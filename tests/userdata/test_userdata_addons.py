@@ -112,7 +112,7 @@ def test_expanders_are_tried_in_the_order_of_the_cluster_file() -> None:
     }
 
 
-# CloudFormation names a group after its stack and logical id (`cfngen.permissions.generated_names`).
+# CloudFormation names a group after its stack and logical id (`cfngen.permissions.scope`).
 def test_priorities_match_the_names_of_their_groups_and_of_no_others() -> None:
     found = autoscaler(
         "gpu", "gpu-spot", "spot", expander=["priority"], priorities={"50": ["gpu-spot"], "10": ["gpu", "spot"]}

@@ -19,19 +19,16 @@ MOUNT = "/mnt/instance-storage"
 # Folders whose content is stored on the new file system. Keys are the names of the folders in MOUNT that are mounted
 # over them.
 BIND_MOUNTS = {"containerd": "/var/lib/containerd", "kubelet": "/var/lib/kubelet", "pods": "/var/log/pods"}
-# The systemd services that use the folders of BIND_MOUNTS.
 SERVICES_ON_MOUNTS = ("containerd", "kubelet")
 FSTAB = "/etc/fstab"
 # The disk model that NVMe instance store volumes report; EBS volumes report another one (EC2 User Guide, "Identify
 # Amazon EBS volumes").
 INSTANCE_STORE_MODEL = "Amazon EC2 NVMe Instance Storage"
 FILE_SYSTEM_LABEL = "cfngen-storage"
-# Device file of the RAID array, if there are several disks.
 ARRAY_DEVICE = "/dev/md/cfngen"
 # By program, the name of its package for apt and for dnf; mdadm is needed only for several disks.
 FORMAT_PACKAGES = {"mkfs.ext4": ("e2fsprogs", "e2fsprogs")}
 RAID_PACKAGES = {"mdadm": ("mdadm", "mdadm")}
-# Path in the instance metadata.
 BLOCK_DEVICES_PATH = "meta-data/block-device-mapping/"
 # A drop-in for the units of the services, which then do not start without their folders' mounts.
 MOUNTS_DROP_IN = "[Unit]\nRequiresMountsFor=" + " ".join(BIND_MOUNTS.values()) + "\n"
@@ -110,12 +107,10 @@ def _xen_disks(machine: Machine) -> list[str]:
 
 
 def _fstab_device(line: str) -> str:
-    """Return the first field of a line of /etc/fstab; fields are separated by spaces or tabs."""
     return re.split("[ \t]", line, maxsplit=1)[0]
 
 
 def _has_file_system(machine: Machine, devices: list[str]) -> bool:
-    """Return whether the disks have the file system that an earlier boot of this instance created on them."""
     if len(devices) > 1:
         # Several disks form a RAID array. After a reboot udev has usually assembled it already; mdadm's exit codes 1
         # and 2 mean that there is nothing to assemble.
@@ -126,7 +121,6 @@ def _has_file_system(machine: Machine, devices: list[str]) -> bool:
 
 
 def _labelled_device(machine: Machine) -> str:
-    """Return the device file of the file system with LABEL."""
     _, text = machine.run("blkid", "-c", "/dev/null", "-L", FILE_SYSTEM_LABEL)
     return text.strip()
 

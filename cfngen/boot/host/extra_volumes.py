@@ -38,7 +38,6 @@ def mount(machine: Machine, boot: Boot) -> str:
 
 
 def _mount_volume(machine: Machine, volume: MountedVolume) -> str:
-    """Mount a volume, unless it is mounted already; return what was done."""
     device, folder, file_system = volume["device"], volume["folder"], volume["fileSystem"]
     hint = "check that the launch template still has the volume, and what `lsblk` shows"
     disk = machine.wait(f"the disk of {device}", lambda: _disk(machine, device), hint, DISK_WAIT_SECONDS)
@@ -100,11 +99,7 @@ def _disk(machine: Machine, device: str) -> str:
 
 
 def _content(machine: Machine, disk: str) -> dict[str, str]:
-    """Return the fields that `blkid` prints for a disk, e.g. TYPE and UUID; an empty mapping if the disk is blank.
-
-    Raises:
-        BootError: the disk cannot be read.
-    """
+    """Return the fields that `blkid` prints for a disk, e.g. TYPE and UUID; an empty mapping if the disk is blank."""
     # blkid's exit code 2 means that the disk is blank or cannot be read. If it cannot be read, dd fails.
     machine.run("dd", f"if={disk}", "of=/dev/null", "bs=1M", "count=1")
     _, text = machine.run("blkid", "-p", "-o", "export", disk, expect=(0, 2))

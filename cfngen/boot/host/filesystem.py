@@ -18,8 +18,6 @@ def check(machine: Machine, device: str, hint: str) -> None:
     """Run `e2fsck -p`, which replays the journal and corrects only errors that are safe to correct.
 
     Args:
-        machine: the instance.
-        device: the disk, which is not mounted.
         hint: what an operator should do if errors are left.
 
     Raises:

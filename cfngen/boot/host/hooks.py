@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ..state import Boot
 
 UNITS_FOLDER = "/etc/systemd/system/"
-# The folder for the commands as shell scripts, and for the records that they have run.
 COMMANDS_FOLDER = HOME + "/commands/"
 
 
@@ -67,10 +66,7 @@ def _run_commands(machine: Machine, boot: Boot, key: str, commands: list[str]) -
     A file `<key>-<number>.done` with the instance id and the command records that the command has run.
 
     Args:
-        machine: the instance.
-        boot: this run of the program.
         key: the commands' key in the cluster file.
-        commands: the shell commands.
 
     Raises:
         BootError: a command fails; the commands after it are not run.

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ..state import Boot
 
 HOSTS_FILE = "/etc/hosts"
-# The first and the last line of cfngen's block in /etc/hosts.
 BLOCK_BEGIN = "# cfngen: the masters of this cluster"
 BLOCK_END = "# cfngen: end"
 
@@ -37,8 +36,6 @@ def of_node(machine: Machine, boot: Boot, endpoint: str, addresses: Sequence[str
     Which address is the first depends on the node's id, to spread the load. Addresses that do not answer are last.
 
     Args:
-        machine: the node.
-        boot: this run of the program.
         endpoint: the API's name and port.
         addresses: the masters' addresses, from the join information.
     """
@@ -53,7 +50,6 @@ def reorder_addresses(machine: Machine, kubeconfig: str) -> None:
     """Reorder the API's addresses in /etc/hosts: those that do not answer now are moved to the end.
 
     Args:
-        machine: the instance.
         kubeconfig: path of the kubeconfig file with the API's name and port; without it, or if /etc/hosts has no such
             name, nothing is changed.
     """

@@ -11,7 +11,6 @@ from . import hosts
 if TYPE_CHECKING:
     from ..contract import JsonObject, MasterBoot
 
-# Kubeconfig file of the cluster administrator, which kubeadm writes on masters.
 ADMIN_KUBECONFIG = "/etc/kubernetes/admin.conf"
 # Long enough to try another address if a master stops answering: a program in Go divides the 30 seconds among the
 # addresses, ten for each of three, six for each of five (see `hosts`).
@@ -26,11 +25,7 @@ def kubectl(
     kubeconfig: str = ADMIN_KUBECONFIG,
     timeout: int = 900,
 ) -> tuple[int, str]:
-    """Run kubectl against any API server of the cluster; return its exit code and output.
-
-    Raises:
-        BootError: its exit code is not in `expect`, or it timed out.
-    """
+    """Run kubectl against any API server of the cluster; return its exit code and output."""
     hosts.reorder_addresses(machine, kubeconfig)
     return machine.run(*command_prefix(kubeconfig), *arguments, stdin=stdin, expect=expect, timeout=timeout)
 

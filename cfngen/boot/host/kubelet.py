@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 # File with the instance's id, which exists once a boot has set up the instance.
 SET_UP_FILE = HOME + "/established"
-# The kubelet's kubeconfig file.
 KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
 # The folder from which the kubelet, as kubeadm configures it, reads the manifests of static pods.
 MANIFESTS_FOLDER = "/etc/kubernetes/manifests"

@@ -35,7 +35,6 @@ def device_name(data: bytes, structure: int) -> str:
 
     Args:
         data: the answer.
-        structure: IDENTIFY_NAMESPACE or IDENTIFY_CONTROLLER.
     """
     offset = NAME_OFFSETS[structure]
     name = data[offset : offset + NAME_LENGTH].decode("ascii", "replace").strip(" \0")

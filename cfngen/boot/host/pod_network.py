@@ -18,11 +18,9 @@ NETWORKD_FILE = "/etc/systemd/network/75-cfngen-pods.network"
 # these addresses are then unreachable.
 POLICY_ROUTES = "/usr/lib/udev/rules.d/99-vpc-policy-routes.rules"
 POLICY_ROUTES_OVERRIDE = "/etc/udev/rules.d/99-vpc-policy-routes.rules"
-# The systemd units that apply this rule.
 POLICY_UNITS = ("policy-routes@*.service", "refresh-policy-routes@*.timer", "refresh-policy-routes@*.service")
 # The kubelet's default of `maxPods`, with which Kubernetes is tested.
 MAX_PODS = 110
-# Addresses in a /28 prefix.
 ADDRESSES_PER_PREFIX = 16
 # Pods on every node that use the host's network and need no address: the network plug-in's and kube-proxy's.
 HOST_NETWORK_PODS = 2
@@ -32,9 +30,6 @@ def prepare(machine: Machine, boot: Boot) -> str:
     """Keep the distribution from changing the network plug-in's interfaces and routes.
 
     If pods have addresses of network interfaces, this also sets the kubelet's `maxPods` by the number of addresses.
-
-    Raises:
-        BootError: the primary network interface cannot be identified.
     """
     outcomes = ["the distribution does not manage the plug-in's routes"]
     if boot.config["podNetwork"]["interfaces"]:
@@ -56,9 +51,6 @@ def primary_interface(machine: Machine) -> str:
     """Return the name of the primary network interface, whose hardware address is in the instance metadata.
 
     A virtual interface may have the same hardware address, but only a physical one has `device` in /sys.
-
-    Raises:
-        BootError: no physical interface has that hardware address, or several have.
     """
     address = machine.metadata("meta-data/mac").strip().lower()
     folders = [posixpath.dirname(path) for path in machine.glob("/sys/class/net/*/address")]

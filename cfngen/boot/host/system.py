@@ -58,16 +58,11 @@ def provide_asset(machine: Machine, asset: Asset, seconds: float) -> bool:
     """Download a file unless it exists with the right digest, and unpack it if it is an archive.
 
     Args:
-        machine: the instance.
         asset: `url` and `sha256`, and either the `file` to write, or the `folder` to unpack the archive in. If it has
             `members` (shell patterns), only the matching files are unpacked, without the archive's top-level folder.
-        seconds: time-out.
 
     Returns:
         Whether the file had to be downloaded.
-
-    Raises:
-        BootError: the download failed, or the file's digest is wrong.
     """
     url, sha256, folder = asset["url"], asset["sha256"], asset.get("folder")
     path = asset.get("file") or f"{HOME}/downloads/{url.rpartition('/')[2]}"
@@ -89,11 +84,7 @@ def _download(machine: Machine, url: str, path: str, sha256: str, seconds: float
     without waiting for the time-out: more attempts would not help.
 
     Args:
-        machine: the instance.
-        url: the file's URL.
         path: where to write the file.
-        sha256: the expected digest.
-        seconds: time-out.
     """
     rejections = 0
 
@@ -128,16 +119,10 @@ def services(machine: Machine, boot: Boot) -> str:
 
 
 def _check_containerd(machine: Machine) -> None:
-    """Check that containerd has loaded its CRI plug-ins, since containerd also runs without them.
-
-    Raises:
-        Pending: containerd does not answer yet.
-        BootError: a plug-in was not loaded; waiting would not help.
-    """
+    """Check that containerd has loaded its CRI plug-ins, since containerd also runs without them."""
     code, text = machine.run("ctr", "plugins", "ls", expect=(0, 1))
     if code:
         raise Pending("it does not answer")
-    # Columns of the output: type, id, platforms, status.
     rows = [line.split() for line in text.splitlines()]
     states = {tuple(row[:2]): row[-1] for row in rows if row}
     for plugin_type, plugin_id in sorted(CRI_PLUGINS):

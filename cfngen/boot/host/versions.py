@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def version_numbers(version: str) -> tuple[int, int, int]:
-    """Return the major, minor and patch version as numbers: (1, 36, 3) for `v1.36.3` or `1.36.3-rc.0`.
-
-    Raises:
-        BootError: `version` is not a Kubernetes version.
-    """
+    """Return the major, minor and patch version as numbers: (1, 36, 3) for `v1.36.3` or `1.36.3-rc.0`."""
     match = re.match(r"v?(\d+)\.(\d+)\.(\d+)", version)
     if not match:
         raise BootError(f"{version!r} is not a Kubernetes version")

@@ -19,7 +19,6 @@ from . import helm, lease
 if TYPE_CHECKING:
     from ..contract import MasterBoot, Release
 
-# Name of the ConfigMap, the lease, the field manager, the systemd timer and its service.
 NAME = "cfngen-addons"
 NAMESPACE = "kube-system"
 # Annotation of the ConfigMap: a digest of the configuration of add-ons that was applied.
@@ -90,10 +89,7 @@ def essentials(machine: Machine, boot: MasterBoot) -> str:
 def apply(machine: Machine, boot: MasterBoot) -> str:
     """Install, upgrade and uninstall Helm releases as configured; retry failures for a quarter of an hour.
 
-    That another master holds the lease is no error: that master does the work.
-
-    Raises:
-        BootError: a release could not be installed or uninstalled; the timer tries again.
+    It is not an error if another master holds the lease: that one does the work.
     """
     outcome, error = _try_releases(machine, boot)
     for delay_seconds in RETRY_DELAYS:
@@ -143,7 +139,6 @@ def _apply_releases(machine: Machine, boot: MasterBoot, releases: list[Release])
 
 
 def _fetch_chart(machine: Machine, release: Release) -> str:
-    """Download the chart of a Helm release; return "" or, if that failed, the error message."""
     try:
         system.provide_asset(machine, release["chart"], seconds=60)
     except BootError as error:
@@ -216,12 +211,6 @@ class _Plan:
 
         Args:
             fetch_errors: by release name, why the release's chart could not be downloaded; "" if it was downloaded.
-
-        Returns:
-            The numbers of installed and uninstalled releases, for the log.
-
-        Raises:
-            BootError: at least one release failed.
         """
         failures = []
         releases = self.to_install()
@@ -257,22 +246,18 @@ class _Plan:
         return f"applied {len(releases)}, removed {len(removed_names)} of {len(self.releases)} releases"
 
     def _is_deployed(self, release: Release) -> bool:
-        """Return whether the record of a release says that its present chart and settings are deployed."""
         record = self.records.get(release["name"], {})
         return record.get("status") == "deployed" and record.get("hash") == digest(release)
 
     def _record_release(self, name: str, record: dict[str, str]) -> None:
-        """Record the state of a release in the ConfigMap, and renew the lease."""
         self.records[name] = {**record, "time": self.machine.time()}
         self._write_records()
 
     def _forget_release(self, name: str) -> None:
-        """Delete the record of a release from the ConfigMap, and renew the lease."""
         del self.records[name]
         self._write_records()
 
     def _write_records(self) -> None:
-        """Write the ConfigMap with all records, and renew the lease."""
         config_map = {
             "apiVersion": "v1",
             "kind": "ConfigMap",

@@ -27,7 +27,6 @@ SNAPSHOT_FILE = SNAPSHOT_FOLDER + "/snapshot.db"
 # File with what `backup` remembers between two runs, see there.
 STATE_FILE = "/var/lib/cfngen/backup.json"
 TIMER = "cfngen-backup.timer"
-# Name of the object in the bucket with which `cfngen etcd backup` requests a snapshot now.
 REQUEST_OBJECT = "backup-request.json"
 # The beginning of every etcdctl command. CREDENTIALS are kubeadm's client certificate for etcd's liveness probe, which
 # may also read all data. The option `--command-timeout` is left out, since saving a large snapshot takes long.
@@ -53,7 +52,6 @@ def backup(machine: Machine, boot: MasterBoot) -> str:
     Raises:
         BootError: the snapshot failed or could not be verified; this is also written to the console.
     """
-    # Minutes since 1970.
     minute = calendar.timegm(time.strptime(machine.time(), "%Y-%m-%dT%H:%M:%SZ")) // 60
     interval = boot.config["backups"]["interval"]
     # "next": the minute (since 1970) of the next scheduled snapshot. "asked": a list with the ETag of the last handled
@@ -81,11 +79,7 @@ def backup(machine: Machine, boot: MasterBoot) -> str:
 
 
 def _is_leader(machine: Machine) -> bool:
-    """Return whether this master's etcd member is the leader, which takes the snapshots.
-
-    Raises:
-        BootError: the member does not answer, or there is no leader.
-    """
+    """Return whether this master's etcd member is the leader, which takes the snapshots."""
     _, text = machine.run(*ETCDCTL, "endpoint", "status", "--write-out=json")
     status = dict((_parse_json(text, list) or [{}])[0].get("Status", {}))
     if not status.get("leader"):
@@ -97,15 +91,10 @@ def _take_snapshot(machine: Machine, boot: MasterBoot, request_id: str) -> str:
     """Take a snapshot, upload it to `hourly/`, and copy it to `daily/` if the day has none yet.
 
     Args:
-        machine: the master.
-        boot: this run of the program.
         request_id: id of the operator's request, which becomes part of the object's metadata; "" without a request.
 
     Returns:
         The uploaded snapshot, for the log: its URL, size and number of keys.
-
-    Raises:
-        BootError: the snapshot cannot be taken or uploaded, or is damaged.
     """
     facts, timestamp = boot.facts, machine.time().replace(":", "")
     machine.run("mkdir", "-p", "-m", "700", SNAPSHOT_FOLDER)
@@ -129,11 +118,7 @@ def _take_snapshot(machine: Machine, boot: MasterBoot, request_id: str) -> str:
 
 
 def _parse_json(text: str, expected_type: type[Json]) -> Json:
-    """Return the parsed JSON output of etcdctl or etcdutl.
-
-    Raises:
-        BootError: the output is not JSON, or its top level is not of the expected type.
-    """
+    """Return the parsed JSON output of etcdctl or etcdutl."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -147,12 +132,8 @@ def _copy_to_daily(machine: Machine, boot: MasterBoot, key: str, timestamp: str,
     """Copy a snapshot in the bucket to `daily/`, unless that folder has a snapshot of the same day.
 
     Args:
-        machine: the master.
-        boot: this run of the program.
         key: the snapshot's key in the bucket.
         timestamp: when the snapshot was taken, as in its name.
-        size: the snapshot's size in bytes.
-        sha256: the snapshot's digest.
 
     Returns:
         A note for the log; "" if the snapshot was not copied.
@@ -167,11 +148,6 @@ def _copy_to_daily(machine: Machine, boot: MasterBoot, key: str, timestamp: str,
 
 
 def _verify_upload(machine: Machine, bucket_name: str, key: str, size: int, sha256: str) -> None:
-    """Check size and digest in the metadata of an uploaded object; S3 itself has verified the checksum of its content.
-
-    Raises:
-        BootError: size or digest differ from those of the local file.
-    """
     response = machine.aws("s3", "head_object", Bucket=bucket_name, Key=key)
     if response["ContentLength"] != size or response["Metadata"].get("sha256") != sha256:
         raise BootError(

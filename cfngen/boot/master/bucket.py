@@ -22,11 +22,7 @@ def key(boot: MasterBoot, name: str) -> str:
 
 
 def list_objects(machine: Machine, boot: MasterBoot, prefix: str) -> list[JsonObject]:
-    """Return at most a thousand objects whose names begin with `prefix`, as S3 lists them (Key, ETag, Size).
-
-    Raises:
-        BootError: S3 denies access, or cannot be reached.
-    """
+    """Return at most a thousand objects whose names begin with `prefix`, as S3 lists them (Key, ETag, Size)."""
     response = machine.aws("s3", "list_objects_v2", Bucket=boot.facts["bucket"], Prefix=key(boot, prefix))
     return list(response.get("Contents", []))
 

@@ -16,7 +16,6 @@ from . import custom_ca, encryption
 if TYPE_CHECKING:
     from ..contract import Bundle, MasterBoot
 
-# kubeadm's folder for certificates and keys.
 PKI = "/etc/kubernetes/pki/"
 # Paths below PKI of the files in the bundle: three certificate authorities, and the key pair for service accounts.
 CA_FILES = (
@@ -29,11 +28,9 @@ CA_FILES = (
     "sa.key",
     "sa.pub",
 )
-# Key in the bundle: when the first master initialised the cluster; missing until then.
 INITIALISED_AT = "initialised"
 # Key in the bundle: the id of the last request to restore etcd that the cluster has completed.
 RESTORED_REQUEST_ID = "restored"
-# What an operator should do if the secret has lost its content.
 SECRET_RECOVERY_HINT = "store the secret's previous value (AWSPREVIOUS) as a new version"
 KUBEADM_CONFIG = HOME + "/kubeadm.yaml"
 # The most attempts to write the secret; each fails if another master changes the secret at the same time.
@@ -133,8 +130,6 @@ def mark_initialised(machine: Machine, boot: MasterBoot, restored: str) -> None:
     """Record in the secret that the cluster is initialised: a blank volume then never leads to a second, empty cluster.
 
     Args:
-        machine: the master.
-        boot: this run of the program.
         restored: id of the restore request that the cluster has completed; "" if there is none.
 
     Raises:
@@ -152,5 +147,4 @@ def mark_initialised(machine: Machine, boot: MasterBoot, restored: str) -> None:
 
 
 def _conflict_error() -> BootError:
-    """Return the error to raise if somebody else changed the secret during each of MAX_WRITE_ATTEMPTS attempts."""
     return BootError("the secret of the certificate authorities keeps changing", "check who else writes to it")

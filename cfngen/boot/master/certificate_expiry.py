@@ -23,11 +23,7 @@ LOADED_EXPIRY_FILE = HOME + "/certificates"
 
 
 def first_expiry(machine: Machine) -> str:
-    """Return when the first of this master's leaf certificates expires, as RFC 3339 text, which sorts chronologically.
-
-    Raises:
-        BootError: kubeadm cannot read the certificates.
-    """
+    """Return when the first of this master's leaf certificates expires, as RFC 3339 text, which sorts by time."""
     _, text = machine.run("kubeadm", "certs", "check-expiration", "-o", "json", "--config", KUBEADM_CONFIG)
     certificates = json.loads(text)["certificates"]
     return min(str(certificate["expirationDate"]) for certificate in certificates if not certificate.get("missing"))
@@ -38,11 +34,6 @@ def is_renewal_due(machine: Machine, boot: MasterBoot, expires: str) -> bool:
 
     In slot a they are due when less than 30 % of their validity is left, in slot b 28 %, and so on. The shares differ
     so that masters created together do not restart their etcd in the same night.
-
-    Args:
-        machine: the master.
-        boot: this run of the program.
-        expires: the time at which the first certificate expires.
     """
     _, cluster_configuration = boot.config["kubeadm"]
     configured_hours = re.match(r"(\d+)h", str(cluster_configuration.get("certificateValidityPeriod", "")))

@@ -18,10 +18,8 @@ from .certificate_authorities import KUBEADM_CONFIG
 if TYPE_CHECKING:
     from ..contract import MasterBoot
 
-# Name of the ConfigMap with the expiry of each master's certificates.
 CONFIG_MAP = "cfngen-certificates"
 TIMER = "cfngen-certificates.timer"
-# The static pods of the control plane.
 COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd")
 
 
@@ -37,12 +35,6 @@ def renew(machine: Machine, boot: MasterBoot) -> str:
 
     The control plane is restarted if it has loaded older certificates than those in the files, also if an earlier run
     has renewed them and was then interrupted.
-
-    Returns:
-        When the first certificate expires, for the log.
-
-    Raises:
-        BootError: kubeadm cannot renew the certificates, or the control plane does not start with the new ones.
     """
     expires = certificate_expiry.first_expiry(machine)
     loaded_expiry = machine.read(certificate_expiry.LOADED_EXPIRY_FILE)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 # Phases of `kubeadm init` that run before the API server answers, in all boot modes but JOIN.
 PHASES_BEFORE_API = ("certs all", "kubeconfig all", "etcd local", "control-plane all", "kubelet-start")
-# Phases that run in mode JOIN before this master adds its etcd member; until then there is no manifest of etcd.
 PHASES_BEFORE_JOIN = ("certs all", "kubeconfig all", "kubelet-start")
 # Phases that run once the API server answers. Without `--skip-token-print` the phase bootstrap-token would print its
 # token; nodes use another one, see `join_information`.
@@ -47,7 +46,6 @@ PREFLIGHT_HINTS = {
     "[ERROR FileExisting-": "add the package of that program to the image, or in preBootCommands",
     "[ERROR FileAvailable-": "an image should contain no Kubernetes files there",
 }
-# What has been done at the end of a boot, by boot mode.
 OUTCOMES = {
     INIT: "initialised a new cluster",
     JOIN: "joined the cluster",
@@ -194,11 +192,7 @@ def _delete_former_nodes(machine: Machine, boot: MasterBoot) -> None:
 
 
 def await_local_api_server(machine: Machine, boot: MasterBoot) -> None:
-    """Wait until this master's own API server, not another master's, is ready.
-
-    Raises:
-        BootError: it was not ready in time.
-    """
+    """Wait until this master's own API server, not another master's, is ready."""
     _await_object(machine, boot, "the API server", local_server_option(boot), "--raw", "/readyz")
 
 
@@ -206,13 +200,7 @@ def _await_object(machine: Machine, boot: MasterBoot, description: str, *get_arg
     """Wait until `kubectl get` succeeds.
 
     Args:
-        machine: the master.
-        boot: this run of the program.
-        description: what is waited for, for the log.
         get_arguments: the arguments of `kubectl get`: an object's kind and name, or a raw path of the API.
-
-    Raises:
-        BootError: it did not succeed in time.
     """
 
     def probe() -> None:
@@ -225,11 +213,7 @@ def _await_object(machine: Machine, boot: MasterBoot, description: str, *get_arg
 
 
 def _run_preflight(machine: Machine) -> None:
-    """Run kubeadm's preflight checks.
-
-    Raises:
-        BootError: a check failed; the hint comes from the first entry of PREFLIGHT_HINTS that the message contains.
-    """
+    """Run kubeadm's preflight checks."""
     try:
         _run_phase(machine, "preflight")
     except BootError as error:
@@ -238,7 +222,6 @@ def _run_preflight(machine: Machine) -> None:
 
 
 def _run_phase(machine: Machine, phase: str) -> None:
-    """Run a phase of `kubeadm init`, e.g. `certs all`."""
     machine.run("kubeadm", "init", "phase", *phase.split(), "--config", KUBEADM_CONFIG)
 
 

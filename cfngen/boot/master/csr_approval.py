@@ -19,7 +19,6 @@ from .der import content_range
 if TYPE_CHECKING:
     from ..contract import JsonObject, MasterBoot
 
-# Name of the signer of kubelets' serving certificates, in the specification of each certificate request.
 SIGNER = "kubernetes.io/kubelet-serving"
 # File with the reason why each pending request was not approved, by the request's name, so that each reason is logged
 # only once.
@@ -83,7 +82,7 @@ def approve(machine: Machine, boot: MasterBoot) -> str:
 
 
 def _node_name(spec: JsonObject) -> str:
-    """Return the name of the node that made a certificate request; "" if the requester is no node."""
+    """Return the name of the node that made a certificate request; "" if the requester is not a node."""
     return str(spec.get("username", "")).partition("system:node:")[2]
 
 
@@ -91,8 +90,6 @@ def _running_instances(machine: Machine, boot: MasterBoot, nodes: list[str]) -> 
     """Return EC2's descriptions of the running instances of this cluster among `nodes`, by instance id.
 
     Args:
-        machine: the master.
-        boot: this run of the program.
         nodes: names of nodes, which are instance ids; other names are ignored.
     """
     ids = sorted({node for node in nodes if re.fullmatch("i-[0-9a-f]{8,17}", node)})
@@ -113,7 +110,6 @@ def reason_to_refuse(spec: JsonObject, instances: dict[str, JsonObject]) -> str:
     """Return why a certificate request must not be approved; "" if it may be approved.
 
     Args:
-        spec: the request's specification.
         instances: the cluster's running instances, as EC2 describes them, by id.
     """
     user, usages = spec.get("username", ""), set(spec.get("usages", []))
@@ -219,7 +215,6 @@ def _alternative_names(extension: bytes) -> list[tuple[int, bytes]]:
 
 
 def _subject_attribute(relative_name: bytes) -> tuple[bytes, str]:
-    """Return the type (an object identifier in DER) and the value of one attribute of a subject."""
     [attribute] = _der_contents(relative_name, SEQUENCE)
     (_, attribute_type), (_, value) = _der_elements(attribute)
     return attribute_type, value.decode("utf-8")

@@ -20,12 +20,7 @@ def write_files(machine: Machine, boot: MasterBoot, folder: str) -> bool:
     """Write `ca.crt` and `ca.key` from the user's secret into `folder`; return whether such a secret is configured.
 
     Args:
-        machine: the master.
-        boot: this run of the program.
         folder: the folder, with a slash at its end.
-
-    Raises:
-        BootError: the secret does not contain both, or they are not a usable certificate authority.
     """
     arn = boot.config.get("ownCa")
     if not arn:

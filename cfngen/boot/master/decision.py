@@ -23,9 +23,7 @@ from . import certificate_authorities, etcd_data, etcd_members, restore
 if TYPE_CHECKING:
     from ..contract import Bundle, MasterBoot
 
-# The boot modes.
 STEADY, RESUME, RESTORE, JOIN, INIT = "steady", "resume", "restore", "join", "init"
-# Letter of the slot whose master initialises the cluster.
 FIRST_SLOT = "a"
 
 
@@ -55,8 +53,6 @@ def decide(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
 
     Args:
         machine: the master; the certificate authorities are in place, so that etcd's other members can be queried.
-        boot: this run of the program.
-        bundle: the content of the certificate authorities' secret.
 
     Raises:
         BootError: volume and secret contradict each other; continuing would lose the cluster or create a second one.

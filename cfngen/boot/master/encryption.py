@@ -12,9 +12,7 @@ from ..machine import Machine
 if TYPE_CHECKING:
     from ..contract import Bundle
 
-# Name of the encryption key in the bundle, the content of that secret.
 KEY_NAME = "encryption.key"
-# The API server's EncryptionConfiguration.
 CONFIGURATION_FILE = "/etc/kubernetes/encryption.json"
 
 
@@ -27,10 +25,6 @@ def write_configuration(machine: Machine, bundle: Bundle) -> None:
     """Write the API server's EncryptionConfiguration.
 
     New data is encrypted with the first provider. The provider `identity` reads data that was stored unencrypted.
-
-    Args:
-        machine: the master.
-        bundle: the content of the certificate authorities' secret.
     """
     providers = [{"secretbox": {"keys": [{"name": "cfngen", "secret": bundle[KEY_NAME]}]}}, {"identity": {}}]
     machine.write(

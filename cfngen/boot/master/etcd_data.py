@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from ..machine import Machine
 
-# The folder at which the master's data volume is mounted.
 VOLUME_MOUNT = "/mnt/master"
 DATA_FOLDER = VOLUME_MOUNT + "/etcd"
 DATABASE_FILE = DATA_FOLDER + "/member/snap/db"

@@ -52,11 +52,7 @@ def other_endpoints(boot: MasterBoot) -> list[str]:
 
 
 def etcdctl(machine: Machine, endpoints: list[str], *arguments: str, expect: tuple[int, ...] = (0,)) -> tuple[int, str]:
-    """Run etcdctl against `endpoints`; return its exit code and output.
-
-    Raises:
-        BootError: its exit code is not in `expect`.
-    """
+    """Run etcdctl against `endpoints`; return its exit code and output."""
     return machine.run(
         "etcdctl",
         f"--endpoints={','.join(endpoints)}",
@@ -119,9 +115,6 @@ def reason_for_unusable_data(machine: Machine, boot: MasterBoot) -> str:
 def join(machine: Machine, boot: MasterBoot) -> str:
     """Make this slot's etcd a voting member of the cluster; the kubelet must be running.
 
-    Returns:
-        What was done, for the log.
-
     Raises:
         BootError: it did not succeed before the time-out, as etcd has no quorum or does not start.
     """
@@ -152,7 +145,6 @@ def _add_learner(machine: Machine, boot: MasterBoot) -> None:
 
     Raises:
         Pending: etcd has no quorum.
-        BootError: etcd does not add the member, or the member does not start.
     """
     member_name = boot.facts["instanceId"]
     own_peer_url = peer_url(boot.facts["privateAddress"])
@@ -184,9 +176,6 @@ def promote(machine: Machine, boot: MasterBoot) -> str:
     """Promote this slot's learner to a voting member, unless it is one already; record its id on the volume.
 
     After a failure the member is not removed and added again, because a voting member counts for the quorum.
-
-    Returns:
-        What was done, for the log.
     """
 
     def probe() -> str:
@@ -226,8 +215,6 @@ def _write_manifest(machine: Machine, boot: MasterBoot, listed: list[Member]) ->
     When etcd starts, it compares its flag `--initial-cluster` with the list of members in the cluster.
 
     Args:
-        machine: the master.
-        boot: this run of the program.
         listed: etcd's members, including the one that was added for this slot.
     """
     own_name, own_url = boot.facts["instanceId"], peer_url(boot.facts["privateAddress"])
@@ -250,22 +237,14 @@ def _write_manifest(machine: Machine, boot: MasterBoot, listed: list[Member]) ->
 
 
 def record_member_id(machine: Machine, boot: MasterBoot) -> None:
-    """Record this member's id on the volume.
-
-    Raises:
-        BootError: this master's etcd does not answer.
-    """
+    """Record this member's id on the volume."""
     member = member_of_slot(boot, list_members(machine, [client_url("127.0.0.1")]))
     if member:
         machine.write(etcd_data.MEMBER_ID_FILE, hexadecimal_id(member))
 
 
 def await_local_member(machine: Machine, boot: MasterBoot) -> None:
-    """Wait until the etcd member on this master is healthy, which also means that etcd has a quorum.
-
-    Raises:
-        BootError: it is not healthy in time.
-    """
+    """Wait until the etcd member on this master is healthy, which also means that etcd has a quorum."""
 
     def probe() -> None:
         if not healthy_endpoints(machine, [client_url("127.0.0.1")]):

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 # Time-out in seconds of one Helm operation. Helm waits for a chart's hooks only, not for pods: the cluster may have no
 # node yet.
 TIMEOUT = 240
-# Statuses of a Helm revision whose operation is in progress or was interrupted.
 UNFINISHED_STATUSES = "pending-install,pending-rollback,pending-upgrade,uninstalling"
 # Seconds after which an unfinished Helm operation that an operator may have started counts as abandoned.
 ABANDONED_AFTER = 900
@@ -29,13 +28,9 @@ def install(machine: Machine, release: Release, interrupted: bool) -> None:
     A failed upgrade is not rolled back: the objects stay as they are, and the next attempt continues from there.
 
     Args:
-        machine: the master.
         release: the release to install; its chart has been downloaded.
         interrupted: whether the boot program has been interrupted while it installed this release. An unfinished Helm
             operation is then what is left of that attempt, not another operation in progress.
-
-    Raises:
-        BootError: Helm or the API server reports an error.
     """
     name, namespace, chart = release["name"], release["namespace"], release["chart"]["file"]
     values_file = chart[: -len(".tgz")] + ".values.json"
@@ -56,11 +51,7 @@ def install(machine: Machine, release: Release, interrupted: bool) -> None:
 
 
 def uninstall(machine: Machine, name: str, namespace: str) -> None:
-    """Uninstall a release; a release that does not exist is no error.
-
-    Raises:
-        BootError: Helm or the API server reports an error.
-    """
+    """Uninstall a release; a missing one is not an error."""
     _helm(machine, "uninstall", name, "--namespace", namespace, "--ignore-not-found", "--timeout", f"{TIMEOUT}s")
 
 
@@ -95,8 +86,6 @@ def _apply(machine: Machine, field_manager: str, text: str) -> None:
     """Apply Kubernetes objects with server-side apply.
 
     Args:
-        machine: the master.
-        field_manager: the name under which the API server records the fields that are set.
         text: the objects as YAML.
     """
     kubectl(
@@ -112,6 +101,5 @@ def _apply(machine: Machine, field_manager: str, text: str) -> None:
 
 
 def _helm(machine: Machine, *arguments: str) -> str:
-    """Run helm as cluster administrator; return its output."""
     hosts.reorder_addresses(machine, ADMIN_KUBECONFIG)
     return machine.run("helm", *arguments, "--kubeconfig", ADMIN_KUBECONFIG, timeout=TIMEOUT + 30)[1]

@@ -16,14 +16,11 @@ from ..machine import BootError, Machine
 if TYPE_CHECKING:
     from ..contract import JsonObject, MasterBoot
 
-# Path of the keys below the issuer's URL, and on the API server.
 KEYS_PATH = "openid/v1/jwks"
 # Path of the discovery document below the issuer's URL (OpenID Connect Discovery 1.0, section 4).
 DISCOVERY_PATH = ".well-known/openid-configuration"
 TIMER = "cfngen-issuer.timer"
-# Seconds for which a boot tries to publish the documents.
 PUBLISH_SECONDS = 300
-# What an operator should check if a document cannot be read or written.
 HINT = (
     "check that the bucket exists, that the instance can reach S3, and that the masters' role and the bucket's policy "
     "allow s3:GetObject and s3:PutObject"
@@ -51,9 +48,6 @@ def renew(machine: Machine, boot: MasterBoot) -> str:
 
     Returns:
         What was written, for the log; "" if nothing differed.
-
-    Raises:
-        BootError: the API server does not answer, or the bucket refuses to be read or written.
     """
     bucket, issuer = boot.facts["issuerBucket"], boot.facts["issuer"]
     keys = _public_keys(machine, boot)
@@ -76,11 +70,7 @@ def renew(machine: Machine, boot: MasterBoot) -> str:
 
 
 def _public_keys(machine: Machine, boot: MasterBoot) -> str:
-    """Return the document with the public keys, as this master's API server makes it.
-
-    Raises:
-        BootError: the API server does not answer, or has no keys.
-    """
+    """Return the document with the public keys, as this master's API server makes it."""
     text = kubectl(machine, "get", local_server_option(boot), "--raw", f"/{KEYS_PATH}")[1].strip()
     try:
         has_keys = bool(json.loads(text)["keys"])

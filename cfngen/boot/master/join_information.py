@@ -90,5 +90,4 @@ def ca_hash(pem: str) -> str:
 
 
 def _random_characters(count: int) -> str:
-    """Return `count` random characters of those that a bootstrap token may contain."""
     return "".join(secrets.choice("abcdefghijklmnopqrstuvwxyz0123456789") for _ in range(count))

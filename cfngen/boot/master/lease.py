@@ -20,8 +20,6 @@ def acquire(machine: Machine, name: str, holder: str) -> None:
     """Acquire or renew a lease; an expired lease of another master is taken over.
 
     Args:
-        machine: the master.
-        name: the lease's name.
         holder: this master's instance id.
 
     Raises:
@@ -54,7 +52,6 @@ def release(machine: Machine, name: str, holder: str) -> None:
 
 
 def _read_lease(machine: Machine, name: str) -> JsonObject:
-    """Return the Lease object; an empty mapping if it does not exist."""
     _, text = kubectl(machine, "-n", NAMESPACE, "get", "lease", name, "-o", "json", "--ignore-not-found")
     return dict(json.loads(text)) if text.strip() else {}
 
@@ -63,10 +60,7 @@ def _write_lease(machine: Machine, name: str, current: JsonObject, spec: JsonObj
     """Create or replace a lease.
 
     Args:
-        machine: the master.
-        name: the lease's name.
         current: the Lease object as it was read; empty if it did not exist.
-        spec: the new specification.
 
     Returns:
         Whether the lease was written: not if another master has created or changed it since it was read.

@@ -16,14 +16,7 @@ def upload(machine: Machine, bucket: str, key: str, path: str, metadata: dict[st
     """Upload a file to S3 with a checksum, so that S3 rejects a damaged upload.
 
     Args:
-        machine: the instance.
-        bucket: the bucket.
-        key: the object's key.
-        path: path of the file to upload.
         metadata: the object's metadata, to which the file's SHA-256 is added as `sha256`.
-
-    Raises:
-        BootError: S3 denies access or rejects the upload, or cannot be reached.
     """
     digest = machine.sha256(path)
     # botocore is imported here, not at the top, as a boot may have to install it first.

@@ -20,9 +20,6 @@ def master_versions(machine: Machine, boot: MasterBoot, kubeconfig: str = ADMIN_
 
     The version is that of the master's kubelet, which is also that of its API server. Former instances of the slots are
     ignored: if several Nodes have the same address, only the youngest counts.
-
-    Raises:
-        BootError: no API server answers.
     """
     oldest_first = sorted(
         _master_nodes(machine, kubeconfig), key=lambda node: str(node["metadata"]["creationTimestamp"])
@@ -54,7 +51,6 @@ def delete_former_nodes(machine: Machine, boot: MasterBoot) -> list[str]:
 
 
 def _master_nodes(machine: Machine, kubeconfig: str) -> list[JsonObject]:
-    """Return all Nodes with the label of masters."""
     _, text = kubectl(machine, "get", "nodes", "-l", MASTER_LABEL, "-o", "json", kubeconfig=kubeconfig)
     return list(json.loads(text)["items"])
 

@@ -21,7 +21,6 @@ from .certificate_authorities import PKI
 if TYPE_CHECKING:
     from ..contract import JsonObject, MasterBoot
 
-# Name of the DaemonSet and of the Secret with its certificate, and their namespace.
 NAME = "pod-identity-webhook"
 NAMESPACE = "kube-system"
 # Annotation of the DaemonSet and the MutatingWebhookConfiguration: a digest of the latter.
@@ -29,12 +28,9 @@ CONFIGURATION_ANNOTATION = "cfngen/configuration"
 LABELS = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/managed-by": "cfngen"}
 TIMER = "cfngen-webhook.timer"
 ADDRESS = "127.0.0.1"
-# Seconds that a boot waits for the webhook; then the timer carries on.
 WAIT_SECONDS = 180
-# Folder in which openssl makes the certificate.
 FOLDER = HOME + "/webhook"
 VALIDITY_DAYS = 90
-# The certificate is renewed when it is valid for less than this.
 RENEWAL_SECONDS = 30 * 24 * 3600
 # As the certificate has only this purpose, no API server takes it for that of a user.
 EXTENSIONS = f"""\
@@ -72,11 +68,7 @@ def start(machine: Machine, boot: MasterBoot) -> str:
 
 
 def apply(machine: Machine, boot: MasterBoot) -> str:
-    """Renew the certificate if it is due, and register the webhook if it works; return what was done, for the log.
-
-    Raises:
-        BootError: kubectl or openssl failed.
-    """
+    """Renew the certificate if it is due, and register the webhook if it works; return what was done, for the log."""
     is_renewed = _renew_certificate(machine, boot)
     reason = _register(machine, boot)
     outcomes = [f"made a certificate for {VALIDITY_DAYS} days"] if is_renewed else []
@@ -132,7 +124,6 @@ def _why_not_everywhere(machine: Machine, boot: MasterBoot) -> str:
 
 
 def _port(boot: MasterBoot) -> int:
-    """Return the webhook's port."""
     url: str = boot.config["podIdentityWebhook"]["webhooks"][0]["clientConfig"]["url"]
     return int(url.rpartition(":")[2].partition("/")[0])
 
@@ -143,13 +134,11 @@ def _digest(item: JsonObject) -> str:
 
 
 def _read(machine: Machine, kind: str, *arguments: str) -> JsonObject:
-    """Return an object of the cluster; an empty mapping if it does not exist."""
     _, text = kubectl(machine, "get", kind, *arguments, "-o", "json", "--ignore-not-found")
     return dict(json.loads(text)) if text.strip() else {}
 
 
 def _apply(machine: Machine, item: JsonObject) -> None:
-    """Create or change an object of the cluster."""
     kubectl(machine, "apply", "--server-side", "--force-conflicts", "-f", "-", stdin=json.dumps(item))
 
 

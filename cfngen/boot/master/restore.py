@@ -18,7 +18,6 @@ from .etcd_data import DATA_FOLDER, VOLUME_MOUNT
 if TYPE_CHECKING:
     from ..contract import Bundle, MasterBoot
 
-# Name of the object in the bucket with which `cfngen etcd restore` requests a restore.
 REQUEST_OBJECT = "restore.json"
 # File with the id of the last restore request that this slot has completed, or does not need as its data is newer.
 DONE_FILE = VOLUME_MOUNT + "/restored"
@@ -35,11 +34,6 @@ REVISION_BUMP = "1000000000"
 
 def state(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
     """Return whether this slot has to restore etcd; the operator's request is stored in `boot.restore_request`.
-
-    Args:
-        machine: the master.
-        boot: this run of the program.
-        bundle: the content of the certificate authorities' secret.
 
     Returns:
         RESTORE_PENDING if this slot has to restore the snapshot, RESTORE_MISSED if the cluster was restored without
@@ -86,9 +80,6 @@ def perform(machine: Machine, boot: MasterBoot) -> str:
 
     The restored data directory contains the list of members, so etcd ignores `--initial-cluster` in its manifest: it
     reads that flag only if there is no write-ahead log ("Clustering Guide", etcd).
-
-    Returns:
-        What was done, for the log.
 
     Raises:
         BootError: the snapshot cannot be downloaded, or is damaged; the old data is still in place.

@@ -12,10 +12,8 @@ from . import instances
 if TYPE_CHECKING:
     from ..contract import MasterBoot
 
-# The folder at which the volume is mounted.
 MOUNT = "/mnt/master"
 FSTAB = "/etc/fstab"
-# What an operator should do if the volume's file system has errors that e2fsck does not correct by itself.
 REPAIR_HINT = (
     "make a snapshot of {volume}, then run `e2fsck -f {device}` on this instance and reboot it; or restore etcd from a "
     "snapshot: `cfngen etcd restore latest` (in the folder of the cluster file)"
@@ -99,7 +97,6 @@ def _detach_from_stopped_instance(machine: Machine, boot: MasterBoot, holder: st
     running or shutting down, since that instance may still write.
 
     Args:
-        machine: this instance.
         boot: this run of the program. `boot.holder_ended` is the time at which the holder was first found to be stopped
             or terminated; None if it was not.
         holder: id of the other instance, which the volume is attached to.
@@ -134,8 +131,6 @@ def _disk_device(machine: Machine, volume_id: str, attached_as: str) -> str:
     device name in EC2.
 
     Args:
-        machine: the master.
-        volume_id: id of the volume.
         attached_as: the volume's device name in EC2, e.g. `/dev/sdf`.
 
     Raises:
@@ -151,11 +146,7 @@ def _disk_device(machine: Machine, volume_id: str, attached_as: str) -> str:
 
 
 def _disk_content(machine: Machine, device: str) -> dict[str, str]:
-    """Return the fields that `blkid` prints for a disk, e.g. TYPE and UUID; an empty mapping if the disk is blank.
-
-    Raises:
-        BootError: the disk cannot be read.
-    """
+    """Return the fields that `blkid` prints for a disk, e.g. TYPE and UUID; an empty mapping if the disk is blank."""
     # blkid's exit code 2 means that the disk is blank or cannot be read. If it cannot be read, dd fails.
     machine.run("dd", f"if={device}", "of=/dev/null", "bs=1M", "count=1")
     _, text = machine.run("blkid", "-p", "-o", "export", device, expect=(0, 2))

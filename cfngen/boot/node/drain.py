@@ -20,10 +20,8 @@ from ..machine import BootError, Machine
 if TYPE_CHECKING:
     from ..contract import JsonObject, NodeBoot
 
-# Name of the Auto Scaling group's lifecycle hook for terminations.
 LIFECYCLE_HOOK = "cfngen-drain"
 DRAIN_UNIT = "cfngen-drain.service"
-# Pause between two queries of the instance metadata, and between two rounds of evictions.
 POLL_SECONDS = 5.0
 # Seconds between two heartbeats; without them the lifecycle hook times out after some minutes.
 HEARTBEAT_SECONDS = 30.0
@@ -33,11 +31,9 @@ SPOT_DRAIN_SECONDS = 100.0
 # Time-out in seconds of one request to the API server. Two requests and the pause between them must take less time than
 # the lifecycle hook's heartbeat timeout.
 REQUEST_TIMEOUT_SECONDS = 45
-# Number of evictions that are requested in parallel.
 EVICTION_BATCH_SIZE = 8
 # Page size for the list of nodes; if the cluster has more, some other node can certainly run the pods.
 MAX_NODES_LISTED = 20
-# The taint that kubeadm gives to masters.
 MASTER_TAINT = "node-role.kubernetes.io/control-plane"
 # `unschedulable` keeps new pods from the node, the label keeps load balancers from opening new connections to it.
 # NodeRestriction lets a kubelet set labels below node.kubernetes.io.
@@ -76,11 +72,6 @@ def drain(machine: Machine, boot: NodeBoot, seconds: float) -> str:
 
     Pod disruption budgets are honoured. If the API server does not answer, the requests are repeated, as the masters
     may be replaced at the same time.
-
-    Args:
-        machine: the instance.
-        boot: this run of the program.
-        seconds: time-out.
 
     Returns:
         A line for the log that says whether all pods are gone, or which ones remain and why.
@@ -188,7 +179,6 @@ def _evict(machine: Machine, namespace: str, name: str) -> None:
 
 
 def _kubectl(machine: Machine, *arguments: str) -> str:
-    """Run kubectl with the kubelet's credentials; return its output."""
     _, output = kubectl(machine, *arguments, kubeconfig=kubelet.KUBELET_CONF, timeout=REQUEST_TIMEOUT_SECONDS)
     return output
 
@@ -196,13 +186,10 @@ def _kubectl(machine: Machine, *arguments: str) -> str:
 def _notify_auto_scaling(machine: Machine, boot: NodeBoot, lifecycle_operation: str, **arguments: str) -> str:
     """Call an operation of Auto Scaling for this instance's lifecycle action, its delayed termination.
 
-    It is no error if no lifecycle action is waiting, e.g. because it has timed out.
+    It is not an error if no lifecycle action is waiting, e.g. because it has timed out.
 
     Args:
-        machine: the instance.
-        boot: this run of the program.
         lifecycle_operation: boto3's method, e.g. `complete_lifecycle_action`.
-        arguments: further parameters of the operation.
 
     Returns:
         A line for the log that says whether the operation succeeded.

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 POD_NAME = "cfngen-first-pod"
 MANIFEST = f"{kubelet.MANIFESTS_FOLDER}/{POD_NAME}.yaml"
-# File with the id of the instance on which the pod has run.
 RAN_FILE = HOME + "/first-pod"
-# The beginning of every command of containerd's client `ctr`, with the namespace of Kubernetes' containers.
 CTR = ("ctr", "-n", "k8s.io")
 # Filter for the pod's container but not for its sandbox, which containerd also lists as a container (containerd's
 # internal/cri/labels).
@@ -34,9 +32,6 @@ def run(machine: Machine, boot: NodeBoot) -> str:
     """Run a pod of the pause image for a moment.
 
     This is done only once in the instance's life: after a reboot other pods may leave no capacity for it.
-
-    Raises:
-        BootError: the pod does not run; the message includes the kubelet's last error about it.
     """
     instance = boot.facts["instanceId"]
     if machine.read(RAN_FILE) == instance:
@@ -81,7 +76,6 @@ def _check_running(machine: Machine) -> None:
     if code:
         raise Pending("containerd does not answer")
     _, tasks = machine.run(*CTR, "tasks", "ls", expect=(0, 1))
-    # Columns of the output: container id, process id, status.
     running_ids = {line.split()[0] for line in tasks.splitlines() if line.split()[2:] == ["RUNNING"]}
     if not running_ids & set(containers.split()):
         raise Pending("its container is not running yet")

@@ -33,11 +33,7 @@ DRIVER_HINT = "`nvidia-smi`; `journalctl -k | grep -i nvrm`; `modinfo nvidia`: i
 
 
 def prepare(machine: Machine, boot: NodeBoot) -> str:
-    """Check driver and container runtime, stop Docker, and release the disks that the image has claimed.
-
-    Raises:
-        BootError: the driver or the container runtime is missing, or the driver finds no GPU.
-    """
+    """Check driver and container runtime, stop Docker, and release the disks that the image has claimed."""
     if not machine.which("nvidia-smi"):
         raise BootError("the image has no nvidia-smi: NVIDIA's driver is not installed", IMAGE_HINT)
     if not machine.which(CONTAINER_RUNTIME):
@@ -55,7 +51,6 @@ def _gpus(machine: Machine) -> tuple[list[str], str]:
     """Return the names of the GPUs, equal ones with their number, e.g. `4 x NVIDIA L4`, and the driver's version.
 
     Raises:
-        BootError: the driver does not answer.
         Pending: it finds no GPU.
     """
     _, text = machine.run("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")

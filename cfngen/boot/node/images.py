@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from ..contract import NodeBoot
 
 IMAGES_UNIT = "cfngen-images.service"
-# The beginning of every command of containerd's client `ctr`, with the namespace of Kubernetes' images.
 CTR = ("ctr", "-n", "k8s.io", "images")
-# The folder with the mirrors of registries, as in containerd's configuration.
 REGISTRIES_FOLDER = "/etc/containerd/certs.d"
 # Files with passwords for ECR exist here while an image is pulled, and only in memory (/run).
 CREDENTIALS_FOLDER = "/run/cfngen-images"
@@ -65,11 +63,7 @@ def _is_provided(machine: Machine, boot: NodeBoot, reference: str) -> bool:
 
 
 def _provide(machine: Machine, boot: NodeBoot, reference: str) -> None:
-    """Pull an image, unless containerd has it.
-
-    Raises:
-        BootError: it cannot be pulled.
-    """
+    """Pull an image, unless containerd has it."""
     _, names = machine.run(*CTR, "ls", "-q", f"name=={reference}")
     if names.strip():
         return
@@ -91,9 +85,6 @@ def _write_credentials(machine: Machine, reference: str, registry: str) -> None:
 
     The password is not an argument of ctr, as every process can read arguments. ECR takes it without a token server
     ("Private registry authentication", Amazon ECR User Guide).
-
-    Raises:
-        BootError: the provider has no password, e.g. since the instance's role allows none.
     """
     machine.run("mkdir", "-p", CREDENTIALS_FOLDER)
     request = {

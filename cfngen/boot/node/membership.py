@@ -13,7 +13,6 @@ from . import join_secret
 if TYPE_CHECKING:
     from ..contract import JoinInformation, NodeBoot
 
-# kubeadm's JoinConfiguration, which exists only while `kubeadm join` runs.
 JOIN_CONFIG_FILE = HOME + "/join.yaml"
 ADDRESSES_TIMER = "cfngen-addresses.timer"
 # The text in the message of a node's Ready condition if the node has no CNI configuration.
@@ -62,7 +61,6 @@ def addresses(machine: Machine, boot: NodeBoot) -> str:
 
 
 def _write_hosts(machine: Machine, boot: NodeBoot, information: JoinInformation) -> None:
-    """Write the API's name and the masters' addresses to /etc/hosts."""
     # The endpoint's name is in no DNS zone: only /etc/hosts resolves it.
     hosts.of_node(machine, boot, information["endpoint"], information["addresses"])
 
@@ -84,7 +82,6 @@ def _join_once(machine: Machine, boot: NodeBoot) -> str:
 
     Raises:
         Pending: the information is missing or expired, or a master has an older version.
-        BootError: `kubeadm join` failed.
     """
     information = _join_information(machine, boot)
     if information["expires"] <= machine.time(60):

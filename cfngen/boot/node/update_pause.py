@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from ..contract import NodeBoot
     from ..machine import Machine
 
-# File with the id of the instance whose pause is over.
 PAUSED_FILE = HOME + "/update-pause"
 # Status of an Auto Scaling group whose instances CloudFormation replaces, in an update or its rollback.
 UPDATING = "UPDATE_IN_PROGRESS"
@@ -28,9 +27,6 @@ def wait(machine: Machine, boot: NodeBoot) -> str:
     """Wait while the group is being updated, for `updatePause` minutes at most; then check that the node is Ready.
 
     This is done only once in the instance's life: an instance that reboots during a later update has signalled.
-
-    Raises:
-        BootError: the node does not become Ready again after the pause.
     """
     instance, start = boot.facts["instanceId"], machine.clock()
     if machine.read(PAUSED_FILE) == instance:

@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 
 
 def wait(machine: Machine, boot: NodeBoot) -> str:
-    """Wait for at most `upgradeWait` minutes while a master's minor version is older than this node's kubelet.
-
-    Raises:
-        BootError: a master is still older after `upgradeWait` minutes.
-    """
+    """Wait for at most `upgradeWait` minutes while a master's minor version is older than this node's kubelet."""
     started_at = machine.clock()
 
     def probe() -> str:

@@ -18,23 +18,17 @@ from cfngen.cli.input.deployment import bucket_option, role_option
 from cfngen.cli.input.options import Option, OptionGroup, yes_option
 from cfngen.cli.input.paths import PathArgument
 from cfngen.cli.input.source import Source
-from cfngen.cli.input.target import (
-    Target,
-    account_option,
-    make_target,
-    output_option,
-    profile_option,
-    sandbox_option,
-)
+from cfngen.cli.input.target import Target, account_option, make_target, output_option, profile_option, sandbox_option
 
 if TYPE_CHECKING:
     from cfngen.cli.display.screen import Screen
     from cfngen.deploy.aws.account import Account
     from cfngen.deploy.operations.interaction import Interaction
     from cfngen.rehearse.expectations import Expectations
+    from cfngen.rehearse.operation_runner import RehearsalRequest
     from cfngen.rehearse.report import Rehearsal
-    from cfngen.rehearse.request import RehearsalRequest
     from cfngen.rehearse.run import RehearsalResult
+
 
 _DEFAULT_ZONES = "us-west-2a,us-west-2b,us-west-2c"
 """The default of --zones."""
@@ -149,9 +143,9 @@ def command(
     Exits with 2 if AWS behaved differently from the emulator.
     """
     from cfngen.rehearse.expectations import read_recorded_expectations
+    from cfngen.rehearse.operation_runner import RehearsalRequest
     from cfngen.rehearse.outlines import outline_steps
     from cfngen.rehearse.report import RehearsalSteps
-    from cfngen.rehearse.request import RehearsalRequest
     from cfngen.rehearse.steps import steps_up_to
 
     if list_only and clean_up_only:

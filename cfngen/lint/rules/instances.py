@@ -1,4 +1,4 @@
-"""Rules about instances: metadata service, volumes, launch configurations."""
+"""Rules about instances: metadata service, volumes, launch configurations, mixed instances policies."""
 
 from __future__ import annotations
 
@@ -29,10 +29,7 @@ _PATHS_TO_DESCRIPTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def _objects(value: object, path: list[str | int]) -> Iterator[ObjectWithPath]:
-    """Yield the path and value of each object: of a value that is an object, or of the objects in a list.
-
-    Each branch of Fn::If is searched. Other function calls are skipped.
-    """
+    """Yield the path and value of each object, in lists and branches of Fn::If; other function calls are skipped."""
     for branch_path, branch in expressions.branches(value, path):
         if isinstance(branch, list):
             for index, item in enumerate(branch):
@@ -42,7 +39,6 @@ def _objects(value: object, path: list[str | int]) -> Iterator[ObjectWithPath]:
 
 
 def _instances(cfn: Template) -> Iterator[ObjectWithPath]:
-    """Yield the path and value of every description of instances in the template."""
     for logical_id, resource in cfn.get_resources().items():
         if resource.get("Type") not in _PATHS_TO_DESCRIPTIONS:
             continue
@@ -132,3 +128,51 @@ class LaunchConfigurations(CloudFormationLintRule):  # type: ignore[misc]
             if key in resource.get("Properties", {}):
                 path = ["Resources", logical_id, "Properties", key]
                 yield RuleMatch(path, "use LaunchTemplate instead of LaunchConfigurationName")
+
+
+def _value(properties: object, *keys: str) -> object:
+    """Return the value at some keys, or None if there is none, or if a function call is in the way."""
+    for key in keys:
+        if not isinstance(properties, Mapping) or expressions.is_function(properties):
+            return None
+        properties = properties.get(key)
+    return properties
+
+
+class SpotInMixedInstances(CloudFormationLintRule):  # type: ignore[misc]
+    """A launch template with market options that a mixed instances policy of the same template uses."""
+
+    id = "E9023"
+    shortdesc = "No Spot request in the launch template of a mixed instances policy"
+    description = (
+        "EC2 Auto Scaling refuses a group whose mixed instances policy uses a launch template that requests Spot "
+        "Instances (InstanceMarketOptions); the policy's InstancesDistribution says which nodes are Spot Instances"
+    )
+    source_url = "https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-mixed-instances-groups.html"
+    tags: ClassVar = ["resources", "autoscaling", "spot"]
+
+    def match(self, cfn: Template) -> Iterator[RuleMatch]:
+        """Yield a match for every mixed instances policy whose launch templates request Spot Instances."""
+        requests_spot = {
+            logical_id
+            for logical_id, resource in cfn.get_resources("AWS::EC2::LaunchTemplate").items()
+            if _value(resource.get("Properties"), "LaunchTemplateData", "InstanceMarketOptions") is not None
+        }
+        for logical_id, resource in cfn.get_resources("AWS::AutoScaling::AutoScalingGroup").items():
+            policy = _value(resource.get("Properties"), "MixedInstancesPolicy")
+            path: list[str | int] = ["Resources", logical_id, "Properties", "MixedInstancesPolicy", "LaunchTemplate"]
+            overrides = _value(policy, "LaunchTemplate", "Overrides")
+            specifications = [
+                (
+                    [*path, "LaunchTemplateSpecification"],
+                    _value(policy, "LaunchTemplate", "LaunchTemplateSpecification"),
+                )
+            ]
+            for index, override in enumerate(overrides if isinstance(overrides, list) else ()):
+                specification = _value(override, "LaunchTemplateSpecification")
+                specifications.append(([*path, "Overrides", index, "LaunchTemplateSpecification"], specification))
+            for specification_path, specification in specifications:
+                launch_template = expressions.reference(_value(specification, "LaunchTemplateId"))
+                if launch_template and launch_template.name in requests_spot:
+                    message = f"{launch_template.name} has InstanceMarketOptions; use InstancesDistribution instead"
+                    yield RuleMatch(specification_path, message)

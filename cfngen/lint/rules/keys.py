@@ -27,12 +27,7 @@ class PlaceholderInKey(CloudFormationLintRule):  # type: ignore[misc]
 
 
 def _matches(value: object, path: list[str | int]) -> Iterator[RuleMatch]:
-    """Yield a match for every such key below `path`.
-
-    Args:
-        value: a part of the template.
-        path: path of this part in the template.
-    """
+    """Yield a match for every such key below `path`."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from _matches(item, [*path, index])

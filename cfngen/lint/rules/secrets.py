@@ -81,7 +81,6 @@ def _is_readable_in_template(value: object) -> bool:
 
 
 def _texts_with_paths(value: object, path: list[str | int]) -> Iterator[tuple[list[str | int], str]]:
-    """Yield every string in a value, at any depth, with its path."""
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, Mapping):

@@ -45,7 +45,6 @@ class SecurityGroupRuleDescription(CloudFormationLintRule):  # type: ignore[misc
                     yield from self._check(properties.get(key), [*path, key])
 
     def _check(self, value: object, path: list[str | int]) -> Iterator[RuleMatch]:
-        """Yield a match for every rule without a description in a rule or a list of rules."""
         for branch_path, branch in expressions.branches(value, path):
             if isinstance(branch, list):
                 for index, item in enumerate(branch):

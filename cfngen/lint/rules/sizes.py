@@ -63,7 +63,6 @@ class UserDataSize(CloudFormationLintRule):  # type: ignore[misc]
 
 
 def _values_of_key(key: str, value: object, path: list[str | int]) -> Iterator[tuple[list[str | int], object]]:
-    """Yield the path and value of every item with the key `key`, at any depth of `value`."""
     if isinstance(value, Mapping):
         for item_key, item in value.items():
             if item_key == key:
@@ -76,12 +75,7 @@ def _values_of_key(key: str, value: object, path: list[str | int]) -> Iterator[t
 
 
 def _user_data_size(value: object, parameters: Mapping[str, object]) -> int:
-    """Return the maximum size of UserData in bytes before Base64 encoding.
-
-    Args:
-        value: value of the property UserData: Base64 text, or an expression.
-        parameters: definitions of the template's parameters, by name.
-    """
+    """Return the maximum size of UserData in bytes before Base64 encoding."""
     if isinstance(value, str):
         try:
             return len(base64.b64decode(value, validate=True))
@@ -91,7 +85,6 @@ def _user_data_size(value: object, parameters: Mapping[str, object]) -> int:
 
 
 def _max_bytes(value: object, parameters: Mapping[str, object]) -> int:
-    """Return the maximum number of bytes of an expression's value."""
     if not isinstance(value, Mapping):
         return len(str(value).encode())
     function, argument = expressions.function_call(value)

@@ -63,7 +63,6 @@ class Signals(CloudFormationLintRule):  # type: ignore[misc]
     def _check_creation_policy(
         self, policy: Mapping[str, object], resource_type: object, path: list[str | int]
     ) -> Iterator[RuleMatch]:
-        """Yield a match for each problem in a CreationPolicy of a resource."""
         if resource_type == "AWS::AppStream::Fleet":
             return  # a fleet has another kind of CreationPolicy, which this rule does not check
         if resource_type not in _TYPES_WITH_CREATION_POLICY:
@@ -122,7 +121,6 @@ class Signals(CloudFormationLintRule):  # type: ignore[misc]
 
 
 def _allowed_keys(keys: Iterable[str]) -> str:
-    """Return the end of a message that lists the allowed keys."""
     return f"it may have {' and '.join(sorted(keys))}"
 
 
@@ -159,7 +157,6 @@ class ExportNames(CloudFormationLintRule):  # type: ignore[misc]
                 yield RuleMatch(path, f"output {first_output} has the same export name")
 
     def _check_outputs_of_nested_templates(self, cfn: Template) -> Iterator[RuleMatch]:
-        """Yield a match for every export of a nested template whose name another of the templates exports."""
         first_exporters = {
             export_name: "this template"
             for _, export_name, _ in _exports(cfn.template)
@@ -188,9 +185,6 @@ def _is_same_in_every_stack(export_name: str) -> bool:
     """Return whether an export name is the same in every stack of the account and region.
 
     Such a name contains no references except to region, account and partition.
-
-    Args:
-        export_name: the name, which may be an expression, as JSON.
     """
     constants = dict.fromkeys(("AWS::Region", "AWS::AccountId", "AWS::Partition"), "constant")
     return None not in expressions.text_parts(expressions.substitute(json.loads(export_name), constants))
@@ -280,12 +274,7 @@ def _explain_refused_placeholder(parameter: Mapping[str, object]) -> str:
 
 
 def _find_use_that_needs_value(parameter_name: str, template: Mapping[str, object]) -> str:
-    """Return a message about a function or rule that needs a parameter's value; empty if none does.
-
-    Args:
-        parameter_name: name of the parameter.
-        template: the nested template that has the parameter.
-    """
+    """Return a message about a function or rule that needs a parameter's value; empty if none does."""
     if parameter_name in _referenced_names(template.get("Rules")):
         return "a rule of the nested template asks for it; leave it out of Rules"
     for section in ("Resources", "Outputs"):
@@ -312,7 +301,6 @@ def _find_function_that_needs(parameter_name: str, value: object) -> str:
 
 
 def _referenced_names(value: object) -> Iterator[str]:
-    """Yield the names to which Ref, Fn::GetAtt and Fn::Sub in a value refer."""
     return (referenced.name for referenced in expressions.references(value))
 
 
@@ -337,13 +325,7 @@ def _nested_templates(cfn: Template) -> Iterator[tuple[list[str], Mapping[str, o
 def _explain_mismatch(
     value: object, nested_parameter: Mapping[str, object], parent_parameters: Mapping[str, object]
 ) -> str:
-    """Return why a parameter of a nested stack cannot take a value; empty if it can.
-
-    Args:
-        value: the value that the parent template passes.
-        nested_parameter: the parameter's definition in the nested template.
-        parent_parameters: definitions of the parent template's parameters, by name.
-    """
+    """Return why a parameter of a nested stack cannot take a value; empty if it can."""
     if isinstance(value, list):
         return "it is passed a list; nested parameters take text, so join it with commas"
     if isinstance(value, Mapping):
@@ -369,10 +351,7 @@ def _explain_mismatch(
 def _explain_reference_mismatch(
     value: Mapping[str, object], nested_parameter: Mapping[str, object], parent_parameters: Mapping[str, object]
 ) -> str:
-    """Return why a parameter of a nested stack cannot take the value of a function call; empty if it can.
-
-    The arguments are those of `_explain_mismatch`; the value is a function call.
-    """
+    """Return why a parameter of a nested stack cannot take the value of a function call; empty if it can."""
     function, argument = expressions.function_call(value)
     if function in ("Fn::GetAZs", "Fn::Split", "Fn::Cidr"):
         return f"{function} gives a list; nested parameters take text, so join it with commas"

@@ -43,7 +43,7 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every text that is refused."""
-        for path_pattern, limit in limits.OF_TEMPLATE.items():
+        for path_pattern, limit in limits.TEMPLATE_LIMITS.items():
             for path, value in _values_at(cfn.template, path_pattern, []):
                 yield from self._check(cfn, limit, value, path)
         for logical_id, resource in cfn.get_resources().items():
@@ -63,9 +63,6 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
         """Yield a match for every text in a property, at any depth, that exceeds the limits of the property.
 
         Args:
-            cfn: the template.
-            resource_type: type of the resource.
-            value: value of the property.
             property_path: path of the property below `Properties`, to look up its limits.
             path: path of the value in the template, including the branches of Fn::If.
         """
@@ -108,13 +105,7 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
 def _values_at(
     value: object, path_pattern: tuple[str, ...], path: list[str | int]
 ) -> Iterator[tuple[list[str | int], object]]:
-    """Yield the path and value of every item whose path matches a pattern, in which "*" stands for any key.
-
-    Args:
-        value: the value to search.
-        path_pattern: keys of the path below `value`.
-        path: path of `value` in the template.
-    """
+    """Yield the path and value of every item whose path matches a pattern, in which "*" stands for any key."""
     if not path_pattern:
         yield path, value
     elif isinstance(value, Mapping):
@@ -190,13 +181,7 @@ class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
     def _check_instances(
         self, description: Mapping[str, object], path: list[str | int], tag_keys: list[str]
     ) -> Iterator[RuleMatch]:
-        """Yield a match for each branch of MetadataOptions that leaves the setting to the account.
-
-        Args:
-            description: properties that describe instances, such as LaunchTemplateData.
-            path: path of the description in the template.
-            tag_keys: keys of the instances' tags.
-        """
+        """Yield a match for each branch of MetadataOptions that leaves the setting to the account."""
         unsupported = [key for key in tag_keys if limits.METADATA_TAG_KEY.fault(key)]
         if not unsupported:
             return
@@ -217,7 +202,6 @@ class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
 
 
 def _launch_template_tag_keys(data: Mapping[str, object]) -> Iterator[str]:
-    """Yield the keys of the tags that a launch template gives to instances."""
     specifications = data.get("TagSpecifications")
     for specification in specifications if isinstance(specifications, list) else ():
         if isinstance(specification, Mapping) and specification.get("ResourceType") == "instance":
@@ -225,7 +209,6 @@ def _launch_template_tag_keys(data: Mapping[str, object]) -> Iterator[str]:
 
 
 def _propagated_tag_keys(cfn: Template, launch_template: str) -> Iterator[str]:
-    """Yield the keys of the tags that Auto Scaling groups of a launch template pass on to instances."""
     for resource in cfn.get_resources("AWS::AutoScaling::AutoScalingGroup").values():
         properties = resource.get("Properties")
         if not isinstance(properties, Mapping) or not any(
@@ -240,7 +223,6 @@ def _propagated_tag_keys(cfn: Template, launch_template: str) -> Iterator[str]:
 
 
 def _specifications(group: Mapping[str, object]) -> Iterator[object]:
-    """Yield what an Auto Scaling group says about its launch template, by itself or in a mixed instances policy."""
     yield group.get("LaunchTemplate")
     policy = group.get("MixedInstancesPolicy")
     source = policy.get("LaunchTemplate") if isinstance(policy, Mapping) else None
@@ -249,11 +231,6 @@ def _specifications(group: Mapping[str, object]) -> Iterator[object]:
 
 
 def _refers_to_launch_template(specification: object, launch_template: str) -> bool:
-    """Return whether an Auto Scaling group's property LaunchTemplate refers to a launch template of the same template.
-
-    Args:
-        specification: value of the property.
-        launch_template: logical id of the launch template.
-    """
+    """Return whether an Auto Scaling group's property LaunchTemplate refers to this resource of its template."""
     launch_template_id = specification.get("LaunchTemplateId") if isinstance(specification, Mapping) else None
     return expressions.reference(launch_template_id) == (launch_template, "")

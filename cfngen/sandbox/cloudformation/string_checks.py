@@ -13,9 +13,9 @@ from cfngen.sandbox.cloudformation.errors import ResourceError, ValidationError
 from cfngen.sandbox.json_types import Properties, TemplateBody
 from cfngen.text_limits import (
     LOGICAL_ID,
-    OF_TEMPLATE,
     REPEATED_TAG_KEY,
     SECTIONS_OF_LOGICAL_IDS,
+    TEMPLATE_LIMITS,
     TextLimit,
     of_property,
     same_but_for_case,
@@ -53,7 +53,7 @@ def check_template(body: TemplateBody) -> None:
         for name in body.get(section, {}):
             if fault := LOGICAL_ID.fault(name):
                 raise ValidationError(f"Template format error: {_error_message(LOGICAL_ID, name, fault)}")
-    for path_pattern, limit in OF_TEMPLATE.items():
+    for path_pattern, limit in TEMPLATE_LIMITS.items():
         for text in _values_at(body, path_pattern):
             if isinstance(text, str) and (fault := limit.fault(text)):
                 raise ValidationError(f"Template format error: {_error_message(limit, text, fault)}")

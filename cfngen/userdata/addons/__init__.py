@@ -10,36 +10,33 @@ from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.sections.services import Addon
-from cfngen.userdata.addons import accelerators, observation, scaling, storage, traffic
+from cfngen.userdata.addons import nodes, observation, storage, traffic
 from cfngen.userdata.addons.networking import network_plugin_releases
 from cfngen.userdata.addons.release import Release, for_boot_program
 
 if TYPE_CHECKING:
     from cfngen.boot import contract
 
+
 # The add-ons in the order in which they are installed, after the network plug-in. For each, the function that returns
 # its release, and the field of `cluster.addons` with its settings.
 CATALOGUE = (
     (storage.aws_ebs_csi_driver, "aws_ebs_csi_driver"),
     (observation.metrics_server, "metrics_server"),
-    (scaling.cluster_autoscaler, "cluster_autoscaler"),
-    (scaling.node_termination_handler, "node_termination_handler"),
+    (nodes.cluster_autoscaler, "cluster_autoscaler"),
+    (nodes.node_termination_handler, "node_termination_handler"),
     (traffic.cert_manager, "cert_manager"),
     (traffic.aws_load_balancer_controller, "aws_load_balancer_controller"),
     (traffic.external_dns, "external_dns"),
     (observation.headlamp, "headlamp"),
     (observation.fluent_bit, "fluent_bit"),
     (observation.prometheus, "prometheus"),
-    (accelerators.nvidia_device_plugin, "nvidia_device_plugin"),
+    (nodes.nvidia_device_plugin, "nvidia_device_plugin"),
 )
 
 
 def releases(cluster: Cluster) -> list[contract.Release]:
-    """Return the releases that masters install, in order, as the boot program reads them.
-
-    Raises:
-        UnknownChartError: the catalogue has no chart of an add-on for the cluster's Kubernetes version.
-    """
+    """Return the releases that masters install, in order, as the boot program reads them."""
     described_releases = [
         for_boot_program(cluster, release, values) for release, values in network_plugin_releases(cluster)
     ]

@@ -26,11 +26,7 @@ _MINIMUM_IP_TARGET, _WARM_IP_TARGET = "10", "2"
 
 
 def network_plugin_releases(cluster: Cluster) -> list[tuple[Release, JsonObject]]:
-    """Return the releases of the network plug-in, in order, each with the user's values for it.
-
-    Raises:
-        UnknownChartError: the catalogue has no chart of the plug-in for the cluster's Kubernetes version.
-    """
+    """Return the releases of the network plug-in, in order, each with the user's values for it."""
     make_releases = _PLUGINS.get(cluster.network.plugin)
     releases = make_releases(cluster) if make_releases else []
     releases_with_values: list[tuple[Release, JsonObject]] = []

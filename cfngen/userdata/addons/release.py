@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from cfngen.boot import contract
     from cfngen.boot.contract import JsonObject
 
-# The folder on masters for the charts' archives.
 CHARTS_FOLDER = "/opt/cfngen/charts"
-# Key of the label, and of the taint, of masters.
 MASTER_LABEL = "node-role.kubernetes.io/control-plane"
 # A Deployment's update strategy. Pods with hostNetwork occupy the host's ports, so the old pod must be deleted before
 # the new one can start.
@@ -29,13 +27,11 @@ class Release:
     """A Helm release.
 
     Attributes:
-        name: the release's name.
-        namespace: the release's namespace, created if it does not exist.
         version: the chart's version, which masters record for operators.
         url: URL of the chart's archive at its origin.
         sha256: the archive's digest.
         values: cfngen's values for the chart; the user's values are merged over them.
-        patches: partial Kubernetes objects applied over those of the chart, for fields without a chart value.
+        patches: partial Kubernetes objects applied over the chart's, for fields without a chart value.
         essential: whether a master counts as working only once it is installed.
     """
 
@@ -58,16 +54,7 @@ def release_of_chart(
     patches: tuple[JsonObject, ...] = (),
     essential: bool = False,
 ) -> Release:
-    """Return the release of a chart of the catalogue `cfngen.releases.charts`.
-
-    Args:
-        pinned: the chart.
-        name: the release's name.
-        namespace: the release's namespace.
-        values: cfngen's values for the chart.
-        patches: partial Kubernetes objects applied over those of the chart.
-        essential: whether a master counts as working only once it is installed.
-    """
+    """Return the release of a chart of the catalogue `cfngen.releases.charts`."""
     return Release(
         name=name,
         namespace=namespace,
@@ -90,13 +77,7 @@ def pinned_chart(cluster: Cluster, name: str) -> PinnedChart:
 
 
 def for_boot_program(cluster: Cluster, release: Release, values: JsonObject) -> contract.Release:
-    """Return a release as the boot program reads it.
-
-    Args:
-        cluster: the cluster.
-        release: the release.
-        values: the user's values for the chart, which are merged over cfngen's.
-    """
+    """Return a release as the boot program reads it, with the user's values merged over cfngen's."""
     return {
         "name": release.name,
         "namespace": release.namespace,
@@ -115,7 +96,7 @@ def for_boot_program(cluster: Cluster, release: Release, values: JsonObject) -> 
 
 
 def on_masters() -> JsonObject:
-    """Return the values, common to most charts, with which an add-on's pods run on masters only.
+    """Return the values, common to most charts, that put an add-on's pods on masters only.
 
     Add-ons that call AWS run on masters with the host's network, for two reasons. Only processes in the host's network
     get the credentials of the instance's role (the metadata service's hop limit is 1). And only the masters' role may
@@ -128,7 +109,7 @@ def on_masters() -> JsonObject:
 
 
 def near_masters() -> JsonObject:
-    """Return the values, common to most charts, with which the pods of an add-on with a role run on masters or nodes.
+    """Return the values, common to most charts, that put the pods of an add-on with a role on masters or nodes.
 
     Masters are preferred, where they run while there is no node: cluster-autoscaler would otherwise never create one,
     and does not remove a node that runs a pod of kube-system.

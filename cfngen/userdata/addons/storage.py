@@ -22,12 +22,19 @@ from cfngen.userdata.addons.release import (
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
-# Name of the default storage class, as kube-up named it.
 STORAGE_CLASS = "default"
 NAMESPACE = "kube-system"
 # Attachments for the root volume and for the network interfaces with pods' addresses: on most instance types interfaces
 # and volumes share one limit. 110 pods, the default of `maxPods`, need at most four interfaces of any instance type.
 RESERVED_ATTACHMENTS = 1 + 3
+_DEFAULT_STORAGE_CLASS = {
+    "name": STORAGE_CLASS,
+    "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+    "allowVolumeExpansion": True,
+    "reclaimPolicy": "Delete",
+    "volumeBindingMode": "WaitForFirstConsumer",
+    "parameters": {"type": "gp3", "encrypted": "true"},
+}
 
 
 def aws_ebs_csi_driver(cluster: Cluster) -> Release:
@@ -52,16 +59,7 @@ def aws_ebs_csi_driver(cluster: Cluster) -> Release:
             **(near_masters() if has_own_role else on_masters()),
         },
         "node": {"metadataSources": "kubernetes", "enableWindows": False, **_reserved_attachments(cluster)},
-        "storageClasses": [
-            {
-                "name": STORAGE_CLASS,
-                "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
-                "allowVolumeExpansion": True,
-                "reclaimPolicy": "Delete",
-                "volumeBindingMode": "WaitForFirstConsumer",
-                "parameters": {"type": "gp3", "encrypted": "true"},
-            }
-        ],
+        "storageClasses": [_DEFAULT_STORAGE_CLASS],
         "helmTester": {"enabled": False},
         **_proxy(cluster),
     }

@@ -68,12 +68,7 @@ def aws_load_balancer_controller(cluster: Cluster) -> Release:
 
 
 def _load_balancer_controller_place(cluster: Cluster, name: str) -> JsonObject:
-    """Return the values that say where the controller's pods run, and in which network.
-
-    Args:
-        cluster: the cluster.
-        name: the chart's name, which is the value of the pods' label.
-    """
+    """Return the values that say where the controller's pods run, and in which network."""
     if not has_role(cluster, LOAD_BALANCER_CONTROLLER):
         return {
             "hostNetwork": True,

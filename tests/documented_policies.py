@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from cfngen.permissions.etcd_snapshots import snapshot_statements
-from cfngen.permissions.load_balancer import load_balancer_statements
+from cfngen.permissions.network import private_network_statements
+from cfngen.permissions.operations import pause_statements, snapshot_statements
 from cfngen.permissions.operators import SERVICE_ROLE, operator_statements
-from cfngen.permissions.pausing import pause_statements
-from cfngen.permissions.private_network import private_network_statements
 from cfngen.permissions.scope import Scope
-from cfngen.permissions.service_role import network_and_instance_statements, role_and_secret_statements
+from cfngen.permissions.service_role import (
+    load_balancer_statements,
+    network_and_instance_statements,
+    role_and_secret_statements,
+)
 from cfngen.permissions.statements import PolicyDocument, policy_document
 
 ANY = Scope()

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from cfngen.cluster.network.network_plugins import PLUGINS
-from cfngen.rehearse import clusters, parts
+from cfngen.rehearse import clusters
 from cfngen.rehearse.expectations import read_recorded_expectations
 from cfngen.rehearse.outlines import outline_steps, usual_minutes
 from cfngen.rehearse.steps import DELETE, STEPS, UnknownStepError, ends_stack, steps_up_to
@@ -26,7 +26,7 @@ def whole() -> dict[str, Document]:
 
 @functools.cache
 def one_master(turn: int = 1) -> dict[str, Document]:
-    return {document.name: document for document in parts.one_master(clusters.default_cluster(ZONES), turn)}
+    return {document.name: document for document in clusters.one_master(clusters.default_cluster(ZONES), turn)}
 
 
 def user_data(document: Document) -> str:
@@ -43,7 +43,7 @@ def program(document: Document) -> str:
 def test_roles_and_groups_are_those_of_each_plugin() -> None:
     made = {
         each.name: each
-        for each in parts.roles_and_groups({each: clusters.with_plugin(ZONES, each) for each in PLUGINS})
+        for each in clusters.roles_and_groups({each: clusters.with_plugin(ZONES, each) for each in PLUGINS})
     }
     for plugin in ("vpc-routes", "amazon-vpc"):
         own = {each.name: each for each in generate(clusters.with_plugin(ZONES, plugin))}  # type: ignore[arg-type]

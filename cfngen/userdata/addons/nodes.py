@@ -1,10 +1,11 @@
-"""Add-ons for scaling and for the termination of nodes."""
+"""Add-ons for nodes: their number, their termination, and their GPUs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from cfngen.cluster.iam.service_accounts import CLUSTER_AUTOSCALER, has_role
+from cfngen.cluster.instances.gpu import PRESENT_LABEL
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import auto_scaling_group_id, node_group_prefix
 from cfngen.cluster.sections.services import NodeTerminationHandler
@@ -21,6 +22,7 @@ from cfngen.userdata.addons.release import (
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
+
 
 NAMESPACE = "kube-system"
 
@@ -100,7 +102,7 @@ def node_termination_handler(cluster: Cluster) -> Release:
 def _interruption_values(handler: NodeTerminationHandler) -> JsonObject:
     """Return the chart's values for the settings of the cluster file that are not the defaults.
 
-    The names are those of the chart's values.yaml. A recommendation to rebalance makes the handler cordon the node if
+    The names are from the chart's values.yaml. A recommendation to rebalance makes the handler cordon the node if
     it monitors them, and drain it if it also has `enableRebalanceDraining` (`HandleEvent` in
     pkg/interruptionevent/draincordon/handler.go).
     """
@@ -119,3 +121,22 @@ def _interruption_values(handler: NodeTerminationHandler) -> JsonObject:
         # pkg/interruptioneventstore, `getDrainHelper` in pkg/node/node.go).
         values["nodeTerminationGracePeriod"] = handler.node_grace_period
     return values
+
+
+def nvidia_device_plugin(cluster: Cluster) -> Release:
+    """Return NVIDIA's device plug-in, which makes the GPUs of a node a resource that pods ask for, `nvidia.com/gpu`.
+
+    It runs on nodes with the label that groups with `gpu` have, whatever taints these have. It needs no RuntimeClass,
+    since NVIDIA's runtime is the default one of these nodes.
+    """
+    values = {
+        "fullnameOverride": "nvidia-device-plugin",
+        "nodeSelector": {PRESENT_LABEL: "true"},
+        "tolerations": [{"operator": "Exists"}],
+    }
+    return release_of_chart(
+        pinned_chart(cluster, "nvidia-device-plugin"),
+        name="nvidia-device-plugin",
+        namespace="kube-system",
+        values=values,
+    )

@@ -1,4 +1,6 @@
-"""Route tables of private subnets: the way out through NAT gateways, and the gateway endpoint for S3.
+"""Route tables of private subnets, with the way out through NAT gateways and the endpoint for S3, and further routes.
+
+The further routes are the cluster file's, to networks such as an office network behind a transit gateway.
 
 With VPC routes the private subnets share one table, because the cloud controller manager writes the pods' routes into
 one. Otherwise each zone has a table, also with a single NAT gateway: moving to a NAT gateway in each zone then changes
@@ -15,7 +17,8 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.naming.logical_ids import EndpointId
 from cfngen.cluster.naming.network_ids import SubnetId, ZonalId, zone_id
 from cfngen.cluster.network import endpoints
-from cfngen.cluster.network.routes import PUBLIC_TABLE, SHARED_PRIVATE_TABLE, private_table, route_ids
+from cfngen.cluster.network.existing_parts import ROUTE_TARGETS
+from cfngen.cluster.network.routes import PUBLIC_TABLE, SHARED_PRIVATE_TABLE, private_table, route_ids, target_ids
 from cfngen.cluster.network.topology import (
     created_subnets,
     is_private,
@@ -23,10 +26,9 @@ from cfngen.cluster.network.topology import (
     nat_gateway_zones,
     public_subnets,
 )
-from cfngen.templates.existing_network import nat_gateway_parameter, public_subnet_parameter
-from cfngen.templates.property_value import PropertyValue
-from cfngen.templates.routes import add_routes
-from cfngen.templates.stack import Stack
+from cfngen.templates.network import nat_gateway_parameter, public_subnet_parameter
+from cfngen.templates.references import part_value
+from cfngen.templates.stack import NETWORK, PropertyValue, Stack
 from cfngen.templates.tagging import tags
 
 _SHARED_ROUTE = "NatRoute"
@@ -132,3 +134,24 @@ def _nat_gateway(stack: Stack, cluster: Cluster, zone: str) -> PropertyValue:
         )
     )
     return Ref(gateway)
+
+
+# The property of AWS::EC2::Route for each kind of target. A virtual private gateway is a gateway of the VPC, as an
+# internet gateway is.
+_TARGET_PROPERTIES = {
+    "transitGateway": "TransitGatewayId",
+    "peeringConnection": "VpcPeeringConnectionId",
+    "vpnGateway": "GatewayId",
+    "networkInterface": "NetworkInterfaceId",
+}
+
+
+def add_routes(stack: Stack, cluster: Cluster, table: ec2.RouteTable) -> None:
+    """Add the routes of the cluster file that a route table has."""
+    for route_id, route in route_ids(cluster, table.title):
+        destination_key = "DestinationPrefixListId" if route.destination.startswith("pl-") else "DestinationCidrBlock"
+        targets = {
+            _TARGET_PROPERTIES[key]: part_value(stack, target, ROUTE_TARGETS[key], parameter_group=NETWORK)
+            for key, target in target_ids(route).items()
+        }
+        stack.add(ec2.Route(str(route_id), RouteTableId=Ref(table), **{destination_key: route.destination}, **targets))

@@ -18,15 +18,7 @@ def check_quota_of_addresses(call: PendingCall) -> None:
 @rule("ec2", "AssociateAddress")
 def check_gateway_of_the_network(call: PendingCall) -> None:
     """Refuse a public address in a VPC that has no internet gateway yet."""
-    if interface_id := call.get("NetworkInterfaceId"):
-        vpc_id = call.backend.get_network_interface(interface_id).subnet.vpc_id
-    elif instance_id := call.get("InstanceId"):
-        instance = call.backend.get_instance(instance_id)
-        if instance.state not in ("pending", "running", "stopped"):
-            raise Refused("IncorrectInstanceState", f"The instance '{instance_id}' is not in a valid state")
-        vpc_id = instance.vpc_id
-    else:
-        return
+    vpc_id = call.backend.get_network_interface(call.get("NetworkInterfaceId")).subnet.vpc_id
     # moto's default VPC lacks the internet gateway that AWS gives it.
     if not call.backend.get_vpc(vpc_id).is_default and not gateway_of(call.backend, vpc_id):
         raise Refused("Gateway.NotAttached", f"Network {vpc_id} is not attached to any internet gateway")
@@ -36,10 +28,8 @@ def check_gateway_of_the_network(call: PendingCall) -> None:
 def check_address_of_a_gateway(call: PendingCall) -> None:
     """Refuse to release, move or disassociate the Elastic IP address of a NAT gateway."""
     for address in call.backend.addresses:
-        is_named = (
-            address.allocation_id == call.get("AllocationId", "")
-            or address.public_ip == call.get("PublicIp", "")
-            or (address.association_id and address.association_id == call.get("AssociationId", ""))
+        is_named = address.allocation_id == call.get("AllocationId", "") or (
+            address.association_id and address.association_id == call.get("AssociationId", "")
         )
         if is_named and address.eni and address.eni.interface_type == nat_gateways.INTERFACE_TYPE:
             raise Refused("AuthFailure", "You do not have permission to access the specified resource.")

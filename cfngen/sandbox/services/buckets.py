@@ -24,7 +24,6 @@ MAX_POLICY_BYTES = 20_480
 MAX_LIFECYCLE_RULES = 1_000
 MAX_TAGS = 50
 MALFORMED_POLICY = "MalformedPolicy"
-OWNER_ENFORCED = "BucketOwnerEnforced"
 NOT_WELL_FORMED_MESSAGE = "The XML you provided was not well-formed or did not validate against our published schema"
 POLICY_VERSIONS = ("2012-10-17", "2008-10-17")
 # Condition keys that make a policy for everybody non-public: "The meaning of public", S3 user guide.
@@ -43,28 +42,6 @@ def check_name(call: PendingCall) -> None:
     """Refuse a name that breaks S3's rules."""
     if BUCKET_NAME.fault(call.get("Bucket", "")):
         raise Refused("InvalidBucketName", "The specified bucket is not valid.")
-
-
-@rule("s3", "CreateBucket", "PutBucketAcl")
-def check_acl(call: PendingCall) -> None:
-    """Refuse ACLs for others than the owner if the bucket's object ownership is BucketOwnerEnforced."""
-    ownership = call.get("ObjectOwnership") or OWNER_ENFORCED
-    if call.operation == "PutBucketAcl":
-        # moto has the text of CreateBucket, or the document of PutBucketOwnershipControls.
-        rule_or_text = _get_bucket(call).ownership_rule or {}
-        if isinstance(rule_or_text, dict):
-            ownership = rule_or_text.get("Rule", {}).get("ObjectOwnership", OWNER_ENFORCED)
-        else:
-            ownership = rule_or_text
-    has_grants = any(call.get(f"Grant{grant}") for grant in ("FullControl", "Read", "ReadACP", "Write", "WriteACP"))
-    has_foreign_acl = call.get("ACL") not in (None, "private", "bucket-owner-full-control")
-    if ownership == OWNER_ENFORCED and call.operation == "CreateBucket" and (has_grants or has_foreign_acl):
-        raise Refused(
-            "InvalidBucketAclWithObjectOwnership",
-            "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting",
-        )
-    if ownership == OWNER_ENFORCED and call.operation == "PutBucketAcl":
-        raise Refused("AccessControlListNotSupported", "The bucket does not allow ACLs")
 
 
 @rule("s3", "PutBucketPolicy")
@@ -196,18 +173,13 @@ def check_lifecycle(call: PendingCall) -> None:
         _check_lifecycle_rule(lifecycle_rule)
 
 
-_LIFECYCLE_ACTIONS = (
-    "Expiration", "Transitions", "NoncurrentVersionExpiration", "NoncurrentVersionTransitions",
-    "AbortIncompleteMultipartUpload",
-)  # fmt: skip
+_LIFECYCLE_ACTIONS = ("Expiration", "NoncurrentVersionExpiration", "AbortIncompleteMultipartUpload")
 
 
 def _check_lifecycle_rule(lifecycle_rule: JsonDict) -> None:
-    """Refuse a lifecycle rule without an action, or with days that contradict each other."""
+    """Refuse a lifecycle rule without an action, or after no days."""
     if not any(lifecycle_rule.get(action) for action in _LIFECYCLE_ACTIONS):
         raise Refused("InvalidRequest", "At least one action needs to be specified in a rule")
-    if lifecycle_rule.get("Status") not in ("Enabled", "Disabled"):
-        raise Refused("MalformedXML", NOT_WELL_FORMED_MESSAGE)
     for action, field in (
         ("Expiration", "Days"),
         ("NoncurrentVersionExpiration", "NoncurrentDays"),
@@ -216,21 +188,6 @@ def _check_lifecycle_rule(lifecycle_rule: JsonDict) -> None:
         days = (lifecycle_rule.get(action) or {}).get(field)
         if days is not None and int(days) < 1:
             raise Refused("InvalidArgument", f"'{field}' for {action} action must be a positive integer")
-    object_filter = lifecycle_rule.get("Filter") or {}
-    filters_by_tag = bool(object_filter.get("Tag")) or "Tags" in (object_filter.get("And") or {})
-    if lifecycle_rule.get("AbortIncompleteMultipartUpload") and filters_by_tag:
-        raise Refused("InvalidRequest", "AbortIncompleteMultipartUpload cannot be specified with Tags.")
-    expiration_days = (lifecycle_rule.get("Expiration") or {}).get("Days")
-    transition_days = [
-        int(transition["Days"])
-        for transition in lifecycle_rule.get("Transitions") or []
-        if transition.get("Days") is not None
-    ]
-    if expiration_days is not None and transition_days and int(expiration_days) <= max(transition_days):
-        raise Refused(
-            "InvalidArgument",
-            "'Days' in the Expiration action for filter must be greater than 'Days' in the Transition action",
-        )
 
 
 @rule("s3", "PutBucketEncryption")

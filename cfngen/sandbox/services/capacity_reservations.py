@@ -30,7 +30,6 @@ from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 PLATFORM = "Linux/UNIX"
 ID_PATTERN = re.compile(r"cr-[0-9a-f]{8}([0-9a-f]{9})?")
-PREFERENCES = ("capacity-reservations-only", "open", "none")
 PREFERENCES_WITHOUT_TARGET = ("open", "none")
 _LIVE_STATES = ("pending", "running", "shutting-down")
 
@@ -171,7 +170,7 @@ def _exceeded(reservation_id: str) -> Refused:
 
 @rule("ec2", "CreateLaunchTemplate", "CreateLaunchTemplateVersion")
 def check_specification(call: PendingCall) -> None:
-    """Refuse an unknown preference in a launch template, a preference beside a target, and a malformed id.
+    """Refuse a preference beside a target in a launch template, a target of two kinds, and a malformed id.
 
     "You can specify only one option at a time."
     """
@@ -181,8 +180,6 @@ def check_specification(call: PendingCall) -> None:
         return
     preference = specification.get("CapacityReservationPreference")
     target = specification.get("CapacityReservationTarget")
-    if preference is not None and preference not in PREFERENCES:
-        raise Refused("InvalidParameterValue", f"Invalid value '{preference}' for CapacityReservationPreference")
     if preference is not None and target:
         raise Refused(
             "InvalidParameterCombination",

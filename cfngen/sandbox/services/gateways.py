@@ -8,22 +8,9 @@ from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
-ROUTE_TARGET_PARAMETERS = frozenset(
-    {
-        "CarrierGatewayId",
-        "CoreNetworkArn",
-        "EgressOnlyInternetGatewayId",
-        "GatewayId",
-        "InstanceId",
-        "LocalGatewayId",
-        "LocalTarget",
-        "NatGatewayId",
-        "NetworkInterfaceId",
-        "TransitGatewayId",
-        "VpcEndpointId",
-        "VpcPeeringConnectionId",
-    }
-)
+ROUTE_TARGETS = (
+    "GatewayId", "InstanceId", "NatGatewayId", "NetworkInterfaceId", "TransitGatewayId", "VpcPeeringConnectionId",
+)  # fmt: skip
 
 
 @rule("ec2", "CreateInternetGateway")
@@ -44,7 +31,7 @@ def check_one_gateway_of_a_vpc(call: PendingCall) -> None:
 @rule("ec2", "CreateRoute", "ReplaceRoute")
 def check_target_of_a_route(call: PendingCall) -> None:
     """Refuse a route without a target, with several targets, or with a target outside of the route table's VPC."""
-    targets = sorted(ROUTE_TARGET_PARAMETERS & {key for key, value in call.parameters.items() if value})
+    targets = [name for name in ROUTE_TARGETS if call.get(name)]
     if not targets:
         raise Refused(
             "MissingParameter", "The request must contain exactly one of gatewayId, natGatewayId, networkInterfaceId, "
@@ -100,7 +87,7 @@ def check_destination_of_a_route(call: PendingCall) -> None:
     """Refuse a gateway as target for addresses of the VPC itself, and a route beyond the quota."""
     table = call.backend.get_route_table(call.get("RouteTableId"))
     block = str(call.get("DestinationCidrBlock", ""))
-    if not block and not call.get("DestinationIpv6CidrBlock") and not call.get("DestinationPrefixListId"):
+    if not block and not call.get("DestinationPrefixListId"):
         raise Refused("MissingParameter", "The request must contain the parameter destinationCidrBlock")
     try:
         destination = ipaddress.ip_network(block, strict=False)

@@ -15,7 +15,7 @@ from moto.iam.models import AWSManagedPolicy
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import policy_documents
-from cfngen.sandbox.services.rules import PendingCall, Refused, out_of_range, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 # The characters of policies count without white space.
 MAX_INLINE_POLICY_CHARACTERS = 10_240  # all inline policies of a role together
@@ -23,7 +23,6 @@ MAX_MANAGED_POLICY_CHARACTERS = 6_144
 MAX_TRUST_POLICY_CHARACTERS = 2_048
 MAX_MANAGED_POLICIES_PER_ROLE = 10
 MAX_TAGS = 50
-SESSION_SECONDS = range(3_600, 43_201)  # an hour to twelve hours
 
 
 @rule("iam", "CreateRole", "UpdateAssumeRolePolicy")
@@ -157,14 +156,6 @@ def check_tags(call: PendingCall) -> None:
         tag_keys |= {tag["Key"] for tag in roles[0].tags}
     if len(tag_keys) > MAX_TAGS >= len(call.get("Tags") or []):  # moto itself refuses too many tags in one call
         raise Refused("LimitExceeded", f"Cannot exceed quota for TagsPerRole: {MAX_TAGS}")
-
-
-@rule("iam", "CreateRole", "UpdateRole")
-def check_session_duration(call: PendingCall) -> None:
-    """Refuse a maximum session duration shorter than an hour or longer than twelve hours."""
-    seconds = call.get("MaxSessionDuration")
-    if seconds is not None and (fault := out_of_range("maxSessionDuration", seconds, SESSION_SECONDS)):
-        raise Refused("ValidationError", fault)
 
 
 def _get_role(call: PendingCall, name: str) -> MotoModel:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
@@ -22,23 +22,7 @@ from cfngen.sandbox.services.rules import Refused
 MAX_NAMES = 400  # names of allowed or excluded instance types
 MAX_NAME_LENGTH = 30  # API: AllowedInstanceType, ExcludedInstanceType
 REQUIRED = ("VCpuCount", "MemoryMiB")  # of these, the minimum too
-RANGES = (
-    *REQUIRED, "MemoryGiBPerVCpu", "NetworkInterfaceCount", "TotalLocalStorageGB", "BaselineEbsBandwidthMbps",
-    "AcceleratorCount", "AcceleratorTotalMemoryMiB", "NetworkBandwidthGbps",
-)  # fmt: skip
-INCLUSIONS = ("included", "excluded", "required")
-CHOICES: Mapping[str, tuple[str, ...]] = {
-    "BareMetal": INCLUSIONS,
-    "BurstablePerformance": INCLUSIONS,
-    "LocalStorage": INCLUSIONS,
-    "CpuManufacturers": ("intel", "amd", "amazon-web-services", "apple"),
-    "InstanceGenerations": ("current", "previous"),
-    "LocalStorageTypes": ("hdd", "ssd"),
-    "AcceleratorTypes": ("gpu", "fpga", "inference"),
-    "AcceleratorManufacturers": ("nvidia", "amd", "amazon-web-services", "xilinx"),
-    "AcceleratorNames": ("a100", "v100", "k80", "t4", "m60", "radeon-pro-v520", "vu9p"),
-}
-SPOT_PRICE_LIMITS = ("SpotMaxPricePercentageOverLowestPrice", "MaxSpotPriceAsPercentageOfOptimalOnDemandPrice")
+RANGES = (*REQUIRED, "AcceleratorCount")
 
 
 def requirements_rule(check: Callable[[JsonObject], None]) -> Callable[[JsonObject], None]:
@@ -74,16 +58,6 @@ def check_ranges(requirements: JsonObject) -> None:
 
 
 @requirements_rule
-def check_choices(requirements: JsonObject) -> None:
-    """Refuse values that an attribute does not have."""
-    for name, choices in CHOICES.items():
-        values = requirements.get(name) or []
-        for value in [values] if isinstance(values, str) else values:
-            if value not in choices:
-                raise Refused(VALIDATION_ERROR, f"{name} {value} is none of {', '.join(choices)}")
-
-
-@requirements_rule
 def check_allowed_or_excluded(requirements: JsonObject) -> None:
     """Refuse allowed beside excluded instance types, and lists or names that are too long."""
     if requirements.get("AllowedInstanceTypes") and requirements.get("ExcludedInstanceTypes"):
@@ -96,13 +70,6 @@ def check_allowed_or_excluded(requirements: JsonObject) -> None:
             raise Refused(VALIDATION_ERROR, f"{key} has {MAX_NAMES} names at most, and not {len(names)}")
         if long := [name for name in names if not 1 <= len(name) <= MAX_NAME_LENGTH]:
             raise Refused(VALIDATION_ERROR, f"{key}: {long[0]} is longer than {MAX_NAME_LENGTH} characters")
-
-
-@requirements_rule
-def check_price_protection(requirements: JsonObject) -> None:
-    """Refuse both kinds of price protection for Spot Instances at once."""
-    if all(requirements.get(key) is not None for key in SPOT_PRICE_LIMITS):
-        raise Refused(VALIDATION_ERROR, f"Only one of {' and '.join(SPOT_PRICE_LIMITS)} can be specified")
 
 
 def matching_types(region: str, requirements: JsonObject, architecture: str) -> list[str]:
@@ -143,21 +110,11 @@ def _has_name(name: str, requirements: JsonObject) -> bool:
 
 def _is_in_ranges(description: JsonObject, requirements: JsonObject) -> bool:
     """Return whether all numbers of a type are in the required ranges."""
-    vcpus, memory = description["VCpuInfo"]["DefaultVCpus"], description["MemoryInfo"]["SizeInMiB"]
-    ebs = (description.get("EbsInfo") or {}).get("EbsOptimizedInfo") or {}
-    cards = description["NetworkInfo"].get("NetworkCards") or []
-    accelerators = _accelerators(description)
-    # A type without an accelerator satisfies no minimum; one without a known bandwidth has none.
+    # A type without an accelerator satisfies no minimum.
     numbers = {
-        "VCpuCount": vcpus,
-        "MemoryMiB": memory,
-        "MemoryGiBPerVCpu": memory / 1024 / vcpus,
-        "NetworkInterfaceCount": description["NetworkInfo"]["MaximumNetworkInterfaces"],
-        "TotalLocalStorageGB": (description.get("InstanceStorageInfo") or {}).get("TotalSizeInGB", 0),
-        "BaselineEbsBandwidthMbps": ebs.get("BaselineBandwidthInMbps", 0),
-        "AcceleratorCount": sum(count for _, _, count in accelerators),
-        "AcceleratorTotalMemoryMiB": (description.get("GpuInfo") or {}).get("TotalGpuMemoryInMiB", 0),
-        "NetworkBandwidthGbps": sum(card.get("BaselineBandwidthInGbps", 0) for card in cards),
+        "VCpuCount": description["VCpuInfo"]["DefaultVCpus"],
+        "MemoryMiB": description["MemoryInfo"]["SizeInMiB"],
+        "AcceleratorCount": sum(count for _, _, count in _accelerators(description)),
     }
     for name, number in numbers.items():
         bounds = requirements.get(name) or {}
@@ -170,7 +127,6 @@ def _is_in_ranges(description: JsonObject, requirements: JsonObject) -> bool:
 
 def _has_features(description: JsonObject, requirements: JsonObject) -> bool:
     """Return whether a type has the required features; bare metal and burstable types are excluded by default."""
-    storage = description.get("InstanceStorageInfo") or {}
     for name, default, has_feature in (
         ("BareMetal", "excluded", bool(description.get("BareMetal"))),
         ("BurstablePerformance", "excluded", bool(description.get("BurstablePerformanceSupported"))),
@@ -179,16 +135,11 @@ def _has_features(description: JsonObject, requirements: JsonObject) -> bool:
         wanted = requirements.get(name) or default
         if has_feature is not (wanted == "required") and wanted != "included":
             return False
-    if str(requirements.get("RequireHibernateSupport", "")).lower() == "true" and not description.get(
-        "HibernationSupported"
-    ):
-        return False
     manufacturer = str(description["ProcessorInfo"].get("Manufacturer", "")).lower()
     accelerators = _accelerators(description)
     values = {
         "CpuManufacturers": {"amazon-web-services" if manufacturer == "aws" else manufacturer},
         "InstanceGenerations": {"current" if description.get("CurrentGeneration") else "previous"},
-        "LocalStorageTypes": {disk["Type"] for disk in storage.get("Disks") or []},
         "AcceleratorTypes": {kind for kind, _, _ in accelerators},
         "AcceleratorManufacturers": {maker for _, maker, _ in accelerators},
         "AcceleratorNames": {

@@ -62,7 +62,7 @@ def _read(region: str, host: str, path: str) -> bytes | None:
 def _read_through(region: str, distribution: MotoModel, path: str) -> bytes | None:
     """Return what a distribution answers, which is an object of its default origin's bucket.
 
-    Without an access control, or with one that does not sign, CloudFront reads as everybody does.
+    Without an access control, CloudFront reads as everybody does.
     """
     if not is_enabled(distribution):
         return None
@@ -73,8 +73,7 @@ def _read_through(region: str, distribution: MotoModel, path: str) -> bytes | No
     if match is None:
         return None
     key = f"{origin.origin_path}/{path}".removeprefix("/")
-    access_control = cloudfront_backend(region).origin_access_controls.get(origin.origin_access_control_id)
-    if access_control is None or access_control.signing_behavior == "never":
+    if origin.origin_access_control_id not in cloudfront_backend(region).origin_access_controls:
         return object_access.read_by_everybody(region, match["bucket"], key)
     arn = f"arn:{policy_documents.partition(region)}:cloudfront::{DEFAULT_ACCOUNT_ID}:distribution/{distribution.id}"
     return object_access.read_by_cloudfront(region, match["bucket"], key, arn)

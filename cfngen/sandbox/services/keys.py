@@ -14,11 +14,10 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import policy_documents
-from cfngen.sandbox.services.rules import PendingCall, Refused, out_of_range, rule
+from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 MAX_POLICY_BYTES = 32_768
 MAX_TAGS = 50
-WAITING_PERIOD_DAYS = range(7, 31)
 # The user who makes all calls; CloudFormation, too, calls on the user's behalf.
 CALLER = f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:user/operator"
 ACCOUNT_ROOT = f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:root"
@@ -100,14 +99,6 @@ def check_tags(call: PendingCall) -> None:
         raise Refused("TagException", "Duplicate tag keys")
     if len(keys) > MAX_TAGS:
         raise Refused("LimitExceededException", f"The number of tags exceeds the limit of {MAX_TAGS}")
-
-
-@rule("kms", "ScheduleKeyDeletion")
-def check_waiting_period(call: PendingCall) -> None:
-    """Refuse a waiting period shorter than a week or longer than thirty days."""
-    days = call.get("PendingWindowInDays")
-    if days is not None and (fault := out_of_range("pendingWindowInDays", days, WAITING_PERIOD_DAYS)):
-        raise Refused("ValidationException", fault)
 
 
 @rule(

@@ -17,9 +17,9 @@ from moto.iam.models import iam_backends
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services import capacity
 from cfngen.sandbox.services.launch import Launch
-from cfngen.sandbox.services.network_interfaces import ANOTHER_ZONE_MESSAGE, check_address, check_security_groups
+from cfngen.sandbox.services.network_interfaces import ANOTHER_ZONE_MESSAGE, check_security_groups
 from cfngen.sandbox.services.rules import Refused
-from cfngen.sandbox.services.volumes import check_snapshot, check_volume_settings
+from cfngen.sandbox.services.volumes import check_root_volume, check_volume_settings
 
 MAX_USER_DATA_BYTES = 16384  # before base64; EC2 user guide, "Run commands when you launch an instance"
 DEVICE_NAME_PATTERN = re.compile(r"/dev/(sd[a-z]\d{0,2}|xvd[a-z]{1,2}\d{0,2})|xvd[a-z]{1,2}")
@@ -77,28 +77,15 @@ def _check_type(launch: Launch) -> None:
 def _check_network(launch: Launch) -> None:
     """Refuse network interfaces, security groups and subnets that do not fit each other."""
     subnets = [launch.backend.get_subnet(subnet_id) for subnet_id in launch.subnets]
-    groups = launch.data.get("SecurityGroupIds") or []
-    if launch.interfaces and groups:
-        raise Refused(
-            "InvalidParameterCombination",
-            "When a network interface is provided, the security groups must be a part of it.",
-        )
     device_indices = [int(interface.get("DeviceIndex", 0)) for interface in launch.interfaces]
     if len(set(device_indices)) < len(device_indices):
         raise Refused("InvalidParameterValue", "Each network interface requires a unique device index.")
-    first_subnet = subnets[0] if subnets else None
+    subnet = subnets[0] if subnets else None
     for specification in launch.interfaces:
         if specification.get("NetworkInterfaceId"):
-            launch_names_subnet = bool(subnets) and not specification.get("SubnetId")
-            _check_existing_interface(specification, launch_names_subnet=launch_names_subnet)
-            continue
-        subnet = first_subnet
-        if specification.get("SubnetId"):
-            subnet = launch.backend.get_subnet(specification["SubnetId"])
-        check_security_groups(launch.backend, specification.get("Groups") or [], subnet)
-        if subnet and specification.get("PrivateIpAddress"):
-            check_address(launch.backend, subnet, specification["PrivateIpAddress"])
-    check_security_groups(launch.backend, groups, first_subnet)
+            _check_existing_interface(specification, launch_names_subnet=bool(subnets))
+        else:
+            check_security_groups(launch.backend, specification.get("Groups") or [], subnet)
     for interface in launch.existing_interfaces:
         if launch.candidate_zones and interface.subnet.availability_zone not in launch.candidate_zones:
             raise Refused("InvalidParameterCombination", ANOTHER_ZONE_MESSAGE)
@@ -111,11 +98,7 @@ def _check_existing_interface(specification: JsonObject, *, launch_names_subnet:
         specification: the interface in the form of the API, with its `NetworkInterfaceId`.
         launch_names_subnet: whether the launch itself names a subnet, which EC2 would take for the interface's.
     """
-    wrong_key = next(
-        (key for key in ("SubnetId", "Groups", "PrivateIpAddress", "Description") if specification.get(key)), ""
-    )
-    wrong_setting = {"SubnetId": "a subnet", "Groups": "security groups", "PrivateIpAddress": "a private IP address"}
-    setting = "a subnet" if launch_names_subnet else wrong_setting.get(wrong_key, "")
+    setting = "a subnet" if launch_names_subnet else "security groups" if specification.get("Groups") else ""
     if setting:
         raise Refused(
             "InvalidParameterCombination",
@@ -168,13 +151,10 @@ def _check_disks(launch: Launch) -> None:
     for mapping in mappings:
         ebs = mapping.get("Ebs") or {}
         size = int(ebs["VolumeSize"]) if ebs.get("VolumeSize") else None
-        snapshot = ebs.get("SnapshotId")
         if mapping["DeviceName"] == image.root_device_name:
-            snapshot = snapshot or image.ebs_snapshot.id
-        elif not snapshot and ebs and size is None:
+            check_root_volume(image, size)
+        elif ebs and size is None:
             raise Refused("MissingParameter", "The request must contain the parameter size or snapshotId")
-        if snapshot:
-            check_snapshot(launch.backend, snapshot, size)
         iops = int(ebs["Iops"]) if ebs.get("Iops") else None
         throughput = int(ebs["Throughput"]) if ebs.get("Throughput") else None
         if ebs:

@@ -14,7 +14,7 @@ from cfngen.sandbox.moto_types import MotoBackend
 from cfngen.sandbox.services.ec2_tags import check as check_tags
 from cfngen.sandbox.services.launch import from_template
 from cfngen.sandbox.services.launch_requests import check_request, check_user_data
-from cfngen.sandbox.services.mixed_policies import overrides_of, policy_in_effect
+from cfngen.sandbox.services.mixed_policies import overrides_of, policy_in_effect, template_of
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 HOP_LIMITS = range(1, 65)  # API, LaunchTemplateInstanceMetadataOptionsRequest
@@ -64,18 +64,17 @@ def check_template_of_a_group(call: PendingCall) -> None:
             }
         subnet_ids = subnet_ids or group.vpc_zone_identifier
         group_zones = group.availability_zones if not subnet_ids else ()
-    references = [(reference, None)] if reference else []
-    if policy and policy["LaunchTemplate"].get("LaunchTemplateSpecification"):
-        own = policy["LaunchTemplate"]["LaunchTemplateSpecification"]
-        references = [
-            (override.get("LaunchTemplateSpecification") or own, override.get("InstanceType"))
-            for override in overrides_of(policy) or [{}]
-            if not override.get("InstanceRequirements")  # their types match the image
+    types: list[str | None] = [None] if reference else []
+    if own := template_of(policy):
+        # Those that match requirements match the image.
+        reference = own
+        types = [
+            each.get("InstanceType") for each in overrides_of(policy) or [{}] if not each.get("InstanceRequirements")
         ]
     subnets = [subnet_id for subnet_id in (subnet_ids or "").split(",") if subnet_id]
     zones = list(call.get("AvailabilityZones") or group_zones)
-    for template_reference, instance_type in references:
-        _check_launch_of_a_group(call.backend.ec2_backend, template_reference, instance_type, subnets, zones)
+    for instance_type in types:
+        _check_launch_of_a_group(call.backend.ec2_backend, reference, instance_type, subnets, zones)
 
 
 def _check_launch_of_a_group(

@@ -81,7 +81,7 @@ def _add_volume(instance: MotoModel, device: str, ebs: JsonObject) -> None:
     instance.add_block_device(
         size=int(ebs["VolumeSize"]) if ebs.get("VolumeSize") else None,
         device_path=device,
-        snapshot_id=ebs.get("SnapshotId"),
+        snapshot_id=None,
         encrypted=_is_true(ebs.get("Encrypted")),
         # "Preserve data when an instance is terminated", EC2 User Guide: volumes at launch are deleted by default.
         delete_on_termination=_is_true(ebs.get("DeleteOnTermination", True)),

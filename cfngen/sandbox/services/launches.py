@@ -5,7 +5,7 @@ from __future__ import annotations
 from cfngen.sandbox.services.launch import Launch, from_template
 from cfngen.sandbox.services.launch_failures import check_launch
 from cfngen.sandbox.services.launch_requests import check_request
-from cfngen.sandbox.services.rules import PendingCall, Refused, rule
+from cfngen.sandbox.services.rules import PendingCall, rule
 
 
 @rule("ec2", "RunInstances")
@@ -15,24 +15,11 @@ def check_valid_request(call: PendingCall) -> None:
     reference = request.pop("LaunchTemplate", None)
     template_data = from_template(call.backend, reference).data if reference else {}
     data = {**template_data, **request}
-    interfaces = data.get("NetworkInterfaces") or []
-    if interfaces and (request.get("SecurityGroupIds") or request.get("SecurityGroups")):
-        raise Refused(
-            "InvalidParameterCombination",
-            "Network interfaces and an instance-level security groups may not be specified on the same request",
-        )
-    if interfaces and request.get("SubnetId"):
-        raise Refused(
-            "InvalidParameterCombination",
-            "Network interfaces and an instance-level subnet ID may not be specified on the same request",
-        )
-    subnet_ids = [request.get("SubnetId"), *(interface.get("SubnetId") for interface in interfaces)]
-    named_subnet_ids = [subnet_id for subnet_id in subnet_ids if subnet_id]
     zone = (request.get("Placement") or {}).get("AvailabilityZone")
     launch = Launch(
         call.backend,
         data,
-        subnets=named_subnet_ids[:1],
+        subnets=[request["SubnetId"]] if request.get("SubnetId") else [],
         zones=[zone] if zone else [],
         count=int(request.get("MinCount", 1)),
     )

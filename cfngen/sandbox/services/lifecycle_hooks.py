@@ -5,17 +5,12 @@ Auto Scaling API reference, PutLifecycleHook, LifecycleHookSpecification and Com
 
 from __future__ import annotations
 
-import re
-
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 from cfngen.sandbox.services.scaling_activities import LAUNCHING, TERMINATING, held_state, hold_of
 
 HEARTBEAT_TIMEOUTS = range(30, 7201)  # seconds
 ACTION_RESULTS = {"CONTINUE", "ABANDON"}
-NAME_PATTERN = re.compile(r"[A-Za-z0-9\-_/]{1,255}")
-TARGET_ARN = re.compile(r"arn:aws[\w-]*:(sns|sqs):[\w-]+:\d{12}:\S+")
-ROLE_ARN = re.compile(r"arn:aws[\w-]*:iam::\d{12}:role/\S+")
 MAX_HOOKS = 50  # of a group; Auto Scaling user guide, "Quotas for Auto Scaling resources and groups"
 VALIDATION_ERROR = "ValidationError"
 
@@ -54,13 +49,6 @@ def check_specification(specification: JsonObject, *, is_new: bool) -> None:
     Raises:
         Refused: a setting is invalid
     """
-    name = specification.get("LifecycleHookName", "")
-    if not NAME_PATTERN.fullmatch(name):
-        raise Refused(
-            VALIDATION_ERROR,
-            f"1 validation error detected: Value '{name}' at 'lifecycleHookName' failed to satisfy constraint: Member "
-            "must satisfy regular expression pattern: [A-Za-z0-9\\-_\\/]+",
-        )
     transition = specification.get("LifecycleTransition")
     if transition not in (LAUNCHING, TERMINATING) and (is_new or transition is not None):
         raise Refused(VALIDATION_ERROR, f"Lifecycle transition {transition} is none of {LAUNCHING}, {TERMINATING}")
@@ -75,19 +63,6 @@ def check_specification(specification: JsonObject, *, is_new: bool) -> None:
     if result is not None and result not in ACTION_RESULTS:
         raise Refused(
             VALIDATION_ERROR, f"Lifecycle action result {result} is none of {', '.join(sorted(ACTION_RESULTS))}"
-        )
-    target, role = specification.get("NotificationTargetARN"), specification.get("RoleARN")
-    if target and not TARGET_ARN.fullmatch(target):
-        raise Refused(VALIDATION_ERROR, f"Invalid notification target ARN: {target}")
-    if role and not ROLE_ARN.fullmatch(role):
-        raise Refused(VALIDATION_ERROR, f"Invalid role ARN: {role}")
-    if target and not role and is_new:
-        raise Refused(VALIDATION_ERROR, "A notification target needs a role by which Auto Scaling may tell it")
-    if target:  # the account has no topics or queues that Auto Scaling could notify
-        raise Refused(
-            VALIDATION_ERROR,
-            f"Unable to publish test message to notification target {target} using IAM role {role}. Please check your "
-            "target and role configuration and try to put lifecycle hook again.",
         )
 
 

@@ -6,9 +6,6 @@ guide of network load balancers ("Availability Zones", "Security groups", "Quota
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-
 from moto.backends import get_backend
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
@@ -20,76 +17,14 @@ MIN_APPLICATION_ZONES = 2  # of an application load balancer
 MAX_LOAD_BALANCERS = 50  # of each type in a region
 MAX_SECURITY_GROUPS = 5
 MAX_TAGS = 50
-TYPES = ("application", "network", "gateway")
-SCHEMES = ("internet-facing", "internal")
 INVALID_CONFIGURATION = "InvalidConfigurationRequest"
 VALIDATION_ERROR = "ValidationError"
 
-AllowedValues = tuple[str, ...] | range | None  # texts, or a range of numbers; None allows any text
-BOOLEAN = ("true", "false")
-COMMON_ATTRIBUTES: Mapping[str, AllowedValues] = {
-    "deletion_protection.enabled": BOOLEAN,
-    "load_balancing.cross_zone.enabled": BOOLEAN,
-}
-ATTRIBUTES_BY_TYPE: Mapping[str, Mapping[str, AllowedValues]] = {
-    "network": {
-        "access_logs.s3.enabled": BOOLEAN,
-        "access_logs.s3.bucket": None,
-        "access_logs.s3.prefix": None,
-        "dns_record.client_routing_policy": (
-            "availability_zone_affinity", "partial_availability_zone_affinity", "any_availability_zone",
-        ),
-        "ipv6.deny_all_igw_traffic": BOOLEAN,
-        "secondary_ips.auto_assigned.per_subnet": range(8),
-        "zonal_shift.config.enabled": BOOLEAN,
-    },
-    "application": {
-        "access_logs.s3.enabled": BOOLEAN,
-        "access_logs.s3.bucket": None,
-        "access_logs.s3.prefix": None,
-        "client_keep_alive.seconds": range(60, 604_801),
-        "connection_logs.s3.enabled": BOOLEAN,
-        "connection_logs.s3.bucket": None,
-        "connection_logs.s3.prefix": None,
-        "idle_timeout.timeout_seconds": range(1, 4_001),
-        "ipv6.deny_all_igw_traffic": BOOLEAN,
-        "routing.http.desync_mitigation_mode": ("monitor", "defensive", "strictest"),
-        "routing.http.drop_invalid_header_fields.enabled": BOOLEAN,
-        "routing.http.preserve_host_header.enabled": BOOLEAN,
-        "routing.http.x_amzn_tls_version_and_cipher_suite.enabled": BOOLEAN,
-        "routing.http.xff_client_port.enabled": BOOLEAN,
-        "routing.http.xff_header_processing.mode": ("append", "preserve", "remove"),
-        "routing.http2.enabled": BOOLEAN,
-        "waf.fail_open.enabled": BOOLEAN,
-        "zonal_shift.config.enabled": BOOLEAN,
-    },
-    "gateway": {},
-}  # fmt: skip
-"""Attributes by type of load balancer, with their allowed values: API reference, LoadBalancerAttribute."""
-
 
 @rule("elbv2", "CreateLoadBalancer")
-def check_name_and_type(call: PendingCall) -> None:
-    """Refuse a name that is invalid or in use, an unknown type or scheme, and a load balancer beyond the quota."""
-    name, balancer_type, scheme = call.get("Name", ""), call.get("Type") or "application", call.get("Scheme")
-    if len(name) > 32:
-        raise Refused(VALIDATION_ERROR, f"The load balancer name '{name}' cannot be longer than '32' characters")
-    if not re.fullmatch(r"[A-Za-z0-9-]+", name):
-        raise Refused(
-            VALIDATION_ERROR,
-            f"The load balancer name '{name}' can only contain characters that are alphanumeric characters and "
-            "hyphens(-)",
-        )
-    if name.startswith("-") or name.endswith("-"):
-        raise Refused(VALIDATION_ERROR, f"The load balancer name '{name}' cannot begin or end with '-'")
-    if name.startswith("internal-"):
-        raise Refused(VALIDATION_ERROR, f"The load balancer name '{name}' cannot begin with 'internal-'")
-    if balancer_type not in TYPES:
-        raise Refused(
-            VALIDATION_ERROR, f"Load balancer type '{balancer_type}' must be one of [application, network, gateway]"
-        )
-    if scheme and scheme not in SCHEMES:
-        raise Refused(VALIDATION_ERROR, f"Load balancer scheme '{scheme}' must be one of [internet-facing, internal]")
+def check_name_and_quota(call: PendingCall) -> None:
+    """Refuse a name in use, a load balancer beyond the quota, and too many tags."""
+    name, balancer_type = call.get("Name", ""), call.get("Type") or "application"
     existing = list(call.backend.load_balancers.values())
     if name in [balancer.name for balancer in existing]:
         # With the same settings, AWS returns the existing load balancer (API, CreateLoadBalancer): not emulated.
@@ -106,8 +41,7 @@ def check_name_and_type(call: PendingCall) -> None:
 @rule("elbv2", "CreateLoadBalancer", "SetSubnets")
 def check_subnets(call: PendingCall) -> None:
     """Refuse subnets of several VPCs, two subnets in one zone, and subnets with too few free addresses."""
-    mapped_ids = [mapping["SubnetId"] for mapping in call.get("SubnetMappings") or []]
-    subnet_ids = [*(call.get("Subnets") or []), *mapped_ids]
+    subnet_ids = call.get("Subnets") or []
     subnets = [subnet for subnet in subnets_of(call) if subnet.id in subnet_ids]
     if missing := sorted(set(subnet_ids) - {subnet.id for subnet in subnets}):
         raise Refused("SubnetNotFound", f"The subnet ID '{missing[0]}' does not exist")
@@ -125,8 +59,6 @@ def check_subnets(call: PendingCall) -> None:
     if balancer_type == "application" and len(subnets) < MIN_APPLICATION_ZONES:
         message = "At least two subnets in two different Availability Zones must be specified"
         raise Refused(VALIDATION_ERROR, message)
-    if call.get("IpAddressType") == "dualstack" and not all(subnet.ipv6_cidr_block_associations for subnet in subnets):
-        raise Refused("InvalidSubnet", "You must specify subnets with an associated IPv6 CIDR block.")
     current_ids: set[str] = set()
     if call.operation == "SetSubnets":
         balancer = _get_balancer(call)
@@ -187,50 +119,10 @@ def check_security_groups(call: PendingCall) -> None:
 
 @rule("elbv2", "ModifyLoadBalancerAttributes")
 def check_attributes(call: PendingCall) -> None:
-    """Refuse unknown attributes, attributes of another type of load balancer, and invalid values."""
-    balancer = _get_balancer(call)
-    settings = call.get("Attributes") or []
-    if not settings:
+    """Refuse a call without attributes, and one for a load balancer that does not exist."""
+    _get_balancer(call)
+    if not call.get("Attributes"):
         raise Refused(VALIDATION_ERROR, "Attributes cannot be empty")
-    allowed_values = {**COMMON_ATTRIBUTES, **ATTRIBUTES_BY_TYPE[balancer.type]}
-    for attribute in settings:
-        key, value = attribute["Key"], str(attribute.get("Value", ""))
-        if key not in allowed_values:
-            if any(key in keys for keys in ATTRIBUTES_BY_TYPE.values()):
-                raise Refused(
-                    INVALID_CONFIGURATION,
-                    f"Load balancer attribute key '{key}' is not supported on load balancers with type "
-                    f"'{balancer.type}'",
-                )
-            raise Refused(VALIDATION_ERROR, f"Load balancer attribute key '{key}' is not recognized")
-        check_value("Load balancer attribute", key, value, allowed_values[key])
-        if key == "ipv6.deny_all_igw_traffic" and balancer.ip_address_type == "ipv4":
-            message = (
-                f"Load balancer attribute key '{key}' is not supported on load balancers with IP address type 'ipv4'"
-            )
-            raise Refused(INVALID_CONFIGURATION, message)
-
-
-def check_value(attribute_kind: str, key: str, value: str, allowed: AllowedValues) -> None:
-    """Refuse a value of an attribute that is not allowed.
-
-    Args:
-        attribute_kind: what the error message calls the attribute, e.g. `Target group attribute`.
-        key: key of the attribute.
-        value: the requested value.
-        allowed: the allowed values.
-
-    Raises:
-        Refused: the value is not allowed
-    """
-    if isinstance(allowed, tuple) and value not in allowed:
-        raise Refused(
-            VALIDATION_ERROR, f"{attribute_kind} '{key}' value '{value}' must be one of [{', '.join(allowed)}]"
-        )
-    if isinstance(allowed, range) and not (value.isdigit() and int(value) in allowed):
-        raise Refused(
-            VALIDATION_ERROR, f"'{key}' value '{value}' must be between '{allowed.start}-{allowed.stop - 1}' inclusive"
-        )
 
 
 @rule("elbv2", "DeleteLoadBalancer")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -22,7 +23,7 @@ from cfngen.sandbox.services import group_settings, metadata_tags
 from cfngen.sandbox.services.launch import Launch
 from cfngen.sandbox.services.launch_failures import check_launch
 from cfngen.sandbox.services.launch_requests import check_request
-from cfngen.sandbox.services.mixed_pools import Candidate, candidates_of, distribution_of, in_order, on_demand_units
+from cfngen.sandbox.services.mixed_pools import Candidate, candidates_of, distribution_of, in_order, on_demand_count
 from cfngen.sandbox.services.networks import free_addresses
 from cfngen.sandbox.services.rules import Refused
 
@@ -93,72 +94,55 @@ class _Attempt:
 
 
 def launch_missing(group: MotoModel, desired: int, on_launched: Callable[[MotoModel], None]) -> str:
-    """Launch instances until a desired capacity is fulfilled, "even if this results in an overage" with weights.
+    """Launch instances until a group has its desired capacity; return the error of the first failure, if any.
 
     Args:
         group: moto's group.
-        desired: the desired capacity, in units.
+        desired: the desired capacity.
         on_launched: called with the `InstanceState` of each new instance.
-
-    Returns:
-        the error if some could not be launched, or an empty text
     """
     attempt = _Attempt(group, candidates_of(group))
-    on_demand_target = on_demand_units(group.mixed_instances_policy, desired)
+    on_demand_target = on_demand_count(group.mixed_instances_policy, desired)
     base = int(distribution_of(group.mixed_instances_policy)["OnDemandBaseCapacity"])
     failure = ""
     for spot in (False, True):  # On-Demand first: "This base portion is launched first as your group scales"
         target = desired - on_demand_target if spot else on_demand_target
         try:
-            while units(group, spot=spot) < target and units(group) < desired:
+            while active_count(group, spot=spot) < target and active_count(group) < desired:
                 on_launched(attempt.launch(spot=spot))
         except Refused as refused:
             market = "Spot" if spot else "On-Demand"
             failure = failure or f"Could not launch {market} Instances. {refused.code} - {refused.message}"
-        if not spot and units(group, spot=False) < min(base, desired):
+        if not spot and active_count(group, spot=False) < min(base, desired):
             break  # "launches Spot Instances only after launching this base capacity"
     return failure
 
 
 def surplus_states(group: MotoModel, desired: int) -> list[MotoModel]:
-    """Return the instances to terminate so that a group shrinks to a desired capacity, and never below it.
+    """Return the instances to terminate so that a group shrinks to a desired capacity.
 
     User guide, "Default termination policy": the purchase option that has more than its share, and the zone with the
     most instances, come first; then the oldest instance (assumed, instead of the allocation strategy).
     """
     chosen: list[MotoModel] = []
-    target = on_demand_units(group.mixed_instances_policy, desired)
-
-    def left(spot: bool | None = None) -> int:
-        return units(group, spot=spot) - sum(
-            weight_of(state) for state in chosen if spot is None or is_spot(state) is spot
-        )
-
-    while left() > desired:
-        spot_is_over = left(True) - (desired - target) > left(False) - target
-        remaining = [
-            state
-            for state in group.active_instances()
-            if state not in chosen and not state.protected_from_scale_in and left() - weight_of(state) >= desired
-        ]
-        if not remaining:
+    remaining = list(group.active_instances())
+    target = on_demand_count(group.mixed_instances_policy, desired)
+    while len(remaining) > desired:
+        spot_count = sum(map(is_spot, remaining))
+        spot_is_over = spot_count - (desired - target) > len(remaining) - spot_count - target
+        unprotected = [state for state in remaining if not state.protected_from_scale_in]
+        if not unprotected:
             break
-        preferred = [state for state in remaining if is_spot(state) is spot_is_over] or remaining
-        counts: dict[str, int] = {}
-        for state in preferred:
-            counts[state.availability_zone] = counts.get(state.availability_zone, 0) + 1
+        preferred = [state for state in unprotected if is_spot(state) is spot_is_over] or unprotected
+        counts = Counter(state.availability_zone for state in preferred)
         chosen.append(max(preferred, key=lambda state: counts[state.availability_zone]))
+        remaining.remove(chosen[-1])
     return chosen
 
 
-def units(group: MotoModel, *, spot: bool | None = None) -> int:
-    """Return the capacity of a group in units: of one market, or of both."""
-    return sum(weight_of(state) for state in group.active_instances() if spot is None or is_spot(state) is spot)
-
-
-def weight_of(state: MotoModel) -> int:
-    """Return the units that an instance counts towards the desired capacity."""
-    return int(getattr(state, "weighted_capacity", None) or 1)
+def active_count(group: MotoModel, *, spot: bool | None = None) -> int:
+    """Return how many instances count towards the capacity of a group: of one market, or of both."""
+    return sum(spot is None or is_spot(state) is spot for state in group.active_instances())
 
 
 def is_spot(state: MotoModel) -> bool:
@@ -220,10 +204,5 @@ def _run_instance(group: MotoModel, candidate: Candidate, zone: str, *, spot: bo
     state: MotoModel = InstanceState(
         instance, protected_from_scale_in=group.new_instances_protected_from_scale_in, autoscaling_group=group
     )
-    if any(
-        override.get("WeightedCapacity")
-        for override in group.mixed_instances_policy["LaunchTemplate"].get("Overrides", [])
-    ):
-        state.weighted_capacity = str(candidate.weight)
     group.instance_states.append(state)
     return state

@@ -54,7 +54,7 @@ def _patch_policies(group_model: MotoModel) -> None:
             policy = merged_policy(previous, {}) if previous else None
         options["mixed_instances_policy"] = policy
         if policy and options.get("desired_capacity") is None:
-            # moto compares the sizes with the number of instances, which differs from the capacity with weights.
+            # moto compares the sizes with the number of instances, which may be less than the capacity.
             least, greatest = options.get("min_size"), options.get("max_size")
             capacity = int(self.desired_capacity or 0)
             least = capacity if least is None else least

@@ -6,7 +6,7 @@ except where a rule names another source. `instance_requirements` has the rules 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.instance_types import INSTANCE_TYPES
@@ -21,10 +21,8 @@ ON_DEMAND_STRATEGIES = ("lowest-price", "prioritized")
 SPOT_STRATEGIES = ("capacity-optimized", "capacity-optimized-prioritized", "lowest-price", "price-capacity-optimized")
 MAX_OVERRIDES = 40  # instance types of a mixed instances policy
 MAX_REQUIREMENTS = 4  # sets of instance requirements
-MAX_TEMPLATES = 20  # launch templates, those of overrides included
 MAX_PRICE_LENGTH = 255  # characters
-PERCENTAGES, POOL_COUNTS, WEIGHTS = range(101), range(1, 21), range(1, 1000)
-DESIRED_CAPACITY_TYPES = ("units", "vcpu", "memory-mib")
+PERCENTAGES, POOL_COUNTS = range(101), range(1, 21)
 # kubernetes/kops#7066 and kubernetes-sigs/cluster-api-provider-aws#4656 have the code and the words.
 MARKET_OPTIONS_MESSAGE = (
     "Incompatible launch template: You cannot use a launch template that is set to request Spot Instances "
@@ -43,11 +41,10 @@ def uses_requirements(policy: JsonObject) -> bool:
     return any(override.get("InstanceRequirements") for override in overrides_of(policy))
 
 
-def template_references(policy: JsonObject) -> Iterator[JsonObject]:
-    """Yield the launch templates that a policy names: its own first, then those of overrides."""
-    template = policy.get("LaunchTemplate") or {}
-    references = (template, *overrides_of(policy))
-    yield from (part["LaunchTemplateSpecification"] for part in references if part.get("LaunchTemplateSpecification"))
+def template_of(policy: JsonObject) -> JsonObject:
+    """Return the reference to the launch template of a policy; empty if it has none."""
+    reference: JsonObject = (policy.get("LaunchTemplate") or {}).get("LaunchTemplateSpecification") or {}
+    return reference
 
 
 def policy_in_effect(call: PendingCall) -> JsonObject:
@@ -187,52 +184,14 @@ def check_types_or_requirements(policy: JsonObject) -> None:
         raise Refused(VALIDATION_ERROR, "The overrides have either InstanceType or InstanceRequirements, and not both")
 
 
-@policy_rule
-def check_weights(policy: JsonObject) -> None:
-    """Refuse weights of some types only, out of range, or of requirements instead of types."""
-    overrides = overrides_of(policy)
-    weights = [override.get("WeightedCapacity") for override in overrides]
-    if any(weights) and not all(weights):
-        raise Refused(VALIDATION_ERROR, "Either every override has a WeightedCapacity or none")
-    for weight in filter(None, weights):
-        if not str(weight).isdecimal() or int(weight) not in WEIGHTS:
-            raise Refused(VALIDATION_ERROR, f"WeightedCapacity must be between 1 and 999, and is {weight}")
-    if any(weights) and uses_requirements(policy):  # "If you provide a list of instance types to use"
-        raise Refused(VALIDATION_ERROR, "WeightedCapacity is for overrides with an InstanceType")
-
-
-@policy_rule
-def check_number_of_templates(policy: JsonObject) -> None:
-    """Refuse more launch templates than a group can have."""
-    names = {
-        reference.get("LaunchTemplateId") or reference.get("LaunchTemplateName")
-        for reference in template_references(policy)
-    }
-    if len(names) > MAX_TEMPLATES:
-        raise Refused(VALIDATION_ERROR, f"A group has {MAX_TEMPLATES} launch templates at most, and not {len(names)}")
-
-
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
 def check_market_options(call: PendingCall) -> None:
-    """Refuse launch templates that request Spot Instances themselves."""
+    """Refuse a launch template that requests Spot Instances itself."""
     if not call.get("MixedInstancesPolicy"):
         return
-    for reference in template_references(policy_in_effect(call)):
-        try:
-            data = from_template(call.backend.ec2_backend, reference).data
-        except (Refused, EC2ClientError):
-            continue  # that the template does not exist has its own rule
-        if data.get("InstanceMarketOptions"):
-            raise Refused("InvalidQueryParameter", MARKET_OPTIONS_MESSAGE)
-
-
-@rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def check_desired_capacity_type(call: PendingCall) -> None:
-    """Refuse a unit of the desired capacity that does not exist, or without attribute-based selection."""
-    unit = call.get("DesiredCapacityType")
-    if unit is None:
-        return
-    if unit not in DESIRED_CAPACITY_TYPES:
-        raise Refused(VALIDATION_ERROR, f"DesiredCapacityType {unit} is none of {', '.join(DESIRED_CAPACITY_TYPES)}")
-    if unit != "units" and not uses_requirements(policy_in_effect(call)):
-        raise Refused(VALIDATION_ERROR, "DesiredCapacityType is for groups with InstanceRequirements only")
+    try:
+        data = from_template(call.backend.ec2_backend, template_of(policy_in_effect(call))).data
+    except (Refused, EC2ClientError):
+        return  # that the template does not exist has its own rule
+    if data.get("InstanceMarketOptions"):
+        raise Refused("InvalidQueryParameter", MARKET_OPTIONS_MESSAGE)

@@ -16,7 +16,7 @@ from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import capacity
 from cfngen.sandbox.services.instance_requirements import matching_types
-from cfngen.sandbox.services.mixed_policies import overrides_of, uses_requirements
+from cfngen.sandbox.services.mixed_policies import overrides_of, template_of, uses_requirements
 
 DEFAULT_POOLS = 2  # SpotInstancePools
 # An On-Demand price for the order of instance types only: AWS's prices are in no data of the emulator. Assumed.
@@ -31,13 +31,11 @@ class Candidate:
 
     Attributes:
         instance_type: e.g. `m5.large`.
-        weight: the units that an instance counts towards the desired capacity.
         template: moto's launch template.
         version: number of the launch template's version.
     """
 
     instance_type: str
-    weight: int
     template: MotoModel
     version: int
 
@@ -72,8 +70,8 @@ def distribution_of(policy: JsonObject) -> JsonDict:
     return distribution
 
 
-def on_demand_units(policy: JsonObject, desired: int) -> int:
-    """Return how many units of a desired capacity are On-Demand; the rest is Spot.
+def on_demand_count(policy: JsonObject, desired: int) -> int:
+    """Return how many instances of a desired capacity are On-Demand; the others are Spot.
 
     "If the result creates a fractional number, Amazon EC2 Auto Scaling rounds up to the next integer in favor of
     On-Demand Instances."
@@ -87,16 +85,12 @@ def on_demand_units(policy: JsonObject, desired: int) -> int:
 def candidates_of(group: MotoModel) -> list[Candidate]:
     """Return the instance types that a group may launch, in the order of its overrides."""
     policy = group.mixed_instances_policy
-    template_part = policy["LaunchTemplate"]
-    default_reference = template_part["LaunchTemplateSpecification"]
-    candidates = []
-    for override in overrides_of(policy) or [{}]:
-        template, version = _template(group, override.get("LaunchTemplateSpecification") or default_reference)
-        weight = int(override.get("WeightedCapacity") or 1)
-        candidates += [
-            Candidate(name, weight, template, version) for name in _types(group, override, template, version)
-        ]
-    return candidates
+    template, version = _template(group, template_of(policy))
+    return [
+        Candidate(name, template, version)
+        for override in overrides_of(policy) or [{}]
+        for name in _types(group, override, template, version)
+    ]
 
 
 def in_order(group: MotoModel, candidates: Sequence[Candidate], zone: str, *, spot: bool) -> list[Candidate]:
@@ -108,7 +102,7 @@ def in_order(group: MotoModel, candidates: Sequence[Candidate], zone: str, *, sp
     strategy = distribution["SpotAllocationStrategy" if spot else "OnDemandAllocationStrategy"]
     if strategy in ("prioritized", "capacity-optimized-prioritized"):
         return list(candidates)
-    by_price = sorted(candidates, key=lambda candidate: _unit_price(group, candidate, spot=spot))
+    by_price = sorted(candidates, key=lambda candidate: _price(group, candidate, spot=spot))
     if not spot:
         return by_price
     backend = group.ec2_backend
@@ -147,8 +141,8 @@ def _types(group: MotoModel, override: JsonObject, template: MotoModel, version:
     return matching_types(group.region, requirements, getattr(image, "architecture", "") or "")
 
 
-def _unit_price(group: MotoModel, candidate: Candidate, *, spot: bool) -> float:
-    """Return a price of a type for each of its units, to compare it with that of others."""
+def _price(group: MotoModel, candidate: Candidate, *, spot: bool) -> float:
+    """Return a price of a type, to compare it with the prices of others."""
     price = capacity.spot_price(group.region, candidate.instance_type) if spot else None
     if price is None:
         description = INSTANCE_TYPES[candidate.instance_type]
@@ -157,7 +151,7 @@ def _unit_price(group: MotoModel, candidate: Candidate, *, spot: bool) -> float:
             + DOLLARS_PER_GIB * description["MemoryInfo"]["SizeInMiB"] / 1024
             + DOLLARS_PER_ACCELERATOR * len((description.get("GpuInfo") or {}).get("Gpus", []))
         ) * (1 - SPOT_DISCOUNT if spot else 1)
-    return price / candidate.weight
+    return price
 
 
 def _running(group: MotoModel, instance_type: str, zone: str) -> int:

@@ -12,16 +12,6 @@ from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 SUBNET_PREFIX_LENGTHS = range(16, 29)  # VPC user guide, "Subnet CIDR blocks": from /16 to /28
 RESERVED_ADDRESSES = 5  # addresses that AWS reserves in each subnet (the same page)
-DHCP_OPTIONS = frozenset(
-    {
-        "domain-name",
-        "domain-name-servers",
-        "ipv6-address-preferred-lease-time",
-        "netbios-name-servers",
-        "netbios-node-type",
-        "ntp-servers",
-    }
-)
 
 
 @rule("ec2", "CreateVpc")
@@ -91,15 +81,12 @@ def check_range_and_zone_of_a_subnet(call: PendingCall) -> None:
 
 @rule("ec2", "CreateDhcpOptions")
 def check_valid_dhcp_options(call: PendingCall) -> None:
-    """Refuse unknown DHCP options, and servers that are not IP addresses."""
+    """Refuse DHCP options without a value, servers that are not IP addresses, and invalid domain names."""
     for option in call.get("DhcpConfigurations", []):
         key, values = option.get("Key"), option.get("Values", [])
-        if key not in DHCP_OPTIONS:
-            raise Refused("InvalidParameterValue", f"Value ({key}) for parameter key is invalid. DHCP option unknown")
         if not values:
             raise Refused("InvalidParameterValue", f"Invalid value '' for {key}. It must not be empty")
-        servers = values if key.endswith("-servers") else []
-        for server in servers:
+        for server in values if key == "domain-name-servers" else ():
             if server != "AmazonProvidedDNS" and not _is_address(server):
                 raise Refused(
                     "InvalidParameterValue", f"Invalid value '{server}' for {key}. One or more servers contain bad IPs"

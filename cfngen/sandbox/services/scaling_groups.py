@@ -10,7 +10,7 @@ from moto.elbv2.models import elbv2_backends
 
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel
-from cfngen.sandbox.services.mixed_policies import policy_in_effect, template_references
+from cfngen.sandbox.services.mixed_policies import policy_in_effect, template_of
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 from cfngen.sandbox.services.scaling_activities import is_terminating
 
@@ -25,22 +25,11 @@ SCALING_PROCESSES = {
     "ReplaceUnhealthy",
     "ScheduledActions",
 }
-HEALTH_CHECKS = {"EC2", "EBS", "ELB", "VPC_LATTICE"}
-TERMINATION_POLICIES = {
-    "Default",
-    "AllocationStrategy",
-    "ClosestToNextInstanceHour",
-    "NewestInstance",
-    "OldestInstance",
-    "OldestLaunchConfiguration",
-    "OldestLaunchTemplate",
-}
 MAX_TAGS = 50
 MAX_TAGS_IN_CALL = 25  # for CreateOrUpdateTags and DeleteTags
-MAX_KEY_LENGTH, MAX_VALUE_LENGTH = 128, 256  # characters of tags
 RESERVED_PREFIX = "aws:"
 VALIDATION_ERROR = "ValidationError"
-LAUNCH_SOURCE_PARAMETERS = ("LaunchTemplate", "LaunchConfigurationName", "InstanceId", "MixedInstancesPolicy")
+LAUNCH_SOURCE_PARAMETERS = ("LaunchTemplate", "MixedInstancesPolicy")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup")
@@ -148,11 +137,10 @@ def check_launch_source(call: PendingCall) -> None:
     if call.get("LaunchTemplate"):
         _check_template(call.backend.ec2_backend, call.get("LaunchTemplate"))
     if call.get("MixedInstancesPolicy"):
-        policy = policy_in_effect(call)
-        if not policy["LaunchTemplate"].get("LaunchTemplateSpecification"):
+        template = template_of(policy_in_effect(call))
+        if not template:
             raise Refused(VALIDATION_ERROR, "A mixed instances policy must have a launch template")
-        for reference in template_references(policy):
-            _check_template(call.backend.ec2_backend, reference)
+        _check_template(call.backend.ec2_backend, template)
 
 
 def _check_template(ec2: MotoBackend, specification: JsonObject) -> None:
@@ -181,23 +169,9 @@ def _check_template(ec2: MotoBackend, specification: JsonObject) -> None:
         )
 
 
-@rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def check_health_checks_and_times(call: PendingCall) -> None:
-    """Refuse unknown health check types and termination policies, and invalid times."""
-    health_checks = {name.strip() for name in (call.get("HealthCheckType") or "EC2").split(",")}
-    if health_checks - HEALTH_CHECKS:
-        raise Refused(VALIDATION_ERROR, f"HealthCheckType must be of {', '.join(sorted(HEALTH_CHECKS))}")
-    for key in ("HealthCheckGracePeriod", "DefaultCooldown"):
-        if (call.get(key) or 0) < 0:
-            raise Refused(VALIDATION_ERROR, _too_small_message(key[0].lower() + key[1:], call.get(key), minimum=0))
-    for termination_policy in call.get("TerminationPolicies", []):
-        if termination_policy not in TERMINATION_POLICIES and not termination_policy.startswith("arn:"):
-            raise Refused(VALIDATION_ERROR, f"Termination policies contain an unsupported policy: {termination_policy}")
-
-
 @rule("autoscaling", "CreateAutoScalingGroup", "AttachLoadBalancerTargetGroups")
-def check_balancers(call: PendingCall) -> None:
-    """Refuse unknown load balancers and target groups, and target groups whose targets are not instances."""
+def check_target_groups(call: PendingCall) -> None:
+    """Refuse unknown target groups, and those whose targets are not instances."""
     if arns := call.get("TargetGroupARNs", []):
         target_groups = elbv2_backends[call.backend.account_id][call.region].target_groups
         for arn in arns:
@@ -212,11 +186,6 @@ def check_balancers(call: PendingCall) -> None:
                     f"Provided Target Group '{arn}' has invalid target type. Please ensure all provided Target "
                     "Groups have target type of instance.",
                 )
-    for balancer_name in call.get("LoadBalancerNames", []):
-        if balancer_name not in call.backend.elb_backend.load_balancers:
-            raise Refused(
-                VALIDATION_ERROR, "Provided Load Balancers may not be valid. Please ensure they exist and try again."
-            )
 
 
 @rule("autoscaling", "CreateOrUpdateTags", "DeleteTags")
@@ -244,7 +213,7 @@ def check_tag_calls(call: PendingCall) -> None:
 
 @rule("autoscaling", "CreateAutoScalingGroup", "CreateOrUpdateTags")
 def check_tags(call: PendingCall) -> None:
-    """Refuse invalid tags; the wording of AWS's errors for keys and values is an assumption."""
+    """Refuse repeated and reserved keys, more tags than a group can have, and tags of a group that does not exist."""
     new_tags = call.get("Tags", [])
     keys = [tag["Key"] for tag in new_tags]
     if len(set(keys)) < len(keys) and call.operation == "CreateAutoScalingGroup":
@@ -256,11 +225,6 @@ def check_tags(call: PendingCall) -> None:
         if tag["Key"].lower().startswith(RESERVED_PREFIX):
             raise Refused(
                 VALIDATION_ERROR, f"Only the AWS services can use the tag prefix {RESERVED_PREFIX}: {tag['Key']}"
-            )
-        if not 1 <= len(tag["Key"]) <= MAX_KEY_LENGTH or len(tag.get("Value") or "") > MAX_VALUE_LENGTH:
-            raise Refused(
-                VALIDATION_ERROR,
-                f"Tag {tag['Key']}: keys have 1 to {MAX_KEY_LENGTH} characters, values {MAX_VALUE_LENGTH} at most",
             )
         if call.operation == "CreateOrUpdateTags" and tag.get("ResourceId") not in (call.backend.autoscaling_groups):
             raise Refused(

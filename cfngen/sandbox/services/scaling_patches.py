@@ -12,7 +12,7 @@ from moto.core.responses import ActionResult, EmptyResult
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
 from cfngen.sandbox.services import mixed_patches
-from cfngen.sandbox.services.mixed_launches import launch_missing, surplus_states, units, weight_of
+from cfngen.sandbox.services.mixed_launches import active_count, launch_missing, surplus_states
 from cfngen.sandbox.services.replacements import watch_lifetime
 from cfngen.sandbox.services.rules import time_in
 from cfngen.sandbox.services.scaling_activities import (
@@ -131,8 +131,8 @@ def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity_m
         if self.mixed_instances_policy:
             self.desired_capacity = desired
             surplus_instances = surplus_states(self, desired)
-            if units(self) < desired:
-                self.replace_autoscaling_group_instances(desired - units(self), self.get_propagated_tags())
+            if (missing := desired - active_count(self)) > 0:
+                self.replace_autoscaling_group_instances(missing, self.get_propagated_tags())
         else:
             surplus = len(self.active_instances()) - desired
             if surplus <= 0:
@@ -160,7 +160,7 @@ def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity_m
         group = state.auto_scaling_group
         previous_capacity = group.desired_capacity
         if should_decrement and not is_terminating(state):
-            group.desired_capacity = previous_capacity - weight_of(state)
+            group.desired_capacity = previous_capacity - 1
         terminate(group, state)
         run_after(
             group.region, duration_of(group.region, REPLACEMENT), functools.partial(fill_to_desired_capacity, group)

@@ -12,13 +12,12 @@ from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
 VALID_PORTS = range(65536)
 # Numbers of protocols as text, as EC2 accepts them; -1 stands for all protocols.
-TCP, UDP, ICMP, ICMPV6 = "6", "17", "1", "58"
-PROTOCOLS = {"tcp": TCP, "udp": UDP, "icmp": ICMP, "icmpv6": ICMPV6, "all": "-1"}
+TCP, UDP, ICMP = "6", "17", "1"
+PROTOCOLS = {"tcp": TCP, "udp": UDP, "icmp": ICMP, "all": "-1"}
 PROTOCOLS_WITH_PORTS = frozenset({TCP, UDP})
 # The parameters with the sources of a rule: the name of the list, and of the key in its items.
 SOURCE_PARAMETERS = {
     "IpRanges": "CidrIp",
-    "Ipv6Ranges": "CidrIpv6",
     "UserIdGroupPairs": "GroupId",
     "PrefixListIds": "PrefixListId",
 }
@@ -95,7 +94,7 @@ class _RuleKey(NamedTuple):
         protocol: number of the protocol as text, e.g. `6` for TCP.
         from_port: the first port, or the ICMP type; None for all ports.
         to_port: the last port, or the ICMP code.
-        source_kind: `CidrIp`, `CidrIpv6`, `GroupId` or `PrefixListId`.
+        source_kind: `CidrIp`, `GroupId` or `PrefixListId`.
         source: a range, or the id of a security group or prefix list; for egress, the destination.
     """
 
@@ -110,7 +109,7 @@ def _rule_keys(permission: JsonObject) -> list[_RuleKey]:
     """Return the keys of the rules of an IpPermission, which has one rule for each of its sources."""
     protocol = _protocol_number(permission.get("IpProtocol"))
     from_port, to_port = permission.get("FromPort"), permission.get("ToPort")
-    if protocol not in (*PROTOCOLS_WITH_PORTS, ICMP, ICMPV6):
+    if protocol not in (*PROTOCOLS_WITH_PORTS, ICMP):
         from_port = to_port = None  # EC2 allows all ports of such a protocol, whatever the call says
     return [
         _RuleKey(protocol, from_port, to_port, source_kind, _canonical_source(source.get(source_kind, "")))
@@ -123,7 +122,6 @@ def _key_of_moto_rule(moto_rule: MotoModel) -> _RuleKey:
     """Return the key of a rule in moto's form, to compare it with the rules of a call."""
     possible_sources = {
         "CidrIp": moto_rule.ip_range.get("CidrIp"),
-        "CidrIpv6": moto_rule.ip_range.get("CidrIpv6"),
         "GroupId": moto_rule.source_group.get("GroupId"),
         "PrefixListId": moto_rule.prefix_list_id,
     }
@@ -180,10 +178,9 @@ def _check_source(backend: MotoBackend, group: MotoModel, source_kind: str, sour
         source_kind: as in `_RuleKey`.
         source: as in `_RuleKey`.
     """
-    if source_kind in ("CidrIp", "CidrIpv6"):
-        network = ipaddress.IPv4Network if source_kind == "CidrIp" else ipaddress.IPv6Network
+    if source_kind == "CidrIp":
         try:
-            network(source, strict=False)
+            ipaddress.IPv4Network(source, strict=False)
         except ValueError:
             raise Refused("InvalidParameterValue", f"CIDR block {source} is malformed") from None
     elif source_kind == "GroupId":

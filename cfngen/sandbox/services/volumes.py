@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cfngen.sandbox.moto_types import MotoBackend
+from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services.networks import zones
 from cfngen.sandbox.services.rules import PendingCall, Refused, rule
 
@@ -124,15 +124,12 @@ def _invalid_parameter(message: str) -> Refused:
 
 @rule("ec2", "CreateVolume")
 def check_valid_volume(call: PendingCall) -> None:
-    """Refuse a volume in an unknown zone, smaller than its snapshot, or with invalid settings."""
+    """Refuse a volume in an unknown zone, or with invalid settings."""
     zone = call.get("AvailabilityZone")
     if zone and zone not in zones(call.region):
         raise Refused("InvalidZone.NotFound", f"The zone '{zone}' does not exist.")
-    size, snapshot = call.get("Size"), call.get("SnapshotId")
-    if snapshot:
-        check_snapshot(call.backend, snapshot, size)
     check_volume_settings(
-        call.get("VolumeType", "gp2"), size=size, iops=call.get("Iops"), throughput=call.get("Throughput")
+        call.get("VolumeType", "gp2"), size=call.get("Size"), iops=call.get("Iops"), throughput=call.get("Throughput")
     )
     if call.get("KmsKeyId") and call.get("Encrypted") is False:
         raise Refused(
@@ -140,15 +137,14 @@ def check_valid_volume(call: PendingCall) -> None:
         )
 
 
-def check_snapshot(backend: MotoBackend, snapshot: str, size: int | None) -> None:
-    """Refuse to create a volume of a size in GiB from an unknown or larger snapshot; None is the snapshot's size."""
-    if snapshot not in backend.snapshots:
-        raise Refused("InvalidSnapshot.NotFound", f"The snapshot '{snapshot}' does not exist.")
-    snapshot_size = backend.snapshots[snapshot].volume.size
+def check_root_volume(image: MotoModel, size: int | None) -> None:
+    """Refuse a root volume smaller than the snapshot of the image; None is the snapshot's size, in GiB."""
+    snapshot_size = image.ebs_snapshot.volume.size
     if size is not None and size < snapshot_size:
         raise Refused(
             "InvalidBlockDeviceMapping",
-            f"Volume of size {size}GB is smaller than snapshot '{snapshot}', expect size >= {snapshot_size}GB",
+            f"Volume of size {size}GB is smaller than snapshot '{image.ebs_snapshot.id}', expect size >= "
+            f"{snapshot_size}GB",
         )
 
 
